@@ -1,0 +1,101 @@
+/** @file
+ *  @brief CP decomposition by alternating least squares. */
+#ifndef POLYAD_CP_ALS_H
+#define POLYAD_CP_ALS_H
+
+#include <polyad/model.h>
+#include <polyad/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How the first factors are found. */
+typedef enum polyad_init {
+  POLYAD_INIT_RANDOM = 0, /**< uniform in [0,1), from the context's seed */
+  POLYAD_INIT_HOSVD = 1,  /**< leading left singular vectors of each unfolding */
+  POLYAD_INIT_MODEL = 2   /**< the factors of polyad_cp_als_options.initial */
+} polyad_init;
+
+/** Why a run ended. */
+typedef enum polyad_reason {
+  POLYAD_REASON_TOLERANCE = 0,      /**< the fit changed by less than the tolerance */
+  POLYAD_REASON_MAX_ITERATIONS = 1, /**< the limit on iterations */
+  POLYAD_REASON_MAX_SECONDS = 2,    /**< the limit on time */
+  POLYAD_REASON_CANCELLED = 3       /**< polyad_cancel() or the progress function */
+} polyad_reason;
+
+/** One word for a reason: "tolerance", "max_iterations", "max_seconds", "cancelled". */
+POLYAD_API const char *polyad_reason_string(polyad_reason reason);
+
+/** Options of polyad_cp_als(). Start from polyad_cp_als_options_init(). */
+typedef struct polyad_cp_als_options {
+  uint64_t rank;                 /**< number of components R, at least 1 */
+  int max_iterations;            /**< at least 0 (0: the initial guess); default 50 */
+  double tolerance;              /**< stop when the fit changes by less (from the second
+                                      iteration on); 0: never; default 1e-4 */
+  double max_seconds;            /**< stop after the iteration in which this is passed; 0: never */
+  polyad_init init;              /**< default POLYAD_INIT_RANDOM */
+  const polyad_ktensor *initial; /**< first factors for POLYAD_INIT_MODEL; weights are ignored */
+  int restarts;                  /**< number of starts, the best is returned; default 1 */
+  int nonnegative;               /**< non-zero: factors stay nonnegative (HALS; A. Cichocki and
+                                      A.-H. Phan 2009) */
+  double ridge;                  /**< added to the diagonal of the normal equations; default 0 */
+  const char *checkpoint;        /**< file that keeps the state, or NULL; the state before is
+                                      FILE.prev */
+  int checkpoint_every;          /**< iterations from one checkpoint to the next; default 10 */
+  const char *resume;            /**< checkpoint to go on from, or NULL */
+} polyad_cp_als_options;
+
+/** Sets the defaults named above, rank 16. */
+POLYAD_API void polyad_cp_als_options_init(polyad_cp_als_options *options);
+
+/** One iteration of a run. */
+typedef struct polyad_trace_row {
+  int iteration;         /**< from 1 */
+  double fit;            /**< 1 - ||X - M|| / ||X|| */
+  double residual;       /**< ||X - M||^2 / ||X||^2 */
+  double seconds;        /**< since the start of the run */
+  double log_likelihood; /**< Poisson log-likelihood; NaN for ALS */
+  double kkt_violation;  /**< NaN for ALS */
+} polyad_trace_row;
+
+/** What a run did. Start with all zero; free with polyad_run_info_clear(). */
+typedef struct polyad_run_info {
+  int iterations;                          /**< iterations of the returned model's start */
+  int converged;                           /**< whether the tolerance was met */
+  polyad_reason reason;                    /**< why it ended */
+  double fit;                              /**< final fit */
+  double seconds;                          /**< wall-clock time of all starts */
+  double seconds_per_iteration;            /**< median */
+  double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode */
+  int best_restart;                        /**< which start was best, from 0 */
+  uint64_t regularized_solves;             /**< normal equations solved by the rank-revealing way */
+  char diagnosis[512];     /**< plain words about singular or degenerate models; "" if none */
+  int trace_rows;          /**< rows of `trace` */
+  polyad_trace_row *trace; /**< one row per iteration of the returned model's start */
+  void *owner;             /**< private */
+} polyad_run_info;
+
+/** Frees what `info` points to and sets it to zero. */
+POLYAD_API void polyad_run_info_clear(polyad_run_info *info);
+
+/** Fits a CP model of `options->rank` components to the plan's tensor by alternating least
+ *  squares, as cp_als of the Tensor Toolbox does (Kolda and Bader 2009, figure 3.3): same
+ *  scaling within iterations, same stopping rule; at the end columns have 2-norm one,
+ *  weights are sorted, signs are fixed. Cancellation is no error: the model so far is
+ *  returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED.
+ *  @param[out] model  destroyed with polyad_ktensor_destroy()
+ *  @param[out] info   may be NULL
+ *  @return POLYAD_INVALID_ARGUMENT, POLYAD_MISMATCH (initial model or checkpoint of another
+ *  tensor or rank), POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_IO, POLYAD_NUMERICAL */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_cp_als(polyad_context *context,
+                                                      const polyad_plan *plan,
+                                                      const polyad_cp_als_options *options,
+                                                      polyad_ktensor **model,
+                                                      polyad_run_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

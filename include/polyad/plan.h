@@ -1,0 +1,123 @@
+/** @file
+ *  @brief The plan: a tensor stored in one format on one device, ready for many kernel calls.
+ *
+ *  A plan is immutable and may be shared by threads; each running computation has its own
+ *  workspace. A plan does not refer to the tensor it was made from. */
+#ifndef POLYAD_PLAN_H
+#define POLYAD_PLAN_H
+
+#include <polyad/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A tensor in one storage format on one device. */
+typedef struct polyad_plan polyad_plan;
+/** Memory that one running computation on a plan changes. */
+typedef struct polyad_workspace polyad_workspace;
+
+/** What a plan is to be good at. Start from polyad_plan_options_init(). */
+typedef struct polyad_plan_options {
+  const char *format;    /**< "auto" (default) or a name of polyad_format_info() */
+  const char *variant;   /**< "auto" (default), or a variant the format documents */
+  uint64_t rank;         /**< number of components the kernels will be called with */
+  polyad_type precision; /**< type of values and factors (default POLYAD_F64) */
+  int tune;              /**< non-zero: measure candidates instead of estimating */
+  int force_index64;     /**< non-zero: 64-bit indices even where 32 bits do (for tests) */
+} polyad_plan_options;
+
+/** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */
+POLYAD_API void polyad_plan_options_init(polyad_plan_options *options);
+
+/** Stores `tensor` (left as it is) as `options` say.
+ *  @param[out] plan  destroyed with polyad_plan_destroy()
+ *  @return POLYAD_INVALID_ARGUMENT for an unknown format, POLYAD_UNSUPPORTED with the reason
+ *  when the format cannot hold the tensor, POLYAD_MEMORY_LIMIT naming the bytes needed before
+ *  anything large is allocated, POLYAD_OUT_OF_MEMORY */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create(polyad_context *context,
+                                                           const polyad_tensor *tensor,
+                                                           const polyad_plan_options *options,
+                                                           polyad_plan **plan);
+/** As polyad_plan_create(), and consumes the tensor: its memory is reused or freed as early
+ *  as possible, and `*tensor` is set to NULL (also on failure). */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create_take(polyad_context *context,
+                                                                polyad_tensor **tensor,
+                                                                const polyad_plan_options *options,
+                                                                polyad_plan **plan);
+/** Destroys a plan; NULL is fine. Its workspaces must be destroyed before. */
+POLYAD_API void polyad_plan_destroy(polyad_plan *plan);
+
+/** Number of modes. */
+POLYAD_API int polyad_plan_order(const polyad_plan *plan);
+/** Length of each mode. */
+POLYAD_API const uint64_t *polyad_plan_dims(const polyad_plan *plan);
+/** Number of nonzeros. */
+POLYAD_API uint64_t polyad_plan_nnz(const polyad_plan *plan);
+/** Type of values and factors. */
+POLYAD_API polyad_type polyad_plan_type(const polyad_plan *plan);
+/** Frobenius norm of the tensor. */
+POLYAD_API double polyad_plan_norm(const polyad_plan *plan);
+/** Name of the format that was chosen. */
+POLYAD_API const char *polyad_plan_format(const polyad_plan *plan);
+/** Variant that was chosen, such as "csf: 2 trees". */
+POLYAD_API const char *polyad_plan_variant(const polyad_plan *plan);
+/** Name of the device that holds the plan. */
+POLYAD_API const char *polyad_plan_device(const polyad_plan *plan);
+/** Bytes that the stored tensor takes (factors and workspaces not counted). */
+POLYAD_API uint64_t polyad_plan_bytes(const polyad_plan *plan);
+/** Several lines: the choice, the other candidates, and why. */
+POLYAD_API const char *polyad_plan_explanation(const polyad_plan *plan);
+
+/** Allocates all memory that kernels on `plan` need for factors of `rank` columns.
+ *  @param[out] workspace  destroyed with polyad_workspace_destroy() */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_workspace_create(polyad_context *context,
+                                                                const polyad_plan *plan,
+                                                                uint64_t rank,
+                                                                polyad_workspace **workspace);
+/** Destroys a workspace; NULL is fine. */
+POLYAD_API void polyad_workspace_destroy(polyad_workspace *workspace);
+
+/** Matricised tensor times Khatri-Rao product of mode `mode`:
+ *  out(i,r) = sum over nonzeros x with index i in `mode` of x times the product over the
+ *  other modes m of factors[m](i_m, r) (Kolda and Bader 2009, section 2.6).
+ *  @param factors  one matrix per mode in host memory, I_m x rank, row major, of the plan's
+ *                  type; factors[mode] is not read and may be NULL
+ *  @param[out] out  I_mode x rank, row major, overwritten (rows of empty slices are zero)
+ *  @return POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_mttkrp(polyad_context *context,
+                                                      const polyad_plan *plan,
+                                                      polyad_workspace *workspace, int mode,
+                                                      const void *const *factors, void *out);
+
+/** One storage format of this library. */
+typedef struct polyad_format_description {
+  const char *name;     /**< short name for options, such as "csf" */
+  const char *summary;  /**< one sentence */
+  const char *paper;    /**< where it comes from */
+  const char *devices;  /**< devices it has kernels for in this build, such as "cpu cuda" */
+  const char *kernels;  /**< kernels it has, such as "mttkrp innerprod" */
+  const char *variants; /**< variants it knows, such as "auto one two all" */
+  int min_order;        /**< fewest modes */
+  int max_order;        /**< most modes */
+  int deterministic;    /**< whether its default gives the same bits every time */
+  int built;            /**< whether this build contains it */
+} polyad_format_description;
+
+/** Number of formats. */
+POLYAD_API int polyad_format_count(void);
+/** Describes format number `which` (from 0).
+ *  @return POLYAD_INVALID_ARGUMENT when there is none */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_format_describe(int which,
+                                                               polyad_format_description *about);
+/** Bytes that `tensor` would take in a format, factors not counted; the estimate that the
+ *  plan uses.
+ *  @return POLYAD_UNSUPPORTED with the reason when the format cannot hold it */
+POLYAD_API POLYAD_CHECKED polyad_status
+polyad_format_estimate_bytes(polyad_context *context, const polyad_tensor *tensor,
+                             const polyad_plan_options *options, uint64_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/** @file
+ *  @brief Everything: sparse tensors, storage formats, decompositions, files. */
+#ifndef POLYAD_POLYAD_H
+#define POLYAD_POLYAD_H
+
+#include <polyad/context.h>
+#include <polyad/cp_als.h>
+#include <polyad/device.h>
+#include <polyad/export.h>
+#include <polyad/generate.h>
+#include <polyad/io.h>
+#include <polyad/model.h>
+#include <polyad/plan.h>
+#include <polyad/status.h>
+#include <polyad/tensor.h>
+#include <polyad/version.h>
+
+#endif

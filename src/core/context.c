@@ -1,0 +1,119 @@
+#include "core/context_internal.h"
+#include "core/machine.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+extern const polyad_allocator pd_system_allocator;
+
+polyad_status polyad_context_create(polyad_context **context) {
+  return polyad_context_create_with_allocator(NULL, context);
+}
+
+polyad_status polyad_context_create_with_allocator(const polyad_allocator *allocator,
+                                                   polyad_context **context) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  *context = NULL;
+  polyad_allocator from = allocator != NULL ? *allocator : pd_system_allocator;
+  if (from.allocate == NULL || from.release == NULL) return POLYAD_INVALID_ARGUMENT;
+  polyad_context *made = from.allocate(from.user, 64, sizeof *made);
+  if (made == NULL) return POLYAD_OUT_OF_MEMORY;
+  memset(made, 0, sizeof *made);
+  made->allocator = from;
+  made->threads = pd_machine_processors();
+  made->memory_limit = pd_machine_memory();
+  snprintf(made->device, sizeof made->device, "cpu");
+  *context = made;
+  return POLYAD_OK;
+}
+
+void polyad_context_destroy(polyad_context *context) {
+  if (context == NULL) return;
+  polyad_allocator from = context->allocator;
+  from.release(from.user, context, sizeof *context);
+}
+
+polyad_status polyad_set_threads(polyad_context *context, int threads) {
+  pd_begin(context);
+  if (threads < 0 || threads > 4096)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
+                   threads);
+  context->threads = threads == 0 ? pd_machine_processors() : threads;
+  return POLYAD_OK;
+}
+
+int polyad_threads(const polyad_context *context) { return context->threads; }
+
+polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
+  pd_begin(context);
+  context->memory_limit = bytes == 0 ? pd_machine_memory() : bytes;
+  return POLYAD_OK;
+}
+
+uint64_t polyad_memory_limit(const polyad_context *context) { return context->memory_limit; }
+
+uint64_t polyad_memory_in_use(const polyad_context *context) {
+  return atomic_load(&((polyad_context *)(uintptr_t)context)->memory_in_use);
+}
+
+uint64_t polyad_memory_peak(const polyad_context *context) {
+  return atomic_load(&((polyad_context *)(uintptr_t)context)->memory_peak);
+}
+
+void polyad_set_seed(polyad_context *context, uint64_t seed) { context->seed = seed; }
+
+uint64_t polyad_seed(const polyad_context *context) { return context->seed; }
+
+const char *polyad_device(const polyad_context *context) { return context->device; }
+
+void polyad_set_log(polyad_context *context, polyad_log_level level, polyad_log_function function,
+                    void *user) {
+  context->log_level = level;
+  context->log = function;
+  context->log_user = user;
+}
+
+void polyad_set_progress(polyad_context *context, polyad_progress_function function, void *user) {
+  context->progress = function;
+  context->progress_user = user;
+}
+
+void polyad_cancel(polyad_context *context) { atomic_store(&context->cancelled, 1); }
+
+void polyad_clear_cancel(polyad_context *context) { atomic_store(&context->cancelled, 0); }
+
+bool pd_cancelled(const polyad_context *context) {
+  return atomic_load(&((polyad_context *)(uintptr_t)context)->cancelled) != 0;
+}
+
+bool pd_log_wanted(const polyad_context *context, polyad_log_level level) {
+  return context->log != NULL && level <= context->log_level;
+}
+
+void pd_log(polyad_context *context, polyad_log_level level, const char *format, ...) {
+  if (!pd_log_wanted(context, level)) return;
+  char text[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  context->log(context->log_user, level, text);
+}
+
+bool pd_report_progress(polyad_context *context, const polyad_progress *progress) {
+  if (context->progress == NULL) return false;
+  return context->progress(context->progress_user, progress) != 0;
+}
+
+double pd_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int pd_threads_for(const polyad_context *context, uint64_t work, uint64_t grain) {
+  uint64_t useful = work / (grain == 0 ? 1 : grain);
+  if (useful < 1) return 1;
+  return useful < (uint64_t)context->threads ? (int)useful : context->threads;
+}

@@ -1,0 +1,31 @@
+/* Layout of the context. Only src/core looks inside; others use core.h. */
+#ifndef PD_CONTEXT_INTERNAL_H
+#define PD_CONTEXT_INTERNAL_H
+
+#include "core/core.h"
+#include <stdatomic.h>
+
+#define PD_MESSAGE_BYTES 1024
+
+struct polyad_context {
+  polyad_allocator allocator;
+  int threads;
+  uint64_t memory_limit;
+  _Atomic uint64_t memory_in_use;
+  _Atomic uint64_t memory_peak;
+  uint64_t seed;
+  char device[32];
+  polyad_log_level log_level;
+  polyad_log_function log;
+  void *log_user;
+  polyad_progress_function progress;
+  void *progress_user;
+  atomic_int cancelled;
+  polyad_status error_status;
+  char error_message[PD_MESSAGE_BYTES];
+  char error_file[256];
+  uint64_t error_line;
+  uint64_t error_column;
+};
+
+#endif

@@ -1,0 +1,128 @@
+/* What every part of the library uses: errors, memory, messages, cancellation, threads.
+ * Knows nothing of tensors. */
+#ifndef PD_CORE_H
+#define PD_CORE_H
+
+#include <polyad/context.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define PD_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define PD_PRINTF(text, first)
+#endif
+
+/* ---- errors ----------------------------------------------------------------------------
+ * The deepest message stays: pd_fail() on a context that already holds an error of the
+ * running call keeps the first. Public entry points call pd_begin() to start afresh. */
+
+/** Forwards a failure: `PD_TRY(call)` returns from the function when the call fails. */
+#define PD_TRY(call)                                                                               \
+  do {                                                                                             \
+    polyad_status pd_try_status_ = (call);                                                         \
+    if (pd_try_status_ != POLYAD_OK) return pd_try_status_;                                        \
+  } while (0)
+
+/** Forwards a failure to the function's `cleanup:` label; needs a variable `status`. */
+#define PD_TRY_CLEANUP(call)                                                                       \
+  do {                                                                                             \
+    status = (call);                                                                               \
+    if (status != POLYAD_OK) goto cleanup;                                                         \
+  } while (0)
+
+/** Starts a public call: forgets the error of the call before. */
+void pd_begin(polyad_context *context);
+
+/** Records an error without a place and returns `status`. "polyad_last_error" then gives the
+ *  text alone. Text that came from outside goes through pd_quote() first. */
+polyad_status pd_fail(polyad_context *context, polyad_status status, const char *format, ...)
+    PD_PRINTF(3, 4);
+
+/** Records "FILE: error: TEXT" (line 0) or "FILE:LINE:COL: error: TEXT" and returns `status`.
+ *  `file` is escaped here; "-" becomes "<stdin>". Column 0 is left out. */
+polyad_status pd_fail_at(polyad_context *context, polyad_status status, const char *file,
+                         uint64_t line, uint64_t column, const char *format, ...) PD_PRINTF(6, 7);
+
+/** Records the standard "no memory for N bytes" error. */
+polyad_status pd_fail_memory(polyad_context *context, uint64_t bytes);
+
+#define PD_QUOTE_BYTES 168 /* enough for 40 input bytes, each escaped as \xNN, and quotes */
+/** Writes bytes from outside so that a terminal and JSON can take them: at most 40 bytes, then
+ *  "..."; control bytes, non-ASCII that is not valid UTF-8, quotes and backslashes escaped.
+ *  Returns `out`. */
+const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length);
+
+/* ---- memory ----------------------------------------------------------------------------
+ * All memory comes from the context's allocator, 64-byte aligned (2 MiB and huge pages for
+ * large blocks), is counted, and is checked against the memory limit. */
+
+/** Allocates count * size bytes (overflow-checked; zero bytes give a valid pointer).
+ *  Contents are undefined. On failure *out is NULL and the error is recorded. */
+polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, void **out);
+/** The same, zero-filled. */
+polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out);
+/** Changes the size of a block (contents kept up to the smaller size). */
+polyad_status pd_realloc(polyad_context *context, uint64_t count, size_t size, void **pointer);
+/** Frees a block; NULL is fine. May be called from any thread. The context may be NULL: each
+ *  block remembers where it came from. */
+void pd_free(polyad_context *context, void *pointer);
+/** Typed short forms: PD_NEW(ctx, n, &array). */
+#define PD_NEW(context, count, out) pd_alloc(context, count, sizeof **(out), (void **)(out))
+#define PD_NEW_ZERO(context, count, out)                                                           \
+  pd_alloc_zero(context, count, sizeof **(out), (void **)(out))
+
+/** Fails with POLYAD_MEMORY_LIMIT when `bytes` more would pass the limit: "WHAT needs N bytes,
+ *  limit L". Called with estimates before anything large is allocated. */
+polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what);
+
+/** a * b and a + b; false when they overflow. */
+static inline bool pd_mul(uint64_t a, uint64_t b, uint64_t *product) {
+  return !__builtin_mul_overflow(a, b, product);
+}
+static inline bool pd_add(uint64_t a, uint64_t b, uint64_t *sum) {
+  return !__builtin_add_overflow(a, b, sum);
+}
+/** The same, sticking at UINT64_MAX: for estimates. */
+static inline uint64_t pd_mul_saturated(uint64_t a, uint64_t b) {
+  uint64_t product;
+  return pd_mul(a, b, &product) ? product : UINT64_MAX;
+}
+static inline uint64_t pd_add_saturated(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return pd_add(a, b, &sum) ? sum : UINT64_MAX;
+}
+
+/** Writes a size as "1.5 GiB" into `out` and returns it. */
+const char *pd_bytes_text(char out[32], uint64_t bytes);
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+void pd_log(polyad_context *context, polyad_log_level level, const char *format, ...)
+    PD_PRINTF(3, 4);
+/** Whether a message of this level would be seen (to skip preparing it). */
+bool pd_log_wanted(const polyad_context *context, polyad_log_level level);
+
+/** Tells the progress function; true when the run should end. */
+bool pd_report_progress(polyad_context *context, const polyad_progress *progress);
+/** Whether polyad_cancel() was called. */
+bool pd_cancelled(const polyad_context *context);
+
+/* ---- time, threads ------------------------------------------------------------------------ */
+
+/** Seconds on a clock that never goes back. */
+double pd_seconds(void);
+
+/** The part of [0, count) that falls to `thread` of `threads`: parts differ by at most one. */
+static inline uint64_t pd_part_begin(uint64_t count, int thread, int threads) {
+  uint64_t quotient = count / (uint64_t)threads, rest = count % (uint64_t)threads;
+  uint64_t t = (uint64_t)thread;
+  return quotient * t + (t < rest ? t : rest);
+}
+
+/** Threads worth starting for `work` units when one thread should have at least `grain`. */
+int pd_threads_for(const polyad_context *context, uint64_t work, uint64_t grain);
+
+#endif

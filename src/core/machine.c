@@ -1,0 +1,91 @@
+#define _GNU_SOURCE
+#include "core/machine.h"
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads up to size-1 bytes of a small file; false when it cannot be read. */
+static int read_small_file(const char *path, char *text, size_t size) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return 0;
+  size_t length = fread(text, 1, size - 1, file);
+  fclose(file);
+  text[length] = '\0';
+  return length > 0;
+}
+
+/* The process's own cgroup (version 2), such as "/user.slice/x"; "" when unknown. */
+static void own_cgroup(char *path, size_t size) {
+  char text[4096];
+  path[0] = '\0';
+  if (!read_small_file("/proc/self/cgroup", text, sizeof text)) return;
+  const char *line = strstr(text, "0::");
+  if (line == NULL) return;
+  line += 3;
+  size_t length = strcspn(line, "\n");
+  if (length >= size) return;
+  memcpy(path, line, length);
+  path[length] = '\0';
+}
+
+/* Calls `visit` with the contents of `file` in the process's cgroup and each parent. */
+static void each_cgroup(const char *name, void (*visit)(const char *text, void *user), void *user) {
+  char group[1024];
+  own_cgroup(group, sizeof group);
+  for (;;) {
+    char path[1200], text[256];
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", strcmp(group, "/") == 0 ? "" : group, name);
+    if (read_small_file(path, text, sizeof text)) visit(text, user);
+    char *slash = strrchr(group, '/');
+    if (slash == NULL || group[1] == '\0') break;
+    *slash = '\0';
+  }
+}
+
+static void smaller_quota(const char *text, void *user) {
+  double *processors = user;
+  char *end;
+  double quota = strtod(text, &end);
+  if (end == text) return; /* "max" */
+  double period = strtod(end, NULL);
+  if (period > 0 && quota / period < *processors) *processors = quota / period;
+}
+
+int pd_machine_processors(void) {
+  cpu_set_t set;
+  int count = 0;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+  if (count < 1) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  double processors = count < 1 ? 1 : count;
+  each_cgroup("cpu.max", smaller_quota, &processors);
+  return processors < 1 ? 1 : (int)processors;
+}
+
+static void smaller_memory(const char *text, void *user) {
+  uint64_t *bytes = user;
+  char *end;
+  errno = 0;
+  unsigned long long value = strtoull(text, &end, 10);
+  if (end != text && errno == 0 && value < *bytes) *bytes = value;
+}
+
+uint64_t pd_machine_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
+  char text[4096];
+  if (read_small_file("/proc/meminfo", text, sizeof text)) {
+    const char *line = strstr(text, "MemAvailable:");
+    if (line != NULL) {
+      uint64_t available = strtoull(line + 13, NULL, 10) * 1024;
+      if (available > 0 && available < bytes) bytes = available;
+    }
+  }
+  each_cgroup("memory.max", smaller_memory, &bytes);
+  smaller_memory(
+      read_small_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", text, sizeof text) ? text : "",
+      &bytes);
+  return bytes;
+}

@@ -1,0 +1,13 @@
+/* What this process may use of the machine. */
+#ifndef PD_MACHINE_H
+#define PD_MACHINE_H
+
+#include <stdint.h>
+
+/** Processors this process may use: affinity mask and cgroup quota respected, at least 1. */
+int pd_machine_processors(void);
+/** Bytes this process may use: the smaller of what the machine has available and what the
+ *  cgroup leaves. */
+uint64_t pd_machine_memory(void);
+
+#endif

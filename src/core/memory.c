@@ -1,0 +1,119 @@
+#include "core/context_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Each block is preceded by one alignment unit that remembers its size and owner, so that
+ * freeing needs neither and accounting is exact. */
+struct block_header {
+  polyad_context *context;
+  uint64_t bytes;  /* asked of the allocator, header included */
+  uint64_t offset; /* from the allocator's pointer to the caller's */
+};
+
+enum { SMALL_ALIGNMENT = 64, HUGE_ALIGNMENT = 2 << 20, HUGE_FROM = 8 << 20 };
+
+static void *system_allocate(void *user, size_t alignment, size_t bytes) {
+  (void)user;
+  void *pointer = NULL;
+  if (posix_memalign(&pointer, alignment, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+  /* Random rows of large factors miss the TLB with 4 KiB pages. */
+  if (bytes >= HUGE_FROM) (void)madvise(pointer, bytes, MADV_HUGEPAGE);
+#endif
+  return pointer;
+}
+
+static void system_release(void *user, void *pointer, size_t bytes) {
+  (void)user;
+  (void)bytes;
+  free(pointer);
+}
+
+const polyad_allocator pd_system_allocator = {system_allocate, system_release, NULL};
+
+static struct block_header *header_of(void *pointer) {
+  return (struct block_header *)((char *)pointer - sizeof(struct block_header));
+}
+
+static void count_bytes(polyad_context *context, uint64_t bytes) {
+  uint64_t now = atomic_fetch_add(&context->memory_in_use, bytes) + bytes;
+  uint64_t peak = atomic_load(&context->memory_peak);
+  while (now > peak && !atomic_compare_exchange_weak(&context->memory_peak, &peak, now)) {
+  }
+}
+
+polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what) {
+  uint64_t total = pd_add_saturated(atomic_load(&context->memory_in_use), bytes);
+  if (total <= context->memory_limit) return POLYAD_OK;
+  char need[32], limit[32];
+  return pd_fail(context, POLYAD_MEMORY_LIMIT,
+                 "%s needs %s (%llu bytes), the memory limit is %s; raise the memory limit or "
+                 "ask for less",
+                 what, pd_bytes_text(need, bytes), (unsigned long long)bytes,
+                 pd_bytes_text(limit, context->memory_limit));
+}
+
+polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, void **out) {
+  *out = NULL;
+  uint64_t payload, bytes;
+  if (!pd_mul(count, size, &payload) || !pd_add(payload, HUGE_ALIGNMENT, &bytes) ||
+      bytes > SIZE_MAX / 2)
+    return pd_fail(context, POLYAD_OVERFLOW, "an array of %llu items of %zu bytes is too large",
+                   (unsigned long long)count, size);
+  size_t alignment = payload >= HUGE_FROM ? HUGE_ALIGNMENT : SMALL_ALIGNMENT;
+  /* A whole alignment unit in front of a large block would waste 2 MiB: 4 KiB keep the
+   * payload page-aligned, all but its first page in huge pages. */
+  uint64_t offset = payload >= HUGE_FROM ? 4096 : SMALL_ALIGNMENT;
+  bytes = payload + offset;
+  PD_TRY(pd_memory_check(context, bytes, "an array"));
+  char *base = context->allocator.allocate(context->allocator.user, alignment, (size_t)bytes);
+  if (base == NULL) return pd_fail_memory(context, bytes);
+  struct block_header *header = header_of(base + offset);
+  *header = (struct block_header){.context = context, .bytes = bytes, .offset = offset};
+  count_bytes(context, bytes);
+  *out = base + offset;
+  return POLYAD_OK;
+}
+
+polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out) {
+  PD_TRY(pd_alloc(context, count, size, out));
+  memset(*out, 0, (size_t)(count * size));
+  return POLYAD_OK;
+}
+
+polyad_status pd_realloc(polyad_context *context, uint64_t count, size_t size, void **pointer) {
+  void *moved;
+  PD_TRY(pd_alloc(context, count, size, &moved));
+  if (*pointer != NULL) {
+    struct block_header *old = header_of(*pointer);
+    uint64_t kept = old->bytes - old->offset, bytes = count * size;
+    memcpy(moved, *pointer, (size_t)(kept < bytes ? kept : bytes));
+    pd_free(context, *pointer);
+  }
+  *pointer = moved;
+  return POLYAD_OK;
+}
+
+void pd_free(polyad_context *context, void *pointer) {
+  (void)context;
+  if (pointer == NULL) return;
+  struct block_header header = *header_of(pointer);
+  polyad_context *owner = header.context;
+  atomic_fetch_sub(&owner->memory_in_use, header.bytes);
+  owner->allocator.release(owner->allocator.user, (char *)pointer - header.offset,
+                           (size_t)header.bytes);
+}
+
+const char *pd_bytes_text(char out[32], uint64_t bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = (double)bytes;
+  int unit = 0;
+  while (value >= 1024 && unit < 6) {
+    value /= 1024;
+    ++unit;
+  }
+  snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return out;
+}

@@ -1,0 +1,67 @@
+/* The contract of a device: memory, streams, timing. One folder per device implements it; a
+ * module that is loaded at run time registers its table through pd_module_entry. */
+#ifndef PD_DEVICE_H
+#define PD_DEVICE_H
+
+#include "core/core.h"
+#include <polyad/device.h>
+#include <polyad/tensor.h>
+
+/** A dense matrix on a device, row major. `stride` is in elements. Opaque to algorithms:
+ *  only linalg and kernels of the same device look at `data`. */
+struct pd_matrix {
+  const struct pd_device *device;
+  polyad_type type;
+  uint64_t rows, columns, stride;
+  void *data;
+};
+
+/** An open device. */
+struct pd_device {
+  const char *kind; /* "cpu", "cuda", … */
+  char name[32];    /* "cpu", "cuda:0" */
+  int index;
+  const struct pd_device_functions *functions;
+  const struct pd_linalg *linalg;
+  void *state; /* private to the device */
+};
+
+/** What a device can do. All work is ordered on the device's one stream; functions return
+ *  without waiting unless they say so. */
+struct pd_device_functions {
+  polyad_status (*allocate)(polyad_context *context, const struct pd_device *device, uint64_t bytes,
+                            void **out);
+  void (*release)(polyad_context *context, const struct pd_device *device, void *pointer);
+  polyad_status (*copy_in)(polyad_context *context, const struct pd_device *device, void *to,
+                           const void *from_host, uint64_t bytes);
+  /** Waits for the data. */
+  polyad_status (*copy_out)(polyad_context *context, const struct pd_device *device, void *to_host,
+                            const void *from, uint64_t bytes);
+  polyad_status (*copy)(polyad_context *context, const struct pd_device *device, void *to,
+                        const void *from, uint64_t bytes);
+  polyad_status (*fill_zero)(polyad_context *context, const struct pd_device *device, void *to,
+                             uint64_t bytes);
+  /** Waits until all work is done; reports errors of earlier work. */
+  polyad_status (*synchronize)(polyad_context *context, const struct pd_device *device);
+  /** Bytes that may still be allocated. */
+  uint64_t (*memory_available)(polyad_context *context, const struct pd_device *device);
+};
+
+/** The CPU: allocations are pd_alloc, copies are memcpy. */
+extern const struct pd_device pd_cpu_device;
+
+/** The device the context chose (never NULL). */
+polyad_status pd_device_of(polyad_context *context, const struct pd_device **device);
+
+/** Matrices: rows x columns of zeros; stride == columns. */
+polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *device,
+                               polyad_type type, uint64_t rows, uint64_t columns,
+                               struct pd_matrix *matrix);
+void pd_matrix_destroy(polyad_context *context, struct pd_matrix *matrix);
+/** Copies between host memory (row major, no padding, of the matrix's type) and a matrix. */
+polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *matrix,
+                                  const void *host);
+polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,
+                                void *host);
+
+#endif

@@ -1,0 +1,97 @@
+/* The contract between storage formats, the plan and the devices.
+ *
+ * A format is two kinds of const tables (designated initialisers only): `struct polyad_format`
+ * on the host, and one `struct polyad_kernels` per device. An empty slot means unsupported. */
+#ifndef PD_FORMAT_H
+#define PD_FORMAT_H
+
+#include "device/device.h"
+#include "tensor/tensor.h"
+#include <polyad/plan.h>
+
+#define PD_REASON_BYTES 256
+
+/** What is asked of a format. */
+struct pd_request {
+  const char *variant; /* "auto" or one of the format's */
+  uint64_t rank;
+  polyad_type precision;
+  int threads;
+  bool force_index64;
+  const struct pd_device *device;
+};
+
+/** Facts about a tensor that choices rest on: cheap, exact where it says so. Made once per
+ *  plan by pd_traits_compute(). */
+struct pd_traits {
+  int order;
+  uint64_t nnz;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nonempty[POLYAD_MAX_ORDER];  /* non-empty slices, exact */
+  uint64_t slice_max[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice, exact */
+};
+
+polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
+                                struct pd_traits *traits);
+
+struct polyad_format {
+  const char *name;
+  const char *summary;
+  const char *paper;
+  const char *variants; /* blank-separated names, "auto" first */
+  int min_order, max_order;
+  bool deterministic; /* of the default variant */
+
+  /** Whether it can hold the tensor as asked; if not, writes why into `reason`. */
+  bool (*supports)(const struct pd_traits *traits, const struct pd_request *request,
+                   char reason[PD_REASON_BYTES]);
+  /** Bytes the storage will take, and the most that building takes at once beyond the tensor
+   *  itself (storage included). */
+  void (*estimate_bytes)(const struct pd_traits *traits, const struct pd_request *request,
+                         uint64_t *storage, uint64_t *building);
+  /** Estimated seconds of one MTTKRP in every mode: what the plan compares. */
+  double (*estimate_seconds)(const struct pd_traits *traits, const struct pd_request *request);
+  /** Builds the storage. When `take` is true the tensor's arrays may be moved out of it or
+   *  freed early (its pointers then set to NULL). */
+  polyad_status (*build)(polyad_context *context, polyad_tensor *tensor, bool take,
+                         const struct pd_request *request, void **storage);
+  /** Validates every invariant of the storage; fails with POLYAD_INTERNAL. */
+  polyad_status (*check)(polyad_context *context, const void *storage);
+  /** Bytes the storage takes. */
+  uint64_t (*bytes)(const void *storage);
+  /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3". */
+  void (*describe)(const void *storage, char text[PD_REASON_BYTES]);
+  void (*destroy)(polyad_context *context, void *storage);
+};
+
+/** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are
+ *  on the kernels' device, of the plan's type. All work is stream-ordered. */
+struct polyad_kernels {
+  const char *format;   /* name of the format */
+  const char *device;   /* kind of device */
+  const char *variants; /* variants with own kernels; NULL: all */
+  /** Puts a storage built on the host onto the device; NULL: used where it is. */
+  polyad_status (*upload)(polyad_context *context, const struct pd_device *device,
+                          const void *storage, void **on_device);
+  void (*unload)(polyad_context *context, const struct pd_device *device, void *on_device);
+  uint64_t (*workspace_bytes)(const void *storage, uint64_t rank, int threads);
+  polyad_status (*workspace_create)(polyad_context *context, const struct pd_device *device,
+                                    const void *storage, uint64_t rank, void **scratch);
+  void (*workspace_destroy)(polyad_context *context, void *scratch);
+  /** out = MTTKRP of `mode`: out is I_mode x rank and wholly overwritten; factors[mode] is not
+   *  read. Two modes may not run at once on one scratch. */
+  polyad_status (*mttkrp)(polyad_context *context, const void *storage, void *scratch, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out);
+};
+
+/** The registry: one line per format in registry.c. */
+int pd_format_count(void);
+const struct polyad_format *pd_format_at(int which);
+/** NULL when there is none of that name. */
+const struct polyad_format *pd_format_find(const char *name);
+/** Kernels of a format on a kind of device; NULL when there are none. */
+const struct polyad_kernels *pd_kernels_find(const char *format, const char *device);
+/** Used by device modules when they are loaded. */
+polyad_status pd_kernels_register(const struct polyad_kernels *kernels);
+
+#endif

@@ -1,0 +1,40 @@
+/* Layout of plan and workspace, and what algorithms call. */
+#ifndef PD_PLAN_H
+#define PD_PLAN_H
+
+#include "formats/format.h"
+
+#define PD_EXPLANATION_BYTES 2048
+
+struct polyad_plan {
+  polyad_context *context; /* owner of the memory */
+  const struct pd_device *device;
+  const struct polyad_format *format;
+  const struct polyad_kernels *kernels;
+  void *storage;   /* on the host */
+  void *on_device; /* what kernels get: `storage` itself where they have no upload */
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  double norm;       /* Frobenius norm; may overflow to infinity never: scaled inside */
+  int norm_exponent; /* norm^2 = norm_square_scaled * 2^(2 * norm_exponent) */
+  double norm_square_scaled;
+  uint64_t tensor_hash; /* polyad_tensor_hash() of the tensor */
+  char variant[PD_REASON_BYTES];
+  char explanation[PD_EXPLANATION_BYTES];
+};
+
+struct polyad_workspace {
+  polyad_context *context;
+  const polyad_plan *plan;
+  uint64_t rank;
+  void *scratch;
+};
+
+/** MTTKRP on matrices of the plan's device. factors[mode] may be NULL. */
+polyad_status pd_plan_mttkrp(polyad_context *context, const polyad_plan *plan,
+                             polyad_workspace *workspace, int mode,
+                             const struct pd_matrix *const *factors, struct pd_matrix *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* Layout of the sparse tensor and what the library does with it. */
+#ifndef PD_TENSOR_H
+#define PD_TENSOR_H
+
+#include "core/core.h"
+#include <polyad/tensor.h>
+
+/** Labels of one mode: string of index i is text[start[i]] up to text[start[i + 1]] - 1; a NUL
+ *  follows each string. */
+struct pd_labels {
+  uint64_t count;
+  uint64_t *start; /* count + 1 offsets */
+  char *text;
+};
+
+struct polyad_tensor {
+  polyad_context *context; /* owner of the memory */
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  int index_bytes[POLYAD_MAX_ORDER]; /* 4 where dims <= 2^32, else 8 */
+  void *index[POLYAD_MAX_ORDER];     /* structure of arrays, sorted by mode 0, 1, … */
+  void *values;
+  uint64_t repeats_merged;
+  uint64_t zeros_dropped;
+  char *mode_name[POLYAD_MAX_ORDER];
+  struct pd_labels labels[POLYAD_MAX_ORDER]; /* count 0: none */
+};
+
+static inline size_t pd_type_bytes(polyad_type type) { return type == POLYAD_F32 ? 4 : 8; }
+
+/** Bytes of an index of a mode of length `dim`. */
+static inline int pd_index_bytes(uint64_t dim) { return dim <= (UINT64_C(1) << 32) ? 4 : 8; }
+
+/** Index of nonzero p in `mode`, whatever its width. */
+static inline uint64_t pd_tensor_index(const polyad_tensor *tensor, int mode, uint64_t p) {
+  return tensor->index_bytes[mode] == 4 ? ((const uint32_t *)tensor->index[mode])[p]
+                                        : ((const uint64_t *)tensor->index[mode])[p];
+}
+
+/** Value of nonzero p as double. */
+static inline double pd_tensor_value(const polyad_tensor *tensor, uint64_t p) {
+  return tensor->type == POLYAD_F32 ? (double)((const float *)tensor->values)[p]
+                                    : ((const double *)tensor->values)[p];
+}
+
+/** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops zeros.
+ *  `index[n]` are of pd_index_bytes(dims[n]) bytes, all below dims[n], values finite; all
+ *  arrays come from pd_alloc. On success and on failure the arrays in `index` and `values`
+ *  belong to the callee and are set to NULL.
+ *  For POLYAD_DUPLICATES_ERROR the failure names the coordinate (1-based). */
+polyad_status pd_tensor_create_take(polyad_context *context, int order, const uint64_t *dims,
+                                    uint64_t nnz, polyad_type type, void **index, void **values,
+                                    polyad_duplicates duplicates, polyad_tensor **tensor);
+
+/** Takes over labels made with pd_alloc (set to zero in `labels`). */
+void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *labels);
+
+/** Fails when the tensor breaks an invariant: unsorted, repeated, out of dims, zero or
+ *  non-finite values. */
+polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor);
+
+/** ceil(log2(dim)): bits of an index below dim (0 for dim 1). */
+int pd_index_bits(uint64_t dim);
+
+/** Sum of squares of `count` values, scaled: sum = result * 2^(2 * *exponent), so that
+ *  neither overflow nor underflow happens. Fixed order: same bits for every thread count. */
+double pd_sum_of_squares(const polyad_context *context, uint64_t count, polyad_type type,
+                         const void *values, int *exponent);
+
+#endif
