@@ -1,0 +1,53 @@
+/* The validator of a tensor's invariants. */
+#include "core/radix_sort.h"
+#include "tensor/tensor_merge.h"
+#include <inttypes.h>
+#include <math.h>
+
+enum { THREAD_GRAIN = 1 << 14 };
+
+static polyad_status check_mode(polyad_context *context, const polyad_tensor *tensor, int mode) {
+  uint64_t dim = tensor->dims[mode];
+  if (dim == 0 || dim > INT64_MAX || tensor->index_bytes[mode] != pd_index_bytes(dim))
+    return pd_fail(context, POLYAD_INTERNAL,
+                   "mode %d has length %" PRIu64 " and indices of %d bytes", mode, dim,
+                   tensor->index_bytes[mode]);
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t bad = UINT64_MAX;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    if (pd_tensor_index(tensor, mode, p) >= dim && p < bad) bad = p;
+  if (bad == UINT64_MAX) return POLYAD_OK;
+  return pd_fail(context, POLYAD_INTERNAL,
+                 "nonzero %" PRIu64 " has index %" PRIu64 " in mode %d of length %" PRIu64, bad,
+                 pd_tensor_index(tensor, mode, bad), mode, dim);
+}
+
+static polyad_status check_values(polyad_context *context, const polyad_tensor *tensor) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t bad = UINT64_MAX;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    double value = pd_tensor_value(tensor, p);
+    if ((value == 0 || !isfinite(value)) && p < bad) bad = p;
+  }
+  if (bad == UINT64_MAX) return POLYAD_OK;
+  return pd_fail(context, POLYAD_INTERNAL, "nonzero %" PRIu64 " has value %g", bad,
+                 pd_tensor_value(tensor, bad));
+}
+
+polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor) {
+  if (tensor->order < 1 || tensor->order > POLYAD_MAX_ORDER)
+    return pd_fail(context, POLYAD_INTERNAL, "a tensor has order %d", tensor->order);
+  struct pd_key keys[POLYAD_MAX_ORDER];
+  for (int n = 0; n < tensor->order; ++n) {
+    PD_TRY(check_mode(context, tensor, n));
+    keys[n] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
+  }
+  bool strict;
+  if (!pd_is_sorted(context, tensor->nnz, tensor->order, keys, &strict))
+    return pd_fail(context, POLYAD_INTERNAL, "the nonzeros of a tensor are not sorted");
+  if (!strict)
+    return pd_fail(context, POLYAD_INTERNAL, "a coordinate of a tensor occurs more than once");
+  return check_values(context, tensor);
+}

@@ -1,0 +1,52 @@
+/* An allocator whose n-th allocation fails, to sweep over all of them. */
+#ifndef PD_TEST_FAILING_ALLOCATOR_H
+#define PD_TEST_FAILING_ALLOCATOR_H
+
+#include <polyad/polyad.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct failing_allocator {
+  atomic_long until_failure; /* allocations that still succeed */
+  atomic_long live;          /* blocks given out and not yet released */
+};
+
+static inline void *failing_allocate(void *user, size_t alignment, size_t bytes) {
+  struct failing_allocator *state = user;
+  if (atomic_fetch_sub(&state->until_failure, 1) <= 0) return NULL;
+  void *pointer = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (pointer != NULL) atomic_fetch_add(&state->live, 1);
+  return pointer;
+}
+
+static inline void failing_release(void *user, void *pointer, size_t bytes) {
+  (void)bytes;
+  atomic_fetch_sub(&((struct failing_allocator *)user)->live, 1);
+  free(pointer);
+}
+
+/* Runs `body` with the first, second, ... allocation failing until it succeeds: each failure must
+ * be POLYAD_OUT_OF_MEMORY with a message and leave nothing behind. `body` destroys what it makes.
+ * Returns how many allocations the body needed. */
+static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *), void *data,
+                                  int threads) {
+  for (long n = 0;; ++n) {
+    struct failing_allocator state = {1, 0};
+    polyad_allocator allocator = {failing_allocate, failing_release, &state};
+    polyad_context *context;
+    assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    atomic_store(&state.until_failure, n);
+    polyad_status status = body(context, data);
+    assert_int_equal(polyad_memory_in_use(context), 0);
+    if (status != POLYAD_OK) {
+      assert_int_equal(status, POLYAD_OUT_OF_MEMORY);
+      assert_true(polyad_last_error(context)[0] != '\0');
+    }
+    polyad_context_destroy(context);
+    assert_int_equal(atomic_load(&state.live), 0);
+    if (status == POLYAD_OK) return n;
+  }
+}
+
+#endif

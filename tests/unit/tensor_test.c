@@ -1,0 +1,606 @@
+/* Creating tensors: strides, types, order, repeats, zeros, limits, errors, labels. */
+#include "harness.h"
+
+#include "core/random.h"
+#include "failing_allocator.h"
+#include "tensor/tensor.h"
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdlib.h>
+#include <string.h>
+
+static polyad_context *context;
+
+static int set_up(void **state) {
+  (void)state;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+  return 0;
+}
+
+static void expect_error(polyad_status status, polyad_status expected, const char *part) {
+  assert_int_equal(status, expected);
+  if (strstr(polyad_last_error(context), part) == NULL)
+    fail_msg("'%s' is not in '%s'", part, polyad_last_error(context));
+}
+
+/* Input over an (nnz, order) array of int64 and doubles. */
+static polyad_tensor_input rows(int order, uint64_t nnz, const int64_t *index,
+                                const double *values) {
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = order;
+  input.nnz = nnz;
+  input.index_type = POLYAD_I64;
+  for (int n = 0; n < order; ++n) {
+    input.index[n] = index + n;
+    input.index_stride[n] = 8 * order;
+  }
+  input.values = values;
+  input.value_stride = 8;
+  return input;
+}
+
+static polyad_tensor *create(const polyad_tensor_input *input) {
+  polyad_tensor *tensor;
+  polyad_status status = polyad_tensor_create(context, input, &tensor);
+  if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
+  assert_int_equal(pd_tensor_check(context, tensor), POLYAD_OK);
+  return tensor;
+}
+
+static void sorts_and_infers_dims(void **state) {
+  (void)state;
+  static const int64_t index[] = {1, 2, 0, 0, 3, 1, 1, 0, 4};
+  static const double values[] = {10, 20, 30};
+  polyad_tensor_input input = rows(3, 3, index, values);
+  polyad_tensor *x = create(&input);
+  assert_int_equal(polyad_tensor_order(x), 3);
+  const uint64_t dims[] = {2, 4, 5};
+  assert_memory_equal(polyad_tensor_dims(x), dims, sizeof dims);
+  assert_int_equal(polyad_tensor_nnz(x), 3);
+  assert_int_equal(polyad_tensor_type(x), POLYAD_F64);
+  const uint32_t first[] = {0, 1, 1}, second[] = {3, 0, 2}, third[] = {1, 4, 0};
+  const double sorted[] = {20, 30, 10};
+  assert_int_equal(polyad_tensor_index_bytes(x, 0), 4);
+  assert_memory_equal(polyad_tensor_indices(x, 0), first, sizeof first);
+  assert_memory_equal(polyad_tensor_indices(x, 1), second, sizeof second);
+  assert_memory_equal(polyad_tensor_indices(x, 2), third, sizeof third);
+  assert_memory_equal(polyad_tensor_values(x), sorted, sizeof sorted);
+  assert_null(polyad_tensor_indices(x, 3));
+  assert_null(polyad_tensor_indices(x, -1));
+  assert_int_equal(polyad_tensor_index_bytes(x, 3), 0);
+  assert_true(polyad_tensor_bytes(x) >= 3 * (3 * 4 + 8));
+  polyad_tensor_destroy(x);
+  polyad_tensor_destroy(NULL);
+}
+
+/* The same tensor from every index type, both array orders and reversed strides. */
+static void layouts_agree(void **state) {
+  (void)state;
+  enum { NNZ = 50000, ORDER = 4 };
+  static const uint64_t dims[ORDER] = {50, 60, 70, 30};
+  uint64_t hash = 0;
+  for (int type = POLYAD_I32; type <= POLYAD_U64; ++type)
+    for (int layout = 0; layout < 3; ++layout) {
+      int64_t item = type <= POLYAD_U32 ? 4 : 8;
+      char *index = malloc(NNZ * ORDER * 8);
+      float *values = malloc(NNZ * sizeof *values);
+      polyad_tensor_input input;
+      polyad_tensor_input_init(&input);
+      input.order = ORDER;
+      input.dims = dims;
+      input.nnz = NNZ;
+      input.index_type = (polyad_index_type)type;
+      input.value_type = POLYAD_F32;
+      for (int n = 0; n < ORDER; ++n) {
+        input.index[n] = index + item * (layout == 0 ? n : n * NNZ);
+        input.index_stride[n] = item * (layout == 0 ? ORDER : 1);
+        if (layout == 2) { /* a view that runs backwards */
+          input.index[n] = (const char *)input.index[n] + item * (NNZ - 1);
+          input.index_stride[n] = -item;
+        }
+        for (int64_t p = 0; p < NNZ; ++p) {
+          uint64_t i = pd_random_u64(5, (uint64_t)n, (uint64_t)p) % dims[n];
+          uint32_t narrow = (uint32_t)i;
+          char *place = index + ((const char *)input.index[n] - index) + p * input.index_stride[n];
+          memcpy(place, item == 4 ? (void *)&narrow : (void *)&i, (size_t)item);
+        }
+      }
+      for (int64_t p = 0; p < NNZ; ++p)
+        values[p] = (float)(p % 17 + 1);
+      input.values = values;
+      input.value_stride = 4;
+      polyad_tensor *x = create(&input);
+      if (hash == 0) hash = polyad_tensor_hash(x);
+      assert_true(hash == polyad_tensor_hash(x));
+      polyad_tensor_destroy(x);
+      free(index);
+      free(values);
+    }
+}
+
+static void values_may_be_left_out(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 1, 1, 1, 0, 1};
+  polyad_tensor_input input = rows(2, 3, index, NULL);
+  input.type = POLYAD_F32;
+  polyad_tensor *x = create(&input);
+  const float values[] = {2, 1};
+  assert_int_equal(polyad_tensor_nnz(x), 2);
+  assert_memory_equal(polyad_tensor_values(x), values, sizeof values);
+  assert_int_equal(polyad_tensor_repeats_merged(x), 1);
+  polyad_tensor_destroy(x);
+}
+
+static void repeats_follow_the_policy(void **state) {
+  (void)state;
+  static const int64_t index[] = {1, 1, 0, 0, 1, 1, 0, 2, 1, 1, 0, 2};
+  static const double values[] = {2, 7, -5, 4, 3, -4};
+  static const struct {
+    polyad_duplicates policy;
+    uint64_t nnz, dropped;
+    double last;
+  } cases[] = {{POLYAD_DUPLICATES_SUM, 1, 2, 7},
+               {POLYAD_DUPLICATES_MAX, 3, 0, 3},
+               {POLYAD_DUPLICATES_MIN, 3, 0, -5},
+               {POLYAD_DUPLICATES_FIRST, 3, 0, 2}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c)
+    for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+      polyad_tensor_input input = rows(2, 6, index, values);
+      input.duplicates = cases[c].policy;
+      input.type = (polyad_type)type;
+      polyad_tensor *x = create(&input);
+      assert_int_equal(polyad_tensor_nnz(x), cases[c].nnz);
+      assert_int_equal(polyad_tensor_repeats_merged(x), 3);
+      assert_int_equal(polyad_tensor_zeros_dropped(x), cases[c].dropped);
+      assert_true(pd_tensor_value(x, cases[c].nnz - 1) == cases[c].last);
+      const uint64_t dims[] = {2, 3}; /* dims keep what merging dropped */
+      assert_memory_equal(polyad_tensor_dims(x), dims, sizeof dims);
+      polyad_tensor_destroy(x);
+    }
+  polyad_tensor_input input = rows(2, 6, index, values);
+  input.duplicates = POLYAD_DUPLICATES_ERROR;
+  polyad_tensor *x;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+               "(1, 3) (counted from 1) occurs 2 times");
+  assert_null(x);
+}
+
+static void sums_keep_the_order_given(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 0, 0};
+  static const double one_way[] = {1, 1e17, -1e17}, other_way[] = {1e17, -1e17, 1};
+  polyad_tensor_input input = rows(1, 3, index, one_way);
+  polyad_tensor *x = create(&input);
+  assert_int_equal(polyad_tensor_nnz(x), 0);
+  assert_int_equal(polyad_tensor_zeros_dropped(x), 1);
+  polyad_tensor_destroy(x);
+  input.values = other_way;
+  x = create(&input);
+  assert_int_equal(polyad_tensor_nnz(x), 1);
+  assert_true(pd_tensor_value(x, 0) == 1);
+  polyad_tensor_destroy(x);
+}
+
+static void infinite_sums_are_errors(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 0, 4, 2, 4, 2};
+  static const double values[] = {1, 1.5e308, 1.5e308};
+  polyad_tensor_input input = rows(2, 3, index, values);
+  polyad_tensor *x;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_NUMERICAL, "(5, 3)");
+  static const double small[] = {1, 3e38, 3e38};
+  input.values = small;
+  input.type = POLYAD_F32;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_NUMERICAL, "float32");
+}
+
+/* Many repeats and zeros, so that every thread's part shrinks, against a plain table. */
+static void merging_in_parallel_is_exact(void **state) {
+  (void)state;
+  enum { NNZ = 200000, I = 100, J = 90, K = 7 };
+  int64_t *index = malloc(NNZ * 3 * 8);
+  double *values = malloc(NNZ * 8), *table = calloc(I * J * K, 8);
+  for (int64_t p = 0; p < NNZ; ++p) {
+    uint64_t r = pd_random_u64(2, 0, (uint64_t)p);
+    int64_t i = (int64_t)(r % I), j = (int64_t)(r / I % J), k = (int64_t)(r / I / J % K);
+    index[3 * p] = i;
+    index[3 * p + 1] = j;
+    index[3 * p + 2] = k;
+    values[p] = (double)((int64_t)(r >> 40) % 5 - 2);
+    table[(i * J + j) * K + k] += values[p];
+  }
+  uint64_t hash = 0;
+  for (int threads = 1; threads <= 7; threads += 3) {
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    polyad_tensor_input input = rows(3, NNZ, index, values);
+    polyad_tensor *x = create(&input);
+    uint64_t p = 0;
+    for (uint64_t cell = 0; cell < I * J * K; ++cell) {
+      if (table[cell] == 0) continue;
+      assert_true(p < polyad_tensor_nnz(x));
+      assert_true(pd_tensor_index(x, 0, p) == cell / K / J);
+      assert_true(pd_tensor_index(x, 1, p) == cell / K % J);
+      assert_true(pd_tensor_index(x, 2, p) == cell % K);
+      assert_true(pd_tensor_value(x, p) == table[cell]);
+      ++p;
+    }
+    assert_true(p == polyad_tensor_nnz(x));
+    assert_true(polyad_tensor_repeats_merged(x) + polyad_tensor_zeros_dropped(x) + p == NNZ);
+    if (hash == 0) hash = polyad_tensor_hash(x);
+    assert_true(polyad_tensor_hash(x) == hash);
+    polyad_tensor_destroy(x);
+  }
+  free(index);
+  free(values);
+  free(table);
+}
+
+static void every_order_works(void **state) {
+  (void)state;
+  enum { NNZ = 3000 };
+  int64_t *index = malloc(NNZ * POLYAD_MAX_ORDER * 8);
+  for (int order = 1; order <= POLYAD_MAX_ORDER; ++order)
+    for (int wide = 0; wide < 2; ++wide) { /* narrow keys fit 64 bits, wide ones do not */
+      int64_t dim = wide ? INT64_C(1) << 20 : 3;
+      for (int64_t p = 0; p < NNZ * order; ++p)
+        index[p] = (int64_t)(pd_random_u64(9, (uint64_t)order, (uint64_t)p) % (uint64_t)dim);
+      polyad_tensor_input input = rows(order, NNZ, index, NULL);
+      polyad_tensor *x = create(&input);
+      double sum = 0;
+      for (uint64_t p = 0; p < polyad_tensor_nnz(x); ++p)
+        sum += pd_tensor_value(x, p);
+      assert_true(sum == NNZ);
+      assert_true(polyad_tensor_nnz(x) + polyad_tensor_repeats_merged(x) == NNZ);
+      polyad_tensor_destroy(x);
+    }
+  free(index);
+}
+
+static void long_modes_use_wide_indices(void **state) {
+  (void)state;
+  static const uint64_t limits[] = {UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, INT64_MAX};
+  static const int bytes[] = {4, 8, 8};
+  for (int c = 0; c < 3; ++c) {
+    int64_t last = (int64_t)(limits[c] - 1);
+    int64_t index[] = {last, 0, last, 1, 5, last, last - 1, last, last, last, 0, last};
+    double values[] = {1, 2, 4, 8};
+    polyad_tensor_input input = rows(3, 4, index, values);
+    input.dims = (uint64_t[]){limits[c], limits[c], limits[c]};
+    polyad_tensor *x = create(&input);
+    assert_int_equal(polyad_tensor_index_bytes(x, 0), bytes[c]);
+    assert_int_equal(polyad_tensor_nnz(x), 3);
+    assert_true(pd_tensor_index(x, 0, 2) == (uint64_t)last);
+    assert_true(pd_tensor_index(x, 1, 0) == 5);
+    assert_true(pd_tensor_value(x, 2) == 9);
+    assert_true(polyad_tensor_dims(x)[2] == limits[c]);
+    polyad_tensor_destroy(x);
+  }
+  /* Without dims the largest index decides. */
+  int64_t index[] = {INT64_MAX - 1, 0};
+  polyad_tensor_input input = rows(1, 2, index, NULL);
+  polyad_tensor *x = create(&input);
+  assert_true(polyad_tensor_dims(x)[0] == INT64_MAX);
+  polyad_tensor_destroy(x);
+}
+
+static void empty_tensors_are_legal(void **state) {
+  (void)state;
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = 2;
+  input.dims = (uint64_t[]){3, 4};
+  polyad_tensor *x = create(&input);
+  assert_int_equal(polyad_tensor_nnz(x), 0);
+  assert_true(polyad_tensor_norm(x) == 0);
+  assert_true(polyad_tensor_hash(x) != 0);
+  polyad_tensor *copy;
+  assert_int_equal(polyad_tensor_convert(context, x, POLYAD_F32, &copy), POLYAD_OK);
+  assert_int_equal(polyad_tensor_nnz(copy), 0);
+  polyad_tensor_destroy(copy);
+  polyad_tensor_destroy(x);
+}
+
+static void bad_input_is_named(void **state) {
+  (void)state;
+  int64_t index[] = {0, 0, 1, 7, 2, -3};
+  double values[] = {1, NAN, 3};
+  polyad_tensor *x;
+  polyad_tensor_input good = rows(2, 3, index, values), input = good;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+               "nonzero 2 has index -3 in mode 1");
+  index[5] = 3;
+  input.dims = (uint64_t[]){3, 7};
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+               "nonzero 1 has index 7 in mode 1; expected 0 to 6");
+  input = good;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+               "nonzero 1 (counted from 0) has value nan");
+  values[1] = -1e39;
+  input.type = POLYAD_F32;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_NUMERICAL, "nonzero 1");
+  values[1] = 1;
+  index[5] = INT64_MAX;
+  input = good;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+               "index 9223372036854775807 in mode 1");
+  static const struct {
+    int order;
+    const char *part;
+  } orders[] = {{0, "order 0"}, {-1, "order -1"}, {17, "order 17"}};
+  for (int c = 0; c < 3; ++c) {
+    input = good;
+    input.order = orders[c].order;
+    expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT,
+                 orders[c].part);
+  }
+  input = good;
+  input.nnz = 0;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "no nonzeros");
+  input = good;
+  input.index[1] = NULL;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "mode 1");
+  input = good;
+  input.dims = (uint64_t[]){3, 0};
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "length 0");
+  input.dims = (uint64_t[]){3, UINT64_C(1) << 63};
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "mode 1");
+  input = good;
+  input.index_type = (polyad_index_type)9;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "index type 9");
+  input = good;
+  input.value_type = (polyad_type)5;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "type 5");
+  input = good;
+  input.type = (polyad_type)6;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "type 6");
+  input = good;
+  input.duplicates = (polyad_duplicates)8;
+  expect_error(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT, "policy 8");
+  expect_error(polyad_tensor_create(context, NULL, &x), POLYAD_INVALID_ARGUMENT, "NULL");
+  expect_error(polyad_tensor_create(context, &good, NULL), POLYAD_INVALID_ARGUMENT, "NULL");
+}
+
+static void norm_of(double scale, polyad_type type) {
+  static const int64_t index[] = {0, 1, 2};
+  const double values[] = {2 * scale, 3 * scale, -6 * scale};
+  polyad_tensor_input input = rows(1, 3, index, values);
+  input.type = type;
+  polyad_tensor *x = create(&input);
+  assert_true(polyad_tensor_norm(x) == 7 * scale);
+  polyad_tensor_destroy(x);
+}
+
+/* 2, 3, 6 have norm 7; powers of two scale exactly. */
+static void norm_has_the_range_of_doubles(void **state) {
+  (void)state;
+  static const double scales[] = {1, 0x1p1020, 0x1p600, 0x1p-450, 0x1p-1000, 0x1p-1070, 0x1p-1074};
+  for (size_t c = 0; c < sizeof scales / sizeof *scales; ++c)
+    norm_of(scales[c], POLYAD_F64);
+  static const double narrow[] = {1, 0x1p125, 0x1p-149};
+  for (size_t c = 0; c < sizeof narrow / sizeof *narrow; ++c)
+    norm_of(narrow[c], POLYAD_F32);
+  double large[] = {1e300, 1e300, 1e300, 1e300};
+  int exponent;
+  double sum = pd_sum_of_squares(context, 4, POLYAD_F64, large, &exponent);
+  /* exact up to the rounding of 4 squares, 3 sums and a root */
+  assert_true(fabs(ldexp(sqrt(sum), exponent) - 2e300) <= 8 * 0x1p-53 * 2e300);
+}
+
+static void norm_does_not_depend_on_threads(void **state) {
+  (void)state;
+  enum { COUNT = 1000003 };
+  double *values = malloc(COUNT * 8);
+  for (uint64_t p = 0; p < COUNT; ++p)
+    values[p] = pd_random_normal(4, 0, p);
+  double first = 0;
+  for (int threads = 1; threads <= 8; ++threads) {
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    int exponent;
+    double sum = pd_sum_of_squares(context, COUNT, POLYAD_F64, values, &exponent);
+    assert_int_equal(exponent, 0);
+    if (threads == 1) first = sum;
+    assert_true(sum == first);
+  }
+  long double exact = 0;
+  for (uint64_t p = 0; p < COUNT; ++p)
+    exact += (long double)values[p] * (long double)values[p];
+  /* Blocks bound the terms in one chain: 4096 / 8 lanes, 8 blocks folded, 256 parts. */
+  assert_true(fabs(first - (double)exact) <= (4096 / 8 + 8 + 256) * 0x1p-53 * (double)exact);
+  free(values);
+}
+
+static void equal_tensors_have_equal_hashes(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 1, 1, 0, 2, 2}, turned[] = {2, 2, 0, 1, 1, 0};
+  static const double values[] = {1, 2, 3}, turned_values[] = {3, 1, 2}, others[] = {1, 2, 4};
+  polyad_tensor_input inputs[] = {rows(2, 3, index, values), rows(2, 3, turned, turned_values),
+                                  rows(2, 3, index, others), rows(2, 3, index, values)};
+  inputs[3].dims = (uint64_t[]){3, 4};
+  uint64_t hash[4];
+  for (int c = 0; c < 4; ++c) {
+    polyad_tensor *x = create(&inputs[c]);
+    hash[c] = polyad_tensor_hash(x);
+    polyad_tensor_destroy(x);
+  }
+  assert_true(hash[0] == hash[1]);
+  assert_true(hash[0] != hash[2]);
+  assert_true(hash[0] != hash[3]);
+}
+
+static void labels_are_kept(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 1, 1, 0};
+  polyad_tensor_input input = rows(2, 2, index, NULL);
+  polyad_tensor *x = create(&input), *copy;
+  const char *names[] = {"Berlin", ""}, *other[] = {"x", "yy"};
+  assert_null(polyad_tensor_label(x, 0, 0, NULL));
+  assert_null(polyad_tensor_mode_name(x, 0));
+  assert_int_equal(polyad_tensor_set_labels(context, x, 0, "city", other), POLYAD_OK);
+  assert_int_equal(polyad_tensor_set_labels(context, x, 0, "town", names), POLYAD_OK);
+  assert_int_equal(polyad_tensor_set_labels(context, x, 1, "day", NULL), POLYAD_OK);
+  assert_int_equal(polyad_tensor_convert(context, x, POLYAD_F32, &copy), POLYAD_OK);
+  polyad_tensor_destroy(x);
+  size_t length = 99;
+  assert_string_equal(polyad_tensor_mode_name(copy, 0), "town");
+  assert_string_equal(polyad_tensor_mode_name(copy, 1), "day");
+  assert_string_equal(polyad_tensor_label(copy, 0, 0, &length), "Berlin");
+  assert_int_equal(length, 6);
+  assert_string_equal(polyad_tensor_label(copy, 0, 1, &length), "");
+  assert_int_equal(length, 0);
+  assert_null(polyad_tensor_label(copy, 0, 2, &length));
+  assert_null(polyad_tensor_label(copy, 1, 0, NULL));
+  assert_null(polyad_tensor_label(copy, 2, 0, NULL));
+  assert_null(polyad_tensor_mode_name(copy, 2));
+  const char *missing[] = {"a", NULL};
+  expect_error(polyad_tensor_set_labels(context, copy, 0, NULL, missing), POLYAD_INVALID_ARGUMENT,
+               "label 1 is NULL");
+  assert_string_equal(polyad_tensor_label(copy, 0, 0, NULL), "Berlin");
+  expect_error(polyad_tensor_set_labels(context, copy, 2, "z", NULL), POLYAD_INVALID_ARGUMENT,
+               "mode 2");
+  polyad_tensor_destroy(copy);
+}
+
+static void conversion_minds_the_range(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 1, 2};
+  double values[] = {1.5, 1e-60, -2};
+  polyad_tensor_input input = rows(1, 3, index, values);
+  polyad_tensor *x = create(&input), *narrow, *wide;
+  assert_int_equal(polyad_tensor_convert(context, x, POLYAD_F32, &narrow), POLYAD_OK);
+  assert_int_equal(pd_tensor_check(context, narrow), POLYAD_OK);
+  assert_int_equal(polyad_tensor_nnz(narrow), 2); /* too small for float32: zero, dropped */
+  assert_int_equal(polyad_tensor_zeros_dropped(narrow), 1);
+  assert_int_equal(polyad_tensor_convert(context, narrow, POLYAD_F64, &wide), POLYAD_OK);
+  assert_true(pd_tensor_value(wide, 1) == -2);
+  polyad_tensor_destroy(narrow);
+  polyad_tensor_destroy(wide);
+  polyad_tensor_destroy(x);
+  values[1] = 1e60;
+  x = create(&input);
+  expect_error(polyad_tensor_convert(context, x, POLYAD_F32, &narrow), POLYAD_NUMERICAL, "(2)");
+  assert_null(narrow);
+  expect_error(polyad_tensor_convert(context, x, (polyad_type)7, &narrow), POLYAD_INVALID_ARGUMENT,
+               "type 7");
+  polyad_tensor_destroy(x);
+}
+
+static void check_finds_what_is_broken(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 0, 0, 1, 1, 1};
+  polyad_tensor_input input = rows(2, 3, index, NULL);
+  polyad_tensor *x = create(&input);
+  uint32_t *first = x->index[0], *second = x->index[1];
+  double *values = x->values;
+  first[2] = 2;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "index 2 in mode 0");
+  pd_begin(context);
+  first[2] = 0;
+  second[2] = 0;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "not sorted");
+  pd_begin(context);
+  second[2] = 1;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "more than once");
+  pd_begin(context);
+  first[2] = 1;
+  values[1] = 0;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "nonzero 1 has value 0");
+  pd_begin(context);
+  values[1] = INFINITY;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "value inf");
+  pd_begin(context);
+  values[1] = 1;
+  x->index_bytes[1] = 8;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "8 bytes");
+  pd_begin(context);
+  x->index_bytes[1] = 4;
+  x->order = 0;
+  expect_error(pd_tensor_check(context, x), POLYAD_INTERNAL, "order 0");
+  x->order = 2;
+  polyad_tensor_destroy(x);
+}
+
+static void bits_of_modes(void **state) {
+  (void)state;
+  assert_int_equal(pd_index_bits(1), 0);
+  assert_int_equal(pd_index_bits(2), 1);
+  assert_int_equal(pd_index_bits(3), 2);
+  assert_int_equal(pd_index_bits(4), 2);
+  assert_int_equal(pd_index_bits(5), 3);
+  assert_int_equal(pd_index_bits(INT64_MAX), 63);
+}
+
+static polyad_status make_and_convert(polyad_context *failing, void *data) {
+  polyad_tensor *x = NULL, *copy = NULL;
+  polyad_status status = polyad_tensor_create(failing, data, &x);
+  const char *labels[] = {"a", "b", "c"};
+  if (status == POLYAD_OK) status = polyad_tensor_set_labels(failing, x, 0, "name", labels);
+  if (status == POLYAD_OK) status = polyad_tensor_convert(failing, x, POLYAD_F32, &copy);
+  polyad_tensor_destroy(copy);
+  polyad_tensor_destroy(x);
+  return status;
+}
+
+static void allocations_may_fail(void **state) {
+  (void)state;
+  int64_t narrow[] = {2, 1, 0, 0, 2, 1, 1, 1, 2, 1};
+  polyad_tensor_input input = rows(2, 5, narrow, NULL);
+  assert_true(sweep_failures(make_and_convert, &input, 2) > 10);
+  input.dims = (uint64_t[]){3, INT64_MAX}; /* keys longer than 64 bits */
+  assert_true(sweep_failures(make_and_convert, &input, 2) > 10);
+}
+
+/* Sorting needs at most 1.6 times the tensor. */
+static void peak_memory_is_bounded(void **state) {
+  (void)state;
+  enum { NNZ = 400000 };
+  for (int wide = 0; wide < 1; ++wide) {
+    polyad_context *own;
+    assert_int_equal(polyad_context_create(&own), POLYAD_OK);
+    int64_t *index = malloc(NNZ * 3 * 8);
+    for (int64_t p = 0; p < NNZ * 3; ++p)
+      index[p] = (int64_t)(pd_random_u64(6, 0, (uint64_t)p) >> (wide ? 41 : 44));
+    polyad_tensor_input input = rows(3, NNZ, index, NULL);
+    polyad_tensor *x;
+    assert_int_equal(polyad_tensor_create(own, &input, &x), POLYAD_OK);
+    assert_true((double)polyad_memory_peak(own) <= 1.61 * (double)polyad_tensor_bytes(x));
+    polyad_tensor_destroy(x);
+    free(index);
+    polyad_context_destroy(own);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+      TEST(sorts_and_infers_dims),
+      TEST(layouts_agree),
+      TEST(values_may_be_left_out),
+      TEST(repeats_follow_the_policy),
+      TEST(sums_keep_the_order_given),
+      TEST(infinite_sums_are_errors),
+      TEST(merging_in_parallel_is_exact),
+      TEST(every_order_works),
+      TEST(long_modes_use_wide_indices),
+      TEST(empty_tensors_are_legal),
+      TEST(bad_input_is_named),
+      TEST(norm_has_the_range_of_doubles),
+      TEST(norm_does_not_depend_on_threads),
+      TEST(equal_tensors_have_equal_hashes),
+      TEST(labels_are_kept),
+      TEST(conversion_minds_the_range),
+      TEST(check_finds_what_is_broken),
+      TEST(bits_of_modes),
+      TEST(allocations_may_fail),
+      TEST(peak_memory_is_bounded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
