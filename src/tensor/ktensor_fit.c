@@ -1,0 +1,294 @@
+/* How well a Kruskal tensor agrees with a sparse tensor. */
+#include "tensor/ktensor_fit.h"
+#include "tensor/ktensor_scale.h"
+#include <math.h>
+
+/* Sums over nonzeros are formed in this many parts whatever the number of threads. */
+enum { PARTS = 256, NONZERO_GRAIN = 1 << 11, CELLS_PER_NONZERO = 8, FEW_CELLS = 1 << 18 };
+
+/* Below this share of the norms, their difference has lost half of its digits. */
+static const double SMALL_RESIDUAL = 1e-7;
+
+static void load_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t *coordinate) {
+  for (int n = 0; n < tensor->order; ++n)
+    coordinate[n] = pd_tensor_index(tensor, n, p);
+}
+
+polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor *ktensor,
+                                  double *norm) {
+  pd_begin(context);
+  if (ktensor == NULL || norm == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
+  struct pd_scaled_model model;
+  PD_TRY(pd_scale_model(context, ktensor, &model));
+  double squared;
+  polyad_status status = pd_model_norm_squared(context, &model, &squared);
+  if (status == POLYAD_OK) *norm = ldexp(sqrt(squared), model.exponent);
+  pd_unscale_model(context, &model);
+  return status;
+}
+
+/* <X, M> without 2^(model exponent + tensor exponent), values being taken as value *
+ * 2^-tensor_exponent. */
+static double scaled_innerprod(const polyad_context *context, const struct pd_scaled_model *model,
+                               const polyad_tensor *tensor, int tensor_exponent) {
+  double sums[PARTS];
+  uint64_t work = pd_mul_saturated(tensor->nnz, 1 + model->rank / 8);
+  int threads = pd_threads_for(context, work, NONZERO_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
+    sums[part] = 0;
+    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
+      load_coordinate(tensor, p, coordinate);
+      double value = pd_tensor_value(tensor, p);
+      if (tensor_exponent != 0) value = ldexp(value, -tensor_exponent);
+      sums[part] += value * pd_model_value(model, coordinate);
+    }
+  }
+  double total = 0;
+  for (int part = 0; part < PARTS; ++part)
+    total += sums[part];
+  return total;
+}
+
+polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_ktensor *ktensor,
+                                       const polyad_tensor *tensor, double *product) {
+  pd_begin(context);
+  PD_TRY(pd_check_same_dims(context, ktensor, tensor));
+  if (product == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the product (NULL)");
+  struct pd_scaled_model model;
+  PD_TRY(pd_scale_model(context, ktensor, &model));
+  int exponent;
+  (void)pd_sum_of_squares(context, tensor->nnz, tensor->type, tensor->values, &exponent);
+  double scaled = scaled_innerprod(context, &model, tensor, exponent);
+  *product = ldexp(scaled, model.exponent + exponent);
+  pd_unscale_model(context, &model);
+  return POLYAD_OK;
+}
+
+/* ---- the residual, computed directly -------------------------------------------------------- */
+
+/* Both tensors are seen times 2^-exponent, which makes the larger one of ordinary size. */
+struct residual {
+  const struct pd_scaled_model *model;
+  const polyad_tensor *tensor;
+  int exponent;
+};
+
+static double value_at(const struct residual *residual, uint64_t p) {
+  return ldexp(pd_tensor_value(residual->tensor, p), -residual->exponent);
+}
+
+static double model_at(const struct residual *residual, const uint64_t *coordinate) {
+  return ldexp(pd_model_value(residual->model, coordinate),
+               residual->model->exponent - residual->exponent);
+}
+
+/* First nonzero at or after a coordinate. */
+static uint64_t lower_bound(const polyad_tensor *tensor, const uint64_t *coordinate) {
+  uint64_t low = 0, high = tensor->nnz;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    int n = 0;
+    while (n < tensor->order && pd_tensor_index(tensor, n, middle) == coordinate[n])
+      ++n;
+    if (n < tensor->order && pd_tensor_index(tensor, n, middle) < coordinate[n])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
+  if (p >= tensor->nnz) return false;
+  for (int n = 0; n < tensor->order; ++n)
+    if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
+  return true;
+}
+
+static double sum_over_cells(const struct residual *residual, uint64_t begin, uint64_t end) {
+  const polyad_tensor *tensor = residual->tensor;
+  uint64_t coordinate[POLYAD_MAX_ORDER], rest = begin;
+  for (int n = tensor->order - 1; n >= 0; --n) {
+    coordinate[n] = rest % tensor->dims[n];
+    rest /= tensor->dims[n];
+  }
+  double sum = 0;
+  uint64_t p = lower_bound(tensor, coordinate);
+  for (uint64_t cell = begin; cell < end; ++cell) {
+    double difference = -model_at(residual, coordinate);
+    if (is_at(tensor, p, coordinate)) difference += value_at(residual, p++);
+    sum += difference * difference;
+    int n = tensor->order - 1;
+    while (n > 0 && coordinate[n] + 1 == tensor->dims[n])
+      coordinate[n--] = 0;
+    ++coordinate[n];
+  }
+  return sum;
+}
+
+static double residual_over_cells(const polyad_context *context, const struct residual *residual,
+                                  uint64_t cells) {
+  double sums[PARTS], total = 0;
+  int threads = pd_threads_for(context, cells, NONZERO_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int part = 0; part < PARTS; ++part)
+    sums[part] = sum_over_cells(residual, pd_part_begin(cells, part, PARTS),
+                                pd_part_begin(cells, part + 1, PARTS));
+  for (int part = 0; part < PARTS; ++part)
+    total += sums[part];
+  return total;
+}
+
+static long double entry(const struct pd_scaled_model *model, int mode, uint64_t place) {
+  return model->type == POLYAD_F32 ? (long double)((const float *)model->factor[mode])[place]
+                                   : (long double)((const double *)model->factor[mode])[place];
+}
+
+static long double model_value_long(const struct pd_scaled_model *model,
+                                    const uint64_t *coordinate) {
+  long double total = 0;
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    long double product = (long double)model->coefficient[r];
+    for (int n = 0; n < model->order; ++n)
+      product *= entry(model, n, coordinate[n] * model->rank + r);
+    total += product;
+  }
+  return total;
+}
+
+/* Sum over s of coefficient_r coefficient_s times element (r, s) of the product of all Gram
+ * matrices, elements left of the diagonal being counted on its right. `products` and `sums` are
+ * work space of `rank` numbers. */
+static long double norm_share_long(const struct pd_scaled_model *model, uint64_t r,
+                                   long double *products, long double *sums) {
+  for (uint64_t s = r; s < model->rank; ++s)
+    products[s] = (s == r ? 1.0L : 2.0L) * (long double)model->coefficient[r] *
+                  (long double)model->coefficient[s];
+  for (int n = 0; n < model->order; ++n) {
+    for (uint64_t s = r; s < model->rank; ++s)
+      sums[s] = 0;
+    for (uint64_t i = 0; i < model->dims[n]; ++i) {
+      long double left = entry(model, n, i * model->rank + r);
+      for (uint64_t s = r; s < model->rank; ++s)
+        sums[s] += left * entry(model, n, i * model->rank + s);
+    }
+    for (uint64_t s = r; s < model->rank; ++s)
+      products[s] *= sums[s];
+  }
+  long double share = 0;
+  for (uint64_t s = r; s < model->rank; ++s)
+    share += products[s];
+  return share;
+}
+
+/* Square of the model's norm where the tensor has no nonzero: a difference of nearly equal
+ * numbers, so in the longest type there is. */
+static long double model_between_nonzeros(const polyad_context *context,
+                                          const struct residual *residual, long double *work) {
+  const struct pd_scaled_model *model = residual->model;
+  const polyad_tensor *tensor = residual->tensor;
+  long double everywhere = 0, at_nonzeros = 0;
+  int threads = pd_threads_for(context, tensor->nnz, NONZERO_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    long double *products = work + (2 * r + 1) * model->rank;
+    work[r] = norm_share_long(model, r, products, products + model->rank);
+  }
+  for (uint64_t r = 0; r < model->rank; ++r)
+    everywhere += work[r];
+  long double part_sums[PARTS];
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
+    part_sums[part] = 0;
+    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
+      load_coordinate(tensor, p, coordinate);
+      long double value = model_value_long(model, coordinate);
+      part_sums[part] += value * value;
+    }
+  }
+  for (int part = 0; part < PARTS; ++part)
+    at_nonzeros += part_sums[part];
+  long double rest = everywhere - at_nonzeros;
+  return rest > 0 ? ldexpl(rest, 2 * (model->exponent - residual->exponent)) : 0;
+}
+
+static double residual_at_nonzeros(const polyad_context *context, const struct residual *residual) {
+  const polyad_tensor *tensor = residual->tensor;
+  double sums[PARTS], total = 0;
+  int threads = pd_threads_for(context, tensor->nnz, NONZERO_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
+    sums[part] = 0;
+    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
+      load_coordinate(tensor, p, coordinate);
+      double difference = value_at(residual, p) - model_at(residual, coordinate);
+      sums[part] += difference * difference;
+    }
+  }
+  for (int part = 0; part < PARTS; ++part)
+    total += sums[part];
+  return total;
+}
+
+static polyad_status direct_residual(polyad_context *context, const struct residual *residual,
+                                     double *squared) {
+  const polyad_tensor *tensor = residual->tensor;
+  uint64_t cells = 1;
+  for (int n = 0; n < tensor->order; ++n)
+    cells = pd_mul_saturated(cells, tensor->dims[n]);
+  if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz) {
+    *squared = residual_over_cells(context, residual, cells);
+    return POLYAD_OK;
+  }
+  uint64_t rank = residual->model->rank;
+  long double *work;
+  PD_TRY(PD_NEW(context, pd_mul_saturated(rank, pd_add_saturated(1, 2 * rank)), &work));
+  *squared = residual_at_nonzeros(context, residual) +
+             (double)model_between_nonzeros(context, residual, work);
+  pd_free(context, work);
+  return POLYAD_OK;
+}
+
+polyad_status pd_ktensor_residual(polyad_context *context, const polyad_ktensor *ktensor,
+                                  const polyad_tensor *tensor, double *relative) {
+  int exponent;
+  double tensor_squared =
+      pd_sum_of_squares(context, tensor->nnz, tensor->type, tensor->values, &exponent);
+  if (tensor_squared == 0)
+    return pd_fail(context, POLYAD_NUMERICAL,
+                   "the tensor is zero, so that the fit is not defined; expected a nonzero");
+  struct pd_scaled_model model;
+  PD_TRY(pd_scale_model(context, ktensor, &model));
+  double model_squared;
+  polyad_status status = pd_model_norm_squared(context, &model, &model_squared);
+  if (status == POLYAD_OK) {
+    int common = model_squared > 0 && model.exponent > exponent ? model.exponent : exponent;
+    double x = ldexp(tensor_squared, 2 * (exponent - common));
+    double m = ldexp(model_squared, 2 * (model.exponent - common));
+    double product = ldexp(scaled_innerprod(context, &model, tensor, exponent),
+                           model.exponent + exponent - 2 * common);
+    double squared = x + m - 2 * product;
+    if (squared < SMALL_RESIDUAL * (x + m))
+      status = direct_residual(context, &(struct residual){&model, tensor, common}, &squared);
+    *relative = ldexp(sqrt(squared) / sqrt(tensor_squared), common - exponent);
+  }
+  pd_unscale_model(context, &model);
+  return status;
+}
+
+polyad_status polyad_ktensor_fit(polyad_context *context, const polyad_ktensor *ktensor,
+                                 const polyad_tensor *tensor, double *fit) {
+  pd_begin(context);
+  PD_TRY(pd_check_same_dims(context, ktensor, tensor));
+  if (fit == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the fit (NULL)");
+  double relative;
+  PD_TRY(pd_ktensor_residual(context, ktensor, tensor, &relative));
+  *fit = 1 - relative;
+  return POLYAD_OK;
+}

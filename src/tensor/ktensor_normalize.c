@@ -1,0 +1,142 @@
+/* Normal forms of a Kruskal tensor: norms, order and signs of its components, as in the Tensor
+ * Toolbox (B. W. Bader, T. G. Kolda et al.). */
+#include "tensor/columns.h"
+#include "tensor/ktensor.h"
+#include "tensor/ktensor_scale.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pd_columns pd_ktensor_columns(const polyad_ktensor *ktensor, int mode, uint64_t first) {
+  uint64_t rest = ktensor->rank - first;
+  return (struct pd_columns){.context = ktensor->context,
+                             .matrix = ktensor->factor[mode],
+                             .type = ktensor->type,
+                             .rows = ktensor->dims[mode],
+                             .stride = ktensor->rank,
+                             .first = first,
+                             .count = rest < PD_COLUMN_CHUNK ? (int)rest : PD_COLUMN_CHUNK};
+}
+
+double pd_ktensor_weight(const polyad_ktensor *ktensor, uint64_t r) {
+  return ktensor->type == POLYAD_F32 ? (double)((const float *)ktensor->weights)[r]
+                                     : ((const double *)ktensor->weights)[r];
+}
+
+static void set_weight(polyad_ktensor *ktensor, uint64_t r, double weight) {
+  if (ktensor->type == POLYAD_F32)
+    ((float *)ktensor->weights)[r] = (float)weight;
+  else
+    ((double *)ktensor->weights)[r] = weight;
+}
+
+void polyad_ktensor_normalize(polyad_ktensor *ktensor, polyad_norm norm) {
+  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
+    /* Weights as mantissa and exponent: products of many norms may pass the range for a while. */
+    double mantissa[PD_COLUMN_CHUNK], length[PD_COLUMN_CHUNK];
+    int exponent[PD_COLUMN_CHUNK] = {0}, shift[PD_COLUMN_CHUNK];
+    int count = pd_ktensor_columns(ktensor, 0, first).count;
+    for (int c = 0; c < count; ++c)
+      mantissa[c] = frexp(pd_ktensor_weight(ktensor, first + (uint64_t)c), &exponent[c]);
+    for (int n = 0; n < ktensor->order; ++n) {
+      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+      pd_columns_norm(&columns, norm == POLYAD_NORM_1, length, shift);
+      double divisor[PD_COLUMN_CHUNK];
+      for (int c = 0; c < count; ++c) {
+        bool turn = n == 0 && mantissa[c] < 0;
+        divisor[c] = turn ? -length[c] : length[c];
+        int more;
+        mantissa[c] = frexp(fabs(mantissa[c]) * length[c], &more);
+        exponent[c] += more + shift[c];
+      }
+      pd_columns_divide(&columns, divisor, shift);
+    }
+    for (int c = 0; c < count; ++c)
+      set_weight(ktensor, first + (uint64_t)c, ldexp(mantissa[c], exponent[c]));
+  }
+}
+
+struct component {
+  double weight;
+  uint64_t place;
+};
+
+/* Heavier first; equal ones as they stood; NaN last. */
+static int by_weight(const void *left, const void *right) {
+  const struct component *a = left, *b = right;
+  if (a->weight > b->weight) return -1;
+  if (a->weight < b->weight) return 1;
+  int nan_a = isnan(a->weight), nan_b = isnan(b->weight);
+  if (nan_a != nan_b) return nan_a - nan_b;
+  return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static void permute_rows(polyad_ktensor *ktensor, int mode, const struct component *order,
+                         char *rows, int threads) {
+  size_t item = pd_type_bytes(ktensor->type), row_bytes = (size_t)ktensor->rank * item;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    char *copy = rows + (size_t)part * row_bytes;
+    uint64_t end = pd_part_begin(ktensor->dims[mode], part + 1, threads);
+    for (uint64_t i = pd_part_begin(ktensor->dims[mode], part, threads); i < end; ++i) {
+      char *row = (char *)ktensor->factor[mode] + i * row_bytes;
+      memcpy(copy, row, row_bytes);
+      for (uint64_t r = 0; r < ktensor->rank; ++r)
+        memcpy(row + r * item, copy + order[r].place * item, item);
+    }
+  }
+}
+
+polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
+  pd_begin(context);
+  if (ktensor == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no Kruskal tensor given (NULL)");
+  uint64_t longest = 0;
+  for (int n = 0; n < ktensor->order; ++n)
+    longest = ktensor->dims[n] > longest ? ktensor->dims[n] : longest;
+  int threads = pd_threads_for(context, pd_mul_saturated(longest, ktensor->rank), 1 << 14);
+
+  polyad_status status = POLYAD_OK;
+  struct component *order = NULL;
+  char *rows = NULL;
+  PD_TRY_CLEANUP(PD_NEW(context, ktensor->rank, &order));
+  PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(ktensor->rank, (uint64_t)threads),
+                          pd_type_bytes(ktensor->type), (void **)&rows));
+  for (uint64_t r = 0; r < ktensor->rank; ++r)
+    order[r] = (struct component){pd_ktensor_weight(ktensor, r), r};
+  qsort(order, (size_t)ktensor->rank, sizeof *order, by_weight);
+  for (uint64_t r = 0; r < ktensor->rank; ++r)
+    set_weight(ktensor, r, order[r].weight);
+  for (int n = 0; n < ktensor->order; ++n)
+    permute_rows(ktensor, n, order, rows, threads);
+
+cleanup:
+  pd_free(context, rows);
+  pd_free(context, order);
+  return status;
+}
+
+void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
+  static const int no_shift[PD_COLUMN_CHUNK] = {0};
+  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
+    double peak[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+    int negative[PD_COLUMN_CHUNK] = {0}, flipped[PD_COLUMN_CHUNK] = {0};
+    int count = pd_ktensor_columns(ktensor, 0, first).count;
+    for (int n = 0; n < ktensor->order; ++n) {
+      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+      pd_columns_peak(&columns, peak[n]);
+      for (int c = 0; c < count; ++c)
+        negative[c] += peak[n][c] < 0;
+    }
+    for (int n = 0; n < ktensor->order; ++n) {
+      double divisor[PD_COLUMN_CHUNK] = {0};
+      for (int c = 0; c < count; ++c)
+        if (peak[n][c] < 0 && flipped[c] < negative[c] / 2 * 2) {
+          divisor[c] = -1;
+          ++flipped[c];
+        }
+      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+      pd_columns_divide(&columns, divisor, no_shift);
+    }
+  }
+}
