@@ -1,0 +1,131 @@
+#include "tensor/tensor_fibers.h"
+#include "core/radix_sort.h"
+#include "core/random.h"
+#include <math.h>
+
+enum {
+  THREAD_GRAIN = 1 << 14,
+  REGISTER_BITS = 14, /* standard error 1.04 / sqrt(2^14) */
+  REGISTERS = 1 << REGISTER_BITS
+};
+
+/* Places where the coordinate without the last mode changes; the tensor is sorted. */
+static uint64_t count_last(const polyad_context *context, const polyad_tensor *tensor) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), last = tensor->order - 1;
+  uint64_t changes = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changes)
+  for (uint64_t p = 1; p < tensor->nnz; ++p)
+    for (int n = 0; n < last; ++n)
+      if (pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, p - 1)) {
+        ++changes;
+        break;
+      }
+  return tensor->nnz == 0 ? 0 : changes + 1;
+}
+
+/* ---- exactly --------------------------------------------------------------------------------- */
+
+static bool differs(int key_count, const struct pd_key *keys, uint32_t p, uint32_t q) {
+  for (int k = 0; k < key_count; ++k)
+    if (keys[k].bytes == 4
+            ? ((const uint32_t *)keys[k].values)[p] != ((const uint32_t *)keys[k].values)[q]
+            : ((const uint64_t *)keys[k].values)[p] != ((const uint64_t *)keys[k].values)[q])
+      return true;
+  return false;
+}
+
+static polyad_status count_by_sorting(polyad_context *context, const polyad_tensor *tensor,
+                                      uint32_t *permutation, uint64_t *fibers) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  for (int mode = 0; mode < tensor->order - 1; ++mode) {
+    struct pd_key keys[POLYAD_MAX_ORDER];
+    int count = 0;
+    for (int n = 0; n < tensor->order; ++n)
+      if (n != mode)
+        keys[count++] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
+    PD_TRY(pd_sort_permutation(context, tensor->nnz, count, keys, 4, permutation));
+    uint64_t changes = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changes)
+    for (uint64_t p = 1; p < tensor->nnz; ++p)
+      changes += differs(count, keys, permutation[p - 1], permutation[p]);
+    fibers[mode] = changes + 1;
+  }
+  return POLYAD_OK;
+}
+
+/* ---- estimated ------------------------------------------------------------------------------- */
+
+/* Leading zeros of the hash's rest, plus one; the hash's first bits choose the register. */
+static inline void see(uint8_t *registers, uint64_t hash) {
+  uint64_t rest = hash << REGISTER_BITS;
+  uint8_t rank = (uint8_t)(rest == 0 ? 64 - REGISTER_BITS + 1 : __builtin_clzll(rest) + 1);
+  uint8_t *place = &registers[hash >> (64 - REGISTER_BITS)];
+  if (rank > *place) *place = rank;
+}
+
+/* The hash of a fiber is a mixed sum over its modes, so that leaving one out is a subtraction. */
+static void see_part(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
+                     uint8_t (*registers)[REGISTERS]) {
+  for (uint64_t p = begin; p < end; ++p) {
+    uint64_t term[POLYAD_MAX_ORDER], total = 0;
+    for (int n = 0; n < tensor->order; ++n) {
+      term[n] = pd_random_u64(0, (uint64_t)n, pd_tensor_index(tensor, n, p));
+      total += term[n];
+    }
+    for (int n = 0; n < tensor->order; ++n)
+      see(registers[n], pd_mix64(total - term[n]));
+  }
+}
+
+static double estimate(const uint8_t *registers) {
+  double sum = 0, bias = 0.7213 / (1 + 1.079 / REGISTERS);
+  int empty = 0;
+  for (int k = 0; k < REGISTERS; ++k) {
+    sum += ldexp(1, -registers[k]);
+    empty += registers[k] == 0;
+  }
+  double count = bias * REGISTERS * REGISTERS / sum;
+  if (count <= 2.5 * REGISTERS && empty > 0) /* few: registers that stayed empty tell more */
+    return REGISTERS * log((double)REGISTERS / empty);
+  return count;
+}
+
+polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                        uint64_t fibers[POLYAD_MAX_ORDER]) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), order = tensor->order;
+  uint8_t(*registers)[REGISTERS];
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * (uint64_t)order, &registers));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    see_part(tensor, pd_part_begin(tensor->nnz, part, threads),
+             pd_part_begin(tensor->nnz, part + 1, threads), registers + part * order);
+  for (int n = 0; n < order; ++n) {
+    for (int part = 1; part < threads; ++part)
+      for (int k = 0; k < REGISTERS; ++k)
+        if (registers[part * order + n][k] > registers[n][k])
+          registers[n][k] = registers[part * order + n][k];
+    double count = round(estimate(registers[n]));
+    fibers[n] = count < (double)tensor->nnz ? (uint64_t)count : tensor->nnz;
+  }
+  pd_free(context, registers);
+  return POLYAD_OK;
+}
+
+polyad_status pd_tensor_count_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                     uint64_t fibers[POLYAD_MAX_ORDER], int *exact) {
+  *exact = tensor->nnz <= PD_FIBERS_EXACT_NNZ;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    fibers[n] = 0;
+  if (tensor->nnz == 0) return POLYAD_OK;
+  if (*exact) {
+    uint32_t *permutation;
+    PD_TRY(PD_NEW(context, tensor->nnz, &permutation));
+    polyad_status status = count_by_sorting(context, tensor, permutation, fibers);
+    pd_free(context, permutation);
+    PD_TRY(status);
+  } else {
+    PD_TRY(pd_tensor_estimate_fibers(context, tensor, fibers));
+  }
+  fibers[tensor->order - 1] = count_last(context, tensor);
+  return POLYAD_OK;
+}

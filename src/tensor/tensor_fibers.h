@@ -1,0 +1,19 @@
+/* Numbers of non-empty fibers. */
+#ifndef PD_TENSOR_FIBERS_H
+#define PD_TENSOR_FIBERS_H
+
+#include "tensor/tensor.h"
+
+#define PD_FIBERS_EXACT_NNZ (UINT64_C(1) << 22) /* up to here fibers are counted by sorting */
+
+/** Counts the non-empty fibers along each mode: exactly up to PD_FIBERS_EXACT_NNZ nonzeros, else
+ *  with a standard error of 0.8% by HyperLogLog (P. Flajolet, E. Fusy, O. Gandouet, F. Meunier,
+ *  2007); along the last mode always exactly. The result does not depend on threads. */
+polyad_status pd_tensor_count_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                     uint64_t fibers[POLYAD_MAX_ORDER], int *exact);
+
+/** The estimate by itself, whatever the number of nonzeros. */
+polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                        uint64_t fibers[POLYAD_MAX_ORDER]);
+
+#endif

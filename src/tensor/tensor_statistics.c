@@ -1,0 +1,139 @@
+/* What `info` tells of a tensor. */
+#include "core/radix_sort.h"
+#include "tensor/tensor_fibers.h"
+#include <math.h>
+#include <string.h>
+
+/* Sums are formed in this many parts whatever the number of threads. */
+enum { PARTS = 256, THREAD_GRAIN = 1 << 14, PRIVATE_DIM = 1 << 12 };
+
+static void value_statistics(const polyad_context *context, const polyad_tensor *tensor,
+                             polyad_tensor_statistics *statistics) {
+  if (tensor->nnz == 0) return;
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  double sums[PARTS], least = INFINITY, most = -INFINITY;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min                       \
+                                                                         : least)                  \
+    reduction(max                                                                                  \
+              : most)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS);
+    sums[part] = 0;
+    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
+      double value = pd_tensor_value(tensor, p);
+      sums[part] += value;
+      least = value < least ? value : least;
+      most = value > most ? value : most;
+    }
+  }
+  for (int part = 0; part < PARTS; ++part)
+    statistics->value_sum += sums[part];
+  statistics->value_min = least;
+  statistics->value_max = most;
+}
+
+/* Counts of a mode's slices go to `counts`; those that stay zero are of empty slices. */
+static void count_short_mode(const polyad_tensor *tensor, int mode, int threads, uint64_t *counts) {
+  uint64_t dim = tensor->dims[mode];
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    uint64_t *own = counts + (uint64_t)part * dim;
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, threads);
+    for (uint64_t p = pd_part_begin(tensor->nnz, part, threads); p < end; ++p)
+      ++own[pd_tensor_index(tensor, mode, p)];
+  }
+  for (int part = 1; part < threads; ++part)
+    for (uint64_t i = 0; i < dim; ++i)
+      counts[i] += counts[(uint64_t)part * dim + i];
+}
+
+static void count_long_mode(const polyad_tensor *tensor, int mode, int threads, uint64_t *counts) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    uint64_t i = pd_tensor_index(tensor, mode, p);
+#pragma omp atomic
+    ++counts[i];
+  }
+}
+
+/* In modes much longer than the tensor has nonzeros: lengths of runs of sorted indices, written
+ * over them; their number goes to *slices. */
+static polyad_status count_sparse_mode(polyad_context *context, const polyad_tensor *tensor,
+                                       int mode, uint64_t *counts, uint64_t *slices) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    counts[p] = pd_tensor_index(tensor, mode, p);
+  PD_TRY(pd_sort_u64(context, tensor->nnz, counts, pd_index_bits(tensor->dims[mode]), NULL, 0));
+  *slices = 0;
+  for (uint64_t p = 0, next; p < tensor->nnz; p = next) {
+    next = p + 1;
+    while (next < tensor->nnz && counts[next] == counts[p])
+      ++next;
+    counts[(*slices)++] = next - p;
+  }
+  return POLYAD_OK;
+}
+
+static void summarize_slices(const polyad_context *context, uint64_t length, uint64_t nnz,
+                             const uint64_t *counts, int mode,
+                             polyad_tensor_statistics *statistics) {
+  int threads = pd_threads_for(context, length, THREAD_GRAIN);
+  uint64_t slices = 0, most = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : slices)               \
+    reduction(max : most)
+  for (uint64_t i = 0; i < length; ++i) {
+    slices += counts[i] != 0;
+    most = counts[i] > most ? counts[i] : most;
+  }
+  double mean = (double)nnz / (double)slices, sums[PARTS], total = 0;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t end = pd_part_begin(length, part + 1, PARTS);
+    sums[part] = 0;
+    for (uint64_t i = pd_part_begin(length, part, PARTS); i < end; ++i)
+      if (counts[i] != 0) sums[part] += ((double)counts[i] - mean) * ((double)counts[i] - mean);
+  }
+  for (int part = 0; part < PARTS; ++part)
+    total += sums[part];
+  statistics->slices[mode] = slices;
+  statistics->slice_max[mode] = most;
+  statistics->slice_mean[mode] = mean;
+  statistics->slice_deviation[mode] = sqrt(total / (double)slices);
+}
+
+static polyad_status slice_statistics(polyad_context *context, const polyad_tensor *tensor,
+                                      int mode, polyad_tensor_statistics *statistics) {
+  if (tensor->nnz == 0) return POLYAD_OK;
+  uint64_t dim = tensor->dims[mode], length = dim, size = dim, *counts;
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  bool sparse = dim / 2 > tensor->nnz;
+  if (sparse) size = tensor->nnz;
+  if (dim <= PRIVATE_DIM) size = dim * (uint64_t)threads;
+  PD_TRY(PD_NEW_ZERO(context, size, &counts));
+  polyad_status status = POLYAD_OK;
+  if (dim <= PRIVATE_DIM)
+    count_short_mode(tensor, mode, threads, counts);
+  else if (sparse)
+    status = count_sparse_mode(context, tensor, mode, counts, &length);
+  else
+    count_long_mode(tensor, mode, threads, counts);
+  if (status == POLYAD_OK) summarize_slices(context, length, tensor->nnz, counts, mode, statistics);
+  pd_free(context, counts);
+  return status;
+}
+
+polyad_status polyad_tensor_statistics_compute(polyad_context *context, const polyad_tensor *tensor,
+                                               polyad_tensor_statistics *statistics) {
+  pd_begin(context);
+  if (tensor == NULL || statistics == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a NULL where a tensor and a place for its statistics were expected");
+  *statistics = (polyad_tensor_statistics){.density = (double)tensor->nnz};
+  statistics->norm = polyad_tensor_norm(tensor);
+  value_statistics(context, tensor, statistics);
+  for (int n = 0; n < tensor->order; ++n) {
+    statistics->density /= (double)tensor->dims[n];
+    statistics->key_bits += pd_index_bits(tensor->dims[n]);
+    PD_TRY(slice_statistics(context, tensor, n, statistics));
+  }
+  return pd_tensor_count_fibers(context, tensor, statistics->fibers, &statistics->fibers_exact);
+}
