@@ -1,0 +1,43 @@
+"""Writes the C source of the extension module `polyad._native` (cffi, API mode).
+
+The declarations come from the public headers, run through the C preprocessor: nothing is
+repeated by hand, and an interface that the headers do not have cannot be bound.
+
+usage: build_native.py COMPILER INCLUDE_DIR OUTPUT.c
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import cffi
+
+# The C compiler calls these; python/polyad/_context.py implements them.
+CALLBACKS = """
+extern "Python" void polyad_python_log(void *user, polyad_log_level level, const char *message);
+extern "Python" int polyad_python_progress(void *user, const polyad_progress *progress);
+"""
+
+
+def declarations(compiler: str, include: str) -> str:
+    """The public headers as plain declarations, without those of the C library."""
+    with tempfile.TemporaryDirectory() as empty:
+        for name in ("stddef.h", "stdint.h", "stdbool.h"):
+            pathlib.Path(empty, name).touch()
+        command = [compiler, "-E", "-P", "-nostdinc", "-U__GNUC__", "-x", "c",
+                   "-I", empty, "-I", include, "-"]
+        return subprocess.run(command, input="#include <polyad/polyad.h>\n", text=True,
+                              capture_output=True, check=True).stdout
+
+
+def main() -> None:
+    compiler, include, output = sys.argv[1:]
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(compiler, include) + CALLBACKS)
+    ffi.set_source("polyad._native", "#include <polyad/polyad.h>\n", py_limited_api=True)
+    ffi.emit_c_code(output)
+
+
+if __name__ == "__main__":
+    main()

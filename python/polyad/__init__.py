@@ -1,0 +1,24 @@
+"""Sparse tensor decomposition, fast, on CPUs and GPUs.
+
+>>> import polyad
+>>> x = polyad.read("rides.csv")                        # doctest: +SKIP
+>>> model = polyad.cp_als(x, rank=8)                    # doctest: +SKIP
+>>> model.top(component=0, mode=1)                      # doctest: +SKIP
+"""
+
+from ._algorithms import (Plan, cp_als, devices, formats, generate, innerprod, mttkrp, norm,
+                          version)
+from ._errors import (ArgumentError, Error, FileError, MemoryLimitError, ParseError,
+                      UnsupportedError)
+from ._model import KruskalTensor, score
+from ._tensor import SparseTensor
+from .estimators import CPDecomposition
+
+read = SparseTensor.read
+__version__ = version()
+
+__all__ = [
+    "ArgumentError", "CPDecomposition", "Error", "FileError", "KruskalTensor",
+    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "UnsupportedError", "cp_als",
+    "devices", "formats", "generate", "innerprod", "mttkrp", "norm", "read", "score", "version",
+]

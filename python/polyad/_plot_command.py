@@ -1,0 +1,81 @@
+"""The command polyad-plot: a picture of a model file."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import pathlib
+import re
+import sys
+
+from ._errors import Error
+from ._model import KruskalTensor
+
+
+def read_labels(directory: pathlib.Path, model: KruskalTensor) -> None:
+    """Gives a model the labels of a directory with mode-K-NAME.map[.gz]."""
+    for path in sorted(directory.iterdir()):
+        match = re.fullmatch(r"mode-(\d+)(?:-(.*?))?\.map(\.gz)?", path.name)
+        if match is None:
+            continue
+        mode = int(match.group(1)) - 1
+        if not 0 <= mode < model.ndim:
+            raise ValueError(f"{path}: the model has {model.ndim} modes")
+        raw = gzip.decompress(path.read_bytes()) if match.group(3) else path.read_bytes()
+        labels = raw.decode("utf-8", "replace").splitlines()
+        if len(labels) != model.shape[mode]:
+            raise ValueError(f"{path}: {len(labels)} labels; expected {model.shape[mode]}")
+        model.labels[mode], model.mode_names[mode] = labels, match.group(2) or None
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="polyad-plot", description="Draws the components of a CP model.",
+        epilog="example: polyad-plot uber.ktensor --labels uber.labels -o uber.png")
+    made.add_argument("model", help="a Tensor Toolbox 'ktensor' file, as polyad cpd writes it")
+    made.add_argument("-o", "--output", required=True,
+                      help="picture to write; its extension chooses the format (png, svg, pdf)")
+    made.add_argument("--labels", metavar="DIR", type=pathlib.Path,
+                      help="directory with mode-K-NAME.map[.gz]")
+    made.add_argument("--kind", choices=["components", "heatmap", "map", "similarity", "top"],
+                      default="components", help="what to draw (default: components)")
+    made.add_argument("--mode", type=int, default=1, help="mode of a heatmap, from 1")
+    made.add_argument("--map-modes", default="1,2", metavar="LAT,LON",
+                      help="latitude and longitude modes of a map, from 1")
+    made.add_argument("--count", type=int, help="number of components")
+    made.add_argument("--dpi", type=int, default=150, help="resolution (default 150)")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        from . import plot
+
+        model = KruskalTensor.load(options.model)
+        if options.labels is not None:
+            read_labels(options.labels, model)
+        if options.kind == "heatmap":
+            if not 1 <= options.mode <= model.ndim:
+                raise ValueError(f"mode {options.mode} does not exist; the model has {model.ndim}")
+            figure = plot.heatmap(model, options.mode - 1)
+        elif options.kind == "map":
+            latitude, longitude = (int(mode) - 1 for mode in options.map_modes.split(","))
+            figure = plot.map(model, latitude, longitude, count=options.count)
+        elif options.kind == "similarity":
+            figure = plot.similarity(model)
+        elif options.kind == "top":
+            figure = plot.top(model, count=options.count)
+        else:
+            figure = plot.components(model, count=options.count)
+        figure.savefig(options.output, dpi=options.dpi)
+    except (Error, OSError, ValueError, IndexError, ImportError) as error:
+        text = str(error)
+        print(text if text.startswith("polyad") else f"polyad-plot: error: {text}",
+              file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

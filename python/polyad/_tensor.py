@@ -1,0 +1,441 @@
+"""The sparse tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _convert
+from ._context import context, encode, index
+from ._errors import text
+from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
+from ._native import ffi, lib
+
+MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
+
+_DUPLICATES = {"sum": lib.POLYAD_DUPLICATES_SUM, "max": lib.POLYAD_DUPLICATES_MAX,
+               "min": lib.POLYAD_DUPLICATES_MIN, "first": lib.POLYAD_DUPLICATES_FIRST,
+               "error": lib.POLYAD_DUPLICATES_ERROR}
+
+Labels = Sequence[Sequence[str] | None] | Mapping[str, Sequence[str] | None]
+
+
+def _duplicates(policy: str) -> int:
+    try:
+        return int(_DUPLICATES[policy])
+    except (KeyError, TypeError):
+        raise ValueError(f"duplicates {policy!r} is unknown; expected one of "
+                         f"{', '.join(_DUPLICATES)}") from None
+
+
+class SparseTensor:
+    """A sparse tensor of order 1 to 16: coordinates and values of its nonzeros.
+
+    It is immutable. Its nonzeros are sorted by coordinate, repeated coordinates are merged and
+    zeros dropped when it is made (``repeats_merged`` and ``zeros_dropped`` count them).
+
+    Parameters
+    ----------
+    coords : array_like of integers, shape (nnz, N)
+        0-based coordinates, any integer type and stride.
+    values : array_like, shape (nnz,), optional
+        Values; ones when left out. float32 values are kept as float32, all others as float64.
+    shape : sequence of int, optional
+        Length of each mode; default: the largest index of each mode plus one.
+    labels : optional
+        Names of the indices: one sequence of strings (or None) per mode, or a mapping from mode
+        names to such sequences.
+    duplicates : {"sum", "max", "min", "first", "error"}
+        What becomes of entries with equal coordinates.
+
+    Raises
+    ------
+    TypeError
+        When coordinates are no integers or values no numbers.
+    ValueError
+        When an index lies outside the shape or a value is not finite.
+    """
+
+    def __init__(self, coords: npt.ArrayLike, values: npt.ArrayLike | None = None,
+                 shape: Sequence[int] | None = None, labels: Labels | None = None, *,
+                 duplicates: str = "sum") -> None:
+        indices = np.asarray(coords)
+        if indices.ndim != 2:
+            raise ValueError(f"coords has {indices.ndim} dimensions; expected 2: (nnz, N)")
+        if indices.size == 0 and indices.dtype == np.float64:
+            indices = indices.astype(np.int64)
+        if indices.dtype.kind not in "iu":
+            raise TypeError(f"coords has type {indices.dtype}; expected integers")
+        if indices.dtype not in INDEX_TYPES:
+            indices = indices.astype(np.int64)
+        nnz, order = indices.shape
+        if not 1 <= order <= MAX_ORDER:
+            raise ValueError(f"coords has {order} columns; expected 1 to {MAX_ORDER} modes")
+        data = _values(values, nnz)
+
+        given = ffi.new("polyad_tensor_input *")
+        lib.polyad_tensor_input_init(given)
+        given.order, given.nnz = order, nnz
+        given.index_type = INDEX_TYPES[indices.dtype]
+        for mode in range(order):
+            given.index[mode] = ffi.cast("void *", indices.ctypes.data + mode * indices.strides[1])
+            given.index_stride[mode] = indices.strides[0]
+        if data is not None:
+            given.value_type = given.type = TYPES[data.dtype]
+            given.values, given.value_stride = pointer(data), data.strides[0] if nnz else 0
+        dims = None
+        if shape is not None:
+            lengths = [index(length, "shape") for length in shape]
+            if len(lengths) != order:
+                raise ValueError(f"shape has {len(lengths)} lengths; expected {order}")
+            if min(lengths) < 1:
+                raise ValueError(f"shape {tuple(lengths)} has a length below 1")
+            dims = given.dims = ffi.new("uint64_t[]", lengths)
+        given.duplicates = _duplicates(duplicates)
+        made = ffi.new("polyad_tensor **")
+        ctx = context()
+        ctx.check(lib.polyad_tensor_create(ctx.pointer, given, made))
+        del dims  # was needed until here
+        self._take(ctx, made[0])
+        if labels is not None:
+            self._set_labels(labels)
+
+    def _take(self, ctx: Any, handle: Any) -> None:
+        self._context = ctx
+        self._handle = ffi.gc(handle, lib.polyad_tensor_destroy)
+        order = lib.polyad_tensor_order(handle)
+        dims = lib.polyad_tensor_dims(handle)
+        self._shape = tuple(int(dims[mode]) for mode in range(order))
+        self._labels: dict[int, list[str] | None] = {}
+        self._plans: dict[Any, Any] = {}
+
+    @classmethod
+    def _wrap(cls, ctx: Any, handle: Any) -> SparseTensor:
+        self = cls.__new__(cls)
+        self._take(ctx, handle)
+        return self
+
+    # ---- what it is -----------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each mode."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of modes (the order)."""
+        return len(self._shape)
+
+    order = ndim
+
+    @property
+    def nnz(self) -> int:
+        """Number of nonzeros."""
+        return int(lib.polyad_tensor_nnz(self._handle))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values: float32 or float64."""
+        return np.dtype(DTYPES[lib.polyad_tensor_type(self._handle)])
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The values, shape (nnz,); a read-only view."""
+        return view(lib.polyad_tensor_values(self._handle), (self.nnz,), self.dtype, self)
+
+    def indices(self, mode: int) -> npt.NDArray[Any]:
+        """The 0-based indices of a mode, shape (nnz,); a read-only view (uint32, or uint64 for
+        modes longer than 2**32)."""
+        mode = self._mode(mode)
+        width = lib.polyad_tensor_index_bytes(self._handle, mode)
+        return view(lib.polyad_tensor_indices(self._handle, mode), (self.nnz,),
+                    np.uint32 if width == 4 else np.uint64, self)
+
+    @property
+    def coords(self) -> npt.NDArray[np.int64]:
+        """All coordinates, shape (nnz, N), int64; a copy."""
+        out = np.empty((self.nnz, self.ndim), np.int64)
+        for mode in range(self.ndim):
+            out[:, mode] = self.indices(mode)
+        return out
+
+    @property
+    def repeats_merged(self) -> int:
+        """Entries that were merged into another with the same coordinate."""
+        return int(lib.polyad_tensor_repeats_merged(self._handle))
+
+    @property
+    def zeros_dropped(self) -> int:
+        """Entries that were dropped because their value was zero."""
+        return int(lib.polyad_tensor_zeros_dropped(self._handle))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the tensor holds."""
+        return int(lib.polyad_tensor_bytes(self._handle))
+
+    def norm(self) -> float:
+        """Frobenius norm."""
+        return float(lib.polyad_tensor_norm(self._handle))
+
+    def statistics(self) -> dict[str, Any]:
+        """Density, value range, and slices and fibers per mode."""
+        ctx, found = context(), ffi.new("polyad_tensor_statistics *")
+        ctx.configure()
+        ctx.check(lib.polyad_tensor_statistics_compute(ctx.pointer, self._handle, found))
+        modes = range(self.ndim)
+        return {"density": found.density, "value_min": found.value_min,
+                "value_max": found.value_max, "value_sum": found.value_sum, "norm": found.norm,
+                "key_bits": found.key_bits, "slices": [int(found.slices[m]) for m in modes],
+                "slice_max": [int(found.slice_max[m]) for m in modes],
+                "slice_mean": [found.slice_mean[m] for m in modes],
+                "slice_deviation": [found.slice_deviation[m] for m in modes],
+                "fibers": [int(found.fibers[m]) for m in modes],
+                "fibers_exact": bool(found.fibers_exact)}
+
+    def astype(self, dtype: npt.DTypeLike) -> SparseTensor:
+        """The same tensor with float32 or float64 values."""
+        wanted = np.dtype(dtype)
+        if wanted not in TYPES:
+            raise TypeError(f"values of type {wanted} are not supported; use float32 or float64")
+        if wanted == self.dtype:
+            return self
+        ctx, made = context(), ffi.new("polyad_tensor **")
+        ctx.check(lib.polyad_tensor_convert(ctx.pointer, self._handle, TYPES[wanted], made))
+        return SparseTensor._wrap(ctx, made[0])
+
+    # ---- labels ---------------------------------------------------------------------------
+
+    @property
+    def mode_names(self) -> list[str | None]:
+        """Name of each mode, None where it has none."""
+        return [text(lib.polyad_tensor_mode_name(self._handle, mode)) or None
+                for mode in range(self.ndim)]
+
+    @property
+    def labels(self) -> list[list[str] | None]:
+        """Labels of each mode's indices, None where it has none."""
+        return [self._labels_of(mode) for mode in range(self.ndim)]
+
+    def _labels_of(self, mode: int) -> list[str] | None:
+        if mode not in self._labels:
+            found: list[str] | None = None
+            if lib.polyad_tensor_label(self._handle, mode, 0, ffi.NULL) != ffi.NULL:
+                found = [text(lib.polyad_tensor_label(self._handle, mode, i, ffi.NULL))
+                         for i in range(self._shape[mode])]
+            self._labels[mode] = found
+        return self._labels[mode]
+
+    def _set_labels(self, labels: Labels) -> None:
+        named = isinstance(labels, Mapping)
+        names: list[str | None] = list(labels) if named else [None] * len(labels)
+        columns = list(labels.values()) if isinstance(labels, Mapping) else list(labels)
+        if len(columns) != self.ndim:
+            raise ValueError(f"labels are given for {len(columns)} modes; expected {self.ndim}")
+        for mode, (name, column) in enumerate(zip(names, columns)):
+            strings = ffi.NULL
+            if column is not None:
+                column = [str(label) for label in column]
+                if len(column) != self._shape[mode]:
+                    raise ValueError(f"mode {mode} has {len(column)} labels; expected "
+                                     f"{self._shape[mode]}")
+                kept = [ffi.new("char[]", encode(label, "a label")) for label in column]
+                strings = ffi.new("char *[]", kept)
+            elif name is None:
+                continue
+            title = ffi.NULL if name is None else ffi.new("char[]", encode(name, "a mode name"))
+            ctx = context()
+            ctx.check(lib.polyad_tensor_set_labels(ctx.pointer, self._handle, mode, title,
+                                                   strings))
+        self._labels = {}
+
+    # ---- files ----------------------------------------------------------------------------
+
+    @staticmethod
+    def read(path: Any, *, dtype: npt.DTypeLike = np.float64, index_base: int = 1,
+             pattern: bool = False, duplicates: str = "sum",
+             shape: Sequence[int] | None = None, labels: Any = None,
+             columns: str | None = None, value: str | None = None,
+             delimiter: str | None = None) -> SparseTensor:
+        """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
+        ``.tsv``, also compressed (``.gz``, ``.zst``).
+
+        Parameters
+        ----------
+        path : str or path
+            The file; "-" is standard input.
+        dtype : float32 or float64
+            Type of the values in memory.
+        index_base : {1, 0}
+            Smallest index in text files.
+        pattern : bool
+            Lines have indices only; all values are one.
+        duplicates : {"sum", "max", "min", "first", "error"}
+            What becomes of repeated coordinates.
+        shape : sequence of int, optional
+            Length of each mode; an index outside is an error.
+        labels : str or path, optional
+            Directory with label files; default: STEM.labels beside the file; "": none.
+        columns, value, delimiter : str, optional
+            Delimited text: the columns that are modes ("date,hour,lat:round=2"), the column of
+            the values, the delimiter.
+        """
+        options = ffi.new("polyad_read_options *")
+        lib.polyad_read_options_init(options)
+        options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
+            precision_type(str(dtype))
+        options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
+        options.duplicates = _duplicates(duplicates)
+        if shape is not None:
+            options.order = len(shape)
+            if len(shape) > MAX_ORDER:
+                raise ValueError(f"shape has {len(shape)} lengths; at most {MAX_ORDER} are possible")
+            for mode, length in enumerate(shape):
+                options.dims[mode] = index(length, "shape")
+        kept = []
+        for name, argument in (("labels", labels), ("columns", columns), ("value", value)):
+            if argument is not None:
+                kept.append(ffi.new("char[]", encode(argument, name)))
+                setattr(options, name, kept[-1])
+        if delimiter is not None:
+            options.delimiter = encode(delimiter, "delimiter")
+        ctx, made = context(), ffi.new("polyad_tensor **")
+        ctx.configure()
+        ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(path, "path"), options, made))
+        return SparseTensor._wrap(ctx, made[0])
+
+    def save(self, path: Any) -> None:
+        """Writes the tensor; the extension of ``path`` chooses the format (``.tns``, ``.txt``:
+        Tensor Toolbox, ``.ptn``, ``.csv``, ``.tsv``; ``.gz`` and ``.zst`` compress)."""
+        ctx = context()
+        ctx.configure()
+        ctx.check(lib.polyad_tensor_write(ctx.pointer, self._handle, encode(path, "path"),
+                                          lib.POLYAD_FILE_AUTO))
+
+    # ---- other packages -------------------------------------------------------------------
+
+    @classmethod
+    def from_numpy(cls, array: npt.ArrayLike, labels: Labels | None = None) -> SparseTensor:
+        """The nonzeros of a dense array."""
+        coords, values, shape = _convert.from_numpy(array)
+        return cls(coords, values, shape, labels)
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """A dense array (of the product of all lengths)."""
+        return _convert.to_numpy(self)
+
+    @classmethod
+    def from_sparse(cls, array: Any) -> SparseTensor:
+        """From ``sparse.COO`` (or what has its ``coords``, ``data`` and ``shape``)."""
+        return cls(np.asarray(array.coords).T, array.data, array.shape)
+
+    def to_sparse(self) -> Any:
+        """To ``sparse.COO``."""
+        return _convert.to_sparse(self)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> SparseTensor:
+        """From a matrix of ``scipy.sparse``: a tensor of order 2."""
+        return cls(*_convert.from_scipy(matrix))
+
+    def to_scipy(self) -> Any:
+        """To ``scipy.sparse.coo_array`` (order 2 only)."""
+        return _convert.to_scipy(self)
+
+    @classmethod
+    def from_pyttb(cls, tensor: Any) -> SparseTensor:
+        """From ``pyttb.sptensor``."""
+        return cls(*_convert.from_pyttb(tensor))
+
+    def to_pyttb(self) -> Any:
+        """To ``pyttb.sptensor``."""
+        return _convert.to_pyttb(self)
+
+    @classmethod
+    def from_torch(cls, tensor: Any) -> SparseTensor:
+        """From a sparse COO tensor of PyTorch (on the CPU or a GPU)."""
+        return cls(*_convert.from_torch(tensor))
+
+    def to_torch(self) -> Any:
+        """To a sparse COO tensor of PyTorch."""
+        return _convert.to_torch(self)
+
+    @classmethod
+    def from_dataframe(cls, frame: Any, columns: Sequence[str] | None = None,
+                       value: str | None = None, *, duplicates: str = "sum") -> SparseTensor:
+        """From a data frame (pandas or polars): columns become modes with sorted labels.
+
+        Parameters
+        ----------
+        frame : data frame
+        columns : sequence of str, optional
+            The columns that are modes; default: all but ``value``.
+        value : str, optional
+            The column of values; default: "value" where there is such a column, else rows are
+            counted.
+        duplicates : str
+            What becomes of rows with equal modes.
+        """
+        coords, values, shape, labels = _convert.from_dataframe(frame, columns, value)
+        return cls(coords, values, shape, labels, duplicates=duplicates)
+
+    def to_dataframe(self) -> Any:
+        """To a pandas data frame: one row per nonzero, labels where they are known."""
+        return _convert.to_dataframe(self)
+
+    # ---- Python ---------------------------------------------------------------------------
+
+    def _mode(self, mode: int) -> int:
+        mode = index(mode, "mode")
+        if not -self.ndim <= mode < self.ndim:
+            raise ValueError(f"mode {mode} does not exist; the tensor has {self.ndim} modes")
+        return mode % self.ndim
+
+    def __repr__(self) -> str:
+        dims = "×".join(str(length) for length in self.shape)
+        return f"<polyad.SparseTensor {dims}, {self.nnz} nonzeros, {self.dtype}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseTensor):
+            return NotImplemented
+        return (self.shape == other.shape and self.dtype == other.dtype and
+                bool(lib.polyad_tensor_hash(self._handle) == lib.polyad_tensor_hash(other._handle))
+                and np.array_equal(self.values, other.values) and
+                all(np.array_equal(self.indices(m), other.indices(m)) for m in range(self.ndim)))
+
+    def __hash__(self) -> int:
+        return int(lib.polyad_tensor_hash(self._handle))
+
+    def __reduce__(self) -> Any:
+        labels: Any = self.labels
+        names = self.mode_names
+        if any(name is not None for name in names):
+            labels = {name or f"mode {m + 1}": labels[m] for m, name in enumerate(names)}
+        elif all(column is None for column in labels):
+            labels = None
+        return SparseTensor, (self.coords, np.array(self.values), self.shape, labels)
+
+
+def _values(values: npt.ArrayLike | None, nnz: int) -> npt.NDArray[Any] | None:
+    """The values as a float32 or float64 array of nnz numbers, without a copy where possible."""
+    if values is None:
+        return None
+    data = np.asarray(values)
+    if data.dtype.kind not in "biuf" and data.size > 0:
+        raise TypeError(f"values has type {data.dtype}; expected real numbers")
+    if data.ndim == 2 and data.shape[1] == 1:
+        data = data[:, 0]
+    if data.shape != (nnz,):
+        raise ValueError(f"values has shape {data.shape}; expected ({nnz},)")
+    return data if data.dtype in TYPES else data.astype(np.float64)
+
+
+def as_tensor(x: Any) -> SparseTensor:
+    """A SparseTensor of whatever can be made into one."""
+    if isinstance(x, SparseTensor):
+        return x
+    return SparseTensor(*_convert.anything(x))

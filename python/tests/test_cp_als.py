@@ -1,0 +1,197 @@
+"""CP-ALS: golden values, options, interruption, threads."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import polyad
+
+
+def test_golden_values(golden):
+    x, factors = golden
+    model = polyad.cp_als(x, 2, init=factors, tol=1e-4)
+    assert model.info["iterations"] == 12 and model.info["converged"]
+    assert model.info["fit"] == pytest.approx(0.46505940261823375, abs=1e-12)
+    np.testing.assert_allclose(model.weights, [6.32370398, 4.99915371], atol=1e-8)
+    fits = [row["fit"] for row in model.info["trace"][:4]]
+    np.testing.assert_allclose(fits, [0.4117725, 0.4513502, 0.4581730, 0.4611789], atol=1e-7)
+    longer = polyad.cp_als(x, 2, init=factors, tol=0, max_iters=50)
+    assert longer.info["fit"] == pytest.approx(0.46545222998293734, abs=1e-12)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("shape", [(20, 15, 10), (9, 8, 7, 6), (6, 5, 4, 5, 6)])
+def test_same_iterates_as_pyttb(random_tensor, shape):
+    pyttb = pytest.importorskip("pyttb")
+    x = random_tensor(shape)
+    rng = np.random.default_rng(5)
+    start = [rng.random((n, 4)) for n in shape]
+    theirs, _, output = pyttb.cp_als(x.to_pyttb(), 4, init=pyttb.ktensor(
+        [np.asfortranarray(f) for f in start], np.ones(4)), maxiters=20, stoptol=0, printitn=0)
+    ours = polyad.cp_als(x, 4, init=start, max_iters=20, tol=0)
+    assert ours.info["fit"] == pytest.approx(float(output["fit"]), abs=1e-9)
+    np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-6)
+
+
+@pytest.mark.peer
+def test_same_fit_as_tensorly(golden):
+    tensorly = pytest.importorskip("tensorly")
+    from tensorly.decomposition import parafac
+
+    x, factors = golden
+    theirs = parafac(tensorly.tensor(x.to_numpy()), 2, n_iter_max=50, tol=0, init=(
+        np.ones(2), [f.copy() for f in factors]))
+    rebuilt = tensorly.cp_to_tensor(theirs)
+    fit = 1 - np.linalg.norm(x.to_numpy() - rebuilt) / x.norm()
+    ours = polyad.cp_als(x, 2, init=factors, tol=0, max_iters=50)
+    assert ours.info["fit"] == pytest.approx(fit, abs=1e-10)
+
+
+def test_accepts_what_people_have(golden):
+    x, factors = golden
+    want = polyad.cp_als(x, 2, init=factors).info["fit"]
+    assert polyad.cp_als(x.to_numpy(), 2, init=factors).info["fit"] == want
+    assert polyad.cp_als(polyad.Plan(x, 2), 2, init=factors).info["fit"] == want
+    with pytest.raises(TypeError):
+        polyad.cp_als("text", 2)
+
+
+def test_same_seed_same_bits(random_tensor):
+    x = random_tensor()
+    a, b = (polyad.cp_als(x, 3, seed=7) for _ in range(2))
+    assert all(np.array_equal(p, q) for p, q in zip(a.factors, b.factors))
+    c = polyad.cp_als(x, 3, seed=8)
+    assert not np.array_equal(a.factors[0], c.factors[0])
+
+
+def test_options(random_tensor):
+    x = random_tensor()
+    assert min(f.min() for f in polyad.cp_als(x, 3, nonnegative=True).factors) >= 0
+    assert polyad.cp_als(x, 3, precision="f32").factors[0].dtype == np.float32
+    best = polyad.cp_als(x, 3, restarts=3, max_iters=5, tol=0)
+    single = polyad.cp_als(x, 3, max_iters=5, tol=0)
+    assert best.info["fit"] >= single.info["fit"]
+    assert polyad.cp_als(x, 3, init="hosvd").info["fit"] > 0
+    assert polyad.cp_als(x, 3, format="coo").info["format"] == "coo"
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"rank": 0}, ValueError), ({"rank": 1.5}, TypeError), ({"tol": float("nan")}, ValueError),
+    ({"max_iters": -1}, ValueError), ({"init": "nothing"}, ValueError),
+    ({"format": "nosuch"}, ValueError), ({"precision": "f16"}, ValueError),
+    ({"seed": -1}, ValueError), ({"threads": -1}, ValueError), ({"device": "toaster"}, ValueError),
+    ({"init": [np.ones((2, 2))]}, ValueError), ({"restarts": 0}, ValueError),
+])
+def test_bad_options(random_tensor, options, error):
+    with pytest.raises(error):
+        polyad.cp_als(random_tensor(), **options)
+
+
+def test_callback_sees_and_ends(random_tensor):
+    seen = []
+
+    def callback(progress):
+        seen.append(progress["iteration"])
+        return len(seen) == 3
+
+    model = polyad.cp_als(random_tensor(), 3, tol=0, callback=callback)
+    assert seen == [1, 2, 3]
+    assert model.info["reason"] == "cancelled" and model.info["iterations"] == 3
+
+
+def test_exception_in_callback_arrives(random_tensor):
+    def callback(progress):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        polyad.cp_als(random_tensor(), 3, callback=callback)
+    assert polyad.cp_als(random_tensor(), 3).info["fit"] > 0
+
+
+def test_interrupt_keeps_the_model(random_tensor):
+    def callback(progress):
+        if progress["iteration"] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    model = polyad.cp_als(random_tensor(), 3, tol=0, max_iters=100000, callback=callback)
+    assert model.info["reason"] == "cancelled"
+    assert 2 <= model.info["iterations"] < 100
+
+
+def test_two_threads_at_once(random_tensor):
+    x = random_tensor((60, 50, 40), 5000)
+    want = polyad.cp_als(x, 5, tol=0, max_iters=30, threads=1)
+    found = [None] * 4
+
+    def work(i):
+        found[i] = polyad.cp_als(x, 5, tol=0, max_iters=30, threads=1)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for model in found:
+        assert np.array_equal(model.factors[0], want.factors[0])
+
+
+def test_no_leak():
+    import resource
+
+    rng = np.random.default_rng(0)
+    coords, values = rng.integers(0, 50, (2000, 3)), rng.random(2000)
+
+    def round_trip(count):
+        for _ in range(count):
+            polyad.cp_als(polyad.SparseTensor(coords, values), 4, max_iters=1)
+
+    round_trip(100)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    round_trip(1000)
+    # A leak of one tensor (2000 nonzeros of 20 bytes) a round would add 40 MB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000
+
+
+def test_checkpoint_and_resume(tmp_path, random_tensor):
+    x, path = random_tensor(), tmp_path / "run.ckpt"
+    whole = polyad.cp_als(x, 3, tol=0, max_iters=20)
+    polyad.cp_als(x, 3, tol=0, max_iters=10, checkpoint=path, checkpoint_every=5)
+    resumed = polyad.cp_als(x, 3, tol=0, max_iters=20, resume=path)
+    assert np.array_equal(whole.factors[0], resumed.factors[0])
+
+
+def test_estimator(random_tensor):
+    x = random_tensor()
+    estimator = polyad.CPDecomposition(rank=3, seed=2).fit(x)
+    assert estimator.fit_ == pytest.approx(estimator.score(x), abs=1e-10)
+    assert estimator.get_params()["rank"] == 3
+    assert estimator.set_params(rank=2).fit_transform(x).rank == 2
+    assert len(estimator.predict(x.coords)) == x.nnz
+    with pytest.raises(ValueError):
+        estimator.set_params(nonsense=1)
+
+
+def test_mttkrp(random_tensor):
+    x = random_tensor((7, 6, 5), 100)
+    rng = np.random.default_rng(1)
+    a, b, c = (rng.random((n, 3)) for n in x.shape)
+    dense = x.to_numpy()
+    for mode, letters in ((0, "ijk,jr,kr->ir"), (1, "ijk,ir,kr->jr"), (2, "ijk,ir,jr->kr")):
+        others = [m for n, m in enumerate((a, b, c)) if n != mode]
+        np.testing.assert_allclose(polyad.mttkrp(x, [a, b, c], mode),
+                                   np.einsum(letters, dense, *others), rtol=1e-12)
+    with pytest.raises(ValueError):
+        polyad.mttkrp(x, [a, b, c], 3)
+    with pytest.raises(ValueError):
+        polyad.mttkrp(x, [a, b], 0)
+    with pytest.raises(ValueError):
+        polyad.mttkrp(x, [a, b[:3], c], 0)
+
+
+def test_lists_of_what_there_is():
+    assert {"coo", "csf"} <= {entry["name"] for entry in polyad.formats()}
+    assert polyad.devices()[0]["name"] == "cpu"

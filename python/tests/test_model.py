@@ -1,0 +1,136 @@
+"""KruskalTensor: computations, files, other packages."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import polyad
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(4)
+    return polyad.KruskalTensor([2.0, 5.0, 1.0], [rng.standard_normal((n, 3)) for n in (4, 5, 6)],
+                                labels=[list("abcd"), None, None], mode_names=["letter", None, None])
+
+
+def test_reconstruct(model):
+    dense = np.einsum("r,ir,jr,kr->ijk", model.weights, *model.factors)
+    np.testing.assert_allclose(model.reconstruct(), dense, atol=1e-12)
+    coords = np.array([[0, 0, 0], [3, 4, 5]])
+    np.testing.assert_allclose(model.reconstruct(coords), dense[tuple(coords.T)], rtol=1e-12)
+    for bad, error in (([[0, 0]], ValueError), ([[0, 0, 9]], ValueError),
+                       ([[0, 0, -1]], ValueError), ([[0.5, 0, 0]], TypeError)):
+        with pytest.raises(error):
+            model.reconstruct(bad)
+
+
+def test_norms(model):
+    dense = model.reconstruct()
+    assert model.norm() == pytest.approx(np.linalg.norm(dense), rel=1e-12)
+    x = polyad.SparseTensor.from_numpy(dense)
+    assert model.innerprod(x) == pytest.approx(np.linalg.norm(dense) ** 2, rel=1e-12)
+    assert polyad.innerprod(x, model) == model.innerprod(x)
+    assert polyad.norm(x) == pytest.approx(polyad.norm(model), rel=1e-12)
+    assert model.fit(x) == pytest.approx(1, abs=1e-12)
+
+
+def test_normalize_arrange_signs(model):
+    normal = model.normalize()
+    for factor in normal.factors:
+        np.testing.assert_allclose(np.linalg.norm(factor, axis=0), 1, rtol=1e-14)
+    sorted_model = normal.arrange()
+    assert list(sorted_model.weights) == sorted(normal.weights, reverse=True)
+    fixed = sorted_model.fix_signs()
+    np.testing.assert_allclose(fixed.reconstruct(), model.reconstruct(), atol=1e-12)
+    assert fixed.labels[0] == list("abcd")
+    one = model.normalize(1)
+    np.testing.assert_allclose(np.abs(one.factors[1]).sum(axis=0), 1, rtol=1e-14)
+    with pytest.raises(ValueError):
+        model.normalize(3)
+
+
+def test_permute(model):
+    swapped = model.permute([2, 0, 1])
+    np.testing.assert_allclose(swapped.reconstruct(), model.reconstruct().transpose(2, 0, 1),
+                               atol=1e-12)
+    assert swapped.labels[1] == list("abcd")
+    with pytest.raises(ValueError):
+        model.permute([0, 0, 1])
+
+
+def test_score(model):
+    assert polyad.score(model, model) == pytest.approx(1, abs=1e-12)
+    shuffled = polyad.KruskalTensor(model.weights[[2, 0, 1]],
+                                    [-f[:, [2, 0, 1]] if n < 2 else f[:, [2, 0, 1]]
+                                     for n, f in enumerate(model.factors)])
+    assert polyad.score(model, shuffled) == pytest.approx(1, abs=1e-12)
+
+
+def test_top(model):
+    found = model.top(0, 0, 2)
+    column = model.factors[0][:, 0]
+    assert found[0] == ("abcd"[np.argmax(np.abs(column))], column[np.argmax(np.abs(column))])
+    assert len(found) == 2 and len(model.top(0, 1, 99)) == 5
+    with pytest.raises(ValueError):
+        model.top(3, 0)
+
+
+def test_file_round_trip(tmp_path, model):
+    model.save(tmp_path / "m.ktensor")
+    back = polyad.KruskalTensor.load(tmp_path / "m.ktensor")
+    assert np.array_equal(back.weights, model.weights)
+    assert all(np.array_equal(a, b) for a, b in zip(back.factors, model.factors))
+
+
+def test_unpacks_and_pickles(model):
+    weights, factors = model
+    assert len(factors) == 3 and weights[1] == 5
+    back = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(back.factors[2], model.factors[2]) and back.labels == model.labels
+
+
+def test_result_of_a_run_pickles(random_tensor):
+    found = polyad.cp_als(random_tensor(), 2)
+    back = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(back.factors[0], found.factors[0])
+
+
+def test_dataframe(model):
+    pytest.importorskip("pandas")
+    frame = model.to_dataframe()
+    assert len(frame) == (4 + 5 + 6) * 3
+    assert set(frame["mode"]) == {"letter", "mode2", "mode3"}
+
+
+@pytest.mark.peer
+def test_pyttb(model):
+    pytest.importorskip("pyttb")
+    np.testing.assert_allclose(model.to_pyttb().full().double(), model.reconstruct(), atol=1e-12)
+
+
+@pytest.mark.peer
+def test_tensorly(model):
+    tensorly = pytest.importorskip("tensorly")
+    np.testing.assert_allclose(tensorly.cp_to_tensor(model.to_tensorly()), model.reconstruct(),
+                               atol=1e-12)
+
+
+@pytest.mark.parametrize("arguments, error", [
+    ((None, []), ValueError), ((None, [np.ones(3)]), ValueError),
+    ((None, [np.ones((3, 2)), np.ones((3, 3))]), ValueError),
+    (([1.0], [np.ones((3, 2))]), ValueError), ((None, [np.array([["a"]])]), TypeError),
+])
+def test_bad_input(arguments, error):
+    with pytest.raises(error):
+        polyad.KruskalTensor(*arguments)
+
+
+def test_generate_and_recover():
+    x, truth = polyad.generate((30, 25, 20), 15000, rank=3, seed=3)
+    assert x.nnz == 15000 and truth.rank == 3
+    with pytest.raises(ValueError):
+        polyad.generate((2, 2), 5)
+    like, model = polyad.generate(like="uber", scale=0.001)
+    assert like.ndim == 4 and model is None
