@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ._context import Callback, Context, context, encode, index
 from ._errors import text
 from ._memory import DTYPES, pointer, precision_type
-from ._model import KruskalTensor, labels_of
+from ._model import KruskalTensor, take_labels
 from ._native import ffi, lib
 from ._progress import ProgressLine
 from ._tensor import SparseTensor, as_tensor
@@ -116,10 +116,10 @@ def _plan(x: Any, rank: int, **choice: Any) -> tuple[SparseTensor | None, Plan]:
 
 
 def _rank(rank: Any) -> int:
-    rank = index(rank, "rank")
-    if rank < 1:
-        raise ValueError(f"rank {rank} is not possible; expected at least 1")
-    return rank
+    number = index(rank, "rank")
+    if number < 1:
+        raise ValueError(f"rank {number} is not possible; expected at least 1")
+    return number
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
@@ -213,7 +213,7 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
         ctx.finish()
     model.info = found
     if tensor is not None:
-        model.labels, model.mode_names = labels_of(tensor)
+        take_labels(model, tensor)
     return model
 
 

@@ -57,8 +57,10 @@ class KruskalTensor:
         if self.weights.shape != (rank,):
             raise ValueError(f"weights has shape {self.weights.shape}; expected ({rank},)")
         order = len(self.factors)
-        self.labels = [None] * order if labels is None else list(labels)
-        self.mode_names = [None] * order if mode_names is None else list(mode_names)
+        self.labels: list[Sequence[str] | None] = (
+            [None] * order if labels is None else list(labels))
+        self.mode_names: list[str | None] = (
+            [None] * order if mode_names is None else list(mode_names))
         self.info: dict[str, Any] = {} if info is None else info
 
     # ---- what it is -----------------------------------------------------------------------
@@ -131,8 +133,10 @@ class KruskalTensor:
         dense array."""
         if coords is None:
             letters = "abcdefghijklmnop"[:self.ndim]
-            return np.einsum(",".join(["z", *[f"{c}z" for c in letters]]) + "->" + letters,
-                             self.weights.astype(np.float64), *self.factors, optimize=True)
+            dense: npt.NDArray[np.float64] = np.einsum(
+                ",".join(["z", *[f"{c}z" for c in letters]]) + "->" + letters,
+                self.weights.astype(np.float64), *self.factors, optimize=True)
+            return dense
         places = np.asarray(coords)
         if places.dtype.kind not in "iu" and places.size:
             raise TypeError(f"coords has type {places.dtype}; expected integers")
@@ -290,6 +294,6 @@ def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:
     return float(result[0])
 
 
-def labels_of(tensor: SparseTensor) -> tuple[list[list[str] | None], list[str | None]]:
-    """Labels and mode names that a model takes over from its tensor."""
-    return tensor.labels, tensor.mode_names
+def take_labels(model: KruskalTensor, tensor: SparseTensor) -> None:
+    """Gives a model the labels and mode names of its tensor."""
+    model.labels, model.mode_names = list(tensor.labels), tensor.mode_names

@@ -140,7 +140,8 @@ class SparseTensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values: float32 or float64."""
-        return np.dtype(DTYPES[lib.polyad_tensor_type(self._handle)])
+        kept: np.dtype[Any] = np.dtype(DTYPES[lib.polyad_tensor_type(self._handle)])
+        return kept
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -231,9 +232,11 @@ class SparseTensor:
         return self._labels[mode]
 
     def _set_labels(self, labels: Labels) -> None:
-        named = isinstance(labels, Mapping)
-        names: list[str | None] = list(labels) if named else [None] * len(labels)
-        columns = list(labels.values()) if isinstance(labels, Mapping) else list(labels)
+        if isinstance(labels, Mapping):
+            names: list[str | None] = list(labels)
+            columns = list(labels.values())
+        else:
+            names, columns = [None] * len(labels), list(labels)
         if len(columns) != self.ndim:
             raise ValueError(f"labels are given for {len(columns)} modes; expected {self.ndim}")
         for mode, (name, column) in enumerate(zip(names, columns)):

@@ -1,0 +1,73 @@
+"""Writes the reference of the Python package from its docstrings.
+
+usage: make_reference.py > docs/python/reference.md
+"""
+
+import inspect
+import sys
+
+import polyad
+from polyad import plot
+
+SECTIONS = [
+    ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
+    ("Decompositions", polyad, ["cp_als", "CPDecomposition"]),
+    ("Models", polyad, ["KruskalTensor", "score"]),
+    ("Kernels", polyad, ["Plan", "mttkrp"]),
+    ("What there is", polyad, ["formats", "devices", "version"]),
+    ("Pictures (`polyad.plot`)", plot, ["components", "map", "heatmap", "convergence", "top",
+                                        "sparsity", "slices", "similarity"]),
+    ("Errors", polyad, ["Error", "ArgumentError", "ParseError", "FileError", "MemoryLimitError",
+                        "UnsupportedError"]),
+]
+
+
+def signature(thing: object) -> str:
+    """Parameters without annotations, which the text explains."""
+    try:
+        given = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "()"
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()
+             if p.name != "self"]
+    return str(given.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def body(thing: object) -> str:
+    text = inspect.getdoc(thing) or ""
+    return text.replace("<", "&lt;")
+
+
+def members(kind: type) -> list[tuple[str, object, bool]]:
+    """Public methods and properties in the order of the source."""
+    found = []
+    for name, raw in vars(kind).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(raw, property):
+            found.append((name, raw, False))
+        elif callable(getattr(kind, name)):
+            found.append((name, getattr(kind, name), True))
+    return found
+
+
+def main() -> None:
+    write = sys.stdout.write
+    write("# Reference of the Python package\n\nMade from the docstrings by "
+          "`python/tools/make_reference.py`.\n")
+    for title, module, names in SECTIONS:
+        write(f"\n## {title}\n")
+        for name in names:
+            thing = getattr(module, name)
+            prefix = module.__name__
+            is_error = inspect.isclass(thing) and issubclass(thing, Exception)
+            write(f"\n### `{prefix}.{name}{'' if is_error else signature(thing)}`\n\n")
+            write(f"```text\n{body(thing)}\n```\n")
+            if inspect.isclass(thing) and not is_error:
+                for member, value, call in members(thing):
+                    write(f"\n#### `{name}.{member}{signature(value) if call else ''}`\n\n")
+                    write(f"```text\n{body(value)}\n```\n")
+
+
+if __name__ == "__main__":
+    main()
