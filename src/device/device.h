@@ -4,6 +4,7 @@
 #define PD_DEVICE_H
 
 #include "core/core.h"
+#include "tensor/tensor.h"
 #include <polyad/device.h>
 #include <polyad/tensor.h>
 

@@ -1,16 +1,27 @@
 /* Small dense algebra behind one table per device. Matrices are row major on the table's
- * device; R x R matrices are always F64. Calls are stream-ordered and never wait; results that
- * the host needs are scalars, fetched together by `fetch`.
+ * device; R x R matrices and lambda (1 x R) are always F64, factors F32 or F64. Calls are
+ * stream-ordered and never wait; results that the host needs are scalars, fetched together.
  *
- * CPU: BLAS/LAPACK called single-threaded on blocks, our own threads, sums in fixed order. */
+ * CPU: rows of tall matrices are split over polyad's own threads and added in fixed order;
+ * LAPACK is called on R x R matrices only. */
 #ifndef PD_LINALG_H
 #define PD_LINALG_H
 
 #include "device/device.h"
 
-/** A number on the device (F64). */
-struct pd_scalar {
-  double *data;
+/** Everything that calls on one rank change: scratch memory and the scalars. Made once per
+ *  run, so that iterations allocate nothing. Not shared by running computations. */
+struct pd_linalg_work;
+
+/** Numbers on the device (F64), by name. */
+enum pd_scalar {
+  PD_SCALAR_FAILED,    /* 1 when a solve since the last fetch found v not positive definite */
+  PD_SCALAR_KEPT,      /* eigenvalues kept by the last rank-revealing solve */
+  PD_SCALAR_INNER,     /* <x, m> of the last update, before scaling */
+  PD_SCALAR_MODEL,     /* squared norm of the model (quadratic_form) */
+  PD_SCALAR_CONDITION, /* smallest / largest pivot squared of the last Cholesky: a cheap
+                          estimate of 1 / condition */
+  PD_SCALARS
 };
 
 /** How the columns of a factor are scaled after an update. */
@@ -18,50 +29,51 @@ enum pd_scaling {
   PD_SCALE_NORM_2,         /* by the 2-norm (first iteration, and the end) */
   PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (later iterations) */
   PD_SCALE_NORM_1,         /* by the 1-norm (Poisson models) */
-  PD_SCALE_NONE
 };
 
 struct pd_linalg {
-  /** gram = A^T A (R x R, F64, both triangles). */
-  polyad_status (*gram)(polyad_context *context, const struct pd_matrix *a, struct pd_matrix *gram);
+  /** Memory for matrices of `rank` columns. */
+  polyad_status (*work_create)(polyad_context *context, const struct pd_device *device,
+                               uint64_t rank, struct pd_linalg_work **work);
+  void (*work_destroy)(polyad_context *context, struct pd_linalg_work *work);
+  uint64_t (*work_bytes)(uint64_t rank, int threads);
+
+  /** gram = A^T A (R x R, both triangles). */
+  polyad_status (*gram)(polyad_context *context, struct pd_linalg_work *work,
+                        const struct pd_matrix *a, struct pd_matrix *gram);
   /** v = elementwise product of grams[m], m != skip, plus ridge on the diagonal. skip -1: all. */
-  polyad_status (*hadamard)(polyad_context *context, int count,
+  polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
-  /** Solves X V = M for X (rows of M are right-hand sides) by Cholesky. When V is not
-   *  numerically positive definite sets *failed to 1 (else 0) and leaves X undefined. X may be
-   *  M. */
-  polyad_status (*solve)(polyad_context *context, const struct pd_matrix *v,
-                         const struct pd_matrix *m, struct pd_matrix *x, struct pd_scalar failed);
-  /** X = M V^+ by the symmetric eigendecomposition, eigenvalues below R * eps * the largest
-   *  taken as zero; *rank gets how many were kept. */
-  polyad_status (*solve_rank_revealing)(polyad_context *context, const struct pd_matrix *v,
-                                        const struct pd_matrix *m, struct pd_matrix *x,
-                                        struct pd_scalar rank);
-  /** One sweep of hierarchical alternating least squares over the columns of A for
-   *  min ||..||, A >= 0, with normal equations A V = M: A is updated in place. */
-  polyad_status (*hals)(polyad_context *context, const struct pd_matrix *v,
-                        const struct pd_matrix *m, struct pd_matrix *a);
-  /** Divides each column by its norm and writes the norms into lambda (1 x R, F64). Columns of
-   *  norm zero are left as they are and get lambda 0 (PD_SCALE_MAX_AT_LEAST_1 never does). */
-  polyad_status (*scale_columns)(polyad_context *context, struct pd_matrix *a,
-                                 enum pd_scaling scaling, struct pd_matrix *lambda);
-  /** *result = sum over r of lambda_r sum over i of a(i,r) b(i,r). */
-  polyad_status (*weighted_inner)(polyad_context *context, const struct pd_matrix *a,
-                                  const struct pd_matrix *b, const struct pd_matrix *lambda,
-                                  struct pd_scalar result);
-  /** *result = lambda^T G lambda: the squared norm of the model when G is the Hadamard product
-   *  of all Grams. */
-  polyad_status (*quadratic_form)(polyad_context *context, const struct pd_matrix *g,
-                                  const struct pd_matrix *lambda, struct pd_scalar result);
-  /** Scalars: `count` of them, zero at first. */
-  polyad_status (*scalars_create)(polyad_context *context, const struct pd_device *device,
-                                  int count, struct pd_scalar *scalars);
-  void (*scalars_destroy)(polyad_context *context, const struct pd_device *device, int count,
-                          struct pd_scalar *scalars);
-  /** Waits and copies `count` scalars that were created together to the host. */
-  polyad_status (*fetch)(polyad_context *context, const struct pd_device *device, int count,
-                         const struct pd_scalar *scalars, double *values);
+  /** The least-squares update of CP-ALS in as few passes over memory as the device can:
+   *  x = m v^-1 by Cholesky; INNER = sum of m(i,r) x(i,r); lambda = norms of x's columns by
+   *  `scaling`; columns divided by them; gram = x^T x. When v is not numerically positive
+   *  definite sets FAILED and leaves x, lambda and gram undefined; m and v stay as they are.
+   *  x is not m. Columns of norm zero stay zero and get lambda 0. */
+  polyad_status (*update)(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *v, const struct pd_matrix *m, struct pd_matrix *x,
+                          enum pd_scaling scaling, struct pd_matrix *lambda,
+                          struct pd_matrix *gram);
+  /** The same with x = m v^+ by the symmetric eigendecomposition: eigenvalues up to
+   *  R * eps * the largest count as zero; KEPT tells how many were not. Never fails for finite
+   *  m and v. */
+  polyad_status (*update_rank_revealing)(polyad_context *context, struct pd_linalg_work *work,
+                                         const struct pd_matrix *v, const struct pd_matrix *m,
+                                         struct pd_matrix *x, enum pd_scaling scaling,
+                                         struct pd_matrix *lambda, struct pd_matrix *gram);
+  /** The same with one sweep of hierarchical alternating least squares from the current x
+   *  (columns multiplied by lambda first): entries stay nonnegative. */
+  polyad_status (*update_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
+                                      const struct pd_matrix *v, const struct pd_matrix *m,
+                                      struct pd_matrix *x, enum pd_scaling scaling,
+                                      struct pd_matrix *lambda, struct pd_matrix *gram);
+  /** MODEL = lambda^T G lambda: the squared norm of the model when G is the Hadamard product of
+   *  all Grams. */
+  polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
+                                  const struct pd_matrix *g, const struct pd_matrix *lambda);
+  /** Waits, copies all scalars to the host, and clears FAILED. */
+  polyad_status (*fetch)(polyad_context *context, struct pd_linalg_work *work,
+                         double scalars[PD_SCALARS]);
 };
 
 extern const struct pd_linalg pd_cpu_linalg;

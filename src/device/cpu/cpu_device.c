@@ -1,0 +1,99 @@
+/* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
+#include "core/machine.h"
+#include "device/device.h"
+#include "device/module.h"
+#include "linalg/linalg.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static polyad_status allocate(polyad_context *context, const struct pd_device *device,
+                              uint64_t bytes, void **out) {
+  (void)device;
+  return pd_alloc(context, bytes, 1, out);
+}
+
+static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+  (void)device;
+  pd_free(context, pointer);
+}
+
+static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
+                          const void *from, uint64_t bytes) {
+  (void)context;
+  (void)device;
+  if (bytes > 0) memcpy(to, from, (size_t)bytes);
+  return POLYAD_OK;
+}
+
+static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
+                               uint64_t bytes) {
+  (void)context;
+  (void)device;
+  if (bytes > 0) memset(to, 0, (size_t)bytes);
+  return POLYAD_OK;
+}
+
+static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+  (void)context;
+  (void)device;
+  return POLYAD_OK;
+}
+
+static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+  (void)device;
+  uint64_t used = polyad_memory_in_use(context), limit = polyad_memory_limit(context);
+  return used < limit ? limit - used : 0;
+}
+
+static const struct pd_device_functions functions = {
+    .allocate = allocate,
+    .release = release,
+    .copy_in = copy,
+    .copy_out = copy,
+    .copy = copy,
+    .fill_zero = fill_zero,
+    .synchronize = synchronize,
+    .memory_available = memory_available,
+};
+
+const struct pd_device pd_cpu_device = {
+    .kind = "cpu", .name = "cpu", .functions = &functions, .linalg = &pd_cpu_linalg};
+
+const char *pd_cpu_capability(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    return "avx512";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+#endif
+  return "plain";
+}
+
+static void processor_name(char *name, size_t size) {
+  snprintf(name, size, "CPU");
+  FILE *file = fopen("/proc/cpuinfo", "re");
+  if (file == NULL) return;
+  char line[256];
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, "model name", 10) != 0) continue;
+    const char *value = strchr(line, ':');
+    if (value == NULL) continue;
+    value += 1 + strspn(value + 1, " \t");
+    snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
+    break;
+  }
+  fclose(file);
+}
+
+void pd_cpu_describe(polyad_device_description *about) {
+  *about = (polyad_device_description){.processors = pd_machine_processors(),
+                                       .memory_bytes = pd_machine_memory()};
+  snprintf(about->name, sizeof about->name, "cpu");
+  processor_name(about->description, sizeof about->description);
+  snprintf(about->capability, sizeof about->capability, "%s", pd_cpu_capability());
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  about->cache_bytes = cache > 0 ? (uint64_t)cache : 0;
+#endif
+}

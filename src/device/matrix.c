@@ -1,0 +1,36 @@
+#include "device/device.h"
+
+static uint64_t matrix_bytes(const struct pd_matrix *matrix) {
+  return matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
+}
+
+polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *device,
+                               polyad_type type, uint64_t rows, uint64_t columns,
+                               struct pd_matrix *matrix) {
+  *matrix = (struct pd_matrix){
+      .device = device, .type = type, .rows = rows, .columns = columns, .stride = columns};
+  uint64_t count, bytes;
+  if (!pd_mul(rows, columns, &count) || !pd_mul(count, pd_type_bytes(type), &bytes))
+    return pd_fail(context, POLYAD_OVERFLOW, "a matrix of %llu x %llu is too large",
+                   (unsigned long long)rows, (unsigned long long)columns);
+  PD_TRY(device->functions->allocate(context, device, bytes, &matrix->data));
+  return device->functions->fill_zero(context, device, matrix->data, bytes);
+}
+
+void pd_matrix_destroy(polyad_context *context, struct pd_matrix *matrix) {
+  if (matrix->data != NULL)
+    matrix->device->functions->release(context, matrix->device, matrix->data);
+  *matrix = (struct pd_matrix){0};
+}
+
+polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *matrix,
+                                  const void *host) {
+  return matrix->device->functions->copy_in(context, matrix->device, matrix->data, host,
+                                            matrix_bytes(matrix));
+}
+
+polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,
+                                void *host) {
+  return matrix->device->functions->copy_out(context, matrix->device, host, matrix->data,
+                                             matrix_bytes(matrix));
+}

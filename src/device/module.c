@@ -1,0 +1,87 @@
+#define _GNU_SOURCE /* dladdr */
+#include "device/module.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct pd_services services = {
+    .interface = PD_MODULE_INTERFACE,
+    .fail = pd_fail,
+    .log = pd_log,
+    .alloc = pd_alloc,
+    .free = pd_free,
+    .memory_check = pd_memory_check,
+    .bytes_text = pd_bytes_text,
+    .memory_limit = polyad_memory_limit,
+    .threads = polyad_threads,
+};
+
+/* Loaded once per process and never unloaded: the tables are immutable from then on. */
+static struct pd_module cuda_module;
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+
+/* Path of a file beside the library (or program) that this code is part of. */
+static bool beside_library(const char *name, char *path, size_t size) {
+  Dl_info info;
+  if (dladdr((const void *)&services, &info) == 0 || info.dli_fname == NULL) return false;
+  const char *slash = strrchr(info.dli_fname, '/');
+  int length = slash == NULL ? snprintf(path, size, "%s", name)
+                             : snprintf(path, size, "%.*s/%s", (int)(slash - info.dli_fname),
+                                        info.dli_fname, name);
+  return length > 0 && (size_t)length < size;
+}
+
+/* A program linked with the static library lies elsewhere: build/polyad and build/lib. */
+static void *open_module(const char *name) {
+  char path[1100], directory[1024];
+  if (beside_library(name, path, sizeof path) && access(path, R_OK) == 0)
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  snprintf(directory, sizeof directory, "lib/%s", name);
+  if (beside_library(directory, path, sizeof path) && access(path, R_OK) == 0)
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void load(struct pd_module *module, const char *file, const char *kind) {
+  snprintf(module->why_not, sizeof module->why_not, "this installation has no %s module (%s)", kind,
+           file);
+  void *handle = open_module(file);
+  if (handle == NULL) {
+    const char *why = dlerror();
+    char path[1100];
+    if (why != NULL && beside_library(file, path, sizeof path) && access(path, R_OK) == 0)
+      snprintf(module->why_not, sizeof module->why_not, "the %s module does not load: %.180s", kind,
+               why);
+    return;
+  }
+  pd_module_entry_function entry;
+  /* POSIX guarantees that object and function pointers convert; ISO C does not. */
+  *(void **)&entry = dlsym(handle, PD_MODULE_ENTRY);
+  if (entry == NULL || entry(&services, module) != 0 || module->interface != PD_MODULE_INTERFACE) {
+    *module = (struct pd_module){0};
+    snprintf(module->why_not, sizeof module->why_not,
+             "the %s module (%s) belongs to another version of polyad", kind, file);
+  }
+}
+
+static void load_all(void) { load(&cuda_module, "libpolyad_cuda.so", "CUDA"); }
+
+bool pd_module_device_at(int which, struct pd_device_entry *entry) {
+  pthread_once(&loaded, load_all);
+  if (which < 0 || which >= cuda_module.device_count) return false;
+  *entry = cuda_module.devices[which];
+  return true;
+}
+
+const struct polyad_kernels *pd_module_kernels_at(int which) {
+  pthread_once(&loaded, load_all);
+  return which < 0 || which >= cuda_module.kernel_count ? NULL : cuda_module.kernels[which];
+}
+
+const char *pd_module_why_not(const char *kind) {
+  pthread_once(&loaded, load_all);
+  if (strcmp(kind, "cuda") == 0) return cuda_module.device_count > 0 ? "" : cuda_module.why_not;
+  return "this build has no OpenCL module";
+}

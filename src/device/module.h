@@ -1,0 +1,59 @@
+/* Device modules: shared libraries beside libpolyad that bring devices, their dense algebra and
+ * their kernels. One build of polyad runs with or without them.
+ *
+ * A module exports one function, `pd_module_entry`. It receives the core's services, so that no
+ * internal symbol of libpolyad needs exporting, and fills in what it brings. It is called once,
+ * and the module stays loaded. */
+#ifndef PD_MODULE_H
+#define PD_MODULE_H
+
+#include "device/device.h"
+#include "device/registry.h"
+
+struct polyad_kernels;
+
+#define PD_MODULE_INTERFACE 1 /* changes whenever a struct in these contracts does */
+
+/** What the core offers to modules. Same meaning as the functions of core.h. */
+struct pd_services {
+  int interface;
+  polyad_status (*fail)(polyad_context *context, polyad_status status, const char *format, ...)
+      PD_PRINTF(3, 4);
+  void (*log)(polyad_context *context, polyad_log_level level, const char *format, ...)
+      PD_PRINTF(3, 4);
+  polyad_status (*alloc)(polyad_context *context, uint64_t count, size_t size, void **out);
+  void (*free)(polyad_context *context, void *pointer);
+  polyad_status (*memory_check)(polyad_context *context, uint64_t bytes, const char *what);
+  const char *(*bytes_text)(char out[32], uint64_t bytes);
+  uint64_t (*memory_limit)(const polyad_context *context);
+  int (*threads)(const polyad_context *context);
+};
+
+#define PD_MODULE_DEVICES 16
+
+/** What a module brings. */
+struct pd_module {
+  int interface; /* PD_MODULE_INTERFACE of its build */
+  int device_count;
+  struct pd_device_entry devices[PD_MODULE_DEVICES];
+  int kernel_count;
+  const struct polyad_kernels *const *kernels;
+  char why_not[256]; /* why device_count is 0, in one line */
+};
+
+/** The one exported function of a module. Returns 0 when `module` is filled in. */
+typedef int (*pd_module_entry_function)(const struct pd_services *services,
+                                        struct pd_module *module);
+#define PD_MODULE_ENTRY "pd_module_entry"
+
+/** Device number `which` of all modules. Loads the modules on the first call. */
+bool pd_module_device_at(int which, struct pd_device_entry *entry);
+/** Kernels number `which` of all modules, or NULL. */
+const struct polyad_kernels *pd_module_kernels_at(int which);
+/** Why there is no device of `kind`; "" when there is one. */
+const char *pd_module_why_not(const char *kind);
+
+/** src/device/cpu: describes the CPU. */
+void pd_cpu_describe(polyad_device_description *about);
+
+#endif

@@ -1,0 +1,101 @@
+#include "device/registry.h"
+#include "core/context_internal.h"
+#include "core/machine.h"
+#include "device/module.h"
+#include <stdio.h>
+#include <string.h>
+
+bool pd_device_entry_at(int which, struct pd_device_entry *entry) {
+  if (which < 0) return false;
+  if (which == 0) {
+    *entry = (struct pd_device_entry){.device = &pd_cpu_device};
+    pd_cpu_describe(&entry->description);
+    return true;
+  }
+  return pd_module_device_at(which - 1, entry);
+}
+
+static const struct pd_device *find(const char *name) {
+  struct pd_device_entry entry;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (strcmp(entry.device->name, name) == 0) return entry.device;
+  return NULL;
+}
+
+polyad_status pd_device_of(polyad_context *context, const struct pd_device **device) {
+  *device = find(context->device);
+  if (*device == NULL)
+    return pd_fail(context, POLYAD_DEVICE, "device %s is not there any more", context->device);
+  return POLYAD_OK;
+}
+
+/* Whether `text` is "KIND" or "KIND:NUMBER"; *number gets the number (0 without one). */
+static bool is_kind(const char *text, const char *kind, int *number) {
+  size_t length = strlen(kind);
+  if (strncmp(text, kind, length) != 0) return false;
+  *number = 0;
+  if (text[length] == '\0') return true;
+  if (text[length] != ':') return false;
+  const char *digits = text + length + 1;
+  size_t count = strspn(digits, "0123456789");
+  if (count < 1 || count > 4 || digits[count] != '\0') return false;
+  for (size_t i = 0; i < count; ++i)
+    *number = *number * 10 + (digits[i] - '0');
+  return true;
+}
+
+static polyad_status choose(polyad_context *context, const char *name) {
+  snprintf(context->device, sizeof context->device, "%s", name);
+  return POLYAD_OK;
+}
+
+polyad_status polyad_set_device(polyad_context *context, const char *device) {
+  pd_begin(context);
+  char quoted[PD_QUOTE_BYTES];
+  int number = 0;
+  if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
+  if (strcmp(device, "cpu") == 0) return choose(context, "cpu");
+  if (strcmp(device, "auto") == 0) {
+    if (find("cuda:0") != NULL) return choose(context, "cuda:0");
+    const char *why = polyad_device_why_not(context, "cuda");
+    pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", why);
+    return choose(context, "cpu");
+  }
+  static const char *const kinds[] = {"cuda", "opencl"};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+    if (!is_kind(device, kinds[k], &number)) continue;
+    char name[32];
+    snprintf(name, sizeof name, "%s:%d", kinds[k], number);
+    if (find(name) != NULL) return choose(context, name);
+    const char *why = polyad_device_why_not(context, kinds[k]);
+    if (why[0] != '\0') return pd_fail(context, POLYAD_DEVICE, "%s", why);
+    return pd_fail(context, POLYAD_DEVICE, "there is no device %s on this machine", name);
+  }
+  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                 "device %s is unknown; expected auto, cpu, cuda, cuda:N or opencl",
+                 pd_quote(quoted, device, strlen(device)));
+}
+
+int polyad_device_count(polyad_context *context) {
+  (void)context;
+  struct pd_device_entry entry;
+  int count = 0;
+  while (pd_device_entry_at(count, &entry))
+    ++count;
+  return count;
+}
+
+polyad_status polyad_device_describe(polyad_context *context, int which,
+                                     polyad_device_description *about) {
+  pd_begin(context);
+  struct pd_device_entry entry;
+  if (about == NULL || !pd_device_entry_at(which, &entry))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "there is no device number %d", which);
+  *about = entry.description;
+  return POLYAD_OK;
+}
+
+const char *polyad_device_why_not(polyad_context *context, const char *kind) {
+  (void)context;
+  return kind == NULL || strcmp(kind, "cpu") == 0 ? "" : pd_module_why_not(kind);
+}

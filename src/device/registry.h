@@ -1,0 +1,19 @@
+/* The devices of this machine: the CPU, and those that loaded modules brought. */
+#ifndef PD_DEVICE_REGISTRY_H
+#define PD_DEVICE_REGISTRY_H
+
+#include "device/device.h"
+
+/** What a module says of one device. */
+struct pd_device_entry {
+  const struct pd_device *device;
+  polyad_device_description description;
+};
+
+/** Fills `entry` for device `which` (0: the CPU); false when there is none. */
+bool pd_device_entry_at(int which, struct pd_device_entry *entry);
+
+/** Instruction set that kernels may use: "avx512", "avx2" or "plain". */
+const char *pd_cpu_capability(void);
+
+#endif

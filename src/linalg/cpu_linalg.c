@@ -1,0 +1,127 @@
+/* The CPU's dense algebra: its table, its scratch memory, and the small operations. */
+#include "linalg/cpu_solve.h"
+#include <string.h>
+
+static uint64_t numbers_per_thread(uint64_t rank) {
+  return pd_add_saturated(pd_mul_saturated(rank, rank), pd_mul_saturated(rank, 4 + PD_ROW_TILE));
+}
+
+static uint64_t shared_numbers(uint64_t rank) {
+  /* lower, vectors, inverse; numbers; LAPACK's dsyev with room for blocks of 32 */
+  return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, rank)),
+                          pd_mul_saturated(rank, 2 + 34));
+}
+
+static uint64_t work_bytes(uint64_t rank, int threads) {
+  uint64_t numbers = pd_add_saturated(
+      shared_numbers(rank), pd_mul_saturated((uint64_t)threads, numbers_per_thread(rank)));
+  return pd_mul_saturated(numbers, sizeof(double));
+}
+
+static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+  if (work == NULL) return;
+  pd_free(context, work->memory);
+  pd_free(context, work->thread);
+  pd_free(context, work);
+}
+
+static polyad_status work_create(polyad_context *context, const struct pd_device *device,
+                                 uint64_t rank, struct pd_linalg_work **out) {
+  (void)device;
+  struct pd_linalg_work *work = NULL;
+  *out = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &work));
+  work->rank = (size_t)rank;
+  work->threads = polyad_threads(context);
+  uint64_t bytes = work_bytes(rank, work->threads);
+  if (bytes == UINT64_MAX || rank > INT32_MAX / 64) {
+    work_destroy(context, work);
+    return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large for R x R matrices",
+                   (unsigned long long)rank);
+  }
+  polyad_status status = PD_NEW(context, (uint64_t)work->threads, &work->thread);
+  if (status == POLYAD_OK) status = pd_alloc_zero(context, bytes, 1, (void **)&work->memory);
+  if (status != POLYAD_OK) {
+    work_destroy(context, work);
+    return status;
+  }
+  double *next = work->memory;
+  size_t square = work->rank * work->rank;
+  work->lower = next;
+  work->vectors = (next += square);
+  work->inverse = (next += square);
+  work->numbers = (next += square);
+  work->eigen_work = (next += 2 * work->rank);
+  work->eigen_work_size = (int)(34 * work->rank);
+  next += 34 * work->rank;
+  for (int t = 0; t < work->threads; ++t) {
+    work->thread[t].gram = next;
+    work->thread[t].columns = (next += square);
+    work->thread[t].tile = (next += 4 * work->rank);
+    next += PD_ROW_TILE * work->rank;
+  }
+  *out = work;
+  return POLYAD_OK;
+}
+
+static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *a, struct pd_matrix *out) {
+  pd_cpu_gram(context, work, a, out->data);
+  return POLYAD_OK;
+}
+
+static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
+                              const struct pd_matrix *const *grams, int skip, double ridge,
+                              struct pd_matrix *v) {
+  (void)context;
+  size_t rank = work->rank;
+  double *out = v->data;
+  for (size_t k = 0; k < rank * rank; ++k)
+    out[k] = 1.0;
+  for (int n = 0; n < count; ++n) {
+    if (n == skip) continue;
+    const double *factor = grams[n]->data;
+    for (size_t k = 0; k < rank * rank; ++k)
+      out[k] *= factor[k];
+  }
+  for (size_t r = 0; r < rank; ++r)
+    out[r * rank + r] += ridge;
+  return POLYAD_OK;
+}
+
+static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
+  (void)context;
+  size_t rank = work->rank;
+  const double *matrix = g->data, *weight = lambda->data;
+  double sum = 0;
+  for (size_t r = 0; r < rank; ++r) {
+    double line = 0;
+    for (size_t s = 0; s < rank; ++s)
+      line += matrix[r * rank + s] * weight[s];
+    sum += weight[r] * line;
+  }
+  work->scalars[PD_SCALAR_MODEL] = sum;
+  return POLYAD_OK;
+}
+
+static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
+                           double scalars[PD_SCALARS]) {
+  (void)context;
+  memcpy(scalars, work->scalars, sizeof work->scalars);
+  work->scalars[PD_SCALAR_FAILED] = 0;
+  return POLYAD_OK;
+}
+
+const struct pd_linalg pd_cpu_linalg = {
+    .work_create = work_create,
+    .work_destroy = work_destroy,
+    .work_bytes = work_bytes,
+    .gram = gram,
+    .hadamard = hadamard,
+    .update = pd_cpu_update,
+    .update_rank_revealing = pd_cpu_update_rank_revealing,
+    .update_nonnegative = pd_cpu_update_nonnegative,
+    .quadratic_form = quadratic_form,
+    .fetch = fetch,
+};

@@ -1,0 +1,47 @@
+/* Scratch memory of the CPU's dense algebra, and the pass over rows that its updates share. */
+#ifndef PD_CPU_WORK_H
+#define PD_CPU_WORK_H
+
+#include "linalg/factor_kernels.h"
+#include "linalg/linalg.h"
+
+/** Scratch of one thread. */
+struct pd_cpu_thread {
+  double *gram;    /* rank x rank */
+  double *columns; /* 4 x rank: the column sums */
+  double *tile;    /* PD_ROW_TILE x rank */
+};
+
+struct pd_linalg_work {
+  size_t rank;
+  int threads;
+  double scalars[PD_SCALARS];
+  double *lower;      /* rank x rank: Cholesky factor */
+  double *vectors;    /* rank x rank: eigenvectors */
+  double *inverse;    /* rank x rank: pseudo-inverse */
+  double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
+  double *eigen_work; /* LAPACK's */
+  int eigen_work_size;
+  struct pd_cpu_thread *thread;
+  double *memory; /* all of the above */
+};
+
+/** How a block of rows of x comes from the rows of m. `user` is the update's own. */
+typedef void (*pd_rows_function)(const struct pd_factor_kernels *kernels, const void *user,
+                                 uint64_t rows, size_t rank, const void *m, void *x, double *tile);
+
+/** The shared part of all updates: rows by `function` in cache-sized blocks with Gram and sums
+ *  in the same pass, then the scaling pass. Sets INNER. */
+void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
+                        pd_rows_function function, const void *user, const struct pd_matrix *m,
+                        struct pd_matrix *x, enum pd_scaling scaling, struct pd_matrix *lambda,
+                        struct pd_matrix *gram);
+
+/** Multiplies the columns of x by `factor`. */
+void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);
+
+/** gram = a^T a with both triangles, summed over threads in fixed order. */
+void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
+                 double *gram);
+
+#endif

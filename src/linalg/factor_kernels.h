@@ -1,0 +1,54 @@
+/* Kernels over rows of tall factor matrices, compiled once per instruction set and chosen at
+ * run time. All are sequential and work on a range of rows; callers split rows over threads
+ * and add partial sums in fixed order.
+ *
+ * Matrices are row major with `rank` columns and no padding, of float or double; sums and
+ * rank x rank matrices are double. BLAS is not used here because its own threads cannot be
+ * turned off without changing the host program's settings. */
+#ifndef PD_FACTOR_KERNELS_H
+#define PD_FACTOR_KERNELS_H
+
+#include <polyad/tensor.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Rows that are solved together: one lane of the vector unit per row. */
+enum { PD_ROW_TILE = 16 };
+
+/** Sums over rows that scaling and fit need, `rank` numbers each. */
+struct pd_column_sums {
+  double *square;   /* of entries squared */
+  double *largest;  /* magnitude */
+  double *absolute; /* of magnitudes */
+  double *inner;    /* of products with m */
+};
+
+struct pd_factor_kernels {
+  const char *name;
+  /** gram(r,s) += sum over rows of a(i,r) a(i,s) for s >= r. */
+  void (*gram)(uint64_t rows, size_t rank, const void *a, double *gram);
+  /** x = m (L L^T)^-1 for `rows` rows, with L lower triangular, row major, and
+   *  inverse_diagonal its diagonal's reciprocals. `tile` holds PD_ROW_TILE * rank doubles. */
+  void (*solve)(uint64_t rows, size_t rank, const double *lower, const double *inverse_diagonal,
+                const void *m, void *x, double *tile);
+  /** x = m w for a rank x rank matrix w, row major. `row` holds rank doubles. */
+  void (*multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
+                   double *row);
+  /** Adds to the sums (m may be NULL: no inner products). */
+  void (*column_sums)(uint64_t rows, size_t rank, const void *x, const void *m,
+                      struct pd_column_sums *sums);
+  /** x(i,r) *= factor[r]. */
+  void (*scale)(uint64_t rows, size_t rank, const double *factor, void *x);
+  /** One sweep of HALS over each row: a(i,r) = max(0, a(i,r) + (m(i,r) - (a v)(i,r)) / v(r,r)),
+   *  r ascending, with the updated entries used at once. Columns with v(r,r) <= 0 are left. */
+  void (*hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a, double *row);
+};
+
+/** The kernels for a type on this machine. */
+const struct pd_factor_kernels *pd_factor_kernels_for(polyad_type type);
+
+extern const struct pd_factor_kernels pd_factor_kernels_plain[2];
+extern const struct pd_factor_kernels pd_factor_kernels_avx2[2];
+extern const struct pd_factor_kernels pd_factor_kernels_avx512[2];
+
+#endif

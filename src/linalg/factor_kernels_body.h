@@ -1,0 +1,150 @@
+/* Body of the factor kernels for one value type and instruction set. The includer defines VAL
+ * (float or double) and NAME(x) (a name of its own for x). */
+
+static void NAME(gram)(uint64_t rows, size_t rank, const void *a, double *gram) {
+  const VAL *row = a;
+  uint64_t i = 0;
+  /* Four rows at a time: one load and store of the Gram row serves four products. */
+  for (; i + 4 <= rows; i += 4, row += 4 * rank) {
+    const VAL *r0 = row, *r1 = row + rank, *r2 = row + 2 * rank, *r3 = row + 3 * rank;
+    for (size_t r = 0; r < rank; ++r) {
+      double *out = gram + r * rank;
+      double a0 = r0[r], a1 = r1[r], a2 = r2[r], a3 = r3[r];
+#pragma omp simd
+      for (size_t s = r; s < rank; ++s)
+        out[s] += a0 * (double)r0[s] + a1 * (double)r1[s] + a2 * (double)r2[s] + a3 * (double)r3[s];
+    }
+  }
+  for (; i < rows; ++i, row += rank)
+    for (size_t r = 0; r < rank; ++r) {
+      double *out = gram + r * rank, ar = row[r];
+#pragma omp simd
+      for (size_t s = r; s < rank; ++s)
+        out[s] += ar * (double)row[s];
+    }
+}
+
+/* Substitution runs along the columns of a row, so rows are the vector lanes: a tile of rows
+ * is transposed, solved, and transposed back. */
+static void NAME(solve_tile)(size_t rank, const double *lower, const double *inverse_diagonal,
+                             double *tile) {
+  for (size_t r = 0; r < rank; ++r) {
+    double sum[PD_ROW_TILE];
+    const double *l = lower + r * rank;
+#pragma omp simd
+    for (int k = 0; k < PD_ROW_TILE; ++k)
+      sum[k] = tile[r * PD_ROW_TILE + (size_t)k];
+    for (size_t s = 0; s < r; ++s) {
+      double factor = l[s];
+#pragma omp simd
+      for (int k = 0; k < PD_ROW_TILE; ++k)
+        sum[k] -= factor * tile[s * PD_ROW_TILE + (size_t)k];
+    }
+#pragma omp simd
+    for (int k = 0; k < PD_ROW_TILE; ++k)
+      tile[r * PD_ROW_TILE + (size_t)k] = sum[k] * inverse_diagonal[r];
+  }
+  for (size_t r = rank; r-- > 0;) {
+    double value[PD_ROW_TILE];
+    const double *l = lower + r * rank;
+#pragma omp simd
+    for (int k = 0; k < PD_ROW_TILE; ++k)
+      value[k] = tile[r * PD_ROW_TILE + (size_t)k] *= inverse_diagonal[r];
+    for (size_t s = 0; s < r; ++s) {
+      double factor = l[s];
+#pragma omp simd
+      for (int k = 0; k < PD_ROW_TILE; ++k)
+        tile[s * PD_ROW_TILE + (size_t)k] -= factor * value[k];
+    }
+  }
+}
+
+static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
+                        const double *inverse_diagonal, const void *m, void *x, double *tile) {
+  const VAL *in = m;
+  VAL *out = x;
+  for (uint64_t i = 0; i < rows; i += PD_ROW_TILE) {
+    size_t count = rows - i < PD_ROW_TILE ? (size_t)(rows - i) : PD_ROW_TILE;
+    for (size_t r = 0; r < rank; ++r)
+      for (size_t k = 0; k < PD_ROW_TILE; ++k)
+        tile[r * PD_ROW_TILE + k] = k < count ? (double)in[(i + k) * rank + r] : 0.0;
+    NAME(solve_tile)(rank, lower, inverse_diagonal, tile);
+    for (size_t k = 0; k < count; ++k)
+      for (size_t r = 0; r < rank; ++r)
+        out[(i + k) * rank + r] = (VAL)tile[r * PD_ROW_TILE + k];
+  }
+}
+
+static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
+                           double *row) {
+  const VAL *in = m;
+  VAL *out = x;
+  for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
+    for (size_t r = 0; r < rank; ++r)
+      row[r] = 0.0;
+    for (size_t s = 0; s < rank; ++s) {
+      double factor = in[s];
+      const double *line = w + s * rank;
+#pragma omp simd
+      for (size_t r = 0; r < rank; ++r)
+        row[r] += factor * line[r];
+    }
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      out[r] = (VAL)row[r];
+  }
+}
+
+static void NAME(column_sums)(uint64_t rows, size_t rank, const void *x, const void *m,
+                              struct pd_column_sums *sums) {
+  const VAL *row = x, *other = m;
+  double *square = sums->square, *largest = sums->largest, *absolute = sums->absolute,
+         *inner = sums->inner;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r) {
+      double value = row[r], magnitude = value < 0 ? -value : value;
+      square[r] += value * value;
+      absolute[r] += magnitude;
+      largest[r] = magnitude > largest[r] ? magnitude : largest[r];
+    }
+    if (other == NULL) continue;
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      inner[r] += (double)row[r] * (double)other[r];
+    other += rank;
+  }
+}
+
+static void NAME(scale)(uint64_t rows, size_t rank, const double *factor, void *x) {
+  VAL *row = x;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      row[r] = (VAL)((double)row[r] * factor[r]);
+  }
+}
+
+static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a,
+                       double *row) {
+  const VAL *in = m;
+  VAL *out = a;
+  for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      row[r] = out[r];
+    for (size_t r = 0; r < rank; ++r) {
+      const double *line = v + r * rank;
+      if (!(line[r] > 0)) continue;
+      double product = 0;
+#pragma omp simd reduction(+ : product)
+      for (size_t s = 0; s < rank; ++s)
+        product += row[s] * line[s];
+      double value = row[r] + ((double)in[r] - product) / line[r];
+      row[r] = value > 0 ? value : 0;
+    }
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      out[r] = (VAL)row[r];
+  }
+}
