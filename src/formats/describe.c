@@ -1,0 +1,34 @@
+/* What a user may ask about the formats without a plan. */
+#include "formats/format.h"
+#include <string.h>
+
+int polyad_format_count(void) { return pd_format_count(); }
+
+/* Kinds of devices, in the order in which they are listed; every subset has its string. */
+static const char *devices_of(const char *format) {
+  static const char *const kinds[] = {"cpu", "cuda", "opencl"};
+  static const char *const subsets[] = {"",       "cpu",        "cuda",        "cpu cuda",
+                                        "opencl", "cpu opencl", "cuda opencl", "cpu cuda opencl"};
+  int subset = 0;
+  for (int k = 0; k < 3; ++k)
+    if (pd_kernels_find(format, kinds[k]) != NULL) subset |= 1 << k;
+  return subsets[subset];
+}
+
+polyad_status polyad_format_describe(int which, polyad_format_description *about) {
+  const struct polyad_format *format = pd_format_at(which);
+  if (about == NULL || format == NULL) return POLYAD_INVALID_ARGUMENT;
+  *about = (polyad_format_description){
+      .name = format->name,
+      .summary = format->summary,
+      .paper = format->paper,
+      .devices = devices_of(format->name),
+      .kernels = "mttkrp innerprod",
+      .variants = format->variants,
+      .min_order = format->min_order,
+      .max_order = format->max_order,
+      .deterministic = format->deterministic,
+      .built = 1,
+  };
+  return POLYAD_OK;
+}

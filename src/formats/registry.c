@@ -1,0 +1,62 @@
+#include "formats/coo/coo.h"
+#include "formats/format.h"
+#include <pthread.h>
+#include <string.h>
+
+static const struct polyad_format *const formats[] = {
+    &pd_coo_format,
+};
+
+static const struct polyad_kernels *const built_in[] = {
+    &pd_coo_kernels_cpu,
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };
+
+/* Kernels of device modules, in the order in which they were loaded. */
+enum { LOADED_MAX = 256 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct polyad_kernels *loaded[LOADED_MAX];
+static int loaded_count;
+
+int pd_format_count(void) { return FORMATS; }
+
+const struct polyad_format *pd_format_at(int which) {
+  return which >= 0 && which < FORMATS ? formats[which] : NULL;
+}
+
+const struct polyad_format *pd_format_find(const char *name) {
+  for (int f = 0; f < FORMATS; ++f)
+    if (strcmp(formats[f]->name, name) == 0) return formats[f];
+  return NULL;
+}
+
+static bool serves(const struct polyad_kernels *kernels, const char *format, const char *device) {
+  return strcmp(kernels->format, format) == 0 && strcmp(kernels->device, device) == 0;
+}
+
+static const struct polyad_kernels *find_locked(const char *format, const char *device) {
+  for (int k = 0; k < BUILT_IN; ++k)
+    if (serves(built_in[k], format, device)) return built_in[k];
+  for (int k = 0; k < loaded_count; ++k)
+    if (serves(loaded[k], format, device)) return loaded[k];
+  return NULL;
+}
+
+const struct polyad_kernels *pd_kernels_find(const char *format, const char *device) {
+  pthread_mutex_lock(&lock);
+  const struct polyad_kernels *found = find_locked(format, device);
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+polyad_status pd_kernels_register(const struct polyad_kernels *kernels) {
+  polyad_status status = POLYAD_OK;
+  pthread_mutex_lock(&lock);
+  if (find_locked(kernels->format, kernels->device) != NULL || loaded_count == LOADED_MAX)
+    status = POLYAD_INTERNAL;
+  else
+    loaded[loaded_count++] = kernels;
+  pthread_mutex_unlock(&lock);
+  return status;
+}

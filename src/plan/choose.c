@@ -1,0 +1,111 @@
+#include "plan/choose.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool has_variant(const struct polyad_format *format, const char *variant) {
+  const char *at = format->variants;
+  size_t length = strlen(variant);
+  while (length > 0 && (at = strstr(at, variant)) != NULL) {
+    bool starts = at == format->variants || at[-1] == ' ';
+    if (starts && (at[length] == '\0' || at[length] == ' ')) return true;
+    at += length;
+  }
+  return false;
+}
+
+static bool within_limit(polyad_context *context, uint64_t bytes) {
+  return pd_add_saturated(polyad_memory_in_use(context), bytes) <= polyad_memory_limit(context);
+}
+
+static void assess(polyad_context *context, const struct polyad_format *format,
+                   const struct pd_traits *traits, const struct pd_request *request,
+                   struct pd_candidate *candidate) {
+  *candidate = (struct pd_candidate){.format = format};
+  candidate->kernels = pd_kernels_find(format->name, request->device->kind);
+  char *reason = candidate->reason;
+  if (candidate->kernels == NULL)
+    snprintf(reason, PD_REASON_BYTES, "it has no kernels for device %s", request->device->kind);
+  else if (!has_variant(format, request->variant))
+    snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
+             request->variant, format->variants);
+  else if (traits->order < format->min_order || traits->order > format->max_order)
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %d modes; expected %d to %d", traits->order,
+             format->min_order, format->max_order);
+  else
+    candidate->supported = format->supports(traits, request, reason);
+  if (!candidate->supported) return;
+  format->estimate_bytes(traits, request, &candidate->storage_bytes, &candidate->building_bytes);
+  candidate->seconds = format->estimate_seconds(traits, request);
+  candidate->fits = within_limit(context, candidate->building_bytes);
+}
+
+polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
+                                 const struct pd_request *request, const char *name,
+                                 struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count) {
+  *count = 0;
+  for (int f = 0; f < pd_format_count() && *count < PD_CANDIDATES_MAX; ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    if (strcmp(name, "auto") == 0 || strcmp(name, format->name) == 0)
+      assess(context, format, traits, request, &candidates[(*count)++]);
+  }
+  if (*count > 0) return POLYAD_OK;
+  char quoted[PD_QUOTE_BYTES];
+  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                 "there is no format %s; expected auto or a name that polyad_format_describe "
+                 "gives",
+                 pd_quote(quoted, name, strlen(name)));
+}
+
+polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
+                                   int count, int *choice) {
+  int best = -1, smallest = -1;
+  for (int c = 0; c < count; ++c) {
+    if (!candidates[c].supported) continue;
+    if (smallest < 0 || candidates[c].building_bytes < candidates[smallest].building_bytes)
+      smallest = c;
+    if (candidates[c].fits && (best < 0 || candidates[c].seconds < candidates[best].seconds))
+      best = c;
+  }
+  *choice = best;
+  if (best >= 0) return POLYAD_OK;
+  if (smallest < 0)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "format %s cannot hold this tensor: %s",
+                   candidates[0].format->name, candidates[0].reason);
+  char what[96];
+  snprintf(what, sizeof what, "building format %s", candidates[smallest].format->name);
+  return pd_memory_check(context, candidates[smallest].building_bytes, what);
+}
+
+static void append(char text[PD_EXPLANATION_BYTES], const char *line) {
+  size_t length = strlen(text);
+  snprintf(text + length, PD_EXPLANATION_BYTES - length, "%s", line);
+}
+
+static void append_candidate(const struct pd_candidate *candidate, double best, bool measured,
+                             char text[PD_EXPLANATION_BYTES]) {
+  char line[2 * PD_REASON_BYTES], bytes[32];
+  const char *name = candidate->format->name;
+  if (!candidate->supported)
+    snprintf(line, sizeof line, "\nnot %s: %s", name, candidate->reason);
+  else if (!candidate->fits)
+    snprintf(line, sizeof line, "\nnot %s: building it needs %s, more than the memory limit leaves",
+             name, pd_bytes_text(bytes, candidate->building_bytes));
+  else
+    snprintf(line, sizeof line, "\nnot %s: %s %.2g s for all modes (%.1f times as long), %s", name,
+             measured ? "measured" : "estimated", candidate->seconds, candidate->seconds / best,
+             pd_bytes_text(bytes, candidate->storage_bytes));
+  append(text, line);
+}
+
+void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
+                           const char *variant, bool measured, char text[PD_EXPLANATION_BYTES]) {
+  char line[3 * PD_REASON_BYTES], bytes[32];
+  const struct pd_candidate *chosen = &candidates[choice];
+  snprintf(line, sizeof line, "%s (%s): %s %.2g s for an MTTKRP in all modes, %s",
+           chosen->format->name, variant, measured ? "measured" : "estimated", chosen->seconds,
+           pd_bytes_text(bytes, chosen->storage_bytes));
+  text[0] = '\0';
+  append(text, line);
+  for (int c = 0; c < count; ++c)
+    if (c != choice) append_candidate(&candidates[c], chosen->seconds, measured, text);
+}

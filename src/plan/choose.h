@@ -1,0 +1,33 @@
+/* How the plan picks a format: candidates, limits, estimates, words. */
+#ifndef PD_CHOOSE_H
+#define PD_CHOOSE_H
+
+#include "plan/plan.h"
+
+enum { PD_CANDIDATES_MAX = 64 };
+
+/** What is known about one format for one request. */
+struct pd_candidate {
+  const struct polyad_format *format;
+  const struct polyad_kernels *kernels; /* on the request's device; NULL: none */
+  bool supported;
+  bool fits; /* in the memory limit */
+  uint64_t storage_bytes, building_bytes;
+  double seconds; /* of one MTTKRP in every mode, estimated or (tuned) measured */
+  char reason[PD_REASON_BYTES];
+};
+
+/** Fills in every registered format (or only `name`). */
+polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
+                                 const struct pd_request *request, const char *name,
+                                 struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count);
+
+/** The usable candidate with the least seconds, or a failure that says why there is none. */
+polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
+                                   int count, int *choice);
+
+/** One line per candidate into `text`, the choice first. */
+void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
+                           const char *variant, bool measured, char text[PD_EXPLANATION_BYTES]);
+
+#endif

@@ -1,0 +1,180 @@
+/* Creating, describing and destroying plans. */
+#include "plan/plan.h"
+#include "plan/choose.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void polyad_plan_options_init(polyad_plan_options *options) {
+  *options = (polyad_plan_options){
+      .format = "auto", .variant = "auto", .rank = 16, .precision = POLYAD_F64};
+}
+
+static polyad_status check_options(polyad_context *context, const polyad_plan_options *options) {
+  if (options == NULL || options->format == NULL || options->variant == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "plan options, format or variant is NULL; start from "
+                   "polyad_plan_options_init()");
+  if (options->rank < 1)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "rank 0 found; expected 1 or more");
+  if (options->precision != POLYAD_F32 && options->precision != POLYAD_F64)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "precision %d found; expected POLYAD_F32 or POLYAD_F64",
+                   (int)options->precision);
+  return POLYAD_OK;
+}
+
+static polyad_status make_request(polyad_context *context, const polyad_plan_options *options,
+                                  struct pd_request *request) {
+  PD_TRY(check_options(context, options));
+  *request = (struct pd_request){.variant = options->variant,
+                                 .rank = options->rank,
+                                 .precision = options->precision,
+                                 .threads = polyad_threads(context),
+                                 .force_index64 = options->force_index64 != 0};
+  return pd_device_of(context, &request->device);
+}
+
+static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
+  plan->order = tensor->order;
+  memcpy(plan->dims, tensor->dims, sizeof plan->dims);
+  plan->nnz = tensor->nnz;
+  plan->type = tensor->type;
+  plan->tensor_hash = polyad_tensor_hash(tensor);
+  plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
+                                               tensor->values, &plan->norm_exponent);
+  plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
+}
+
+static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, polyad_plan *plan) {
+  PD_TRY(plan->format->build(context, tensor, take, request, &plan->storage));
+  plan->format->describe(plan->storage, plan->variant);
+  if (plan->kernels->upload == NULL) {
+    plan->on_device = plan->storage;
+    return POLYAD_OK;
+  }
+  return plan->kernels->upload(context, plan->device, plan->storage, &plan->on_device);
+}
+
+/* `tensor` has the plan's type; with `take` its arrays may go into the plan. */
+static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
+                            const struct pd_request *request, const char *format,
+                            polyad_plan **result) {
+  polyad_status status = POLYAD_OK;
+  polyad_plan *plan = NULL;
+  struct pd_traits traits;
+  struct pd_candidate *candidates = NULL;
+  int count, choice;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
+  PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
+  plan->context = context;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_candidates_list(context, &traits, request, format, candidates, &count));
+  PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
+  plan->device = request->device;
+  plan->format = candidates[choice].format;
+  plan->kernels = candidates[choice].kernels;
+  take_facts(plan, tensor);
+  PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
+  pd_candidates_explain(candidates, count, choice, plan->variant, false, plan->explanation);
+  pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
+  *result = plan;
+  plan = NULL;
+cleanup:
+  pd_free(context, candidates);
+  polyad_plan_destroy(plan);
+  return status;
+}
+
+polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *tensor,
+                                 const polyad_plan_options *options, polyad_plan **plan) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (tensor == NULL || plan == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
+  *plan = NULL;
+  struct pd_request request;
+  PD_TRY(make_request(context, options, &request));
+  if (tensor->type == request.precision) /* `build` leaves the tensor as it is without `take` */
+    return create(context, (polyad_tensor *)tensor, false, &request, options->format, plan);
+  polyad_tensor *converted;
+  PD_TRY(polyad_tensor_convert(context, tensor, request.precision, &converted));
+  polyad_status status = create(context, converted, true, &request, options->format, plan);
+  polyad_tensor_destroy(converted);
+  return status;
+}
+
+polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **tensor,
+                                      const polyad_plan_options *options, polyad_plan **plan) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (tensor == NULL || *tensor == NULL || plan == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
+  *plan = NULL;
+  polyad_tensor *mine = *tensor;
+  *tensor = NULL;
+  struct pd_request request;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(make_request(context, options, &request));
+  if (mine->type != request.precision) {
+    polyad_tensor *converted;
+    PD_TRY_CLEANUP(polyad_tensor_convert(context, mine, request.precision, &converted));
+    polyad_tensor_destroy(mine);
+    mine = converted;
+  }
+  status = create(context, mine, true, &request, options->format, plan);
+cleanup:
+  polyad_tensor_destroy(mine);
+  return status;
+}
+
+void polyad_plan_destroy(polyad_plan *plan) {
+  if (plan == NULL) return;
+  if (plan->on_device != NULL && plan->on_device != plan->storage && plan->kernels->unload != NULL)
+    plan->kernels->unload(plan->context, plan->device, plan->on_device);
+  if (plan->storage != NULL) plan->format->destroy(plan->context, plan->storage);
+  pd_free(plan->context, plan);
+}
+
+int polyad_plan_order(const polyad_plan *plan) { return plan->order; }
+
+const uint64_t *polyad_plan_dims(const polyad_plan *plan) { return plan->dims; }
+
+uint64_t polyad_plan_nnz(const polyad_plan *plan) { return plan->nnz; }
+
+polyad_type polyad_plan_type(const polyad_plan *plan) { return plan->type; }
+
+double polyad_plan_norm(const polyad_plan *plan) { return plan->norm; }
+
+const char *polyad_plan_format(const polyad_plan *plan) { return plan->format->name; }
+
+const char *polyad_plan_variant(const polyad_plan *plan) { return plan->variant; }
+
+const char *polyad_plan_device(const polyad_plan *plan) { return plan->device->name; }
+
+uint64_t polyad_plan_bytes(const polyad_plan *plan) { return plan->format->bytes(plan->storage); }
+
+const char *polyad_plan_explanation(const polyad_plan *plan) { return plan->explanation; }
+
+polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad_tensor *tensor,
+                                           const polyad_plan_options *options, uint64_t *bytes) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (tensor == NULL || bytes == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or bytes is NULL");
+  struct pd_request request;
+  struct pd_traits traits;
+  struct pd_candidate candidates[PD_CANDIDATES_MAX];
+  int count, choice = -1;
+  PD_TRY(make_request(context, options, &request));
+  PD_TRY(pd_traits_compute(context, tensor, &traits));
+  PD_TRY(pd_candidates_list(context, &traits, &request, options->format, candidates, &count));
+  for (int c = 0; c < count; ++c)
+    if (candidates[c].supported &&
+        (choice < 0 || candidates[c].seconds < candidates[choice].seconds))
+      choice = c;
+  if (choice < 0) return pd_candidates_choose(context, candidates, count, &choice);
+  *bytes = candidates[choice].storage_bytes;
+  return POLYAD_OK;
+}
