@@ -15,6 +15,7 @@ struct pd_matrix {
   polyad_type type;
   uint64_t rows, columns, stride;
   void *data;
+  bool borrowed; /* data belongs to somebody else */
 };
 
 /** An open device. */
@@ -30,6 +31,7 @@ struct pd_device {
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
 struct pd_device_functions {
+  bool host_memory; /* its memory is the host's: matrices may lie in the caller's arrays */
   polyad_status (*allocate)(polyad_context *context, const struct pd_device *device, uint64_t bytes,
                             void **out);
   void (*release)(polyad_context *context, const struct pd_device *device, void *pointer);
@@ -58,8 +60,14 @@ polyad_status pd_device_of(polyad_context *context, const struct pd_device **dev
 polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *device,
                                polyad_type type, uint64_t rows, uint64_t columns,
                                struct pd_matrix *matrix);
+/** A matrix with the contents of a host array: the array itself where the device can use it
+ *  (changes then go straight there), else a copy on the device. */
+polyad_status pd_matrix_over_host(polyad_context *context, const struct pd_device *device,
+                                  polyad_type type, uint64_t rows, uint64_t columns, void *host,
+                                  struct pd_matrix *matrix);
 void pd_matrix_destroy(polyad_context *context, struct pd_matrix *matrix);
-/** Copies between host memory (row major, no padding, of the matrix's type) and a matrix. */
+/** Copies between host memory (row major, no padding, of the matrix's type) and a matrix; nothing
+ *  to do when the matrix lies over that array. */
 polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *matrix,
                                   const void *host);
 polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,

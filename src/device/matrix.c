@@ -17,20 +17,39 @@ polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *
   return device->functions->fill_zero(context, device, matrix->data, bytes);
 }
 
+polyad_status pd_matrix_over_host(polyad_context *context, const struct pd_device *device,
+                                  polyad_type type, uint64_t rows, uint64_t columns, void *host,
+                                  struct pd_matrix *matrix) {
+  if (!device->functions->host_memory) {
+    PD_TRY(pd_matrix_create(context, device, type, rows, columns, matrix));
+    return pd_matrix_from_host(context, matrix, host);
+  }
+  *matrix = (struct pd_matrix){.device = device,
+                               .type = type,
+                               .rows = rows,
+                               .columns = columns,
+                               .stride = columns,
+                               .data = host,
+                               .borrowed = true};
+  return POLYAD_OK;
+}
+
 void pd_matrix_destroy(polyad_context *context, struct pd_matrix *matrix) {
-  if (matrix->data != NULL)
+  if (matrix->data != NULL && !matrix->borrowed)
     matrix->device->functions->release(context, matrix->device, matrix->data);
   *matrix = (struct pd_matrix){0};
 }
 
 polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *matrix,
                                   const void *host) {
+  if (host == matrix->data) return POLYAD_OK;
   return matrix->device->functions->copy_in(context, matrix->device, matrix->data, host,
                                             matrix_bytes(matrix));
 }
 
 polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,
                                 void *host) {
+  if (host == matrix->data) return POLYAD_OK;
   return matrix->device->functions->copy_out(context, matrix->device, host, matrix->data,
                                              matrix_bytes(matrix));
 }

@@ -57,7 +57,8 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   for (int t = 0; t < work->threads; ++t) {
     work->thread[t].gram = next;
     work->thread[t].columns = (next += square);
-    work->thread[t].tile = (next += 4 * work->rank);
+    work->thread[t].inner = (next += 3 * work->rank);
+    work->thread[t].tile = (next += work->rank);
     next += PD_ROW_TILE * work->rank;
   }
   *out = work;
@@ -105,11 +106,19 @@ static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_wo
   return POLYAD_OK;
 }
 
+static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *m, const struct pd_matrix *x,
+                                    const struct pd_matrix *lambda) {
+  (void)context;
+  pd_cpu_weighted_inner(work, m, x, lambda->data);
+  return POLYAD_OK;
+}
+
 static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
                            double scalars[PD_SCALARS]) {
   (void)context;
   memcpy(scalars, work->scalars, sizeof work->scalars);
-  work->scalars[PD_SCALAR_FAILED] = 0;
+  work->scalars[PD_SCALAR_FALLBACKS] = 0;
   return POLYAD_OK;
 }
 
@@ -120,8 +129,8 @@ const struct pd_linalg pd_cpu_linalg = {
     .gram = gram,
     .hadamard = hadamard,
     .update = pd_cpu_update,
-    .update_rank_revealing = pd_cpu_update_rank_revealing,
     .update_nonnegative = pd_cpu_update_nonnegative,
+    .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
     .fetch = fetch,
 };

@@ -52,10 +52,8 @@ void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const str
 static struct pd_column_sums sums_of(const struct pd_linalg_work *work, int thread) {
   double *columns = work->thread[thread].columns;
   size_t rank = work->rank;
-  return (struct pd_column_sums){.square = columns,
-                                 .largest = columns + rank,
-                                 .absolute = columns + 2 * rank,
-                                 .inner = columns + 3 * rank};
+  return (struct pd_column_sums){
+      .square = columns, .largest = columns + rank, .absolute = columns + 2 * rank};
 }
 
 /* Adds up the threads' column sums into thread 0's, in order. */
@@ -66,11 +64,22 @@ static struct pd_column_sums collect_sums(const struct pd_linalg_work *work, int
     for (size_t r = 0; r < work->rank; ++r) {
       total.square[r] += part.square[r];
       total.absolute[r] += part.absolute[r];
-      total.inner[r] += part.inner[r];
       if (part.largest[r] > total.largest[r]) total.largest[r] = part.largest[r];
     }
   }
   return total;
+}
+
+/* Sum over columns of weight times the threads' inner products, in order. */
+static double collect_inner(const struct pd_linalg_work *work, int threads, const double *weight) {
+  double sum = 0;
+  for (size_t r = 0; r < work->rank; ++r) {
+    double column = 0;
+    for (int t = 0; t < threads; ++t)
+      column += work->thread[t].inner[r];
+    sum += weight == NULL ? column : weight[r] * column;
+  }
+  return sum;
 }
 
 static double column_norm(const struct pd_column_sums *sums, size_t r, enum pd_scaling scaling) {
@@ -116,27 +125,42 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
     struct pd_cpu_thread *scratch = &work->thread[t];
     struct pd_column_sums sums = sums_of(work, t);
     memset(scratch->gram, 0, rank * rank * sizeof(double));
-    memset(scratch->columns, 0, 4 * rank * sizeof(double));
+    memset(scratch->columns, 0, 3 * rank * sizeof(double));
+    memset(scratch->inner, 0, rank * sizeof(double));
     uint64_t end = pd_part_begin(x->rows, t + 1, threads);
     for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
       uint64_t rows = end - row < block ? end - row : block;
-      function(kernels, user, rows, rank, row_at(m, row), row_at(x, row), scratch->tile);
-      kernels->column_sums(rows, rank, row_at(x, row), row_at(m, row), &sums);
+      function(kernels, user, rows, rank, row_at(m, row), row_at(x, row), scratch->inner,
+               scratch->tile);
+      kernels->column_sums(rows, rank, row_at(x, row), &sums);
       kernels->gram(rows, rank, row_at(x, row), scratch->gram);
     }
   }
   collect_gram(work, threads, gram->data);
   struct pd_column_sums sums = collect_sums(work, threads);
-  double *norms = lambda->data, *factor = work->numbers, inner = 0;
+  double *norms = lambda->data, *factor = work->numbers;
   bool scaled = false;
   for (size_t r = 0; r < rank; ++r) {
     norms[r] = column_norm(&sums, r, scaling);
     factor[r] = norms[r] > 0 ? 1.0 / norms[r] : 1.0;
     scaled = scaled || factor[r] != 1.0;
-    inner += sums.inner[r];
   }
-  work->scalars[PD_SCALAR_INNER] = inner;
+  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, NULL);
   if (!scaled) return;
   scale_gram(rank, factor, gram->data);
   pd_cpu_scale(work, x, factor);
+}
+
+void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
+                           const struct pd_matrix *x, const double *weight) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
+  int threads = threads_for(work, x);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(x->rows, t, threads);
+    memset(work->thread[t].inner, 0, work->rank * sizeof(double));
+    kernels->inner(pd_part_begin(x->rows, t + 1, threads) - begin, work->rank, row_at(m, begin),
+                   row_at(x, begin), work->thread[t].inner);
+  }
+  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, weight);
 }

@@ -8,7 +8,8 @@
 /** Scratch of one thread. */
 struct pd_cpu_thread {
   double *gram;    /* rank x rank */
-  double *columns; /* 4 x rank: the column sums */
+  double *columns; /* 3 x rank: the column sums */
+  double *inner;   /* rank */
   double *tile;    /* PD_ROW_TILE x rank */
 };
 
@@ -28,7 +29,8 @@ struct pd_linalg_work {
 
 /** How a block of rows of x comes from the rows of m. `user` is the update's own. */
 typedef void (*pd_rows_function)(const struct pd_factor_kernels *kernels, const void *user,
-                                 uint64_t rows, size_t rank, const void *m, void *x, double *tile);
+                                 uint64_t rows, size_t rank, const void *m, void *x, double *inner,
+                                 double *tile);
 
 /** The shared part of all updates: rows by `function` in cache-sized blocks with Gram and sums
  *  in the same pass, then the scaling pass. Sets INNER. */
@@ -39,6 +41,10 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
 
 /** Multiplies the columns of x by `factor`. */
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);
+
+/** INNER = sum over r of weight[r] times sum over i of m(i,r) x(i,r). */
+void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
+                           const struct pd_matrix *x, const double *weight);
 
 /** gram = a^T a with both triangles, summed over threads in fixed order. */
 void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,

@@ -15,12 +15,11 @@
 /** Rows that are solved together: one lane of the vector unit per row. */
 enum { PD_ROW_TILE = 16 };
 
-/** Sums over rows that scaling and fit need, `rank` numbers each. */
+/** Sums over the rows of x that scaling needs, `rank` numbers each. */
 struct pd_column_sums {
   double *square;   /* of entries squared */
   double *largest;  /* magnitude */
   double *absolute; /* of magnitudes */
-  double *inner;    /* of products with m */
 };
 
 struct pd_factor_kernels {
@@ -28,20 +27,24 @@ struct pd_factor_kernels {
   /** gram(r,s) += sum over rows of a(i,r) a(i,s) for s >= r. */
   void (*gram)(uint64_t rows, size_t rank, const void *a, double *gram);
   /** x = m (L L^T)^-1 for `rows` rows, with L lower triangular, row major, and
-   *  inverse_diagonal its diagonal's reciprocals. `tile` holds PD_ROW_TILE * rank doubles. */
+   *  inverse_diagonal its diagonal's reciprocals; inner[r] += sum of m(i,r) x(i,r). x may be m.
+   *  `tile` holds PD_ROW_TILE * rank doubles. */
   void (*solve)(uint64_t rows, size_t rank, const double *lower, const double *inverse_diagonal,
-                const void *m, void *x, double *tile);
-  /** x = m w for a rank x rank matrix w, row major. `row` holds rank doubles. */
+                const void *m, void *x, double *inner, double *tile);
+  /** x = m w for a rank x rank matrix w, row major; inner and x as above. */
   void (*multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
-                   double *row);
-  /** Adds to the sums (m may be NULL: no inner products). */
-  void (*column_sums)(uint64_t rows, size_t rank, const void *x, const void *m,
-                      struct pd_column_sums *sums);
+                   double *inner, double *tile);
+  /** Adds to the sums. */
+  void (*column_sums)(uint64_t rows, size_t rank, const void *x, struct pd_column_sums *sums);
+  /** inner[r] += sum over rows of m(i,r) x(i,r). */
+  void (*inner)(uint64_t rows, size_t rank, const void *m, const void *x, double *inner);
   /** x(i,r) *= factor[r]. */
   void (*scale)(uint64_t rows, size_t rank, const double *factor, void *x);
   /** One sweep of HALS over each row: a(i,r) = max(0, a(i,r) + (m(i,r) - (a v)(i,r)) / v(r,r)),
-   *  r ascending, with the updated entries used at once. Columns with v(r,r) <= 0 are left. */
-  void (*hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a, double *row);
+   *  r ascending, with the updated entries used at once. Columns with v(r,r) <= 0 are left. inner
+   * as above, with the new a; a is not m. */
+  void (*hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a, double *inner,
+               double *tile);
 };
 
 /** The kernels for a type on this machine. */

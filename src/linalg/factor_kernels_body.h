@@ -60,7 +60,8 @@ static void NAME(solve_tile)(size_t rank, const double *lower, const double *inv
 }
 
 static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
-                        const double *inverse_diagonal, const void *m, void *x, double *tile) {
+                        const double *inverse_diagonal, const void *m, void *x, double *inner,
+                        double *tile) {
   const VAL *in = m;
   VAL *out = x;
   for (uint64_t i = 0; i < rows; i += PD_ROW_TILE) {
@@ -76,30 +77,30 @@ static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
 }
 
 static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
-                           double *row) {
+                           double *inner, double *tile) {
   const VAL *in = m;
   VAL *out = x;
   for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
     for (size_t r = 0; r < rank; ++r)
-      row[r] = 0.0;
+      tile[r] = 0.0;
     for (size_t s = 0; s < rank; ++s) {
       double factor = in[s];
       const double *line = w + s * rank;
 #pragma omp simd
       for (size_t r = 0; r < rank; ++r)
-        row[r] += factor * line[r];
+        tile[r] += factor * line[r];
     }
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
-      out[r] = (VAL)row[r];
+    for (size_t r = 0; r < rank; ++r) {
+      inner[r] += (double)in[r] * tile[r];
+      out[r] = (VAL)tile[r];
+    }
   }
 }
 
-static void NAME(column_sums)(uint64_t rows, size_t rank, const void *x, const void *m,
+static void NAME(column_sums)(uint64_t rows, size_t rank, const void *x,
                               struct pd_column_sums *sums) {
-  const VAL *row = x, *other = m;
-  double *square = sums->square, *largest = sums->largest, *absolute = sums->absolute,
-         *inner = sums->inner;
+  const VAL *row = x;
+  double *square = sums->square, *largest = sums->largest, *absolute = sums->absolute;
   for (uint64_t i = 0; i < rows; ++i, row += rank) {
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r) {
@@ -108,11 +109,15 @@ static void NAME(column_sums)(uint64_t rows, size_t rank, const void *x, const v
       absolute[r] += magnitude;
       largest[r] = magnitude > largest[r] ? magnitude : largest[r];
     }
-    if (other == NULL) continue;
+  }
+}
+
+static void NAME(inner)(uint64_t rows, size_t rank, const void *m, const void *x, double *inner) {
+  const VAL *a = m, *b = x;
+  for (uint64_t i = 0; i < rows; ++i, a += rank, b += rank) {
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r)
-      inner[r] += (double)row[r] * (double)other[r];
-    other += rank;
+      inner[r] += (double)a[r] * (double)b[r];
   }
 }
 
@@ -126,25 +131,25 @@ static void NAME(scale)(uint64_t rows, size_t rank, const double *factor, void *
 }
 
 static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a,
-                       double *row) {
+                       double *inner, double *tile) {
   const VAL *in = m;
   VAL *out = a;
   for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r)
-      row[r] = out[r];
+      tile[r] = out[r];
     for (size_t r = 0; r < rank; ++r) {
       const double *line = v + r * rank;
       if (!(line[r] > 0)) continue;
       double product = 0;
 #pragma omp simd reduction(+ : product)
       for (size_t s = 0; s < rank; ++s)
-        product += row[s] * line[s];
-      double value = row[r] + ((double)in[r] - product) / line[r];
-      row[r] = value > 0 ? value : 0;
+        product += tile[s] * line[s];
+      double value = tile[r] + ((double)in[r] - product) / line[r];
+      tile[r] = value > 0 ? value : 0;
     }
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r)
-      out[r] = (VAL)row[r];
+      out[r] = (VAL)tile[r];
   }
 }

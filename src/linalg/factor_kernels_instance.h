@@ -17,6 +17,7 @@ const struct pd_factor_kernels TABLE[2] = {
                     .solve = solve_f32,
                     .multiply = multiply_f32,
                     .column_sums = column_sums_f32,
+                    .inner = inner_f32,
                     .scale = scale_f32,
                     .hals = hals_f32},
     [POLYAD_F64] = {.name = ISA,
@@ -24,6 +25,7 @@ const struct pd_factor_kernels TABLE[2] = {
                     .solve = solve_f64,
                     .multiply = multiply_f64,
                     .column_sums = column_sums_f64,
+                    .inner = inner_f64,
                     .scale = scale_f64,
                     .hals = hals_f64},
 };

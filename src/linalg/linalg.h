@@ -15,12 +15,10 @@ struct pd_linalg_work;
 
 /** Numbers on the device (F64), by name. */
 enum pd_scalar {
-  PD_SCALAR_FAILED,    /* 1 when a solve since the last fetch found v not positive definite */
-  PD_SCALAR_KEPT,      /* eigenvalues kept by the last rank-revealing solve */
-  PD_SCALAR_INNER,     /* <x, m> of the last update, before scaling */
+  PD_SCALAR_FALLBACKS, /* updates since the last fetch that took the rank-revealing way */
+  PD_SCALAR_KEPT,      /* eigenvalues kept by the last of them */
+  PD_SCALAR_INNER,     /* <m, x> of the last update or weighted_inner */
   PD_SCALAR_MODEL,     /* squared norm of the model (quadratic_form) */
-  PD_SCALAR_CONDITION, /* smallest / largest pivot squared of the last Cholesky: a cheap
-                          estimate of 1 / condition */
   PD_SCALARS
 };
 
@@ -45,33 +43,32 @@ struct pd_linalg {
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
-  /** The least-squares update of CP-ALS in as few passes over memory as the device can:
-   *  x = m v^-1 by Cholesky; INNER = sum of m(i,r) x(i,r); lambda = norms of x's columns by
-   *  `scaling`; columns divided by them; gram = x^T x. When v is not numerically positive
-   *  definite sets FAILED and leaves x, lambda and gram undefined; m and v stay as they are.
-   *  x is not m. Columns of norm zero stay zero and get lambda 0. */
+  /** The least-squares update of CP-ALS, in place and in as few passes over memory as the device
+   *  can. On entry x holds m, the MTTKRP. Then x = m v^-1 by Cholesky; INNER = sum of m(i,r)
+   *  x(i,r); lambda = norms of x's columns by `scaling`; columns divided by them; gram = x^T x.
+   *  Columns of norm zero stay zero and get lambda 0. When v is not numerically positive
+   *  definite, x = m v^+ by the symmetric eigendecomposition instead: eigenvalues up to
+   *  R * eps * the largest count as zero; FALLBACKS grows by one and KEPT tells how many
+   *  eigenvalues did not. Finite v and m give finite results. */
   polyad_status (*update)(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *v, const struct pd_matrix *m, struct pd_matrix *x,
-                          enum pd_scaling scaling, struct pd_matrix *lambda,
-                          struct pd_matrix *gram);
-  /** The same with x = m v^+ by the symmetric eigendecomposition: eigenvalues up to
-   *  R * eps * the largest count as zero; KEPT tells how many were not. Never fails for finite
-   *  m and v. */
-  polyad_status (*update_rank_revealing)(polyad_context *context, struct pd_linalg_work *work,
-                                         const struct pd_matrix *v, const struct pd_matrix *m,
-                                         struct pd_matrix *x, enum pd_scaling scaling,
-                                         struct pd_matrix *lambda, struct pd_matrix *gram);
-  /** The same with one sweep of hierarchical alternating least squares from the current x
-   *  (columns multiplied by lambda first): entries stay nonnegative. */
+                          const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
+                          struct pd_matrix *lambda, struct pd_matrix *gram);
+  /** The same by one sweep of hierarchical alternating least squares that starts from the
+   *  current x with its columns multiplied by the current lambda: entries stay nonnegative.
+   *  m is another matrix than x. */
   polyad_status (*update_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
                                       const struct pd_matrix *v, const struct pd_matrix *m,
                                       struct pd_matrix *x, enum pd_scaling scaling,
                                       struct pd_matrix *lambda, struct pd_matrix *gram);
+  /** INNER = sum over r of lambda_r sum over i of m(i,r) x(i,r). */
+  polyad_status (*weighted_inner)(polyad_context *context, struct pd_linalg_work *work,
+                                  const struct pd_matrix *m, const struct pd_matrix *x,
+                                  const struct pd_matrix *lambda);
   /** MODEL = lambda^T G lambda: the squared norm of the model when G is the Hadamard product of
    *  all Grams. */
   polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
                                   const struct pd_matrix *g, const struct pd_matrix *lambda);
-  /** Waits, copies all scalars to the host, and clears FAILED. */
+  /** Waits, copies all scalars to the host, and clears FALLBACKS. */
   polyad_status (*fetch)(polyad_context *context, struct pd_linalg_work *work,
                          double scalars[PD_SCALARS]);
 };

@@ -47,6 +47,7 @@ static uint64_t memory_available(polyad_context *context, const struct pd_device
 }
 
 static const struct pd_device_functions functions = {
+    .host_memory = true,
     .allocate = allocate,
     .release = release,
     .copy_in = copy,
