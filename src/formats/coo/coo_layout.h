@@ -1,17 +1,16 @@
-/* Layout of format "coo": the tensor's own arrays. */
+/* Layout of format "coo": for each mode one list of all nonzeros, sorted by that mode. */
 #ifndef PD_COO_LAYOUT_H
 #define PD_COO_LAYOUT_H
 
 #include "formats/format.h"
+#include "formats/rowsum/rowsum.h"
 
 struct pd_coo {
   int order;
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
   polyad_type type;
-  int index_bytes[POLYAD_MAX_ORDER];
-  void *index[POLYAD_MAX_ORDER];
-  void *values;
+  struct pd_rowsum list[POLYAD_MAX_ORDER]; /* list[n] gives the MTTKRP of mode n */
 };
 
 #endif

@@ -1,0 +1,169 @@
+/* Drives the kernel over one thread's part of the nonzeros; included once per instruction set
+ * with PD_ISA_TABLE, PD_ISA_NAME and FULL_BYTES defined. */
+#include "formats/rowsum/driver.h"
+#include "tensor/tensor.h"
+#include <string.h>
+
+#define VAL float
+#if FULL_BYTES == 64
+#define FULL_LANES 16
+#elif FULL_BYTES == 32
+#define FULL_LANES 8
+#else
+#define FULL_LANES 4
+#endif
+#include "formats/rowsum/instances.h"
+#undef FULL_LANES
+#undef VAL
+#define VAL double
+#if FULL_BYTES == 64
+#define FULL_LANES 8
+#elif FULL_BYTES == 32
+#define FULL_LANES 4
+#else
+#define FULL_LANES 2
+#endif
+#include "formats/rowsum/instances.h"
+#undef FULL_LANES
+#undef VAL
+
+struct decoded {
+  _Alignas(64) uint64_t offset[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+};
+
+/* Row offsets in bytes of the nonzeros [first, first + count). */
+static void decode_column(const struct pd_rowsum_job *job, int g, uint64_t first, uint32_t count,
+                          uint64_t item, uint64_t *restrict offset) {
+  const struct pd_rowsum *list = job->list;
+  uint64_t stride = job->stride[g] * item;
+  if (list->id_bytes[g] == 2 && stride <= UINT32_MAX) {
+    const uint16_t *id = (const uint16_t *)list->id[g] + first;
+    for (uint32_t p = 0; p < count; ++p)
+      offset[p] = (uint64_t)id[p] * (uint32_t)stride;
+  } else if (list->id_bytes[g] == 4 && stride <= UINT32_MAX) {
+    const uint32_t *id = (const uint32_t *)list->id[g] + first;
+    for (uint32_t p = 0; p < count; ++p)
+      offset[p] = (uint64_t)id[p] * (uint32_t)stride;
+  } else {
+    for (uint32_t p = 0; p < count; ++p)
+      offset[p] = pd_rowsum_id(list, g, first + p) * stride;
+  }
+}
+
+static void decode(const struct pd_rowsum_job *job, uint64_t first, uint32_t count, uint64_t item,
+                   struct decoded *decoded) {
+  uint64_t left = job->list->nnz - first;
+  uint32_t some = left < count + PD_AHEAD ? (uint32_t)left : count + PD_AHEAD;
+  for (int g = 0; g < job->list->columns; ++g) {
+    decode_column(job, g, first, some, item, decoded->offset[g]);
+    /* Past the end the prefetch repeats the last row. */
+    for (uint32_t p = some; p < count + PD_AHEAD; ++p)
+      decoded->offset[g][p] = decoded->offset[g][some - 1];
+  }
+}
+
+static void set_run(const struct pd_rowsum_job *job, const struct decoded *decoded, uint64_t item,
+                    uint64_t first, uint32_t skip, uint32_t count, struct pd_run *run) {
+  run->count = count;
+  run->values = (const char *)job->list->values + (first + skip) * item;
+  for (int g = 0; g < run->columns; ++g)
+    run->offset[g] = decoded->offset[g] + skip;
+}
+
+static void sum_run(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                    uint64_t item, struct pd_run *run, double *sums) {
+  for (int b = 0; b < blocks->count; ++b) {
+    const struct pd_column_block *block = &blocks->block[b];
+    for (int g = 0; g < run->columns; ++g)
+      run->base[g] = (const char *)job->factor[g] + block->first * item;
+    run->tail = block->tail * item;
+    block->run(run, sums);
+    sums += block->lanes * block->vectors;
+  }
+}
+
+/* Writes the sums of one row, in the order of the column blocks. */
+static void write_row(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                      const double *sums, uint64_t index) {
+  for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b)
+    for (int v = 0; v < b->vectors; ++v, sums += b->lanes) {
+      uint64_t column = v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes);
+      uint64_t at = index * job->out_stride + b->first + column;
+      if (job->type == POLYAD_F32) {
+        float *to = (float *)job->out + at;
+        for (int w = 0; w < b->lanes; ++w)
+          to[w] = (float)sums[w];
+      } else {
+        memcpy((double *)job->out + at, sums, (size_t)b->lanes * sizeof *sums);
+      }
+    }
+}
+
+static void zero_rows(const struct pd_rowsum_job *job, uint64_t begin, uint64_t end) {
+  uint64_t item = job->type == POLYAD_F32 ? 4 : 8;
+  char *to = (char *)job->out + begin * job->out_stride * item;
+  if (job->out_stride == job->rank) {
+    memset(to, 0, (end - begin) * job->rank * item);
+    return;
+  }
+  for (uint64_t i = begin; i < end; ++i, to += job->out_stride * item)
+    memset(to, 0, job->rank * item);
+}
+
+/* Empty rows are set to zero by whoever begins the row after them (the last row: also those
+ * behind it). */
+static void zero_around(const struct pd_rowsum_job *job, uint64_t row) {
+  const struct pd_rowsum *list = job->list;
+  uint64_t here = pd_rowsum_row(list, row);
+  uint64_t from = row == 0 ? 0 : pd_rowsum_row(list, row - 1) + 1;
+  if (from < here) zero_rows(job, from, here);
+  if (row == list->rows - 1 && here + 1 < job->out_rows) zero_rows(job, here + 1, job->out_rows);
+}
+
+static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                  const struct pd_rowsum_part *part) {
+  const struct pd_rowsum *list = job->list;
+  const uint64_t item = pd_type_bytes(job->type);
+  struct decoded decoded;
+  struct pd_run run = {.columns = list->columns, .fresh = true};
+  for (int g = 0; g < run.columns; ++g)
+    run.prefetch[g] = job->factor_rows[g] * job->rank * item > PD_PREFETCH_FROM;
+  uint64_t row = part->row, row_end = pd_rowsum_start(list, row + 1);
+  double *sums = part->head;
+  if (pd_rowsum_start(list, row) == part->begin) {
+    zero_around(job, row);
+    sums = row_end > part->end ? part->tail : part->sums;
+  }
+  for (uint64_t first = part->begin, count; first < part->end; first += count) {
+    count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
+    decode(job, first, (uint32_t)count, item, &decoded);
+    for (uint64_t at = 0; at < count;) {
+      uint64_t left = row_end - (first + at);
+      uint64_t some = left < count - at ? left : count - at;
+      set_run(job, &decoded, item, first, (uint32_t)at, (uint32_t)some, &run);
+      sum_run(job, blocks, item, &run, sums);
+      run.fresh = false;
+      at += some;
+      if (some < left) continue;
+      if (sums == part->sums) write_row(job, blocks, sums, pd_rowsum_row(list, row));
+      if (first + at == part->end) return;
+      row_end = pd_rowsum_start(list, ++row + 1);
+      zero_around(job, row);
+      run.fresh = true;
+      sums = row_end > part->end ? part->tail : part->sums;
+    }
+  }
+}
+
+static int lanes_for(polyad_type type, uint64_t rank) {
+  return type == POLYAD_F32 ? PD_RUN(lanes, _for_, float)(rank)
+                            : PD_RUN(lanes, _for_, double)(rank);
+}
+
+static pd_run_function *pick(polyad_type type, int lanes, int vectors) {
+  return type == POLYAD_F32 ? PD_RUN(pick, _run_, float)(lanes, vectors)
+                            : PD_RUN(pick, _run_, double)(lanes, vectors);
+}
+
+const struct pd_rowsum_isa PD_ISA_TABLE = {
+    .name = PD_ISA_NAME, .lanes = lanes_for, .pick = pick, .drive = drive, .write_row = write_row};

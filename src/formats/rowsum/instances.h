@@ -1,0 +1,47 @@
+/* All instances of the kernel for one type VAL and full vectors of FULL_LANES lanes; shorter
+ * vectors serve ranks below FULL_LANES. Ends with the table of them. */
+
+#define LANES 1
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#if FULL_LANES > 4
+#define LANES 4
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#endif
+#if FULL_LANES > 8
+#define LANES 8
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#endif
+#define LANES FULL_LANES
+#include "formats/rowsum/instances_full.h"
+#undef LANES
+
+#define PD_RUN3(lanes, vectors, type) run_##lanes##x##vectors##type
+#define PD_RUN(lanes, vectors, type) PD_RUN3(lanes, vectors, type)
+
+/** The widest vectors that a rank has room for. */
+static int PD_RUN(lanes, _for_, VAL)(uint64_t rank) {
+  if (rank >= FULL_LANES) return FULL_LANES;
+  if (FULL_LANES > 8 && rank >= 8) return 8;
+  if (FULL_LANES > 4 && rank >= 4) return 4;
+  return 1;
+}
+
+static pd_run_function *PD_RUN(pick, _run_, VAL)(int lanes, int vectors) {
+  static pd_run_function *const full[] = {PD_RUN(FULL_LANES, 1, VAL), PD_RUN(FULL_LANES, 2, VAL),
+                                          PD_RUN(FULL_LANES, 3, VAL), PD_RUN(FULL_LANES, 4, VAL),
+                                          PD_RUN(FULL_LANES, 5, VAL), PD_RUN(FULL_LANES, 6, VAL),
+                                          PD_RUN(FULL_LANES, 7, VAL), PD_RUN(FULL_LANES, 8, VAL)};
+  static pd_run_function *const one[] = {PD_RUN(1, 1, VAL), PD_RUN(1, 2, VAL), PD_RUN(1, 3, VAL)};
+#if FULL_LANES > 4
+  static pd_run_function *const four[] = {PD_RUN(4, 1, VAL), PD_RUN(4, 2, VAL), PD_RUN(4, 3, VAL)};
+  if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
+#endif
+#if FULL_LANES > 8
+  static pd_run_function *const eight[] = {PD_RUN(8, 1, VAL), PD_RUN(8, 2, VAL), PD_RUN(8, 3, VAL)};
+  if (lanes == 8) return eight[vectors - 1];
+#endif
+  return lanes == 1 ? one[vectors - 1] : full[vectors - 1];
+}

@@ -1,0 +1,44 @@
+/* What one instance of the summing kernel gets; see kernel_body.h. */
+#ifndef PD_ROWSUM_KERNEL_H
+#define PD_ROWSUM_KERNEL_H
+
+#include "formats/rowsum/rowsum.h"
+
+enum {
+  PD_BLOCK = 128, /* nonzeros whose row offsets are decoded at once; float sums of at most so
+                     many terms go into double sums */
+  PD_AHEAD = 16,  /* nonzeros between the prefetch of a factor row and its use */
+  PD_PREFETCH_FROM = 1 << 19, /* bytes of a factor that the second level of cache keeps */
+  PD_VECTORS_MAX = 8,
+  PD_LANES_MAX = 16
+};
+
+/** A run of nonzeros of one output row. */
+struct pd_run {
+  uint32_t count;
+  int columns;
+  bool fresh;                               /* sums are set, not added to */
+  uint64_t tail;                            /* byte offset of the last vector of a row */
+  const char *base[POLYAD_MAX_ORDER];       /* factor, at the first column of the block */
+  const uint64_t *offset[POLYAD_MAX_ORDER]; /* byte offset of the row of each nonzero */
+  bool prefetch[POLYAD_MAX_ORDER];
+  const void *values;
+};
+
+typedef void pd_run_function(const struct pd_run *run, double *sums);
+
+/** Some columns of the rank, held in registers at once. */
+struct pd_column_block {
+  pd_run_function *run;
+  uint64_t first; /* column */
+  int lanes, vectors;
+  uint64_t tail; /* column of the last vector, relative to `first`; it may overlap the one
+                    before, so that any rank of at least `lanes` needs no masks */
+};
+
+struct pd_column_blocks {
+  int count;
+  struct pd_column_block *block;
+};
+
+#endif

@@ -1,0 +1,137 @@
+#include "formats/rowsum/rowsum.h"
+#include "formats/rowsum/driver.h"
+#include "formats/rowsum/isa.h"
+#include "tensor/tensor.h"
+#include <string.h>
+
+static const struct pd_rowsum_isa *current_isa(void) {
+#if defined(__x86_64__)
+  enum pd_isa isa = pd_isa_current();
+  if (isa == PD_ISA_AVX512) return &pd_rowsum_avx512;
+  if (isa == PD_ISA_AVX2) return &pd_rowsum_avx2;
+#endif
+  return &pd_rowsum_portable;
+}
+
+struct pd_rowsum_scratch {
+  const struct pd_rowsum_isa *isa;
+  int threads;
+  struct pd_column_blocks blocks;
+  double *sums; /* of each thread: the row at work, a head, a tail */
+};
+
+/* Numbers of one row of sums: as many as the vectors have lanes, to whole cache lines. */
+static uint64_t padded(uint64_t rank) { return pd_add_saturated(rank, 2 * PD_LANES_MAX) / 8 * 8; }
+
+static uint64_t blocks_for(uint64_t rank, uint64_t lanes) {
+  return rank / (lanes * PD_VECTORS_MAX) + 1;
+}
+
+uint64_t pd_rowsum_scratch_bytes(uint64_t rank, int threads) {
+  return sizeof(struct pd_rowsum_scratch) + blocks_for(rank, 1) * sizeof(struct pd_column_block) +
+         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), padded(rank));
+}
+
+void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch) {
+  if (scratch == NULL) return;
+  pd_free(context, scratch->blocks.block);
+  pd_free(context, scratch->sums);
+  pd_free(context, scratch);
+}
+
+/* Vectors number `from` and on, as many as registers hold. */
+static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_type type,
+                                       uint64_t rank, uint64_t lanes, uint64_t from) {
+  uint64_t vectors = (rank + lanes - 1) / lanes - from;
+  if (vectors > PD_VECTORS_MAX) vectors = PD_VECTORS_MAX;
+  uint64_t first = from * lanes, last = (from + vectors - 1) * lanes;
+  if (last + lanes > rank) last = rank - lanes;
+  if (vectors == 1) first = last;
+  return (struct pd_column_block){.run = isa->pick(type, (int)lanes, (int)vectors),
+                                  .first = first,
+                                  .lanes = (int)lanes,
+                                  .vectors = (int)vectors,
+                                  .tail = last - first};
+}
+
+polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
+                                       struct pd_rowsum_scratch **result) {
+  polyad_status status = POLYAD_OK;
+  struct pd_rowsum_scratch *scratch = NULL;
+  *result = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  scratch->isa = current_isa();
+  scratch->threads = polyad_threads(context);
+  uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
+  PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));
+  PD_TRY_CLEANUP(PD_NEW(context, 3 * (uint64_t)scratch->threads * padded(rank), &scratch->sums));
+  for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
+    scratch->blocks.block[scratch->blocks.count++] =
+        block_at(scratch->isa, type, rank, lanes, from);
+  *result = scratch;
+  scratch = NULL;
+cleanup:
+  pd_rowsum_scratch_destroy(context, scratch);
+  return status;
+}
+
+/* The row that nonzero p belongs to. */
+static uint64_t row_of(const struct pd_rowsum *list, uint64_t p) {
+  uint64_t low = 0, high = list->rows;
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (pd_rowsum_start(list, middle) <= p)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
+                                     const struct pd_rowsum_scratch *scratch, int thread) {
+  const struct pd_rowsum *list = job->list;
+  uint64_t row = padded(job->rank);
+  struct pd_rowsum_part part = {.begin = pd_part_begin(list->nnz, thread, scratch->threads),
+                                .end = pd_part_begin(list->nnz, thread + 1, scratch->threads),
+                                .sums = scratch->sums + 3 * (uint64_t)thread * row};
+  part.head = part.sums + row;
+  part.tail = part.head + row;
+  if (part.begin < part.end) part.row = row_of(list, part.begin);
+  return part;
+}
+
+/* Rows that span parts: the tail of one part and the heads of those after it, in their order. */
+static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
+  const struct pd_rowsum *list = job->list;
+  double *whole = NULL;
+  for (int t = 0; t < scratch->threads; ++t) {
+    struct pd_rowsum_part part = part_of(job, scratch, t);
+    if (part.begin == part.end) continue;
+    uint64_t last = row_of(list, part.end - 1);
+    bool continues = pd_rowsum_start(list, part.row) < part.begin;
+    bool finished = pd_rowsum_start(list, last + 1) == part.end;
+    if (continues) {
+      for (uint64_t k = 0; k < padded(job->rank); ++k)
+        whole[k] += part.head[k];
+      if (last == part.row && !finished) continue;
+      scratch->isa->write_row(job, &scratch->blocks, whole, pd_rowsum_row(list, part.row));
+    }
+    if (!finished) whole = part.tail;
+  }
+}
+
+void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
+  if (job->list->nnz == 0) {
+    size_t item = pd_type_bytes(job->type);
+    for (uint64_t i = 0; i < job->out_rows; ++i)
+      memset((char *)job->out + i * job->out_stride * item, 0, job->rank * item);
+    return;
+  }
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t) {
+    struct pd_rowsum_part part = part_of(job, scratch, t);
+    if (part.begin < part.end) scratch->isa->drive(job, &scratch->blocks, &part);
+  }
+  join_parts(job, scratch);
+}

@@ -1,0 +1,32 @@
+/* Building and checking lists of nonzeros that are sorted by one mode. */
+#ifndef PD_ROWSUM_BUILD_H
+#define PD_ROWSUM_BUILD_H
+
+#include "formats/rowsum/rowsum.h"
+#include "tensor/tensor.h"
+
+/** Bytes of one stored index of a mode. */
+static inline int pd_rowsum_index_bytes(uint64_t dim, bool force_index64) {
+  if (force_index64) return 8;
+  return dim <= UINT64_C(1) << 16 ? 2 : pd_index_bytes(dim);
+}
+
+/** Builds the list of `mode` from the tensor (left as it is). Within a row the nonzeros are
+ *  sorted by the other modes, the longest first: its factor is then walked through in order, and
+ *  the rows that are fetched at random are those of the short modes, which stay in the cache. */
+polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
+                              bool force_index64, struct pd_rowsum *list);
+void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list);
+
+/** Bytes the list takes; `type` is that of its values. */
+uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type);
+/** The same before it is built, and what building takes on top. */
+uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,
+                                  uint64_t rows, polyad_type type, bool force_index64);
+uint64_t pd_rowsum_building_bytes(uint64_t nnz);
+
+/** Fails with POLYAD_INTERNAL when an invariant is broken. */
+polyad_status pd_rowsum_check(polyad_context *context, const struct pd_rowsum *list, int mode,
+                              const uint64_t *dims);
+
+#endif
