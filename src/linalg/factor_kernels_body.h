@@ -71,8 +71,11 @@ static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
         tile[r * PD_ROW_TILE + k] = k < count ? (double)in[(i + k) * rank + r] : 0.0;
     NAME(solve_tile)(rank, lower, inverse_diagonal, tile);
     for (size_t k = 0; k < count; ++k)
-      for (size_t r = 0; r < rank; ++r)
-        out[(i + k) * rank + r] = (VAL)tile[r * PD_ROW_TILE + k];
+      for (size_t r = 0; r < rank; ++r) {
+        double value = tile[r * PD_ROW_TILE + k];
+        inner[r] += (double)in[(i + k) * rank + r] * value;
+        out[(i + k) * rank + r] = (VAL)value;
+      }
   }
 }
 
@@ -148,8 +151,9 @@ static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *
       double value = tile[r] + ((double)in[r] - product) / line[r];
       tile[r] = value > 0 ? value : 0;
     }
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
+    for (size_t r = 0; r < rank; ++r) {
+      inner[r] += (double)in[r] * tile[r];
       out[r] = (VAL)tile[r];
+    }
   }
 }

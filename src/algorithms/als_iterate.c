@@ -1,0 +1,128 @@
+/* The iterations of CP-ALS: written once for every format and device. */
+#include "algorithms/als_state.h"
+#include <math.h>
+
+/* The fit from ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last mode's
+ * MTTKRP. Rounding may leave a small negative number for an exact model: it counts as zero. */
+static polyad_status fetch_fit(struct pd_als *als) {
+  double scalar[PD_SCALARS];
+  PD_TRY(als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0,
+                               &als->v));
+  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
+  als->kept = scalar[PD_SCALAR_KEPT];
+  double residual =
+      (als->norm_squared + scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]) /
+      als->norm_squared;
+  if (!isfinite(residual))
+    return pd_fail(als->context, POLYAD_NUMERICAL,
+                   "iteration %d overflows; scale the values or ask for a lower rank",
+                   als->iteration + 1);
+  als->fit.residual = residual > 0 ? residual : 0;
+  als->fit.fit = 1.0 - sqrt(als->fit.residual);
+  return POLYAD_OK;
+}
+
+/* The buffer of the MTTKRP, as long as mode n. */
+static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
+  struct pd_matrix m = als->m;
+  m.rows = als->plan->dims[n];
+  return m;
+}
+
+static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
+  polyad_context *context = als->context;
+  const struct pd_linalg *linalg = als->linalg;
+  enum pd_scaling scaling = als->iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_MAX_AT_LEAST_1;
+  struct pd_matrix buffer = mttkrp_buffer(als, n);
+  struct pd_matrix *m = als->options->nonnegative ? &buffer : &als->factor[n];
+  double begin = pd_seconds();
+  PD_TRY(pd_plan_mttkrp(context, als->plan, als->workspace, n, als->factor_list, m));
+  *seconds = pd_seconds() - begin;
+  PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, n,
+                          als->options->ridge, &als->v));
+  if (als->options->nonnegative)
+    return linalg->update_nonnegative(context, als->work, &als->v, m, &als->factor[n], scaling,
+                                      &als->lambda, &als->gram[n]);
+  return linalg->update(context, als->work, &als->v, &als->factor[n], scaling, &als->lambda,
+                        &als->gram[n]);
+}
+
+polyad_status pd_als_iterate(struct pd_als *als) {
+  double *seconds = als->mttkrp_seconds + als->iteration * als->order;
+  for (int n = 0; n < als->order; ++n) PD_TRY(update_mode(als, n, &seconds[n]));
+  PD_TRY(fetch_fit(als));
+  als->iteration += 1;
+  return POLYAD_OK;
+}
+
+polyad_status pd_als_evaluate(struct pd_als *als) {
+  polyad_context *context = als->context;
+  int last = als->order - 1;
+  struct pd_matrix m;
+  PD_TRY(pd_matrix_create(context, als->device, als->plan->type, als->plan->dims[last],
+                          als->options->rank, &m));
+  polyad_status status =
+      pd_plan_mttkrp(context, als->plan, als->workspace, last, als->factor_list, &m);
+  if (status == POLYAD_OK)
+    status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last],
+                                         &als->lambda);
+  if (status == POLYAD_OK) status = fetch_fit(als);
+  pd_matrix_destroy(context, &m);
+  return status;
+}
+
+static void record(struct pd_als *als, double change) {
+  polyad_trace_row *row = &als->trace[als->iteration - 1];
+  *row = (polyad_trace_row){.iteration = als->iteration,
+                            .fit = als->fit.fit,
+                            .residual = als->fit.residual,
+                            .seconds = pd_seconds() - als->started,
+                            .log_likelihood = NAN,
+                            .kkt_violation = NAN};
+  pd_log(als->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g, change %.3g", als->iteration,
+         als->fit.fit, change);
+}
+
+/* Whether the caller wants the run to end. */
+static bool interrupted(struct pd_als *als, double change) {
+  polyad_progress progress = {.iteration = als->iteration,
+                              .max_iterations = als->options->max_iterations,
+                              .fit = als->fit.fit,
+                              .change = change,
+                              .log_likelihood = NAN,
+                              .kkt_violation = NAN,
+                              .seconds = pd_seconds() - als->started,
+                              .restart = als->restart};
+  bool end = pd_report_progress(als->context, &progress);
+  return end || pd_cancelled(als->context);
+}
+
+polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
+  const polyad_cp_als_options *options = als->options;
+  *reason = POLYAD_REASON_MAX_ITERATIONS;
+  while (als->iteration < options->max_iterations) {
+    double before = als->fit.fit;
+    PD_TRY(pd_als_iterate(als));
+    double change = als->iteration > 1 ? als->fit.fit - before : NAN;
+    record(als, change);
+    bool converged = als->iteration > 1 && options->tolerance > 0 &&
+                     fabs(change) < options->tolerance;
+    bool end = interrupted(als, change);
+    PD_TRY(pd_als_checkpoint(als, converged || end));
+    if (converged) {
+      *reason = POLYAD_REASON_TOLERANCE;
+      return POLYAD_OK;
+    }
+    if (end) {
+      *reason = POLYAD_REASON_CANCELLED;
+      return POLYAD_OK;
+    }
+    if (options->max_seconds > 0 && pd_seconds() - als->started >= options->max_seconds) {
+      *reason = POLYAD_REASON_MAX_SECONDS;
+      return POLYAD_OK;
+    }
+  }
+  return POLYAD_OK;
+}

@@ -1,0 +1,145 @@
+#include "algorithms/als_state.h"
+#include "algorithms/hosvd.h"
+#include <math.h>
+#include <string.h>
+
+static uint64_t longest_mode(const polyad_plan *plan) {
+  uint64_t rows = 1;
+  for (int n = 0; n < plan->order; ++n)
+    if (plan->dims[n] > rows) rows = plan->dims[n];
+  return rows;
+}
+
+/* A mode too long for its factor is named: it is what a user can change. */
+static polyad_status check_memory(polyad_context *context, const polyad_plan *plan,
+                                  const polyad_cp_als_options *options) {
+  uint64_t row = pd_mul_saturated(options->rank, pd_type_bytes(plan->type));
+  uint64_t total = 0, limit = polyad_memory_limit(context);
+  for (int n = 0; n < plan->order; ++n) {
+    uint64_t bytes = pd_mul_saturated(plan->dims[n], row);
+    total = pd_add_saturated(total, bytes);
+    char need[32], have[32];
+    if (bytes > limit)
+      return pd_fail(context, POLYAD_MEMORY_LIMIT,
+                     "mode %d has length %llu: its factor of rank %llu needs %s (%llu bytes), the "
+                     "memory limit is %s",
+                     n + 1, (unsigned long long)plan->dims[n], (unsigned long long)options->rank,
+                     pd_bytes_text(need, bytes), (unsigned long long)bytes,
+                     pd_bytes_text(have, limit));
+  }
+  if (options->nonnegative)
+    total = pd_add_saturated(total, pd_mul_saturated(longest_mode(plan), row));
+  if (options->restarts > 1) total = pd_mul_saturated(total, 2);
+  total = pd_add_saturated(
+      total, plan->device->linalg->work_bytes(options->rank, polyad_threads(context)));
+  return pd_memory_check(context, total, "the factors");
+}
+
+static polyad_status create_matrices(struct pd_als *als) {
+  polyad_context *context = als->context;
+  const polyad_plan *plan = als->plan;
+  uint64_t rank = als->options->rank;
+  for (int n = 0; n < als->order; ++n) {
+    PD_TRY(pd_matrix_over_host(context, als->device, plan->type, plan->dims[n], rank,
+                               als->model->factor[n], &als->factor[n]));
+    PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->gram[n]));
+    als->factor_list[n] = &als->factor[n];
+    als->gram_list[n] = &als->gram[n];
+  }
+  PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda));
+  PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
+  if (!als->options->nonnegative) return POLYAD_OK;
+  return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
+}
+
+static polyad_status fill(struct pd_als *als) {
+  polyad_context *context = als->context;
+  const polyad_cp_als_options *options = als->options;
+  uint64_t iterations = (uint64_t)options->max_iterations + 1;
+  PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank,
+                               als->plan->type, &als->model));
+  PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
+  PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
+  PD_TRY(PD_NEW_ZERO(context, iterations, &als->trace));
+  PD_TRY(PD_NEW_ZERO(context, iterations * (uint64_t)als->order, &als->mttkrp_seconds));
+  return create_matrices(als);
+}
+
+polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_als_options *options, struct pd_als **out) {
+  struct pd_als *als = NULL;
+  *out = NULL;
+  PD_TRY(check_memory(context, plan, options));
+  PD_TRY(PD_NEW_ZERO(context, 1, &als));
+  als->context = context;
+  als->plan = plan;
+  als->options = options;
+  als->device = plan->device;
+  als->linalg = plan->device->linalg;
+  als->order = plan->order;
+  als->norm_squared =
+      ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
+  als->started = pd_seconds();
+  polyad_status status = fill(als);
+  if (status != POLYAD_OK) {
+    pd_als_destroy(als);
+    return status;
+  }
+  *out = als;
+  return POLYAD_OK;
+}
+
+void pd_als_destroy(struct pd_als *als) {
+  if (als == NULL) return;
+  polyad_context *context = als->context;
+  for (int n = 0; n < als->order; ++n) {
+    pd_matrix_destroy(context, &als->factor[n]);
+    pd_matrix_destroy(context, &als->gram[n]);
+  }
+  pd_matrix_destroy(context, &als->lambda);
+  pd_matrix_destroy(context, &als->v);
+  pd_matrix_destroy(context, &als->m);
+  if (als->work != NULL) als->linalg->work_destroy(context, als->work);
+  polyad_workspace_destroy(als->workspace);
+  polyad_ktensor_destroy(als->model);
+  pd_free(context, als->trace);
+  pd_free(context, als->mttkrp_seconds);
+  pd_free(context, als);
+}
+
+polyad_status pd_als_upload(struct pd_als *als) {
+  double *weights = als->model->weights;
+  polyad_context *context = als->context;
+  double *lambda = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(context, als->model->rank, &lambda));
+  for (uint64_t r = 0; r < als->model->rank; ++r)
+    lambda[r] = als->model->type == POLYAD_F64 ? weights[r] : ((float *)als->model->weights)[r];
+  PD_TRY_CLEANUP(pd_matrix_from_host(context, &als->lambda, lambda));
+  for (int n = 0; n < als->order; ++n) {
+    PD_TRY_CLEANUP(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
+    PD_TRY_CLEANUP(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+  }
+cleanup:
+  pd_free(context, lambda);
+  return status;
+}
+
+polyad_status pd_als_download(struct pd_als *als) {
+  polyad_context *context = als->context;
+  double *lambda = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(context, als->model->rank, &lambda));
+  PD_TRY_CLEANUP(pd_matrix_to_host(context, &als->lambda, lambda));
+  for (uint64_t r = 0; r < als->model->rank; ++r) {
+    if (als->model->type == POLYAD_F64)
+      ((double *)als->model->weights)[r] = lambda[r];
+    else
+      ((float *)als->model->weights)[r] = (float)lambda[r];
+  }
+  for (int n = 0; n < als->order; ++n)
+    PD_TRY_CLEANUP(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
+cleanup:
+  pd_free(context, lambda);
+  return status;
+}

@@ -1,0 +1,73 @@
+/* State of one CP-ALS run: factors, Gram matrices, weights, and what iterations need. */
+#ifndef PD_ALS_STATE_H
+#define PD_ALS_STATE_H
+
+#include "linalg/linalg.h"
+#include "plan/plan.h"
+#include "tensor/ktensor.h"
+#include <polyad/cp_als.h>
+
+/** Fit and residual of the current model, as the last fetch found them. */
+struct pd_als_fit {
+  double fit;      /* 1 - ||X - M|| / ||X|| */
+  double residual; /* ||X - M||^2 / ||X||^2, at least 0 */
+};
+
+struct pd_als {
+  polyad_context *context;
+  const polyad_plan *plan;
+  const polyad_cp_als_options *options;
+  const struct pd_device *device;
+  const struct pd_linalg *linalg;
+  polyad_workspace *workspace;
+  struct pd_linalg_work *work;
+  int order;
+  double norm_squared; /* of the tensor as the plan's kernels see it */
+
+  polyad_ktensor *model; /* its arrays are the factors' memory where the device allows */
+  struct pd_matrix factor[POLYAD_MAX_ORDER];
+  struct pd_matrix gram[POLYAD_MAX_ORDER];
+  struct pd_matrix lambda; /* 1 x R */
+  struct pd_matrix v;      /* R x R */
+  struct pd_matrix m;      /* MTTKRP, where it cannot go into the factor itself; rows of the
+                              longest mode */
+  const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
+  const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
+
+  int restart;
+  int iteration; /* done */
+  struct pd_als_fit fit;
+  uint64_t fallbacks;
+  double kept; /* eigenvalues kept by the last fall-back */
+
+  polyad_trace_row *trace; /* room for every iteration */
+  double *mttkrp_seconds;  /* order numbers per iteration */
+  double started;          /* clock at the start of the run */
+};
+
+/** Allocates everything a run needs, after checking the memory limit. */
+polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_als_options *options, struct pd_als **als);
+void pd_als_destroy(struct pd_als *als);
+
+/** Fills the host factors of `als->model` for a start and puts them onto the device, with
+ *  weights one and Gram matrices. */
+polyad_status pd_als_initialize(struct pd_als *als, int restart);
+/** Puts the host model onto the device (after initialising or resuming). */
+polyad_status pd_als_upload(struct pd_als *als);
+/** Brings the device's factors and weights into als->model. */
+polyad_status pd_als_download(struct pd_als *als);
+
+/** Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
+polyad_status pd_als_iterate(struct pd_als *als);
+/** Computes the fit of the current factors without changing them. */
+polyad_status pd_als_evaluate(struct pd_als *als);
+
+/** Iterates until a stopping rule holds. `from` is the first iteration, from 1. */
+polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason);
+
+/** Writes plain words about a singular or degenerate model. */
+void pd_als_diagnose(const struct pd_als *als, const polyad_ktensor *model, char *text,
+                     size_t size);
+
+#endif

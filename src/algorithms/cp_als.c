@@ -1,0 +1,188 @@
+/* CP decomposition by alternating least squares: options, starts, and the result. */
+#include "algorithms/als_state.h"
+#include "algorithms/als_checkpoint.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void polyad_cp_als_options_init(polyad_cp_als_options *options) {
+  *options = (polyad_cp_als_options){.rank = 16,
+                                     .max_iterations = 50,
+                                     .tolerance = 1e-4,
+                                     .init = POLYAD_INIT_RANDOM,
+                                     .restarts = 1,
+                                     .checkpoint_every = 10};
+}
+
+static polyad_status check_options(polyad_context *context, const polyad_plan *plan,
+                                   const polyad_cp_als_options *options) {
+#define EXPECT(condition, ...)                                                                     \
+  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
+  EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
+  EXPECT(options->max_iterations >= 0 && options->max_iterations < 1000000000,
+         "%d iterations found; expected 0 to 999999999", options->max_iterations);
+  EXPECT(isfinite(options->tolerance) && options->tolerance >= 0,
+         "tolerance %g found; expected a finite number of at least 0", options->tolerance);
+  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
+         options->max_seconds);
+  EXPECT(isfinite(options->ridge) && options->ridge >= 0,
+         "ridge %g found; expected a finite number of at least 0", options->ridge);
+  EXPECT(options->restarts >= 1, "%d starts found; expected at least 1", options->restarts);
+  EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
+         "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
+  EXPECT(options->restarts == 1 || (options->checkpoint == NULL && options->resume == NULL),
+         "checkpoints of several starts are not possible; use one start");
+  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
+             options->init == POLYAD_INIT_MODEL,
+         "initialisation %d is unknown", (int)options->init);
+#undef EXPECT
+  if (plan->nnz == 0 || !(plan->norm_square_scaled > 0))
+    return pd_fail(context, POLYAD_NUMERICAL,
+                   "the tensor has no nonzero: its fit is undefined; expected at least one");
+  return POLYAD_OK;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Median of count numbers that are `stride` apart; sorts a copy in `scratch`. */
+static double median(const double *values, int count, int stride, double *scratch) {
+  if (count == 0) return 0;
+  for (int i = 0; i < count; ++i) scratch[i] = values[i * stride];
+  qsort(scratch, (size_t)count, sizeof *scratch, compare_doubles);
+  return count % 2 == 1 ? scratch[count / 2]
+                        : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
+}
+
+/* Times of the run that has just ended; later and better starts overwrite them. */
+static polyad_status record_times(const struct pd_als *als, polyad_run_info *info) {
+  double *scratch = NULL;
+  int rows = info->trace_rows;
+  PD_TRY(PD_NEW(als->context, 2 * (uint64_t)rows + 2, &scratch));
+  for (int n = 0; n < als->order; ++n)
+    info->seconds_mttkrp[n] =
+        median(als->mttkrp_seconds + (als->iteration - rows) * als->order + n, rows, als->order,
+               scratch);
+  double *steps = scratch + rows + 1;
+  for (int i = 0; i < rows; ++i)
+    steps[i] = info->trace[i].seconds - (i > 0 ? info->trace[i - 1].seconds : als->run_started);
+  info->seconds_per_iteration = median(steps, rows, 1, scratch);
+  pd_free(als->context, scratch);
+  return POLYAD_OK;
+}
+
+/* Copies the trace of the run that has just ended. */
+static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
+                                polyad_run_info *info) {
+  polyad_trace_row *trace = NULL;
+  PD_TRY(PD_NEW(als->context, (uint64_t)als->iteration + 1, &trace));
+  memcpy(trace, als->trace + als->first_iteration,
+         (size_t)(als->iteration - als->first_iteration) * sizeof *trace);
+  polyad_run_info_clear(info);
+  *info = (polyad_run_info){.iterations = als->iteration,
+                            .converged = reason == POLYAD_REASON_TOLERANCE,
+                            .reason = reason,
+                            .fit = als->fit.fit,
+                            .best_restart = als->restart,
+                            .regularized_solves = als->fallbacks,
+                            .trace_rows = als->iteration - als->first_iteration,
+                            .trace = trace};
+  return record_times(als, info);
+}
+
+/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
+static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model) {
+  /* The plan may hold the tensor scaled by a power of two. */
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    if (model->type == POLYAD_F64)
+      ((double *)model->weights)[r] =
+          ldexp(((double *)model->weights)[r], als->plan->value_exponent);
+    else
+      ((float *)model->weights)[r] =
+          ldexpf(((float *)model->weights)[r], als->plan->value_exponent);
+  }
+  polyad_ktensor_normalize(model, POLYAD_NORM_2);
+  PD_TRY(polyad_ktensor_arrange(als->context, model));
+  polyad_ktensor_fix_signs(model);
+  return POLYAD_OK;
+}
+
+static polyad_status copy_model(polyad_context *context, const polyad_ktensor *from,
+                                polyad_ktensor **to) {
+  if (*to == NULL)
+    PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, to));
+  size_t bytes = pd_type_bytes(from->type) * (size_t)from->rank;
+  memcpy((*to)->weights, from->weights, bytes);
+  for (int n = 0; n < from->order; ++n)
+    memcpy((*to)->factor[n], from->factor[n], bytes * (size_t)from->dims[n]);
+  return POLYAD_OK;
+}
+
+/* One start: first factors (or a checkpoint), iterations, factors back on the host. */
+static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
+  als->run_started = pd_seconds() - als->started;
+  if (als->options->resume != NULL)
+    PD_TRY(pd_als_resume(als));
+  else
+    PD_TRY(pd_als_initialize(als, restart));
+  als->first_iteration = als->iteration;
+  if (als->iteration >= als->options->max_iterations) PD_TRY(pd_als_evaluate(als));
+  PD_TRY(pd_als_run(als, reason));
+  return pd_als_download(als);
+}
+
+/* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
+static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best,
+                                polyad_run_info *info) {
+  double best_fit = -INFINITY;
+  for (int restart = 0; restart < als->options->restarts; ++restart) {
+    polyad_reason reason;
+    PD_TRY(run_start(als, restart, &reason));
+    if (als->fit.fit > best_fit) {
+      best_fit = als->fit.fit;
+      PD_TRY(record_run(als, reason, info));
+      if (als->options->restarts > 1) PD_TRY(copy_model(als->context, als->model, best));
+    }
+    if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
+  }
+  if (als->options->restarts == 1) {
+    *best = als->model;
+    als->model = NULL;
+  }
+  return POLYAD_OK;
+}
+
+polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_als_options *options, polyad_ktensor **model,
+                            polyad_run_info *info) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  if (plan == NULL || options == NULL || model == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_TRY(check_options(context, plan, options));
+  polyad_run_info found = {0};
+  struct pd_als *als = NULL;
+  polyad_ktensor *best = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
+  PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
+  PD_TRY_CLEANUP(run_starts(als, &best, &found));
+  PD_TRY_CLEANUP(finish_model(als, best));
+  pd_als_diagnose(als, best, found.diagnosis, sizeof found.diagnosis);
+  found.seconds = pd_seconds() - als->started;
+  if (info != NULL) {
+    polyad_run_info_clear(info);
+    *info = found;
+    found = (polyad_run_info){0};
+  }
+  *model = best;
+  best = NULL;
+cleanup:
+  polyad_run_info_clear(&found);
+  polyad_ktensor_destroy(best);
+  pd_als_destroy(als);
+  return status;
+}
