@@ -10,11 +10,10 @@ static double cosine(const polyad_ktensor *model, uint64_t r, uint64_t s) {
     double sum = 0;
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
       uint64_t row = i * model->rank;
-      sum += model->type == POLYAD_F64
-                 ? ((const double *)model->factor[n])[row + r] *
-                       ((const double *)model->factor[n])[row + s]
-                 : (double)((const float *)model->factor[n])[row + r] *
-                       (double)((const float *)model->factor[n])[row + s];
+      sum += model->type == POLYAD_F64 ? ((const double *)model->factor[n])[row + r] *
+                                             ((const double *)model->factor[n])[row + s]
+                                       : (double)((const float *)model->factor[n])[row + r] *
+                                             (double)((const float *)model->factor[n])[row + s];
     }
     product *= sum;
   }
@@ -28,7 +27,8 @@ static double weight(const polyad_ktensor *model, uint64_t r) {
 
 static uint64_t zero_components(const polyad_ktensor *model) {
   uint64_t count = 0;
-  for (uint64_t r = 0; r < model->rank; ++r) count += weight(model, r) == 0;
+  for (uint64_t r = 0; r < model->rank; ++r)
+    count += weight(model, r) == 0;
   return count;
 }
 

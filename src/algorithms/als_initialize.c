@@ -30,8 +30,8 @@ static polyad_status check_initial(struct pd_als *als, const polyad_ktensor *ini
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
   if (initial->order != als->order)
     return pd_fail(context, POLYAD_MISMATCH,
-                   "the initial model has %d modes; expected %d, as the tensor has",
-                   initial->order, als->order);
+                   "the initial model has %d modes; expected %d, as the tensor has", initial->order,
+                   als->order);
   if (initial->rank != als->model->rank)
     return pd_fail(context, POLYAD_MISMATCH, "the initial model has rank %llu; expected %llu",
                    (unsigned long long)initial->rank, (unsigned long long)als->model->rank);
@@ -98,7 +98,8 @@ polyad_status pd_als_initialize(struct pd_als *als, int restart) {
   if (als->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(copy_initial(als));
   } else {
-    for (int n = 0; n < als->order; ++n) fill_random(als, n, restart);
+    for (int n = 0; n < als->order; ++n)
+      fill_random(als, n, restart);
     /* Later starts of several differ only if they are random. */
     if (als->options->init == POLYAD_INIT_HOSVD && restart == 0) {
       PD_TRY(pd_hosvd(als->context, als->plan, als->model));

@@ -6,15 +6,14 @@
  * MTTKRP. Rounding may leave a small negative number for an exact model: it counts as zero. */
 static polyad_status fetch_fit(struct pd_als *als) {
   double scalar[PD_SCALARS];
-  PD_TRY(als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0,
-                               &als->v));
+  PD_TRY(
+      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
   PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
   PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
   als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
   als->kept = scalar[PD_SCALAR_KEPT];
-  double residual =
-      (als->norm_squared + scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]) /
-      als->norm_squared;
+  double residual = (als->norm_squared + scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]) /
+                    als->norm_squared;
   if (!isfinite(residual))
     return pd_fail(als->context, POLYAD_NUMERICAL,
                    "iteration %d overflows; scale the values or ask for a lower rank",
@@ -40,8 +39,8 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
   double begin = pd_seconds();
   PD_TRY(pd_plan_mttkrp(context, als->plan, als->workspace, n, als->factor_list, m));
   *seconds = pd_seconds() - begin;
-  PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, n,
-                          als->options->ridge, &als->v));
+  PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, n, als->options->ridge,
+                          &als->v));
   if (als->options->nonnegative)
     return linalg->update_nonnegative(context, als->work, &als->v, m, &als->factor[n], scaling,
                                       &als->lambda, &als->gram[n]);
@@ -51,7 +50,8 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
 
 polyad_status pd_als_iterate(struct pd_als *als) {
   double *seconds = als->mttkrp_seconds + als->iteration * als->order;
-  for (int n = 0; n < als->order; ++n) PD_TRY(update_mode(als, n, &seconds[n]));
+  for (int n = 0; n < als->order; ++n)
+    PD_TRY(update_mode(als, n, &seconds[n]));
   PD_TRY(fetch_fit(als));
   als->iteration += 1;
   return POLYAD_OK;
@@ -66,8 +66,7 @@ polyad_status pd_als_evaluate(struct pd_als *als) {
   polyad_status status =
       pd_plan_mttkrp(context, als->plan, als->workspace, last, als->factor_list, &m);
   if (status == POLYAD_OK)
-    status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last],
-                                         &als->lambda);
+    status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last], &als->lambda);
   if (status == POLYAD_OK) status = fetch_fit(als);
   pd_matrix_destroy(context, &m);
   return status;
@@ -107,10 +106,9 @@ polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
     PD_TRY(pd_als_iterate(als));
     double change = als->iteration > 1 ? als->fit.fit - before : NAN;
     record(als, change);
-    bool converged = als->iteration > 1 && options->tolerance > 0 &&
-                     fabs(change) < options->tolerance;
+    bool converged =
+        als->iteration > 1 && options->tolerance > 0 && fabs(change) < options->tolerance;
     bool end = interrupted(als, change);
-    PD_TRY(pd_als_checkpoint(als, converged || end));
     if (converged) {
       *reason = POLYAD_REASON_TOLERANCE;
       return POLYAD_OK;

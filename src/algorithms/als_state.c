@@ -1,5 +1,4 @@
 #include "algorithms/als_state.h"
-#include "algorithms/hosvd.h"
 #include <math.h>
 #include <string.h>
 
@@ -56,8 +55,8 @@ static polyad_status fill(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
   uint64_t iterations = (uint64_t)options->max_iterations + 1;
-  PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank,
-                               als->plan->type, &als->model));
+  PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
+                               &als->model));
   PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
   PD_TRY(PD_NEW_ZERO(context, iterations, &als->trace));

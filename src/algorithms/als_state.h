@@ -43,6 +43,8 @@ struct pd_als {
   polyad_trace_row *trace; /* room for every iteration */
   double *mttkrp_seconds;  /* order numbers per iteration */
   double started;          /* clock at the start of the run */
+  double run_started;      /* seconds from there to the running start */
+  int first_iteration;     /* iterations that a resumed checkpoint had done */
 };
 
 /** Allocates everything a run needs, after checking the memory limit. */

@@ -1,6 +1,5 @@
 /* CP decomposition by alternating least squares: options, starts, and the result. */
 #include "algorithms/als_state.h"
-#include "algorithms/als_checkpoint.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +49,10 @@ static int compare_doubles(const void *a, const void *b) {
 /* Median of count numbers that are `stride` apart; sorts a copy in `scratch`. */
 static double median(const double *values, int count, int stride, double *scratch) {
   if (count == 0) return 0;
-  for (int i = 0; i < count; ++i) scratch[i] = values[i * stride];
+  for (int i = 0; i < count; ++i)
+    scratch[i] = values[i * stride];
   qsort(scratch, (size_t)count, sizeof *scratch, compare_doubles);
-  return count % 2 == 1 ? scratch[count / 2]
-                        : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
+  return count % 2 == 1 ? scratch[count / 2] : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
 }
 
 /* Times of the run that has just ended; later and better starts overwrite them. */
@@ -62,9 +61,8 @@ static polyad_status record_times(const struct pd_als *als, polyad_run_info *inf
   int rows = info->trace_rows;
   PD_TRY(PD_NEW(als->context, 2 * (uint64_t)rows + 2, &scratch));
   for (int n = 0; n < als->order; ++n)
-    info->seconds_mttkrp[n] =
-        median(als->mttkrp_seconds + (als->iteration - rows) * als->order + n, rows, als->order,
-               scratch);
+    info->seconds_mttkrp[n] = median(als->mttkrp_seconds + (als->iteration - rows) * als->order + n,
+                                     rows, als->order, scratch);
   double *steps = scratch + rows + 1;
   for (int i = 0; i < rows; ++i)
     steps[i] = info->trace[i].seconds - (i > 0 ? info->trace[i - 1].seconds : als->run_started);
@@ -123,10 +121,7 @@ static polyad_status copy_model(polyad_context *context, const polyad_ktensor *f
 /* One start: first factors (or a checkpoint), iterations, factors back on the host. */
 static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
   als->run_started = pd_seconds() - als->started;
-  if (als->options->resume != NULL)
-    PD_TRY(pd_als_resume(als));
-  else
-    PD_TRY(pd_als_initialize(als, restart));
+  PD_TRY(pd_als_initialize(als, restart));
   als->first_iteration = als->iteration;
   if (als->iteration >= als->options->max_iterations) PD_TRY(pd_als_evaluate(als));
   PD_TRY(pd_als_run(als, reason));
@@ -134,8 +129,7 @@ static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *r
 }
 
 /* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
-static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best,
-                                polyad_run_info *info) {
+static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polyad_run_info *info) {
   double best_fit = -INFINITY;
   for (int restart = 0; restart < als->options->restarts; ++restart) {
     polyad_reason reason;
@@ -168,7 +162,6 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   polyad_ktensor *best = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
-  PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
   PD_TRY_CLEANUP(finish_model(als, best));
   pd_als_diagnose(als, best, found.diagnosis, sizeof found.diagnosis);

@@ -62,6 +62,10 @@ struct polyad_format {
   /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3". */
   void (*describe)(const void *storage, char text[PD_REASON_BYTES]);
   void (*destroy)(polyad_context *context, void *storage);
+  /** Makes the tensor that the storage holds, sorted as every tensor is (without labels). What
+   *  needs the nonzeros themselves (first factors by HOSVD, residuals near zero, round trips)
+   *  gets them here. */
+  polyad_status (*expand)(polyad_context *context, const void *storage, polyad_tensor **tensor);
 };
 
 /** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are

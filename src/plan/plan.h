@@ -20,6 +20,8 @@ struct polyad_plan {
   double norm;       /* Frobenius norm; may overflow to infinity never: scaled inside */
   int norm_exponent; /* norm^2 = norm_square_scaled * 2^(2 * norm_exponent) */
   double norm_square_scaled;
+  int value_exponent;   /* kernels see the values times 2^-value_exponent: not 0 only for values so
+                           large or small that products would overflow or underflow */
   uint64_t tensor_hash; /* polyad_tensor_hash() of the tensor */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];

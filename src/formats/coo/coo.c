@@ -77,6 +77,11 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   snprintf(text, PD_REASON_BYTES, "%d lists of the nonzeros, each sorted by its mode", coo->order);
 }
 
+static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+  const struct pd_coo *coo = storage;
+  return pd_rowsum_expand(context, &coo->list[0], 0, coo->dims, coo->type, tensor);
+}
+
 const struct polyad_format pd_coo_format = {
     .name = "coo",
     .summary = "Coordinates and values, sorted once for each mode",
@@ -93,4 +98,5 @@ const struct polyad_format pd_coo_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
+    .expand = expand,
 };

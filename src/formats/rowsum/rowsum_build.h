@@ -25,6 +25,10 @@ uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uin
                                   uint64_t rows, polyad_type type, bool force_index64);
 uint64_t pd_rowsum_building_bytes(uint64_t nnz);
 
+/** Makes the tensor again that the list was built from (without labels). */
+polyad_status pd_rowsum_expand(polyad_context *context, const struct pd_rowsum *list, int mode,
+                               const uint64_t *dims, polyad_type type, polyad_tensor **tensor);
+
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */
 polyad_status pd_rowsum_check(polyad_context *context, const struct pd_rowsum *list, int mode,
                               const uint64_t *dims);
