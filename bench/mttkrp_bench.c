@@ -121,8 +121,9 @@ static void bench(polyad_context *context, const polyad_plan *plan, uint64_t ran
       seconds[n][run] = took;
       total[run] = (n == 0 ? 0 : total[run]) + took;
     }
-  printf("rank %llu %s: %.4f s, modes", (unsigned long long)rank,
-         polyad_plan_type(plan) == POLYAD_F32 ? "f32" : "f64", median(total, runs));
+  double middle = median(total, runs); /* sorts */
+  printf("rank %llu %s: %.4f s (min %.4f), modes", (unsigned long long)rank,
+         polyad_plan_type(plan) == POLYAD_F32 ? "f32" : "f64", middle, total[0]);
   for (int n = 0; n < order; ++n)
     printf(" %.4f", median(seconds[n], runs));
   printf("\n");

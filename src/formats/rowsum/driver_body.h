@@ -27,58 +27,45 @@
 #undef FULL_LANES
 #undef VAL
 
-struct decoded {
-  _Alignas(64) uint64_t offset[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
-};
-
-/* Row offsets in bytes of the nonzeros [first, first + count). */
-static void decode_column(const struct pd_rowsum_job *job, int g, uint64_t first, uint32_t count,
-                          uint64_t item, uint64_t *restrict offset) {
+/* Addresses of the factor rows of the nonzeros [first, first + count). */
+static void decode_column(const struct pd_rowsum_job *job, int g, uint64_t first, uint64_t count,
+                          const char **restrict row) {
   const struct pd_rowsum *list = job->list;
-  uint64_t stride = job->stride[g] * item;
+  const char *factor = job->factor[g];
+  uint64_t stride = job->stride[g] * pd_type_bytes(job->type);
   if (list->id_bytes[g] == 2 && stride <= UINT32_MAX) {
     const uint16_t *id = (const uint16_t *)list->id[g] + first;
-    for (uint32_t p = 0; p < count; ++p)
-      offset[p] = (uint64_t)id[p] * (uint32_t)stride;
+    for (uint64_t p = 0; p < count; ++p)
+      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
   } else if (list->id_bytes[g] == 4 && stride <= UINT32_MAX) {
     const uint32_t *id = (const uint32_t *)list->id[g] + first;
-    for (uint32_t p = 0; p < count; ++p)
-      offset[p] = (uint64_t)id[p] * (uint32_t)stride;
+    for (uint64_t p = 0; p < count; ++p)
+      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
   } else {
-    for (uint32_t p = 0; p < count; ++p)
-      offset[p] = pd_rowsum_id(list, g, first + p) * stride;
+    for (uint64_t p = 0; p < count; ++p)
+      row[p] = factor + pd_rowsum_id(list, g, first + p) * stride;
   }
 }
 
-static void decode(const struct pd_rowsum_job *job, uint64_t first, uint32_t count, uint64_t item,
-                   struct decoded *decoded) {
+static void decode(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
+                   const char *(*row)[PD_BLOCK + PD_AHEAD]) {
   uint64_t left = job->list->nnz - first;
-  uint32_t some = left < count + PD_AHEAD ? (uint32_t)left : count + PD_AHEAD;
+  uint64_t some = left < count + PD_AHEAD ? left : count + PD_AHEAD;
   for (int g = 0; g < job->list->columns; ++g) {
-    decode_column(job, g, first, some, item, decoded->offset[g]);
+    decode_column(job, g, first, some, row[g]);
     /* Past the end the prefetch repeats the last row. */
-    for (uint32_t p = some; p < count + PD_AHEAD; ++p)
-      decoded->offset[g][p] = decoded->offset[g][some - 1];
+    for (uint64_t p = some; p < count + PD_AHEAD; ++p)
+      row[g][p] = row[g][some - 1];
   }
 }
 
-static void set_run(const struct pd_rowsum_job *job, const struct decoded *decoded, uint64_t item,
-                    uint64_t first, uint32_t skip, uint32_t count, struct pd_run *run) {
-  run->count = count;
-  run->values = (const char *)job->list->values + (first + skip) * item;
-  for (int g = 0; g < run->columns; ++g)
-    run->offset[g] = decoded->offset[g] + skip;
-}
-
-static void sum_run(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
-                    uint64_t item, struct pd_run *run, double *sums) {
-  for (int b = 0; b < blocks->count; ++b) {
-    const struct pd_column_block *block = &blocks->block[b];
-    for (int g = 0; g < run->columns; ++g)
-      run->base[g] = (const char *)job->factor[g] + block->first * item;
-    run->tail = block->tail * item;
-    block->run(run, sums);
-    sums += block->lanes * block->vectors;
+static void sum_run(const struct pd_column_blocks *blocks, uint64_t item, struct pd_run *run,
+                    double *sums) {
+  for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b) {
+    run->first = b->first * item;
+    run->tail = b->tail * item;
+    b->run(run, sums);
+    sums += b->lanes * b->vectors;
   }
 }
 
@@ -124,10 +111,12 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
                   const struct pd_rowsum_part *part) {
   const struct pd_rowsum *list = job->list;
   const uint64_t item = pd_type_bytes(job->type);
-  struct decoded decoded;
+  _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
   struct pd_run run = {.columns = list->columns, .fresh = true};
-  for (int g = 0; g < run.columns; ++g)
+  for (int g = 0; g < run.columns; ++g) {
     run.prefetch[g] = job->factor_rows[g] * job->rank * item > PD_PREFETCH_FROM;
+    run.prefetches |= run.prefetch[g];
+  }
   uint64_t row = part->row, row_end = pd_rowsum_start(list, row + 1);
   double *sums = part->head;
   if (pd_rowsum_start(list, row) == part->begin) {
@@ -136,12 +125,14 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   }
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(job, first, (uint32_t)count, item, &decoded);
+    decode(job, first, count, row_of);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = row_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
-      set_run(job, &decoded, item, first, (uint32_t)at, (uint32_t)some, &run);
-      sum_run(job, blocks, item, &run, sums);
+      run.count = (uint32_t)some;
+      run.values = (const char *)list->values + (first + at) * item;
+      run.row = (const pd_rows *)(row_of[0] + at);
+      sum_run(blocks, item, &run, sums);
       run.fresh = false;
       at += some;
       if (some < left) continue;

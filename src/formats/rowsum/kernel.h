@@ -13,16 +13,21 @@ enum {
   PD_LANES_MAX = 16
 };
 
+/** Addresses of factor rows, one column of the list after the other: fixed distances leave the
+ *  kernels a single pointer to keep in a register. */
+typedef const char *pd_rows[PD_BLOCK + PD_AHEAD];
+
 /** A run of nonzeros of one output row. */
 struct pd_run {
   uint32_t count;
   int columns;
-  bool fresh;                               /* sums are set, not added to */
-  uint64_t tail;                            /* byte offset of the last vector of a row */
-  const char *base[POLYAD_MAX_ORDER];       /* factor, at the first column of the block */
-  const uint64_t *offset[POLYAD_MAX_ORDER]; /* byte offset of the row of each nonzero */
-  bool prefetch[POLYAD_MAX_ORDER];
+  bool fresh;         /* sums are set, not added to */
+  bool prefetches;    /* whether any column is to be prefetched */
+  const pd_rows *row; /* row[g] + p: of nonzero p in column g */
   const void *values;
+  uint64_t first; /* byte of a row at which the column block begins */
+  uint64_t tail;  /* byte offset of the block's last vector */
+  bool prefetch[POLYAD_MAX_ORDER];
 };
 
 typedef void pd_run_function(const struct pd_run *run, double *sums);

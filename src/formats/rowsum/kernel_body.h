@@ -9,6 +9,7 @@
 #define PD_NAME(stem)                                                                              \
   PD_PASTE(PD_PASTE(PD_PASTE(PD_PASTE(stem, _), LANES), x), PD_PASTE(VECTORS, VAL))
 #define VEC PD_NAME(vec)
+#define COLUMN (PD_BLOCK + PD_AHEAD)
 #if VECTORS == 1
 #define CHAINS 4
 #elif VECTORS <= 3
@@ -29,47 +30,45 @@ static inline __attribute__((always_inline)) uint64_t PD_NAME(place)(const struc
 }
 
 /* One nonzero into `sum`; `columns` is a constant wherever this is inlined, but for many modes. */
-static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_run *run, uint32_t p,
-                                                               int columns, VEC *sum) {
-  VAL x = ((const VAL *)run->values)[p];
-  const char *row[POLYAD_MAX_ORDER];
-  for (int g = 0; g < columns; ++g) {
-    row[g] = run->base[g] + run->offset[g][p];
-    if (run->prefetch[g]) {
-      const char *ahead = run->base[g] + run->offset[g][p + PD_AHEAD];
-      for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
-        __builtin_prefetch(ahead + line * 64, 0, 3);
-    }
-  }
+static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_run *run,
+                                                               const char *const *at, VAL x,
+                                                               int columns, bool prefetches,
+                                                               VEC *sum) {
+  const uint64_t first = run->first;
+  if (prefetches)
+    for (int g = 0; g < columns; ++g)
+      if (run->prefetch[g])
+        for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
+          __builtin_prefetch(at[g * COLUMN + PD_AHEAD] + first + line * 64, 0, 3);
   for (int v = 0; v < VECTORS; ++v) {
-    uint64_t at = PD_NAME(place)(run, v);
-    VEC product;
+    uint64_t place = first + PD_NAME(place)(run, v);
     if (columns == 0) {
       sum[v] += x;
       continue;
     }
-    product = x * *(const VEC *)(row[0] + at);
+    VEC product = x * *(const VEC *)(at[0] + place);
     for (int g = 1; g < columns - 1; ++g)
-      product *= *(const VEC *)(row[g] + at);
+      product *= *(const VEC *)(at[g * COLUMN] + place);
     if (columns == 1)
       sum[v] += product;
     else
-      sum[v] += product * *(const VEC *)(row[columns - 1] + at);
+      sum[v] += product * *(const VEC *)(at[(columns - 1) * COLUMN] + place);
   }
 }
 
-static inline __attribute__((always_inline)) void PD_NAME(sum)(const struct pd_run *run,
-                                                               int columns, double *sums) {
+static inline __attribute__((always_inline)) void
+PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
   VEC sum[CHAINS][VECTORS];
   for (int c = 0; c < CHAINS; ++c)
     for (int v = 0; v < VECTORS; ++v)
       sum[c][v] = (VEC){0};
-  uint32_t p = 0;
-  for (; p + CHAINS <= run->count; p += CHAINS)
+  const VAL *x = run->values, *end = x + run->count;
+  const char *const *at = run->row[0];
+  for (; x + CHAINS <= end; x += CHAINS, at += CHAINS)
     for (int c = 0; c < CHAINS; ++c)
-      PD_NAME(add)(run, p + (uint32_t)c, columns, sum[c]);
-  for (; p < run->count; ++p)
-    PD_NAME(add)(run, p, columns, sum[0]);
+      PD_NAME(add)(run, at + c, x[c], columns, prefetches, sum[c]);
+  for (; x < end; ++x, ++at)
+    PD_NAME(add)(run, at, *x, columns, prefetches, sum[0]);
   for (int v = 0; v < VECTORS; ++v) {
     VEC total = sum[0][v];
     for (int c = 1; c < CHAINS; ++c)
@@ -88,29 +87,41 @@ static inline __attribute__((always_inline)) void PD_NAME(sum)(const struct pd_r
 
 static void PD_NAME(run)(const struct pd_run *run, double *sums) {
   if (run->columns < 0) __builtin_unreachable();
+  if (run->prefetches) switch (run->columns) {
+    case 2:
+      PD_NAME(sum)(run, 2, true, sums);
+      return;
+    case 3:
+      PD_NAME(sum)(run, 3, true, sums);
+      return;
+    case 4:
+      PD_NAME(sum)(run, 4, true, sums);
+      return;
+    default:
+      PD_NAME(sum)(run, run->columns, true, sums);
+      return;
+    }
   switch (run->columns) {
-  case 0:
-    PD_NAME(sum)(run, 0, sums);
-    break;
   case 1:
-    PD_NAME(sum)(run, 1, sums);
-    break;
+    PD_NAME(sum)(run, 1, false, sums);
+    return;
   case 2:
-    PD_NAME(sum)(run, 2, sums);
-    break;
+    PD_NAME(sum)(run, 2, false, sums);
+    return;
   case 3:
-    PD_NAME(sum)(run, 3, sums);
-    break;
+    PD_NAME(sum)(run, 3, false, sums);
+    return;
   case 4:
-    PD_NAME(sum)(run, 4, sums);
-    break;
+    PD_NAME(sum)(run, 4, false, sums);
+    return;
   default:
-    PD_NAME(sum)(run, run->columns, sums);
-    break;
+    PD_NAME(sum)(run, run->columns, false, sums);
+    return;
   }
 }
 
 #undef CHAINS
+#undef COLUMN
 #undef VEC
 #undef PD_NAME
 #undef PD_PASTE

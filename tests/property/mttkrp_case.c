@@ -1,0 +1,175 @@
+#include "property/mttkrp_case.h"
+#include "harness.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t next(uint64_t *state) {
+  uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+  return z ^ (z >> 31);
+}
+
+static double number(uint64_t *state) {
+  float x = (float)(next(state) >> 41) / (float)(1 << 23) + 0.25F;
+  return next(state) & 1 ? (double)x : -(double)x;
+}
+
+static void draw(const struct mttkrp_case *from, size_t p, const uint64_t *before, uint64_t *state,
+                 uint64_t *index) {
+  bool heavy = from->shape == SHAPE_HEAVY && next(state) % 10 != 0;
+  bool along = from->shape == SHAPE_FIBERS && p > 0 && next(state) % 8 != 0;
+  int pivot = (int)(next(state) % (uint64_t)from->order);
+  for (int n = 0; n < from->order; ++n) {
+    index[n] = next(state) % from->dims[n];
+    if (heavy && n != pivot) index[n] = from->dims[n] / 2;
+    if (along && n < from->order - 1) index[n] = before[n];
+    if (from->shape == SHAPE_DIAGONAL) index[n] = p % from->dims[n];
+  }
+}
+
+void problem_make(const struct mttkrp_case *from, size_t rank, uint64_t seed,
+                  struct problem *problem) {
+  size_t order = (size_t)from->order, most = 2 * from->nnz + 1;
+  *problem = (struct problem){.from = from, .rank = rank};
+  problem->index = calloc(most * order, sizeof *problem->index);
+  problem->value = calloc(most, sizeof *problem->value);
+  assert_true(problem->index != NULL && problem->value != NULL);
+  for (size_t p = 0; p < from->nnz; ++p) {
+    uint64_t *index = problem->index + problem->entries * order;
+    draw(from, p, index - (problem->entries > 0 ? order : 0), &seed, index);
+    problem->value[problem->entries++] = number(&seed);
+    if (!from->repeats || p % 3 != 0) continue;
+    memcpy(index + order, index, order * sizeof *index);
+    problem->value[problem->entries++] = number(&seed);
+  }
+  for (int n = 0; n < from->order; ++n) {
+    size_t count = (size_t)from->dims[n] * rank;
+    problem->factor[n] = malloc(count * sizeof(double));
+    assert_non_null(problem->factor[n]);
+    for (size_t k = 0; k < count; ++k) problem->factor[n][k] = number(&seed);
+  }
+}
+
+void problem_free(struct problem *problem) {
+  free(problem->index);
+  free(problem->value);
+  for (int n = 0; n < problem->from->order; ++n) free(problem->factor[n]);
+}
+
+struct oracle_tensor problem_tensor(const struct problem *problem) {
+  return (struct oracle_tensor){.order = problem->from->order,
+                                .dims = problem->from->dims,
+                                .nnz = problem->entries,
+                                .index = problem->index,
+                                .value = problem->value};
+}
+
+polyad_tensor *problem_polyad(polyad_context *context, const struct problem *problem,
+                              polyad_type type) {
+  int order = problem->from->order;
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = order;
+  input.dims = problem->from->dims;
+  input.nnz = problem->entries;
+  input.index_type = POLYAD_U64;
+  for (int n = 0; n < order; ++n) {
+    input.index[n] = problem->index + n;
+    input.index_stride[n] = (int64_t)sizeof(uint64_t) * order;
+  }
+  input.value_type = POLYAD_F64;
+  input.values = problem->value;
+  input.value_stride = sizeof(double);
+  input.type = type;
+  polyad_tensor *tensor = NULL;
+  if (polyad_tensor_create(context, &input, &tensor) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return tensor;
+}
+
+/* A copy of doubles in the plan's type; every entry of the doubles is a float. */
+static void *in_type(const double *from, size_t count, polyad_type type) {
+  void *copy = malloc(count * sizeof(double) + 1);
+  assert_non_null(copy);
+  for (size_t k = 0; k < count; ++k)
+    if (type == POLYAD_F32)
+      ((float *)copy)[k] = (float)from[k];
+    else
+      ((double *)copy)[k] = from[k];
+  return copy;
+}
+
+void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
+                    const struct problem *problem, int mode, double *out) {
+  int order = problem->from->order;
+  polyad_type type = polyad_plan_type(plan);
+  const void *factors[POLYAD_MAX_ORDER] = {NULL};
+  size_t count = (size_t)problem->from->dims[mode] * problem->rank;
+  for (int n = 0; n < order; ++n)
+    if (n != mode)
+      factors[n] =
+          in_type(problem->factor[n], (size_t)problem->from->dims[n] * problem->rank, type);
+  void *result = malloc(count * sizeof(double) + 1);
+  assert_non_null(result);
+  memset(result, 0xFF, count * (type == POLYAD_F32 ? 4 : 8)); /* NaN wherever nothing is written */
+  if (polyad_mttkrp(context, plan, workspace, mode, factors, result) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  for (size_t k = 0; k < count; ++k)
+    out[k] = type == POLYAD_F32 ? (double)((float *)result)[k] : ((double *)result)[k];
+  free(result);
+  for (int n = 0; n < order; ++n) free((void *)factors[n]);
+}
+
+/* Roundings on the way to one entry: of repeats when they are merged (to the tensor's type), of
+ * the products (order - 1, and once more where a partial sum is multiplied again at each level of
+ * a tree), and of the sums: one after the other in float64; in float32 at most 256 before they go
+ * into float64, at every level of a tree, and one to write the result. */
+static long double bound_of(const struct problem *problem, polyad_type type, size_t terms) {
+  long double order = problem->from->order, repeats = problem->from->repeats ? 1 : 0;
+  long double wide = oracle_gamma(2 * order + (long double)terms + 2, DBL_EPSILON / 2);
+  if (type == POLYAD_F64) return wide;
+  long double run = terms < 256 ? (long double)terms : 256;
+  return wide + oracle_gamma(2 * order + repeats + run + 1, FLT_EPSILON / 2);
+}
+
+static void compare_mode(polyad_context *context, const polyad_plan *plan,
+                         polyad_workspace *workspace, const struct problem *problem, int mode,
+                         const char *what) {
+  size_t rows = (size_t)problem->from->dims[mode], count = rows * problem->rank;
+  long double *exact = malloc((count + 1) * sizeof *exact);
+  long double *magnitude = malloc((count + 1) * sizeof *magnitude);
+  size_t *terms = malloc((rows + 1) * sizeof *terms);
+  double *out = malloc((count + 1) * sizeof *out);
+  assert_true(exact != NULL && magnitude != NULL && terms != NULL && out != NULL);
+  struct oracle_tensor tensor = problem_tensor(problem);
+  oracle_mttkrp(&tensor, mode, problem->rank, (const double *const *)problem->factor, exact,
+                magnitude, terms);
+  problem_mttkrp(context, plan, workspace, problem, mode, out);
+  for (size_t k = 0; k < count; ++k) {
+    long double bound =
+        magnitude[k] * bound_of(problem, polyad_plan_type(plan), terms[k / problem->rank]);
+    if (!(fabsl((long double)out[k] - exact[k]) <= bound))
+      fail_msg("%s, case %s, mode %d of %d, rank %zu, row %zu column %zu: %.17g, expected %.17Lg "
+               "within %.3Lg",
+               what, problem->from->name, mode, problem->from->order, problem->rank,
+               k / problem->rank, k % problem->rank, out[k], exact[k], bound);
+  }
+  free(exact);
+  free(magnitude);
+  free(terms);
+  free(out);
+}
+
+void problem_compare(polyad_context *context, const polyad_plan *plan,
+                     const struct problem *problem, const char *what) {
+  polyad_workspace *workspace = NULL;
+  if (polyad_workspace_create(context, plan, problem->rank, &workspace) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  for (int n = 0; n < problem->from->order; ++n)
+    compare_mode(context, plan, workspace, problem, n, what);
+  polyad_workspace_destroy(workspace);
+}

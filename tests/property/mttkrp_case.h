@@ -1,0 +1,52 @@
+/* Random tensors and factors for the tests of MTTKRP, and the comparison with the oracle. */
+#ifndef MTTKRP_CASE_H
+#define MTTKRP_CASE_H
+
+#include "oracle/mttkrp_oracle.h"
+#include <polyad/polyad.h>
+#include <stdbool.h>
+
+enum shape {
+  SHAPE_UNIFORM,
+  SHAPE_HEAVY,   /* most nonzeros in one slice of every mode */
+  SHAPE_FIBERS,  /* nonzeros come in runs along the last mode */
+  SHAPE_DIAGONAL /* every slice has at most one nonzero */
+};
+
+struct mttkrp_case {
+  const char *name;
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  size_t nnz;
+  enum shape shape;
+  bool repeats; /* every third coordinate is given twice */
+};
+
+/* A case made concrete: owned arrays. */
+struct problem {
+  const struct mttkrp_case *from;
+  size_t entries; /* repeats counted */
+  uint64_t *index;
+  double *value;
+  size_t rank;
+  double *factor[POLYAD_MAX_ORDER];
+};
+
+/* Values and factors are floats, so that both precisions compute with the same numbers; about
+ * half of them are negative, so that sums cancel. */
+void problem_make(const struct mttkrp_case *from, size_t rank, uint64_t seed,
+                  struct problem *problem);
+void problem_free(struct problem *problem);
+struct oracle_tensor problem_tensor(const struct problem *problem);
+polyad_tensor *problem_polyad(polyad_context *context, const struct problem *problem,
+                              polyad_type type);
+
+/* The plan's MTTKRP of one mode as doubles (dims[mode] x rank). */
+void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
+                    const struct problem *problem, int mode, double *out);
+
+/* Fails the test when any entry of any mode is further from the oracle than rounding allows. */
+void problem_compare(polyad_context *context, const polyad_plan *plan,
+                     const struct problem *problem, const char *what);
+
+#endif

@@ -1,0 +1,293 @@
+/* MTTKRP of every format, variant and instruction set against the oracle, and properties that
+ * need none. */
+#include "formats/rowsum/isa.h"
+#include "harness.h"
+#include "plan/plan.h"
+#include "property/mttkrp_case.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mttkrp_case cases[] = {
+    {"one mode", 1, {50}, 30, SHAPE_UNIFORM, true},
+    {"one nonzero", 3, {5, 6, 7}, 1, SHAPE_UNIFORM, false},
+    {"empty", 3, {5, 6, 7}, 0, SHAPE_UNIFORM, false},
+    {"matrix", 2, {40, 700}, 900, SHAPE_UNIFORM, true},
+    {"three modes", 3, {60, 50, 40}, 4000, SHAPE_UNIFORM, true},
+    {"fibers", 3, {30, 40, 300}, 5000, SHAPE_FIBERS, false},
+    {"heavy slices", 3, {300, 200, 100}, 6000, SHAPE_HEAVY, false},
+    {"long and empty", 3, {70000, 30, 66000}, 2000, SHAPE_UNIFORM, false},
+    {"a mode of one", 4, {20, 1, 30, 25}, 3000, SHAPE_UNIFORM, true},
+    {"two rows", 3, {2, 90, 110}, 4000, SHAPE_FIBERS, false},
+    {"all of one", 5, {1, 1, 1, 1, 1}, 1, SHAPE_UNIFORM, true},
+    {"four modes", 4, {25, 24, 110, 170}, 5000, SHAPE_FIBERS, true},
+    {"diagonal", 4, {97, 97, 97, 97}, 97, SHAPE_DIAGONAL, false},
+    {"five modes", 5, {12, 11, 2, 10, 9}, 3000, SHAPE_HEAVY, false},
+    {"six modes", 6, {6, 5, 7, 4, 8, 3}, 2000, SHAPE_UNIFORM, true},
+    {"seven modes", 7, {3, 4, 3, 5, 3, 4, 3}, 1500, SHAPE_FIBERS, false},
+    {"eight modes", 8, {3, 2, 4, 2, 3, 2, 3, 2}, 700, SHAPE_UNIFORM, true},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static const size_t ranks[] = {1, 2, 3, 7, 8, 15, 16, 17, 32, 33, 64, 129};
+enum { RANKS = sizeof ranks / sizeof *ranks };
+
+static polyad_context *make_context(int threads) {
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+  return context;
+}
+
+static polyad_plan *make_plan(polyad_context *context, const struct problem *problem,
+                              const polyad_plan_options *options) {
+  polyad_tensor *tensor = problem_polyad(context, problem, options->precision);
+  polyad_plan *plan = NULL;
+  if (polyad_plan_create(context, tensor, options, &plan) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_tensor_destroy(tensor);
+  if (plan->format->check(context, plan->storage) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return plan;
+}
+
+/* Calls `visit` for every format with kernels on the CPU and each of its variants. */
+static void each_variant(void (*visit)(const char *format, const char *variant)) {
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    if (pd_kernels_find(format->name, "cpu") == NULL) continue;
+    char variants[PD_REASON_BYTES], *rest = variants;
+    snprintf(variants, sizeof variants, "%s", format->variants);
+    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
+      visit(format->name, v);
+  }
+}
+
+static bool supported(const char *name, const struct mttkrp_case *from) {
+  const struct polyad_format *format = pd_format_find(name);
+  return from->order >= format->min_order && from->order <= format->max_order;
+}
+
+/* Every case with one rank, precision, number of threads and width of indices of its own, so that
+ * the combinations are spread over the cases. */
+static void cases_against_oracle(const char *format, const char *variant) {
+  static const int threads[] = {1, 2, 3, 7};
+  for (int c = 0; c < CASES; ++c)
+    for (int k = 0; k < 4; ++k) {
+      if (!supported(format, &cases[c])) continue;
+      int turn = c + 5 * k;
+      polyad_context *context = make_context(threads[(c + k) % 4]);
+      polyad_plan_options options;
+      polyad_plan_options_init(&options);
+      options.format = format;
+      options.variant = variant;
+      options.rank = ranks[turn % RANKS];
+      options.precision = k % 2 ? POLYAD_F32 : POLYAD_F64;
+      options.force_index64 = k == 3;
+      struct problem problem;
+      problem_make(&cases[c], options.rank, (uint64_t)turn, &problem);
+      polyad_plan *plan = make_plan(context, &problem, &options);
+      char what[128];
+      snprintf(what, sizeof what, "%s/%s %s, %d threads", format, variant, k % 2 ? "f32" : "f64",
+               threads[(c + k) % 4]);
+      problem_compare(context, plan, &problem, what);
+      polyad_plan_destroy(plan);
+      problem_free(&problem);
+      polyad_context_destroy(context);
+    }
+}
+
+static void test_every_case(void **state) {
+  (void)state;
+  each_variant(cases_against_oracle);
+}
+
+/* Every rank in both precisions on one tensor, for one instruction set after the other. */
+static void ranks_against_oracle(const char *format, const char *variant) {
+  const struct mttkrp_case *from = &cases[11];
+  if (!supported(format, from)) return;
+  for (int k = 0; k < 2 * RANKS; ++k) {
+    polyad_context *context = make_context(2);
+    polyad_plan_options options;
+    polyad_plan_options_init(&options);
+    options.format = format;
+    options.variant = variant;
+    options.rank = ranks[k / 2];
+    options.precision = k % 2 ? POLYAD_F32 : POLYAD_F64;
+    struct problem problem;
+    problem_make(from, options.rank, (uint64_t)k, &problem);
+    polyad_plan *plan = make_plan(context, &problem, &options);
+    char what[128];
+    snprintf(what, sizeof what, "%s/%s %s on %s", format, variant, k % 2 ? "f32" : "f64",
+             pd_isa_name(pd_isa_current()));
+    problem_compare(context, plan, &problem, what);
+    polyad_plan_destroy(plan);
+    problem_free(&problem);
+    polyad_context_destroy(context);
+  }
+}
+
+static void test_every_instruction_set(void **state) {
+  (void)state;
+  for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
+    if (!pd_isa_available((enum pd_isa)isa)) continue;
+    pd_isa_force((enum pd_isa)isa);
+    each_variant(ranks_against_oracle);
+  }
+  pd_isa_force(PD_ISA_COUNT);
+}
+
+/* The same plan run again, and a plan built again, give the same bits. */
+static void same_bits(const char *format, const char *variant) {
+  for (int c = 5; c < 12; ++c) {
+    if (!supported(format, &cases[c])) continue;
+    polyad_context *context = make_context(3);
+    polyad_plan_options options;
+    polyad_plan_options_init(&options);
+    options.format = format;
+    options.variant = variant;
+    options.precision = c % 2 ? POLYAD_F32 : POLYAD_F64;
+    struct problem problem;
+    problem_make(&cases[c], options.rank, 77, &problem);
+    for (int mode = 0; mode < problem.from->order; ++mode) {
+      size_t count = (size_t)problem.from->dims[mode] * problem.rank;
+      double *first = malloc(count * sizeof *first), *again = malloc(count * sizeof *again);
+      for (int run = 0; run < 3; ++run) {
+        polyad_plan *plan = make_plan(context, &problem, &options);
+        polyad_workspace *workspace = NULL;
+        assert_int_equal(polyad_workspace_create(context, plan, problem.rank, &workspace), 0);
+        problem_mttkrp(context, plan, workspace, &problem, mode, run == 0 ? first : again);
+        if (run > 0) assert_memory_equal(first, again, count * sizeof *first);
+        problem_mttkrp(context, plan, workspace, &problem, mode, again);
+        assert_memory_equal(first, again, count * sizeof *first);
+        polyad_workspace_destroy(workspace);
+        polyad_plan_destroy(plan);
+      }
+      free(first);
+      free(again);
+    }
+    problem_free(&problem);
+    polyad_context_destroy(context);
+  }
+}
+
+static void test_same_bits(void **state) {
+  (void)state;
+  each_variant(same_bits);
+}
+
+static void run_mode(polyad_context *context, const struct problem *problem,
+                     const polyad_plan_options *options, int mode, double *out) {
+  polyad_plan *plan = make_plan(context, problem, options);
+  polyad_workspace *workspace = NULL;
+  assert_int_equal(polyad_workspace_create(context, plan, problem->rank, &workspace), POLYAD_OK);
+  problem_mttkrp(context, plan, workspace, problem, mode, out);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+}
+
+/* Doubling the values or one factor doubles the result, in all bits; another mode order gives the
+ * same sums within rounding is left to the oracle. */
+static void linear(const char *format, const char *variant) {
+  const struct mttkrp_case *from = &cases[5];
+  polyad_context *context = make_context(2);
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.variant = variant;
+  struct problem problem;
+  problem_make(from, 9, 5, &problem);
+  for (int mode = 0; mode < from->order; ++mode) {
+    size_t count = (size_t)from->dims[mode] * problem.rank;
+    double *once = malloc(count * sizeof *once), *twice = malloc(count * sizeof *twice);
+    run_mode(context, &problem, &options, mode, once);
+    for (size_t p = 0; p < problem.entries; ++p) problem.value[p] *= 2;
+    int other = (mode + 1) % from->order;
+    size_t length = (size_t)from->dims[other] * problem.rank;
+    for (size_t k = 0; k < length; ++k) problem.factor[other][k] *= -4;
+    run_mode(context, &problem, &options, mode, twice);
+    for (size_t k = 0; k < count; ++k) assert_true(twice[k] == -8 * once[k]);
+    for (size_t p = 0; p < problem.entries; ++p) problem.value[p] /= 2;
+    for (size_t k = 0; k < length; ++k) problem.factor[other][k] /= -4;
+    free(once);
+    free(twice);
+  }
+  problem_free(&problem);
+  polyad_context_destroy(context);
+}
+
+static void test_linear(void **state) {
+  (void)state;
+  each_variant(linear);
+}
+
+/* One nonzero gives one row: the product of its value and the other factors' rows. */
+static void one_row(const char *format, const char *variant) {
+  struct mttkrp_case from = {"one nonzero", 4, {9, 8, 7, 6}, 1, SHAPE_UNIFORM, false};
+  polyad_context *context = make_context(2);
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.variant = variant;
+  struct problem problem;
+  problem_make(&from, 5, 3, &problem);
+  for (int mode = 0; mode < 4; ++mode) {
+    double out[9 * 5];
+    run_mode(context, &problem, &options, mode, out);
+    for (size_t i = 0; i < from.dims[mode]; ++i)
+      for (size_t r = 0; r < 5; ++r)
+        if (i == problem.index[mode])
+          assert_true(out[i * 5 + r] != 0);
+        else
+          assert_true(out[i * 5 + r] == 0);
+  }
+  problem_free(&problem);
+  polyad_context_destroy(context);
+}
+
+static void test_one_row(void **state) {
+  (void)state;
+  each_variant(one_row);
+}
+
+/* Modes in another order: the same sums; checked against the oracle of the permuted problem. */
+static void permuted(const char *format, const char *variant) {
+  struct mttkrp_case from = cases[11], turned = from;
+  polyad_context *context = make_context(2);
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.variant = variant;
+  struct problem problem;
+  problem_make(&from, 6, 8, &problem);
+  struct problem other = problem;
+  other.from = &turned;
+  other.index = malloc(problem.entries * 4 * sizeof *other.index);
+  for (int n = 0; n < 4; ++n) {
+    turned.dims[(n + 1) % 4] = from.dims[n];
+    other.factor[(n + 1) % 4] = problem.factor[n];
+    for (size_t p = 0; p < problem.entries; ++p)
+      other.index[p * 4 + (size_t)(n + 1) % 4] = problem.index[p * 4 + (size_t)n];
+  }
+  polyad_plan *plan = make_plan(context, &other, &options);
+  problem_compare(context, plan, &other, "permuted modes");
+  polyad_plan_destroy(plan);
+  free(other.index);
+  problem_free(&problem);
+  polyad_context_destroy(context);
+}
+
+static void test_permuted(void **state) {
+  (void)state;
+  each_variant(permuted);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_case), cmocka_unit_test(test_every_instruction_set),
+      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_one_row),    cmocka_unit_test(test_permuted),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
