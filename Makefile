@@ -1,12 +1,61 @@
-# Thin front of CMake and Ninja.
-BUILD ?= build
+# Thin front of CMake and Ninja. PREFIX and DESTDIR are honoured by install and uninstall.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+.DEFAULT_GOAL := all
 
-.PHONY: all check
+BUILD ?= build
+PREFIX ?= /usr/local
+export DESTDIR
+
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-label-summary
+# The counts of ctest become the last line.
+SUMMARY = | awk '/tests passed, .* tests failed out of/ { line = $$0; next } \
+	/^Total Test time/ { next } { print; fflush() } END { print line }'
+
+.PHONY: all setup demo check check-long check-gpu bench coverage install uninstall format lint docs
+
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
 
+# Set-up is called only where a tool or library is missing.
 $(BUILD)/build.ninja: CMakeLists.txt
-	@cmake -S . -B $(BUILD) -G Ninja
+	@tools/configure.sh $(BUILD) $(CMAKE_FLAGS)
+
+setup:
+	@tools/setup.sh all
+
+demo: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) --target polyad_command
+	@tools/demo.sh $(BUILD)
 
 check: all
-	@ctest --test-dir $(BUILD) -LE 'gpu|long' --output-on-failure
+	@tools/setup.sh check
+	@$(CTEST) -LE 'gpu|long' $(SUMMARY)
+
+check-long: all
+	@tools/setup.sh all
+	@$(CTEST) -L long $(SUMMARY)
+
+check-gpu: all
+	@$(CTEST) -L gpu $(SUMMARY)
+
+bench: all
+	@bench/run.sh $(BUILD)
+
+coverage:
+	@tools/coverage.sh build-coverage
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall:
+	@cmake -D MANIFEST=$(BUILD)/install_manifest.txt -D PREFIX=$(PREFIX) -P cmake/uninstall.cmake
+
+format:
+	@tools/sources.sh | xargs clang-format -i
+
+lint: all
+	@tools/lint.sh $(BUILD)
+
+docs:
+	@tools/docs.sh $(BUILD)

@@ -37,7 +37,7 @@ typedef struct polyad_read_options {
                                         NAME[:round=D|:bin=W]; NULL: all but the value column */
   const char *value;               /**< delimited text: column of the values; NULL: "value" where
                                         there is such a column, else rows are counted */
-  char delimiter;                  /**< delimited text: ',' or '\t' or another; 0: by extension */
+  char delimiter;                  /**< delimited text: comma, tab or another; 0: by extension */
 } polyad_read_options;
 
 /** Sets the defaults named above. */

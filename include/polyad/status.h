@@ -29,7 +29,9 @@ extern "C" {
 
 /** Result of a call. Zero is success. */
 typedef enum polyad_status {
+/** @cond */
 #define POLYAD_STATUS_ENUM(name, number, sentence) POLYAD_##name = number,
+  /** @endcond */
   POLYAD_STATUS_MAP(POLYAD_STATUS_ENUM)
 #undef POLYAD_STATUS_ENUM
 } polyad_status;

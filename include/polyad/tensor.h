@@ -121,7 +121,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_set_labels(polyad_context 
 /** What `info` reports of a tensor. */
 typedef struct polyad_tensor_statistics {
   double density;                           /**< nnz / product of dims */
-  double value_min, value_max;              /**< range of the stored values */
+  double value_min;                         /**< smallest stored value */
+  double value_max;                         /**< largest stored value */
   double value_sum;                         /**< their sum */
   double norm;                              /**< Frobenius norm */
   int key_bits;                             /**< sum over modes of ceil(log2(dim)) */

@@ -9,8 +9,7 @@
 #include <polyad/export.h>
 
 #define POLYAD_VERSION_MAJOR 0 /**< incompatible changes of the interface */
-#define POLYAD_VERSION_MINOR 1 /**< additions (incompatible changes while the major version is 0)  \
-                                */
+#define POLYAD_VERSION_MINOR 1 /**< additions; while major is 0 also incompatible changes */
 #define POLYAD_VERSION_PATCH 0 /**< corrections */
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 #define PD_MODULE_H
 
 #include "device/device.h"
-#include "device/registry.h"
+#include "device/device_registry.h"
 
 struct polyad_kernels;
 

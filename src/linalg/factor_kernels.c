@@ -1,5 +1,5 @@
 #include "linalg/factor_kernels.h"
-#include "device/registry.h"
+#include "device/device_registry.h"
 #include <string.h>
 
 const struct pd_factor_kernels *pd_factor_kernels_for(polyad_type type) {

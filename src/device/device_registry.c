@@ -1,4 +1,4 @@
-#include "device/registry.h"
+#include "device/device_registry.h"
 #include "core/context_internal.h"
 #include "core/machine.h"
 #include "device/module.h"

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The shared library exports what the public headers declare: all of it, and nothing else.
+# usage: exported_symbols.sh LIBRARY
+set -euo pipefail
+exported=$(nm -D --defined-only "$1" | awk '{print $3}' | sort)
+# Names before a parenthesis in the preprocessed headers are the functions.
+declared=$(echo '#include <polyad/polyad.h>' | "${CC:-cc}" -E -P -Iinclude -x c - |
+  grep -oE '\bpolyad_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
+undeclared=$(comm -13 <(echo "$declared") <(echo "$exported"))
+if [ -n "$undeclared" ]; then
+  echo "exported, and declared in no public header: $undeclared"
+  exit 1
+fi
+echo "$(wc -l <<<"$exported") functions"

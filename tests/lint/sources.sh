@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Every file has a unique name and at most 600 lines; no left-overs; sources are listed, not globbed.
+set -u
+failed=0
+complain() {
+  echo "$*"
+  failed=1
+}
+
+for name in $(find src cli \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -printf '%f\n' |
+  sort | uniq -d); do
+  complain "the name $name occurs twice: $(find src cli -name "$name" | tr '\n' ' ')"
+done
+while read -r lines file; do
+  [ "$file" = total ] || [ "$lines" -le 600 ] || complain "$file has $lines lines; 600 is the limit"
+done < <(tools/sources.sh | grep -v '^tests/' | xargs wc -l)
+while read -r found; do
+  complain "$found"
+done < <(tools/sources.sh | xargs grep -nE '\bTODO\b|\bFIXME\b|\bXXX\b|^ *#if 0')
+while read -r file; do
+  folder=$(dirname "$file")
+  while [ ! -f "$folder/CMakeLists.txt" ]; do folder=$(dirname "$folder"); done
+  grep -q "$(basename "$file")" "$folder/CMakeLists.txt" || complain "$file is in no CMakeLists.txt"
+done < <(find src cli -name '*.c' -o -name '*.cu' | grep -v '^src/portable/')
+exit $failed

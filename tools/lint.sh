@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Static analysis: clang-tidy, cppcheck, shellcheck. The rules that are tests run with `make check`.
+# usage: tools/lint.sh BUILD   (a configured build folder: its compile_commands.json is read)
+cd "$(dirname "$0")/.." || exit 1
+build=$1
+failed=0
+
+for tool in clang-tidy cppcheck shellcheck; do
+  command -v $tool >/dev/null || { echo "lint: $tool is missing: run make setup" >&2; exit 1; }
+done
+
+git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck || failed=1
+
+cppcheck --quiet -j 2 --std=c11 --enable=warning,performance,portability --inline-suppr \
+  --suppressions-list=.cppcheck-suppressions --error-exitcode=1 -I include -I src src cli || failed=1
+
+# Two at a time; -quiet leaves only findings.
+find src cli -name '*.c' | LC_ALL=C sort | xargs -P 2 -n 8 clang-tidy -quiet -p "$build" \
+  2>/dev/null || failed=1
+exit $failed

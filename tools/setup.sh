@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Installs what polyad needs on Debian and Ubuntu; elsewhere says what to install.
+#
+# usage: tools/setup.sh [build | check | all]
+#   build  compiler and libraries: enough for `make`, `make demo`, `make install` (the default)
+#   check  and what `make check` needs: test tools, Python packages of the tests
+#   all    and what `.ci/run`, `make lint` and `make check-long` need
+set -euo pipefail
+
+build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libdeflate-dev
+  zlib1g-dev libzstd-dev libxxhash-dev libcjson-dev libcmocka-dev)
+check=(g++ bats bash-completion gzip zstd man-db python3-dev python3-cffi python3-numpy
+  python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas)
+all=(git clang clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck gcovr mypy ccache
+  valgrind)
+
+case ${1:-build} in
+  build) packages=("${build[@]}") ;;
+  check) packages=("${build[@]}" "${check[@]}") ;;
+  all) packages=("${build[@]}" "${check[@]}" "${all[@]}") ;;
+  *)
+    echo "usage: tools/setup.sh [build | check | all]" >&2
+    exit 2
+    ;;
+esac
+
+elsewhere() {
+  local module
+  for module in openblas lapacke libdeflate zlib libzstd libxxhash libcjson cmocka; do
+    pkg-config --exists "$module" 2>/dev/null || break
+    [ "$module" != cmocka ] || ! command -v cmake ninja >/dev/null || exit 0 # all is here
+  done
+  cat >&2 <<TEXT
+polyad: this script installs packages on Debian and Ubuntu only. Please install:
+  Fedora: dnf install gcc gcc-c++ make cmake ninja-build pkgconf openblas-devel lapack-devel \\
+          libdeflate-devel zlib-devel libzstd-devel xxhash-devel cjson-devel libcmocka-devel bats
+  Arch:   pacman -S --needed base-devel cmake ninja openblas lapacke libdeflate zlib zstd xxhash \\
+          cjson cmocka bash-bats
+  macOS:  brew install cmake ninja pkg-config openblas lapack libdeflate zlib zstd xxhash cjson \\
+          cmocka bats-core libomp
+then run make again.
+TEXT
+  exit 1
+}
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then elsewhere; fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=()
+elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+  as_root=(sudo)
+else
+  echo "polyad: packages are missing and this user cannot install them. As root, run:" >&2
+  echo "  apt-get update && ${install[*]}" >&2
+  exit 1
+fi
+
+echo "polyad: installing ${missing[*]}" >&2
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" >/dev/null
