@@ -90,18 +90,30 @@ static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
   return record_times(als, info);
 }
 
+/* Undoes the plan's scaling of the values by a power of two. */
+static polyad_status restore_scale(const struct pd_als *als, polyad_ktensor *model) {
+  int exponent = als->plan->value_exponent;
+  if (exponent == 0) return POLYAD_OK;
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    bool wide = model->type == POLYAD_F64;
+    double *weight = (double *)model->weights + (wide ? r : 0);
+    float *narrow = (float *)model->weights + r;
+    if (wide)
+      *weight = ldexp(*weight, exponent);
+    else
+      *narrow = ldexpf(*narrow, exponent);
+    if (!isfinite(wide ? *weight : (double)*narrow))
+      return pd_fail(als->context, POLYAD_NUMERICAL,
+                     "weight %llu of the model is too large for %s; scale the tensor's values",
+                     (unsigned long long)r + 1, wide ? "double precision" : "single precision");
+  }
+  return POLYAD_OK;
+}
+
 /* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
 static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model) {
-  /* The plan may hold the tensor scaled by a power of two. */
-  for (uint64_t r = 0; r < model->rank; ++r) {
-    if (model->type == POLYAD_F64)
-      ((double *)model->weights)[r] =
-          ldexp(((double *)model->weights)[r], als->plan->value_exponent);
-    else
-      ((float *)model->weights)[r] =
-          ldexpf(((float *)model->weights)[r], als->plan->value_exponent);
-  }
   polyad_ktensor_normalize(model, POLYAD_NORM_2);
+  PD_TRY(restore_scale(als, model));
   PD_TRY(polyad_ktensor_arrange(als->context, model));
   polyad_ktensor_fix_signs(model);
   return POLYAD_OK;

@@ -1,5 +1,6 @@
 /* MTTKRP on arrays of the host. */
 #include "plan/plan.h"
+#include <math.h>
 #include <string.h>
 
 static polyad_status check_arguments(polyad_context *context, const polyad_plan *plan,
@@ -62,6 +63,17 @@ cleanup:
   return status;
 }
 
+/* Kernels see values times a power of two; the caller must not. */
+static void undo_scaling(const polyad_plan *plan, uint64_t rank, int mode, void *out) {
+  if (plan->value_exponent == 0) return;
+  for (uint64_t k = 0; k < plan->dims[mode] * rank; ++k) {
+    if (plan->type == POLYAD_F64)
+      ((double *)out)[k] = ldexp(((double *)out)[k], plan->value_exponent);
+    else
+      ((float *)out)[k] = ldexpf(((float *)out)[k], plan->value_exponent);
+  }
+}
+
 polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
                             polyad_workspace *workspace, int mode, const void *const *factors,
                             void *out) {
@@ -69,6 +81,9 @@ polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
   pd_begin(context);
   PD_TRY(check_arguments(context, plan, workspace, mode, factors, out));
   if (strcmp(plan->device->kind, "cpu") == 0)
-    return on_cpu(context, plan, workspace, mode, factors, out);
-  return on_device(context, plan, workspace, mode, factors, out);
+    PD_TRY(on_cpu(context, plan, workspace, mode, factors, out));
+  else
+    PD_TRY(on_device(context, plan, workspace, mode, factors, out));
+  undo_scaling(plan, workspace->rank, mode, out);
+  return POLYAD_OK;
 }

@@ -3,6 +3,7 @@
 #include "plan/choose.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void polyad_plan_options_init(polyad_plan_options *options) {
@@ -35,6 +36,19 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
   return pd_device_of(context, &request->device);
 }
 
+/* Binary exponents of norms that kernels can take: products of a few such numbers neither overflow
+ * nor vanish. */
+static int largest_exponent(polyad_type type) { return type == POLYAD_F32 ? 60 : 256; }
+
+/* The power of two that brings a norm far out of the ordinary back to about one; else 0. */
+static int scaling_of(const polyad_plan *plan) {
+  if (!(plan->norm_square_scaled > 0)) return 0;
+  int exponent;
+  (void)frexp(sqrt(plan->norm_square_scaled), &exponent);
+  exponent += plan->norm_exponent;
+  return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
+}
+
 static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
@@ -44,10 +58,28 @@ static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
+  plan->value_exponent = scaling_of(plan);
+}
+
+static void scale_values(polyad_tensor *tensor, int exponent) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    if (tensor->type == POLYAD_F64)
+      ((double *)tensor->values)[p] = ldexp(((double *)tensor->values)[p], exponent);
+    else
+      ((float *)tensor->values)[p] = ldexpf(((float *)tensor->values)[p], exponent);
+  }
 }
 
 static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, polyad_plan *plan) {
+  if (plan->value_exponent != 0 && !take) {
+    polyad_tensor *copy;
+    PD_TRY(polyad_tensor_convert(context, tensor, tensor->type, &copy));
+    polyad_status status = store(context, copy, true, request, plan);
+    polyad_tensor_destroy(copy);
+    return status;
+  }
+  if (plan->value_exponent != 0) scale_values(tensor, -plan->value_exponent);
   PD_TRY(plan->format->build(context, tensor, take, request, &plan->storage));
   plan->format->describe(plan->storage, plan->variant);
   if (plan->kernels->upload == NULL) {
