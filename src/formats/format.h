@@ -29,6 +29,7 @@ struct pd_traits {
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nonempty[POLYAD_MAX_ORDER];  /* non-empty slices, exact */
   uint64_t slice_max[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice, exact */
+  uint64_t fibers[POLYAD_MAX_ORDER];    /* non-empty fibers along each mode, to a few percent */
 };
 
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,

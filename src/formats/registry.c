@@ -1,14 +1,17 @@
 #include "formats/coo/coo.h"
+#include "formats/csf/csf.h"
 #include "formats/format.h"
 #include <pthread.h>
 #include <string.h>
 
 static const struct polyad_format *const formats[] = {
     &pd_coo_format,
+    &pd_csf_format,
 };
 
 static const struct polyad_kernels *const built_in[] = {
     &pd_coo_kernels_cpu,
+    &pd_csf_kernels_cpu,
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };

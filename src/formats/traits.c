@@ -1,6 +1,7 @@
-/* Slice counts of a tensor: what the choice of a format rests on. */
+/* Slice and fiber counts of a tensor: what the choice of a format rests on. */
 #include "core/radix_sort.h"
 #include "formats/format.h"
+#include <math.h>
 #include <string.h>
 
 static void count_run(struct pd_traits *traits, int mode, uint64_t length) {
@@ -65,6 +66,67 @@ static polyad_status slices_by_sorting(polyad_context *context, const polyad_ten
   return status;
 }
 
+static uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+  return z ^ (z >> 31);
+}
+
+/* Distinct hashes are counted from the longest run of leading zeros in each of 2^12 classes (P.
+ * Flajolet et al., HyperLogLog, 2007); small counts from the empty classes. */
+enum { SKETCH_BITS = 12, SKETCH = 1 << SKETCH_BITS };
+
+static double sketch_count(const uint8_t *longest) {
+  double sum = 0;
+  int empty = 0;
+  for (int k = 0; k < SKETCH; ++k) {
+    sum += ldexp(1, -longest[k]);
+    empty += longest[k] == 0;
+  }
+  double count = 0.7213 / (1 + 1.079 / SKETCH) * SKETCH * SKETCH / sum;
+  return count <= 2.5 * SKETCH && empty > 0 ? SKETCH * log((double)SKETCH / empty) : count;
+}
+
+/* A fiber along a mode is known by the indices of the other modes: the hash of all less the
+ * mode's share. The maximum of sketches does not depend on how threads divide the work. */
+static void sketch_part(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
+                        uint8_t (*longest)[SKETCH]) {
+  for (uint64_t p = begin; p < end; ++p) {
+    uint64_t share[POLYAD_MAX_ORDER], all = 0;
+    for (int n = 0; n < tensor->order; ++n) {
+      share[n] = mix((pd_tensor_index(tensor, n, p) + 1) * UINT64_C(0x9E3779B97F4A7C15) +
+                     (uint64_t)n * UINT64_C(0xD1B54A32D192ED03));
+      all += share[n];
+    }
+    for (int n = 0; n < tensor->order; ++n) {
+      uint64_t hash = mix(all - share[n]), rest = hash << SKETCH_BITS | 1;
+      uint8_t *place = &longest[n][hash >> (64 - SKETCH_BITS)];
+      uint8_t zeros = (uint8_t)(__builtin_clzll(rest) + 1);
+      if (zeros > *place) *place = zeros;
+    }
+  }
+}
+
+static polyad_status count_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                  struct pd_traits *traits) {
+  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
+  uint8_t(*longest)[POLYAD_MAX_ORDER][SKETCH];
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &longest));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    sketch_part(tensor, pd_part_begin(tensor->nnz, t, threads),
+                pd_part_begin(tensor->nnz, t + 1, threads), longest[t]);
+  for (int n = 0; n < tensor->order; ++n) {
+    for (int t = 1; t < threads; ++t)
+      for (int k = 0; k < SKETCH; ++k)
+        if (longest[t][n][k] > longest[0][n][k]) longest[0][n][k] = longest[t][n][k];
+    uint64_t fibers = (uint64_t)(sketch_count(longest[0][n]) + 0.5);
+    traits->fibers[n] = fibers < tensor->nnz ? fibers : tensor->nnz;
+  }
+  pd_free(context, longest);
+  return POLYAD_OK;
+}
+
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
                                 struct pd_traits *traits) {
   memset(traits, 0, sizeof *traits);
@@ -77,5 +139,5 @@ polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *te
     PD_TRY(countable ? slices_by_counting(context, tensor, n, traits)
                      : slices_by_sorting(context, tensor, n, traits));
   }
-  return POLYAD_OK;
+  return count_fibers(context, tensor, traits);
 }

@@ -28,20 +28,35 @@ extern const struct pd_rowsum_isa pd_rowsum_portable;
 extern const struct pd_rowsum_isa pd_rowsum_avx2;
 extern const struct pd_rowsum_isa pd_rowsum_avx512;
 
+/** Scratch of running jobs; see rowsum.h. */
+struct pd_rowsum_scratch {
+  const struct pd_rowsum_isa *isa;
+  int threads;
+  struct pd_column_blocks blocks;
+  double *sums; /* of each thread: the row at work, a head, a tail */
+};
+
+/** Numbers of one row of sums: as many as the vectors have lanes, to whole cache lines. */
+static inline uint64_t pd_rowsum_padded(uint64_t rank) {
+  return pd_add_saturated(rank, 2 * PD_LANES_MAX) / 8 * 8;
+}
+
+static inline uint64_t pd_id_at(const void *ids, int bytes, uint64_t p) {
+  if (bytes == 2) return ((const uint16_t *)ids)[p];
+  if (bytes == 4) return ((const uint32_t *)ids)[p];
+  return ((const uint64_t *)ids)[p];
+}
+
 static inline uint64_t pd_rowsum_start(const struct pd_rowsum *list, uint64_t row) {
-  return list->start_bytes == 4 ? ((const uint32_t *)list->row_start)[row]
-                                : ((const uint64_t *)list->row_start)[row];
+  return pd_id_at(list->row_start, list->start_bytes, row);
 }
 
 static inline uint64_t pd_rowsum_row(const struct pd_rowsum *list, uint64_t row) {
-  return list->row_bytes == 4 ? ((const uint32_t *)list->row_id)[row]
-                              : ((const uint64_t *)list->row_id)[row];
+  return pd_id_at(list->row_id, list->row_bytes, row);
 }
 
 static inline uint64_t pd_rowsum_id(const struct pd_rowsum *list, int column, uint64_t p) {
-  if (list->id_bytes[column] == 2) return ((const uint16_t *)list->id[column])[p];
-  if (list->id_bytes[column] == 4) return ((const uint32_t *)list->id[column])[p];
-  return ((const uint64_t *)list->id[column])[p];
+  return pd_id_at(list->id[column], list->id_bytes[column], p);
 }
 
 #endif

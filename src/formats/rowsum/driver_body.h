@@ -1,5 +1,6 @@
 /* Drives the kernel over one thread's part of the nonzeros; included once per instruction set
  * with PD_ISA_TABLE, PD_ISA_NAME and FULL_BYTES defined. */
+#include "formats/rowsum/decode.h"
 #include "formats/rowsum/driver.h"
 #include "tensor/tensor.h"
 #include <string.h>
@@ -26,48 +27,6 @@
 #include "formats/rowsum/instances.h"
 #undef FULL_LANES
 #undef VAL
-
-/* Addresses of the factor rows of the nonzeros [first, first + count). */
-static void decode_column(const struct pd_rowsum_job *job, int g, uint64_t first, uint64_t count,
-                          const char **restrict row) {
-  const struct pd_rowsum *list = job->list;
-  const char *factor = job->factor[g];
-  uint64_t stride = job->stride[g] * pd_type_bytes(job->type);
-  if (list->id_bytes[g] == 2 && stride <= UINT32_MAX) {
-    const uint16_t *id = (const uint16_t *)list->id[g] + first;
-    for (uint64_t p = 0; p < count; ++p)
-      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
-  } else if (list->id_bytes[g] == 4 && stride <= UINT32_MAX) {
-    const uint32_t *id = (const uint32_t *)list->id[g] + first;
-    for (uint64_t p = 0; p < count; ++p)
-      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
-  } else {
-    for (uint64_t p = 0; p < count; ++p)
-      row[p] = factor + pd_rowsum_id(list, g, first + p) * stride;
-  }
-}
-
-static void decode(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
-                   const char *(*row)[PD_BLOCK + PD_AHEAD]) {
-  uint64_t left = job->list->nnz - first;
-  uint64_t some = left < count + PD_AHEAD ? left : count + PD_AHEAD;
-  for (int g = 0; g < job->list->columns; ++g) {
-    decode_column(job, g, first, some, row[g]);
-    /* Past the end the prefetch repeats the last row. */
-    for (uint64_t p = some; p < count + PD_AHEAD; ++p)
-      row[g][p] = row[g][some - 1];
-  }
-}
-
-static void sum_run(const struct pd_column_blocks *blocks, uint64_t item, struct pd_run *run,
-                    double *sums) {
-  for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b) {
-    run->first = b->first * item;
-    run->tail = b->tail * item;
-    b->run(run, sums);
-    sums += b->lanes * b->vectors;
-  }
-}
 
 /* Writes the sums of one row, in the order of the column blocks. */
 static void write_row(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
@@ -125,14 +84,16 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   }
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(job, first, count, row_of);
+    for (int g = 0; g < run.columns; ++g)
+      pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g], job->stride[g] * item,
+                first, count, row_of[g]);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = row_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
       run.count = (uint32_t)some;
       run.values = (const char *)list->values + (first + at) * item;
       run.row = (const pd_rows *)(row_of[0] + at);
-      sum_run(blocks, item, &run, sums);
+      pd_sum_run(blocks, item, &run, sums);
       run.fresh = false;
       at += some;
       if (some < left) continue;

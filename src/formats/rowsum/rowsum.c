@@ -13,23 +13,13 @@ static const struct pd_rowsum_isa *current_isa(void) {
   return &pd_rowsum_portable;
 }
 
-struct pd_rowsum_scratch {
-  const struct pd_rowsum_isa *isa;
-  int threads;
-  struct pd_column_blocks blocks;
-  double *sums; /* of each thread: the row at work, a head, a tail */
-};
-
-/* Numbers of one row of sums: as many as the vectors have lanes, to whole cache lines. */
-static uint64_t padded(uint64_t rank) { return pd_add_saturated(rank, 2 * PD_LANES_MAX) / 8 * 8; }
-
 static uint64_t blocks_for(uint64_t rank, uint64_t lanes) {
   return rank / (lanes * PD_VECTORS_MAX) + 1;
 }
 
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, int threads) {
   return sizeof(struct pd_rowsum_scratch) + blocks_for(rank, 1) * sizeof(struct pd_column_block) +
-         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), padded(rank));
+         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), pd_rowsum_padded(rank));
 }
 
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch) {
@@ -64,7 +54,8 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   scratch->threads = polyad_threads(context);
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
   PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));
-  PD_TRY_CLEANUP(PD_NEW(context, 3 * (uint64_t)scratch->threads * padded(rank), &scratch->sums));
+  PD_TRY_CLEANUP(
+      PD_NEW(context, 3 * (uint64_t)scratch->threads * pd_rowsum_padded(rank), &scratch->sums));
   for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
     scratch->blocks.block[scratch->blocks.count++] =
         block_at(scratch->isa, type, rank, lanes, from);
@@ -91,7 +82,7 @@ static uint64_t row_of(const struct pd_rowsum *list, uint64_t p) {
 static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
                                      const struct pd_rowsum_scratch *scratch, int thread) {
   const struct pd_rowsum *list = job->list;
-  uint64_t row = padded(job->rank);
+  uint64_t row = pd_rowsum_padded(job->rank);
   struct pd_rowsum_part part = {.begin = pd_part_begin(list->nnz, thread, scratch->threads),
                                 .end = pd_part_begin(list->nnz, thread + 1, scratch->threads),
                                 .sums = scratch->sums + 3 * (uint64_t)thread * row};
@@ -112,7 +103,7 @@ static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch
     bool continues = pd_rowsum_start(list, part.row) < part.begin;
     bool finished = pd_rowsum_start(list, last + 1) == part.end;
     if (continues) {
-      for (uint64_t k = 0; k < padded(job->rank); ++k)
+      for (uint64_t k = 0; k < pd_rowsum_padded(job->rank); ++k)
         whole[k] += part.head[k];
       if (last == part.row && !finished) continue;
       scratch->isa->write_row(job, &scratch->blocks, whole, pd_rowsum_row(list, part.row));

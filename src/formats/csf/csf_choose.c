@@ -1,0 +1,99 @@
+/* How many trees "csf" builds, and in which mode orders. */
+#include "formats/csf/csf_layout.h"
+#include <string.h>
+
+/* Modes from the shortest to the longest, so that the upper levels have few nodes; `root` (-1:
+ * none) comes first. */
+static void order_modes(const struct pd_traits *traits, int root, int *modes) {
+  int count = 0;
+  for (int n = 0; n < traits->order; ++n) {
+    if (n == root) continue;
+    int at = count++;
+    for (; at > 0 && traits->dims[modes[at - 1]] > traits->dims[n]; --at)
+      modes[at] = modes[at - 1];
+    modes[at] = n;
+  }
+  if (root < 0) return;
+  memmove(modes + 1, modes, (size_t)count * sizeof *modes);
+  modes[0] = root;
+}
+
+static void one_tree(const struct pd_traits *traits, struct pd_csf_shape *shape) {
+  shape->trees = 1;
+  order_modes(traits, -1, shape->mode[0]);
+}
+
+static void add_tree(const struct pd_traits *traits, int root, struct pd_csf_shape *shape) {
+  order_modes(traits, root, shape->mode[shape->trees++]);
+}
+
+static void all_trees(const struct pd_traits *traits, struct pd_csf_shape *shape) {
+  shape->trees = 0;
+  for (int n = 0; n < traits->order; ++n)
+    add_tree(traits, n, shape);
+}
+
+/* Nanoseconds of one thread, fitted on an AMD EPYC (Zen 4); only their ratios matter. */
+static double nanoseconds(const struct pd_traits *traits, const struct pd_request *request,
+                          const struct pd_csf_shape *shape, int mode) {
+  double nnz = (double)traits->nnz, rank = (double)request->rank;
+  double wide = request->precision == POLYAD_F32 ? 0.5 : 1;
+  double best = 0;
+  for (int t = 0; t < shape->trees; ++t) {
+    int level = 0, leaf = shape->mode[t][traits->order - 1];
+    while (shape->mode[t][level] != mode)
+      ++level;
+    double fibers = (double)traits->fibers[leaf];
+    double time = nnz * (0.6 + 0.06 * rank * wide) + fibers * (14 + 0.35 * rank);
+    if (level > 0) /* a private copy per thread: set to zero, filled at random, added up */
+      time += (double)traits->dims[mode] * rank * 0.8 * request->threads;
+    if (level == traits->order - 1) time += nnz * 0.25 * rank;
+    if (t == 0 || time < best) best = time;
+  }
+  return best;
+}
+
+double pd_csf_seconds(const struct pd_traits *traits, const struct pd_request *request,
+                      const struct pd_csf_shape *shape) {
+  double sum = 0;
+  for (int n = 0; n < traits->order; ++n)
+    sum += nanoseconds(traits, request, shape, n);
+  return 1e-9 * sum / request->threads;
+}
+
+/* From one tree on, adds trees while one more root saves time. */
+static void choose_trees(const struct pd_traits *traits, const struct pd_request *request,
+                         struct pd_csf_shape *shape) {
+  one_tree(traits, shape);
+  double seconds = pd_csf_seconds(traits, request, shape);
+  while (shape->trees < traits->order) {
+    struct pd_csf_shape best = *shape;
+    double best_seconds = seconds;
+    for (int n = 0; n < traits->order; ++n) {
+      struct pd_csf_shape more = *shape;
+      add_tree(traits, n, &more);
+      double with = pd_csf_seconds(traits, request, &more);
+      if (with >= 0.98 * best_seconds) continue;
+      best = more;
+      best_seconds = with;
+    }
+    if (best.trees == shape->trees) return;
+    *shape = best;
+    seconds = best_seconds;
+  }
+}
+
+void pd_csf_choose(const struct pd_traits *traits, const struct pd_request *request,
+                   struct pd_csf_shape *shape) {
+  memset(shape, 0, sizeof *shape);
+  if (strcmp(request->variant, "one") == 0) {
+    one_tree(traits, shape);
+  } else if (strcmp(request->variant, "two") == 0) {
+    one_tree(traits, shape);
+    if (traits->order > 1) add_tree(traits, shape->mode[0][traits->order - 1], shape);
+  } else if (strcmp(request->variant, "all") == 0) {
+    all_trees(traits, shape);
+  } else {
+    choose_trees(traits, request, shape);
+  }
+}

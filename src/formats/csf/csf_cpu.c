@@ -1,0 +1,197 @@
+/* MTTKRP of "csf" on the CPU: threads walk equal shares of the nonzeros. Root outputs are written
+ * directly, rows that two threads share are joined in the threads' order. Other outputs go into
+ * one private copy per thread; the copies are added in the threads' order. */
+#include "formats/csf/csf.h"
+#include "formats/csf/csf_walk.h"
+#include "formats/rowsum/isa.h"
+#include <string.h>
+
+struct scratch {
+  int threads;
+  struct pd_rowsum_scratch *sums;
+  pd_csf_walk_function *walk;
+  uint64_t padded;
+  double *vectors; /* of each thread: up and down per level, head, tail */
+  double *rows;    /* private copies, NULL when every mode has a tree of its own */
+  uint64_t rows_each;
+  struct pd_csf_part *part;
+};
+
+static pd_csf_walk_function *current_walk(void) {
+#if defined(__x86_64__)
+  enum pd_isa isa = pd_isa_current();
+  if (isa == PD_ISA_AVX512) return pd_csf_walk_avx512;
+  if (isa == PD_ISA_AVX2) return pd_csf_walk_avx2;
+#endif
+  return pd_csf_walk_portable;
+}
+
+/* Rows of the longest output that needs private copies. */
+static uint64_t private_rows(const struct pd_csf *csf) {
+  uint64_t rows = 0;
+  for (int n = 0; n < csf->order; ++n)
+    if ((csf->level_of[n] > 0 || csf->order == 1) && csf->dims[n] > rows) rows = csf->dims[n];
+  return rows;
+}
+
+static uint64_t vectors_each(const struct pd_csf *csf) { return 2 * (uint64_t)csf->order + 2; }
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  uint64_t lines = pd_add_saturated(private_rows(storage), vectors_each(storage));
+  uint64_t each = pd_mul_saturated(lines, pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double)));
+  return pd_add_saturated(pd_mul_saturated(each, (uint64_t)threads),
+                          pd_rowsum_scratch_bytes(rank, threads));
+}
+
+static void workspace_destroy(polyad_context *context, void *scratch) {
+  struct scratch *s = scratch;
+  if (s == NULL) return;
+  pd_rowsum_scratch_destroy(context, s->sums);
+  pd_free(context, s->vectors);
+  pd_free(context, s->rows);
+  pd_free(context, s->part);
+  pd_free(context, s);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **scratch) {
+  (void)device;
+  const struct pd_csf *csf = storage;
+  polyad_status status = POLYAD_OK;
+  struct scratch *s = NULL;
+  uint64_t each = 0, all = 0;
+  *scratch = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
+  s->threads = polyad_threads(context);
+  s->walk = current_walk();
+  s->padded = pd_rowsum_padded(rank);
+  s->rows_each = private_rows(csf);
+  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, &s->sums));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)s->threads, &s->part));
+  PD_TRY_CLEANUP(
+      PD_NEW(context, (uint64_t)s->threads * vectors_each(csf) * s->padded, &s->vectors));
+  if (!pd_mul(s->rows_each, s->padded, &each) || !pd_mul(each, (uint64_t)s->threads, &all))
+    PD_TRY_CLEANUP(pd_fail(context, POLYAD_OVERFLOW, "private copies of %llu rows are too large",
+                           (unsigned long long)s->rows_each));
+  if (all > 0) PD_TRY_CLEANUP(PD_NEW(context, all, &s->rows));
+  *scratch = s;
+  s = NULL;
+cleanup:
+  workspace_destroy(context, s);
+  return status;
+}
+
+static void set_job(const struct pd_csf *csf, const struct scratch *s, int mode,
+                    const struct pd_matrix *const *factors, const struct pd_matrix *out,
+                    struct pd_csf_job *job) {
+  const uint64_t item = pd_type_bytes(csf->type);
+  *job = (struct pd_csf_job){.csf = csf,
+                             .tree = &csf->tree[csf->tree_of[mode]],
+                             .level = csf->level_of[mode],
+                             .sums = s->sums,
+                             .rank = out->columns,
+                             .padded = s->padded};
+  for (int l = 0; l < csf->order; ++l) {
+    if (l == job->level) continue;
+    const struct pd_matrix *factor = factors[job->tree->mode[l]];
+    job->factor[l] = factor->data;
+    job->stride[l] = factor->stride * item;
+    if (l == csf->order - 1) job->prefetch = factor->rows * job->stride[l] > PD_PREFETCH_FROM;
+  }
+  job->out = (struct pd_rowsum_job){.type = csf->type,
+                                    .rank = out->columns,
+                                    .out = out->data,
+                                    .out_rows = out->rows,
+                                    .out_stride = out->stride};
+}
+
+static void set_part(const struct pd_csf_job *job, const struct scratch *s, int thread,
+                     struct pd_csf_part *part) {
+  uint64_t order = (uint64_t)job->csf->order;
+  *part = (struct pd_csf_part){.begin = pd_part_begin(job->csf->nnz, thread, s->threads),
+                               .end = pd_part_begin(job->csf->nnz, thread + 1, s->threads)};
+  part->vectors = s->vectors + (uint64_t)thread * vectors_each(job->csf) * s->padded;
+  part->head = part->vectors + 2 * order * s->padded;
+  part->tail = part->head + s->padded;
+  if (s->rows != NULL) part->rows = s->rows + (uint64_t)thread * s->rows_each * s->padded;
+}
+
+static void zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
+  size_t item = pd_type_bytes(out->type);
+  for (uint64_t i = begin; i < end; ++i)
+    memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
+}
+
+static void join_roots(const struct pd_csf_job *job, const struct scratch *s) {
+  double *whole = NULL;
+  for (int t = 0; t < s->threads; ++t) {
+    const struct pd_csf_part *part = &s->part[t];
+    if (part->has_head) {
+      for (uint64_t r = 0; r < job->rank; ++r)
+        whole[r] += part->head[r];
+      if (part->head_ends) pd_csf_write_row(&job->out, whole, part->head_row);
+    }
+    if (part->has_tail) whole = part->tail;
+  }
+}
+
+static void root_mttkrp(const struct pd_csf_job *job, const struct scratch *s) {
+  uint64_t rows = job->out.out_rows;
+#pragma omp parallel num_threads(s->threads)
+  {
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < s->threads; ++t)
+      zero_rows(&job->out, pd_part_begin(rows, t, s->threads),
+                pd_part_begin(rows, t + 1, s->threads));
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < s->threads; ++t) {
+      set_part(job, s, t, &s->part[t]);
+      s->walk(job, &s->part[t]);
+    }
+  }
+  join_roots(job, s);
+}
+
+static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s) {
+  uint64_t rows = job->out.out_rows;
+#pragma omp parallel num_threads(s->threads)
+  {
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < s->threads; ++t) {
+      set_part(job, s, t, &s->part[t]);
+      memset(s->part[t].rows, 0, rows * s->padded * sizeof(double));
+      s->walk(job, &s->part[t]);
+    }
+#pragma omp for schedule(static)
+    for (uint64_t i = 0; i < rows; ++i) {
+      double *sum = s->rows + i * s->padded;
+      for (int t = 1; t < s->threads; ++t) {
+        const double *other = sum + (uint64_t)t * s->rows_each * s->padded;
+        for (uint64_t r = 0; r < job->rank; ++r)
+          sum[r] += other[r];
+      }
+      pd_csf_write_row(&job->out, sum, i);
+    }
+  }
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  struct pd_csf_job job;
+  set_job(storage, scratch, mode, factors, out, &job);
+  if (job.level == 0 && job.csf->order > 1)
+    root_mttkrp(&job, scratch);
+  else
+    private_mttkrp(&job, scratch);
+  return POLYAD_OK;
+}
+
+const struct polyad_kernels pd_csf_kernels_cpu = {
+    .format = "csf",
+    .device = "cpu",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+};

@@ -1,0 +1,41 @@
+/* Inner parts of drivers, inlined into each build for an instruction set. */
+#ifndef PD_ROWSUM_DECODE_H
+#define PD_ROWSUM_DECODE_H
+
+#include "formats/rowsum/driver.h"
+
+/** Writes the addresses of the factor rows of nonzeros [first, first + count) and of PD_AHEAD
+ *  after them, for the prefetch; past the end it repeats the last. `stride` is in bytes. */
+static inline void pd_decode(const void *ids, int id_bytes, uint64_t nnz, const char *factor,
+                             uint64_t stride, uint64_t first, uint64_t count,
+                             const char **restrict row) {
+  uint64_t left = nnz - first, wanted = count + PD_AHEAD;
+  uint64_t some = left < wanted ? left : wanted;
+  if (id_bytes == 2 && stride <= UINT32_MAX) {
+    const uint16_t *id = (const uint16_t *)ids + first;
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
+  } else if (id_bytes == 4 && stride <= UINT32_MAX) {
+    const uint32_t *id = (const uint32_t *)ids + first;
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = factor + (uint64_t)id[p] * (uint32_t)stride;
+  } else {
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = factor + pd_id_at(ids, id_bytes, first + p) * stride;
+  }
+  for (uint64_t p = some; p < wanted; ++p)
+    row[p] = row[some - 1];
+}
+
+/** Sums one run in all column blocks. */
+static inline void pd_sum_run(const struct pd_column_blocks *blocks, uint64_t item,
+                              struct pd_run *run, double *sums) {
+  for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b) {
+    run->first = b->first * item;
+    run->tail = b->tail * item;
+    b->run(run, sums);
+    sums += b->lanes * b->vectors;
+  }
+}
+
+#endif
