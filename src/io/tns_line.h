@@ -1,0 +1,40 @@
+/* One line of FROSTT text. */
+#ifndef PD_TNS_LINE_H
+#define PD_TNS_LINE_H
+
+#include "core/core.h"
+#include <polyad/tensor.h>
+
+/** What lines of a file must look like. */
+struct pd_tns_form {
+  int order;            /* indices on each line; 0: not known yet */
+  bool pattern;         /* no value column */
+  uint64_t base;        /* smallest index: 1 or 0 */
+  bool single;          /* values must fit a float */
+  const uint64_t *dims; /* NULL: any */
+};
+
+/** Where and why a line is wrong. */
+struct pd_tns_error {
+  polyad_status status;
+  uint64_t column; /* byte, from 1 */
+  char text[320];
+};
+
+/** Number of fields of a line without its line end; -1 for a comment, 0 for a blank line. */
+int64_t pd_tns_count_fields(const char *line, const char *end);
+
+/** Parses a line with every check, for lines that the fast path does not take. `final` tells
+ *  that the line ends the file without a line end.
+ *  @param[out] index   0-based
+ *  @param[out] underflow  set when a value is not zero but rounds to it
+ *  @return 1 a nonzero, 0 a comment or blank line, -1 an error */
+int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const char *end, bool final,
+                      uint64_t *index, double *value, bool *underflow, struct pd_tns_error *error);
+
+/** Where the text of a line ends: before "\n" or "\r\n" (or a "\r" at the end of the file). */
+static inline const char *pd_tns_line_end(const char *line, const char *end) {
+  return end > line && end[-1] == '\r' ? end - 1 : end;
+}
+
+#endif

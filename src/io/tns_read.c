@@ -1,0 +1,231 @@
+/* Reader of FROSTT text (.tns): indices and a value on each line. */
+#include "io/formats.h"
+#include "io/input.h"
+#include "io/tns_block.h"
+#include <string.h>
+
+/* A line may have this many bytes: orders are at most 16, so more is not a tensor's line. Longer
+ * comments are skipped piece by piece. */
+enum { BLOCK_BYTES = 4 << 20, LONGEST_LINE = 1 << 20 };
+
+struct reader {
+  polyad_context *context;
+  const polyad_read_options *options;
+  struct pd_input *input;
+  struct pd_prefetch *prefetch;
+  struct pd_tns_form form;
+  struct pd_coordinates coordinates;
+  uint64_t declared; /* nonzeros that a header promised; UINT64_MAX: no header */
+  uint64_t lines;    /* before the current text */
+  uint64_t underflows;
+  bool started;               /* the first bytes were looked at */
+  bool inside_comment;        /* a comment longer than a block goes on */
+  char carried[LONGEST_LINE]; /* a line's beginning from the block before */
+  size_t carried_bytes;
+};
+
+static polyad_status fail_line(struct reader *r, uint64_t line, const struct pd_tns_error *error) {
+  return pd_fail_at(r->context, error->status, pd_input_path(r->input), line, error->column, "%s",
+                    error->text);
+}
+
+/* Looks at the first bytes: byte order marks and binary data. Returns where text begins. */
+static polyad_status start(struct reader *r, const char **text, const char *end) {
+  const unsigned char *bytes = (const unsigned char *)*text;
+  size_t size = (size_t)(end - *text);
+  r->started = true;
+  if (size >= 2 &&
+      ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff)))
+    return pd_fail_at(
+        r->context, POLYAD_PARSE, pd_input_path(r->input), 1, 1,
+        "UTF-16 text; expected UTF-8 or ASCII: convert it (iconv -f UTF-16 -t UTF-8)");
+  if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) *text += 3;
+  return POLYAD_OK;
+}
+
+/* The first line with fields says how many modes there are. */
+static polyad_status find_order(struct reader *r, const char *text, const char *end, bool final) {
+  uint64_t line = r->lines;
+  const char *p = text;
+  while (p < end && r->form.order == 0) {
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    const char *line_end = stop == NULL ? end : stop;
+    ++line;
+    uint64_t index[POLYAD_MAX_ORDER];
+    double value;
+    bool underflow = false;
+    struct pd_tns_error error;
+    int found = pd_tns_parse_line(&r->form, p, line_end, final && stop == NULL, index, &value,
+                                  &underflow, &error);
+    if (found < 0) return fail_line(r, line, &error);
+    if (found > 0)
+      r->form.order = (int)pd_tns_count_fields(p, pd_tns_line_end(p, line_end)) - !r->form.pattern;
+    p = stop == NULL ? end : stop + 1;
+  }
+  r->coordinates.order = r->form.order;
+  return POLYAD_OK;
+}
+
+/* Names the line of the first nonzero past the `allowed` ones, unless an error comes before. */
+static polyad_status fail_surplus(struct reader *r, const char *text, const char *end,
+                                  uint64_t allowed, uint64_t error_line) {
+  uint64_t line = 0, found = 0;
+  const char *p = text;
+  while (p < end) {
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    const char *line_end = stop == NULL ? end : stop;
+    ++line;
+    found += pd_tns_count_fields(p, pd_tns_line_end(p, line_end)) > 0;
+    if (found > allowed) break;
+    p = stop == NULL ? end : stop + 1;
+  }
+  if (error_line > 0 && error_line <= line) return POLYAD_OK;
+  return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), r->lines + line, 1,
+                    "more nonzeros than the %llu that the header declares; expected the end of "
+                    "the file",
+                    (unsigned long long)r->declared);
+}
+
+/* Parses whole lines. */
+static polyad_status parse(struct reader *r, const char *text, const char *end, bool final) {
+  if (text == end) return POLYAD_OK;
+  if (r->form.order == 0) PD_TRY(find_order(r, text, end, final));
+  struct pd_tns_result result;
+  struct pd_tns_form form = r->form;
+  if (form.order == 0) form.order = 1; /* nothing but comments so far: nothing is stored */
+  r->coordinates.order = form.order;
+  uint64_t before = r->coordinates.count;
+  PD_TRY(pd_tns_parse_block(&form, text, end, final, &r->coordinates, &result));
+  if (r->coordinates.count > r->declared)
+    PD_TRY(fail_surplus(r, text, end, r->declared - before, result.error_line));
+  if (result.error_line > 0) return fail_line(r, r->lines + result.error_line, &result.error);
+  r->lines += result.lines;
+  r->underflows += result.underflows;
+  return POLYAD_OK;
+}
+
+/* A line that is longer than a line may be: an error in its beginning is the one to name. */
+static polyad_status fail_long_line(struct reader *r, const char *line, const char *end) {
+  uint64_t index[POLYAD_MAX_ORDER];
+  double value;
+  bool underflow;
+  struct pd_tns_error error;
+  struct pd_tns_form form = r->form;
+  if (end - line > LONGEST_LINE) end = line + LONGEST_LINE;
+  if (pd_tns_parse_line(&form, line, end, false, index, &value, &underflow, &error) < 0)
+    return fail_line(r, r->lines + 1, &error);
+  return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), r->lines + 1, 0,
+                    "a line of more than %d bytes; expected indices and a value", LONGEST_LINE);
+}
+
+static bool begins_comment(const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\t'))
+    ++p;
+  return p < end && *p == '#';
+}
+
+/* One block, joined with what the block before left over. `text` has room for LONGEST_LINE bytes
+ * in front. */
+static polyad_status take_block(struct reader *r, char *data, size_t size) {
+  const char *end = data + size;
+  const char *text = data;
+  if (r->inside_comment) {
+    const char *stop = memchr(data, '\n', size);
+    if (stop == NULL) return POLYAD_OK;
+    r->inside_comment = false;
+    r->lines += 1;
+    text = stop + 1;
+  } else if (r->carried_bytes > 0) {
+    text = data - r->carried_bytes;
+    memcpy(data - r->carried_bytes, r->carried, r->carried_bytes);
+    r->carried_bytes = 0;
+  }
+  if (!r->started) PD_TRY(start(r, &text, end));
+  const char *last = end;
+  while (last > text && last[-1] != '\n')
+    --last;
+  PD_TRY(parse(r, text, last, false));
+  if (begins_comment(last, end) && end - last > LONGEST_LINE / 2) {
+    r->inside_comment = true;
+    return POLYAD_OK;
+  }
+  if (end - last > LONGEST_LINE) return fail_long_line(r, last, end);
+  r->carried_bytes = (size_t)(end - last);
+  memcpy(r->carried, last, r->carried_bytes);
+  return POLYAD_OK;
+}
+
+static polyad_status take_all(struct reader *r) {
+  for (;;) {
+    unsigned char *data;
+    size_t size;
+    polyad_status status = pd_prefetch_next(r->prefetch, &data, &size);
+    if (status != POLYAD_OK) return pd_input_error(r->input, r->lines);
+    if (size == 0) break;
+    PD_TRY(take_block(r, (char *)data, size));
+  }
+  if (r->carried_bytes == 0) return POLYAD_OK;
+  const char *text = r->carried, *end = r->carried + r->carried_bytes;
+  if (!r->started) PD_TRY(start(r, &text, end));
+  PD_TRY(parse(r, text, end, true));
+  r->lines += 1;
+  return POLYAD_OK;
+}
+
+static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
+  const char *path = pd_input_path(r->input);
+  if (r->declared != UINT64_MAX && r->coordinates.count < r->declared)
+    return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
+                      "%llu nonzeros; expected the %llu that the header declares (the file may be "
+                      "truncated)",
+                      (unsigned long long)r->coordinates.count, (unsigned long long)r->declared);
+  if (r->declared == 0)
+    return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates, tensor);
+  if (r->lines == 0)
+    return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
+                      "file is empty; expected lines of N indices and a value");
+  if (r->coordinates.count == 0)
+    return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
+                      "%llu lines and no nonzero; expected lines of N indices and a value",
+                      (unsigned long long)r->lines);
+  if (r->underflows > 0)
+    pd_log(r->context, POLYAD_LOG_WARNING, "%s: %llu values are too small and count as zero", path,
+           (unsigned long long)r->underflows);
+  return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates, tensor);
+}
+
+polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
+                               const polyad_read_options *options, uint64_t declared,
+                               uint64_t lines, polyad_tensor **tensor) {
+  struct reader *r = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &r));
+  r->context = context;
+  r->options = options;
+  r->input = input;
+  r->declared = declared;
+  r->lines = lines;
+  r->started = lines > 0;
+  r->form = (struct pd_tns_form){.order = options->order,
+                                 .pattern = options->pattern != 0,
+                                 .base = (uint64_t)options->index_base,
+                                 .single = options->type == POLYAD_F32,
+                                 .dims = options->order > 0 ? options->dims : NULL};
+  r->coordinates =
+      (struct pd_coordinates){.context = context, .order = options->order, .type = options->type};
+  PD_TRY_CLEANUP(pd_prefetch_create(context, input, BLOCK_BYTES, LONGEST_LINE, &r->prefetch));
+  PD_TRY_CLEANUP(take_all(r));
+  status = finish(r, tensor);
+cleanup:
+  if (r != NULL) {
+    pd_prefetch_destroy(r->prefetch);
+    pd_coordinates_clear(&r->coordinates);
+  }
+  pd_free(context, r);
+  return status;
+}
+
+polyad_status pd_tns_read(polyad_context *context, struct pd_input *input,
+                          const polyad_read_options *options, polyad_tensor **tensor) {
+  return pd_tns_read_body(context, input, options, UINT64_MAX, 0, tensor);
+}
