@@ -83,9 +83,8 @@ static polyad_status read_any(polyad_context *context, const char *path,
   if (chosen.delimiter == 0) chosen.delimiter = delimiter != 0 ? delimiter : ',';
   switch (format) {
   case POLYAD_FILE_PTN:
-    return pd_ptn_read(context, path, &chosen, tensor);
   case POLYAD_FILE_DELIMITED:
-    return pd_delimited_read(context, path, &chosen, tensor);
+    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0, "this build cannot read the format");
   case POLYAD_FILE_AUTO: /* an unknown extension, or standard input: text */
   case POLYAD_FILE_TNS:
   case POLYAD_FILE_TOOLBOX:
@@ -107,7 +106,6 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
   PD_TRY(check_options(context, options));
   polyad_tensor *made = NULL;
   polyad_status status = read_any(context, path, options, &made);
-  if (status == POLYAD_OK) status = pd_labels_attach(context, path, options, made);
   if (status != POLYAD_OK) {
     polyad_tensor_destroy(made);
     return status;

@@ -54,7 +54,7 @@ static bool is_space(int byte) {
 }
 
 polyad_status pd_scanner_next(struct pd_scanner *s) {
-  int byte;
+  int byte = -1;
   s->length = 0;
   PD_TRY(peek(s, &byte));
   while (is_space(byte)) {

@@ -8,21 +8,17 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   pd_begin(context);
   if (tensor == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or path is NULL");
-  char delimiter = ',';
-  polyad_file_format by_name = pd_file_format_of(path, &delimiter);
+  polyad_file_format by_name = pd_file_format_of(path, NULL);
   if (format == POLYAD_FILE_AUTO) format = strcmp(path, "-") == 0 ? POLYAD_FILE_TNS : by_name;
-  if (delimiter == 0) delimiter = ',';
   switch (format) {
   case POLYAD_FILE_TNS:
-    PD_TRY(pd_tns_write(context, tensor, path));
-    return pd_labels_write(context, tensor, path);
+    return pd_tns_write(context, tensor, path);
   case POLYAD_FILE_TOOLBOX:
-    PD_TRY(pd_toolbox_write(context, tensor, path));
-    return pd_labels_write(context, tensor, path);
+    return pd_toolbox_write(context, tensor, path);
   case POLYAD_FILE_PTN:
-    return pd_ptn_write(context, tensor, path);
   case POLYAD_FILE_DELIMITED:
-    return pd_delimited_write(context, tensor, path, delimiter);
+    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
+                      "this build cannot write the format");
   case POLYAD_FILE_AUTO:
     break;
   }
