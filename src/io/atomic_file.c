@@ -4,19 +4,18 @@
 #include "io/system_calls.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, BUFFER_BYTES = 1 << 20 };
+enum { PATH_BYTES = 4096, BUFFER_BYTES = 1 << 20, MOST_LINKS = 40, MOST_NAMES = 100 };
 
 struct pd_output {
   polyad_context *context;
   char name[PATH_BYTES];      /* as the caller gave it */
   char target[PATH_BYTES];    /* with links resolved */
-  char temporary[PATH_BYTES]; /* "" for standard output */
+  char temporary[PATH_BYTES]; /* "" where there is none */
   int file;
   struct pd_compressor *compressor; /* NULL: plain */
   unsigned char *buffer;
@@ -30,82 +29,93 @@ enum pd_compression pd_compression_of(const char *path) {
   return PD_PLAIN;
 }
 
-static polyad_status fail(struct pd_output *output, const char *what) {
-  return pd_fail_at(output->context, POLYAD_IO, output->name, 0, 0, "cannot %s: %s", what,
-                    strerror(errno));
+static polyad_status fail_with(struct pd_output *output, const char *what, int error) {
+  char text[PD_ERRNO_BYTES];
+  const char *name = strcmp(output->name, "-") == 0 ? "<stdout>" : output->name;
+  return pd_fail_at(output->context, POLYAD_IO, name, 0, 0, "cannot %s: %s", what,
+                    pd_errno_text(text, error));
 }
 
-/* The file behind a symbolic link, so that renaming replaces the file and not the link. */
+static polyad_status fail(struct pd_output *output, const char *what) {
+  return fail_with(output, what, errno);
+}
+
+/* Bytes of the directory part of a path, with its slash. */
+static int directory_length(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash == NULL ? 0 : (int)(slash - path) + 1;
+}
+
+/* Follows symbolic links, also to a file that does not exist yet, so that renaming replaces the
+ * file and not the link. */
 static polyad_status resolve(struct pd_output *output) {
   struct stat about;
-  if (lstat(output->name, &about) == 0 && S_ISLNK(about.st_mode)) {
-    char *real = realpath(output->name, NULL);
-    if (real == NULL) return fail(output, "follow the link");
-    int length = snprintf(output->target, PATH_BYTES, "%s", real);
-    free(real);
-    if (length < 0 || length >= PATH_BYTES) {
-      errno = ENAMETOOLONG;
-      return fail(output, "open for writing");
-    }
-    return POLYAD_OK;
+  memcpy(output->target, output->name, PATH_BYTES);
+  for (int links = 0; lstat(output->target, &about) == 0 && S_ISLNK(about.st_mode); ++links) {
+    char link[PATH_BYTES], joined[2 * PATH_BYTES];
+    ssize_t length = readlink(output->target, link, sizeof link - 1);
+    if (length < 0) return fail(output, "follow the link");
+    if (links == MOST_LINKS) return fail_with(output, "follow the link", ELOOP);
+    link[length] = '\0';
+    int kept = link[0] == '/' ? 0 : directory_length(output->target);
+    int needed = snprintf(joined, sizeof joined, "%.*s%s", kept, output->target, link);
+    if (needed < 0 || needed >= PATH_BYTES)
+      return fail_with(output, "follow the link", ENAMETOOLONG);
+    memcpy(output->target, joined, (size_t)needed + 1);
   }
-  snprintf(output->target, PATH_BYTES, "%s", output->name);
   return POLYAD_OK;
 }
 
 /* A new file beside the target, with a name that no other process uses. */
 static polyad_status create_temporary(struct pd_output *output) {
-  struct stat about;
-  mode_t mode = 0666;
-  bool existed = stat(output->target, &about) == 0;
-  if (existed && S_ISDIR(about.st_mode)) {
-    errno = EISDIR;
-    return fail(output, "open for writing");
-  }
-  const char *slash = strrchr(output->target, '/');
-  int directory = slash == NULL ? 0 : (int)(slash - output->target) + 1;
+  int directory = directory_length(output->target);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  for (uint64_t attempt = 0; attempt < 100; ++attempt) {
+  for (uint64_t attempt = 0; attempt < MOST_NAMES; ++attempt) {
     uint64_t tag = pd_random_u64((uint64_t)now.tv_nsec, (uint64_t)getpid(), attempt);
     int length = snprintf(output->temporary, PATH_BYTES, "%.*s.%.100s.%016llx.tmp", directory,
                           output->target, output->target + directory, (unsigned long long)tag);
-    if (length < 0 || length >= PATH_BYTES) {
-      errno = ENAMETOOLONG;
-      break;
-    }
-    output->file = pd_sys_create(output->temporary, mode);
+    errno = ENAMETOOLONG;
+    if (length < 0 || length >= PATH_BYTES) break;
+    output->file = pd_sys_create(output->temporary, 0666);
     if (output->file >= 0 || errno != EEXIST) break;
   }
-  if (output->file < 0) {
-    output->temporary[0] = '\0';
-    return fail(output, "open for writing");
-  }
-  if (existed) (void)fchmod(output->file, about.st_mode & 07777);
-  return POLYAD_OK;
+  if (output->file >= 0) return POLYAD_OK;
+  output->temporary[0] = '\0';
+  return fail(output, "open for writing");
 }
 
 static polyad_status open_file(struct pd_output *output) {
   if (strcmp(output->name, "-") == 0) {
-    output->file = dup(STDOUT_FILENO);
-    return output->file < 0 ? fail(output, "write to standard output") : POLYAD_OK;
+    output->file = pd_sys_duplicate(STDOUT_FILENO);
+    return output->file < 0 ? fail(output, "write") : POLYAD_OK;
   }
+  struct stat about;
+  bool exists = stat(output->name, &about) == 0;
+  if (exists && S_ISDIR(about.st_mode)) return fail_with(output, "open for writing", EISDIR);
+  if (exists && !S_ISREG(about.st_mode)) {
+    output->file = pd_sys_open_write(output->name);
+    return output->file < 0 ? fail(output, "open for writing") : POLYAD_OK;
+  }
+  if (exists && access(output->name, W_OK) < 0) return fail(output, "open for writing");
   PD_TRY(resolve(output));
-  return create_temporary(output);
+  PD_TRY(create_temporary(output));
+  if (exists) (void)fchmod(output->file, about.st_mode & 07777);
+  return POLYAD_OK;
 }
 
 polyad_status pd_output_open(polyad_context *context, const char *path,
                              enum pd_compression compression, struct pd_output **out) {
   struct pd_output *output = NULL;
   *out = NULL;
-  if (path[0] == '\0') return pd_fail(context, POLYAD_IO, "the name of an output is empty");
-  if (strlen(path) >= PATH_BYTES - 128)
-    return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot open for writing: %s",
-                      strerror(ENAMETOOLONG));
+  if (path[0] == '\0')
+    return pd_fail(context, POLYAD_IO, "the name of an output is empty; expected a file");
+  if (strlen(path) >= PATH_BYTES)
+    return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot open for writing: name too long");
   PD_TRY(PD_NEW_ZERO(context, 1, &output));
   output->context = context;
   output->file = -1;
-  snprintf(output->name, PATH_BYTES, "%s", path);
+  memcpy(output->name, path, strlen(path) + 1);
   polyad_status status = PD_NEW(context, BUFFER_BYTES, &output->buffer);
   if (status == POLYAD_OK && compression != PD_PLAIN)
     status = pd_compressor_create(context, compression, &output->compressor);
@@ -159,43 +169,51 @@ polyad_status pd_output_printf(struct pd_output *output, const char *format, ...
   return pd_output_write(output, text, (size_t)length);
 }
 
+bool pd_output_can_patch(const struct pd_output *output) {
+  return output->compressor == NULL && output->temporary[0] != '\0';
+}
+
 polyad_status pd_output_patch(struct pd_output *output, uint64_t offset, const void *data,
                               size_t size) {
   PD_TRY(flush(output, false));
   return pd_sys_write_at(output->file, data, size, offset) < 0 ? fail(output, "write") : POLYAD_OK;
 }
 
-/* Makes the rename durable. A directory that cannot be synced is no reason to fail. */
-static void sync_directory(const char *target) {
-  char directory[PATH_BYTES];
-  snprintf(directory, sizeof directory, "%s", target);
-  char *slash = strrchr(directory, '/');
-  if (slash == NULL)
-    snprintf(directory, sizeof directory, ".");
-  else
-    slash[slash == directory] = '\0';
+/* Makes the rename durable. The new file is whole and in its place by then, so a directory that
+ * cannot be synced is a warning. */
+static void sync_directory(struct pd_output *output) {
+  char directory[PATH_BYTES] = ".";
+  int length = directory_length(output->target);
+  if (length > 0) {
+    memcpy(directory, output->target, (size_t)length);
+    directory[length] = '\0';
+  }
   int file = pd_sys_open_read(directory);
-  if (file < 0) return;
-  (void)pd_sys_sync(file);
-  (void)pd_sys_close(file);
+  bool synced = file >= 0 && pd_sys_sync(file) == 0;
+  char text[PD_ERRNO_BYTES];
+  if (!synced)
+    pd_log(output->context, POLYAD_LOG_WARNING,
+           "%s: written, but its directory cannot be synced: %s", output->name,
+           pd_errno_text(text, errno));
+  if (file >= 0) (void)pd_sys_close(file);
+}
+
+static polyad_status finish(struct pd_output *output) {
+  bool renames = output->temporary[0] != '\0';
+  PD_TRY(flush(output, true));
+  if (renames && pd_sys_sync(output->file) < 0) return fail(output, "write");
+  int file = output->file;
+  output->file = -1;
+  if (pd_sys_close(file) < 0) return fail(output, "write");
+  if (!renames) return POLYAD_OK;
+  if (pd_sys_rename(output->temporary, output->target) < 0) return fail(output, "replace");
+  output->temporary[0] = '\0';
+  sync_directory(output);
+  return POLYAD_OK;
 }
 
 polyad_status pd_output_commit(struct pd_output *output) {
-  polyad_status status = flush(output, true);
-  bool renames = output->temporary[0] != '\0';
-  if (status == POLYAD_OK && renames && pd_sys_sync(output->file) < 0)
-    status = fail(output, "write");
-  int file = output->file;
-  output->file = -1;
-  if (pd_sys_close(file) < 0 && status == POLYAD_OK) status = fail(output, "write");
-  if (status == POLYAD_OK && renames) {
-    if (pd_sys_rename(output->temporary, output->target) < 0) {
-      status = fail(output, "replace");
-    } else {
-      output->temporary[0] = '\0';
-      sync_directory(output->target);
-    }
-  }
+  polyad_status status = finish(output);
   pd_output_abort(output);
   return status;
 }
@@ -211,6 +229,11 @@ void pd_output_abort(struct pd_output *output) {
 
 polyad_status pd_output_probe(polyad_context *context, const char *path) {
   struct pd_output *output;
+  struct stat about;
+  /* Opening and closing a pipe would end its reader. */
+  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode) &&
+      access(path, W_OK) == 0)
+    return POLYAD_OK;
   PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
   pd_output_abort(output);
   return POLYAD_OK;

@@ -14,6 +14,14 @@ struct pd_compressor {
   unsigned char out[OUT_BYTES];
 };
 
+/* zlib's memory is counted like all other. */
+static void *allocate(void *user, unsigned count, unsigned size) {
+  void *memory;
+  return pd_alloc(user, count, size, &memory) == POLYAD_OK ? memory : NULL;
+}
+
+static void release(void *user, void *memory) { pd_free(user, memory); }
+
 polyad_status pd_compressor_create(polyad_context *context, enum pd_compression compression,
                                    struct pd_compressor **out) {
   struct pd_compressor *made = NULL;
@@ -21,6 +29,9 @@ polyad_status pd_compressor_create(polyad_context *context, enum pd_compression 
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->context = context;
   made->compression = compression;
+  made->gzip.zalloc = allocate;
+  made->gzip.zfree = release;
+  made->gzip.opaque = context;
   if (compression == PD_GZIP)
     made->gzip_ready = deflateInit2(&made->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
                                     Z_DEFAULT_STRATEGY) == Z_OK;

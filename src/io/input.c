@@ -1,302 +1,183 @@
 #include "io/input.h"
-#include "io/system_calls.h"
-#include <errno.h>
-#include <stdio.h>
+#include "io/decoder.h"
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
-enum { IN_BYTES = 1 << 20, PEEK_BYTES = 64 << 10, GZIP_WINDOW = 15 + 16, MESSAGE_BYTES = 200 };
+enum { HEAD_BYTES = 64 << 10, BLOCK_BYTES = 1 << 20, BLOCKS = 4, PARALLEL_FROM = 2 << 20 };
 
-enum encoding { PLAIN, GZIP, ZSTANDARD };
+struct block {
+  size_t size, taken;
+  polyad_status status; /* after its bytes */
+};
 
 struct pd_input {
   polyad_context *context;
-  char *path;
-  int file;
-  enum encoding encoding;
-  unsigned char *in; /* raw bytes */
-  size_t in_used, in_at;
-  uint64_t raw_read; /* bytes read from the file */
-  bool raw_end;
-  z_stream gzip;
-  bool gzip_ready, member_open, any_member;
-  ZSTD_DCtx *zstd;
-  bool frame_open;
-  unsigned char *peeked; /* the first decompressed bytes, while they are not read */
-  size_t peeked_used, peeked_at;
-  polyad_status status; /* of the error that was met */
-  char message[MESSAGE_BYTES];
+  struct pd_decoder *decoder;
+  unsigned char head[HEAD_BYTES];
+  size_t head_used, head_taken;
+  bool parallel; /* a plain file, and large */
+  /* Decoding ahead: a ring of blocks, `filled` of which wait from `first` on. */
+  bool threaded, ended;
+  pthread_t thread;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  unsigned char *memory;
+  struct block block[BLOCKS];
+  int first, filled;
+  bool stop;
 };
 
-static polyad_status note(struct pd_input *input, polyad_status status, const char *format, ...)
-    PD_PRINTF(3, 4);
-
-static polyad_status note(struct pd_input *input, polyad_status status, const char *format, ...) {
-  if (input->status != POLYAD_OK) return input->status;
-  input->status = status;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(input->message, sizeof input->message, format, arguments);
-  va_end(arguments);
-  return status;
+/* Waits for a free block; false when the stream is being closed. */
+static bool wait_for_room(struct pd_input *s, int *which) {
+  pthread_mutex_lock(&s->mutex);
+  while (s->filled == BLOCKS && !s->stop)
+    pthread_cond_wait(&s->changed, &s->mutex);
+  *which = (s->first + s->filled) % BLOCKS;
+  bool go_on = !s->stop;
+  pthread_mutex_unlock(&s->mutex);
+  return go_on;
 }
 
-const char *pd_input_path(const struct pd_input *input) { return input->path; }
-
-polyad_status pd_input_error(struct pd_input *input, uint64_t line) {
-  if (input->status == POLYAD_OK) return POLYAD_OK;
-  if (line == 0)
-    return pd_fail_at(input->context, input->status, input->path, 0, 0, "%s", input->message);
-  return pd_fail_at(input->context, input->status, input->path, 0, 0, "%s (after line %llu)",
-                    input->message, (unsigned long long)line);
-}
-
-/* Refills the raw buffer when it is used up. */
-static polyad_status refill(struct pd_input *input) {
-  if (input->in_at < input->in_used || input->raw_end) return POLYAD_OK;
-  ssize_t got = pd_sys_read(input->file, input->in, IN_BYTES);
-  if (got < 0)
-    return note(input, POLYAD_IO, "read error: %s, at byte %llu", strerror(errno),
-                (unsigned long long)input->raw_read);
-  input->in_at = 0;
-  input->in_used = (size_t)got;
-  input->raw_read += (uint64_t)got;
-  input->raw_end = got < IN_BYTES;
-  return POLYAD_OK;
-}
-
-static polyad_status open_file(struct pd_input *input) {
-  if (strcmp(input->path, "-") == 0) {
-    input->file = dup(STDIN_FILENO);
-  } else {
-    input->file = pd_sys_open_read(input->path);
+static void *decode_ahead(void *user) {
+  struct pd_input *s = user;
+  int which;
+  while (wait_for_room(s, &which)) {
+    struct block block = {0};
+    block.status = pd_decoder_read(s->decoder, s->memory + (size_t)which * BLOCK_BYTES, BLOCK_BYTES,
+                                   &block.size);
+    pthread_mutex_lock(&s->mutex);
+    s->block[which] = block;
+    ++s->filled;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    if (block.size == 0) break; /* the end, or an error */
   }
-  struct stat about;
-  if (input->file >= 0 && fstat(input->file, &about) == 0 && S_ISDIR(about.st_mode)) {
-    errno = EISDIR;
-    return note(input, POLYAD_IO, "%s", strerror(errno));
-  }
-  if (input->file < 0) return note(input, POLYAD_IO, "cannot open: %s", strerror(errno));
-  return POLYAD_OK;
-}
-
-/* Compressors that polyad names but does not read. */
-static const char *foreign_compressor(const unsigned char *in, size_t used) {
-  if (used >= 6 && memcmp(in,
-                          "\xfd"
-                          "7zXZ\0",
-                          6) == 0)
-    return "xz";
-  if (used >= 3 && memcmp(in, "BZh", 3) == 0) return "bzip2";
-  if (used >= 4 && memcmp(in, "PK\3\4", 4) == 0) return "zip";
-  if (used >= 4 && memcmp(in, "\x04\x22\x4d\x18", 4) == 0) return "lz4";
   return NULL;
 }
 
-static polyad_status detect(struct pd_input *input) {
-  PD_TRY(refill(input));
-  const unsigned char *in = input->in;
-  size_t used = input->in_used;
-  const char *foreign = foreign_compressor(in, used);
-  if (foreign != NULL)
-    return note(input, POLYAD_UNSUPPORTED,
-                "data compressed by %s; expected plain text, gzip or zstd: decompress it first",
-                foreign);
-  if (used >= 2 && in[0] == 0x1f && in[1] == 0x8b) {
-    input->encoding = GZIP;
-    if (inflateInit2(&input->gzip, GZIP_WINDOW) != Z_OK)
-      return note(input, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
-    input->gzip_ready = true;
-  } else if (used >= 4 && memcmp(in, "\x28\xb5\x2f\xfd", 4) == 0) {
-    input->encoding = ZSTANDARD;
-    input->zstd = ZSTD_createDCtx();
-    if (input->zstd == NULL) return note(input, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
+/* Where no thread can be had, decoding happens in pd_input_read(). */
+static polyad_status start_thread(struct pd_input *s) {
+  PD_TRY(PD_NEW(s->context, (uint64_t)BLOCKS * BLOCK_BYTES, &s->memory));
+  if (pthread_mutex_init(&s->mutex, NULL) != 0) return POLYAD_OK;
+  if (pthread_cond_init(&s->changed, NULL) != 0) {
+    pthread_mutex_destroy(&s->mutex);
+    return POLYAD_OK;
+  }
+  sigset_t all, before; /* signals belong to the program's own threads */
+  sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  s->threaded = pthread_create(&s->thread, NULL, decode_ahead, s) == 0;
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!s->threaded) {
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->mutex);
   }
   return POLYAD_OK;
 }
 
 polyad_status pd_input_open(polyad_context *context, const char *path, struct pd_input **out) {
-  struct pd_input *input = NULL;
+  struct pd_input *s = NULL;
   *out = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &input));
-  input->context = context;
-  input->file = -1;
-  size_t length = strlen(path) + 1;
-  polyad_status status = PD_NEW(context, length, &input->path);
+  PD_TRY(PD_NEW_ZERO(context, 1, &s));
+  s->context = context;
+  polyad_status status = pd_decoder_open(context, path, &s->decoder);
   if (status == POLYAD_OK) {
-    memcpy(input->path, path, length);
-    status = PD_NEW(context, IN_BYTES, &input->in);
+    status = pd_decoder_read(s->decoder, s->head, HEAD_BYTES, &s->head_used);
+    if (status != POLYAD_OK) (void)pd_decoder_fail(s->decoder, 0);
   }
-  if (status == POLYAD_OK) status = open_file(input);
-  if (status == POLYAD_OK) status = detect(input);
+  if (status == POLYAD_OK)
+    s->parallel = !pd_decoder_compressed(s->decoder) && pd_decoder_size(s->decoder) > PARALLEL_FROM;
+  /* What fits the head needs no thread. */
+  if (status == POLYAD_OK && s->head_used == HEAD_BYTES && pd_decoder_compressed(s->decoder))
+    status = start_thread(s);
   if (status != POLYAD_OK) {
-    (void)pd_input_error(input, 0);
-    pd_input_close(input);
+    pd_input_close(s);
     return status;
   }
-  *out = input;
+  *out = s;
   return POLYAD_OK;
 }
 
-static polyad_status read_plain(struct pd_input *input, unsigned char *out, size_t size,
-                                size_t *got) {
-  size_t buffered = input->in_used - input->in_at, part = buffered < size ? buffered : size;
-  memcpy(out, input->in + input->in_at, part);
-  input->in_at += part;
-  *got = part;
-  if (part == size || input->raw_end) return POLYAD_OK;
-  ssize_t more = pd_sys_read(input->file, out + part, size - part);
-  if (more < 0)
-    return note(input, POLYAD_IO, "read error: %s, at byte %llu", strerror(errno),
-                (unsigned long long)input->raw_read);
-  input->raw_read += (uint64_t)more;
-  input->raw_end = part + (size_t)more < size;
-  *got = part + (size_t)more;
+polyad_status pd_input_peek(struct pd_input *s, const unsigned char **data, size_t *size) {
+  *data = s->head + s->head_taken;
+  *size = s->head_used - s->head_taken;
   return POLYAD_OK;
 }
 
-/* What follows the last gzip member: zero padding is ignored, another member is read. */
-static polyad_status between_members(struct pd_input *input, bool *end) {
-  *end = false;
-  for (;;) {
-    PD_TRY(refill(input));
-    if (input->in_at == input->in_used) {
-      *end = true;
-      return POLYAD_OK;
+void pd_input_skip(struct pd_input *s, size_t size) { s->head_taken += size; }
+
+/* Takes bytes that were decoded ahead. */
+static polyad_status take_blocks(struct pd_input *s, unsigned char *out, size_t size, size_t *got) {
+  while (*got < size && !s->ended) {
+    pthread_mutex_lock(&s->mutex);
+    while (s->filled == 0)
+      pthread_cond_wait(&s->changed, &s->mutex);
+    struct block *block = &s->block[s->first];
+    pthread_mutex_unlock(&s->mutex);
+    size_t left = block->size - block->taken, part = left < size - *got ? left : size - *got;
+    memcpy(out + *got, s->memory + (size_t)s->first * BLOCK_BYTES + block->taken, part);
+    *got += part;
+    block->taken += part;
+    if (block->size == 0) { /* stays, so that later calls find it */
+      s->ended = true;
+    } else if (block->taken == block->size) {
+      pthread_mutex_lock(&s->mutex);
+      s->first = (s->first + 1) % BLOCKS;
+      --s->filled;
+      pthread_cond_broadcast(&s->changed);
+      pthread_mutex_unlock(&s->mutex);
     }
-    unsigned char c = input->in[input->in_at];
-    if (c == 0x1f) break;
-    if (c != 0)
-      return note(input, POLYAD_PARSE,
-                  "data after the end of the gzip stream; expected nothing, or zero bytes");
-    ++input->in_at;
   }
-  if (inflateReset(&input->gzip) != Z_OK)
-    return note(input, POLYAD_INTERNAL, "zlib cannot start a member");
-  input->member_open = true;
-  return POLYAD_OK;
+  return *got > 0 || !s->ended ? POLYAD_OK : s->block[s->first].status;
 }
 
-static polyad_status read_gzip(struct pd_input *input, unsigned char *out, size_t size,
-                               size_t *got) {
-  *got = 0;
-  while (*got < size) {
-    if (!input->member_open) {
-      if (!input->any_member) {
-        input->member_open = input->any_member = true;
-      } else {
-        bool end;
-        PD_TRY(between_members(input, &end));
-        if (end) return POLYAD_OK;
-      }
-    }
-    PD_TRY(refill(input));
-    if (input->in_at == input->in_used)
-      return note(input, POLYAD_PARSE, "compressed data ends early; the file may be truncated");
-    size_t room = size - *got;
-    input->gzip.next_in = input->in + input->in_at;
-    input->gzip.avail_in = (unsigned)(input->in_used - input->in_at);
-    input->gzip.next_out = out + *got;
-    input->gzip.avail_out = room > (1u << 30) ? 1u << 30 : (unsigned)room;
-    unsigned before = input->gzip.avail_out;
-    int result = inflate(&input->gzip, Z_NO_FLUSH);
-    input->in_at = input->in_used - input->gzip.avail_in;
-    *got += before - input->gzip.avail_out;
-    if (result == Z_STREAM_END)
-      input->member_open = false;
-    else if (result == Z_MEM_ERROR)
-      return note(input, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
-    else if (result != Z_OK && result != Z_BUF_ERROR)
-      return note(input, POLYAD_PARSE, "corrupt gzip data: %s",
-                  input->gzip.msg != NULL ? input->gzip.msg : "invalid stream");
-  }
-  return POLYAD_OK;
-}
-
-static polyad_status read_zstd(struct pd_input *input, unsigned char *out, size_t size,
-                               size_t *got) {
-  *got = 0;
-  while (*got < size) {
-    PD_TRY(refill(input));
-    if (input->in_at == input->in_used) {
-      if (input->frame_open)
-        return note(input, POLYAD_PARSE, "compressed data ends early; the file may be truncated");
-      return POLYAD_OK;
-    }
-    ZSTD_inBuffer in = {input->in, input->in_used, input->in_at};
-    ZSTD_outBuffer to = {out, size, *got};
-    size_t left = ZSTD_decompressStream(input->zstd, &to, &in);
-    if (ZSTD_isError(left))
-      return note(input, POLYAD_PARSE, "corrupt zstd data: %s", ZSTD_getErrorName(left));
-    input->in_at = in.pos;
-    *got = to.pos;
-    input->frame_open = left != 0;
-  }
-  return POLYAD_OK;
-}
-
-/* Decompressed bytes from the file itself. */
-static polyad_status read_file(struct pd_input *input, void *buffer, size_t size, size_t *got) {
-  *got = 0;
-  if (input->status != POLYAD_OK) return input->status;
-  switch (input->encoding) {
-  case GZIP:
-    (void)read_gzip(input, buffer, size, got);
-    break;
-  case ZSTANDARD:
-    (void)read_zstd(input, buffer, size, got);
-    break;
-  case PLAIN:
-    (void)read_plain(input, buffer, size, got);
-    break;
-  }
-  /* Bytes before an error are handed out first: an earlier error in them is the one to name. */
-  return *got > 0 ? POLYAD_OK : input->status;
-}
-
-polyad_status pd_input_read(struct pd_input *input, void *buffer, size_t size, size_t *got) {
-  size_t left = input->peeked_used - input->peeked_at, part = left < size ? left : size;
-  if (part == 0) return read_file(input, buffer, size, got);
-  memcpy(buffer, input->peeked + input->peeked_at, part);
-  input->peeked_at += part;
-  *got = part;
-  if (part == size) return POLYAD_OK;
-  size_t more;
-  (void)read_file(input, (char *)buffer + part, size - part, &more);
+polyad_status pd_input_read(struct pd_input *s, void *buffer, size_t size, size_t *got) {
+  unsigned char *out = buffer;
+  size_t head = s->head_used - s->head_taken, more = 0;
+  *got = head < size ? head : size;
+  memcpy(out, s->head + s->head_taken, *got);
+  s->head_taken += *got;
+  if (*got == size) return POLYAD_OK;
+  polyad_status status;
+  int threads = polyad_threads(s->context);
+  if (s->threaded)
+    status = take_blocks(s, out + *got, size - *got, &more);
+  else if (s->parallel && size >= PARALLEL_FROM && threads > 1)
+    status = pd_decoder_read_parallel(s->decoder, threads, out + *got, size - *got, &more);
+  else
+    status = pd_decoder_read(s->decoder, out + *got, size - *got, &more);
   *got += more;
-  return POLYAD_OK;
+  return *got > 0 ? POLYAD_OK : status;
 }
 
-polyad_status pd_input_peek(struct pd_input *input, const unsigned char **data, size_t *size) {
-  if (input->peeked == NULL) {
-    PD_TRY(PD_NEW(input->context, PEEK_BYTES, &input->peeked));
-    polyad_status status = read_file(input, input->peeked, PEEK_BYTES, &input->peeked_used);
-    if (status != POLYAD_OK) return pd_input_error(input, 0);
+polyad_status pd_input_error(struct pd_input *s, uint64_t line) {
+  return pd_decoder_fail(s->decoder, line);
+}
+
+uint64_t pd_input_size_bound(const struct pd_input *s) {
+  int64_t size = pd_decoder_size(s->decoder);
+  if (size < 0) return UINT64_MAX;
+  /* Runs are what zstd and gzip pack most tightly: at most so many bytes for one. */
+  return pd_decoder_compressed(s->decoder) ? pd_mul_saturated((uint64_t)size, 1 << 15)
+                                           : (uint64_t)size;
+}
+
+const char *pd_input_path(const struct pd_input *s) { return pd_decoder_path(s->decoder); }
+
+void pd_input_close(struct pd_input *s) {
+  if (s == NULL) return;
+  if (s->threaded) {
+    pd_decoder_stop(s->decoder);
+    pthread_mutex_lock(&s->mutex);
+    s->stop = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    pthread_join(s->thread, NULL);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->mutex);
   }
-  *data = input->peeked + input->peeked_at;
-  *size = input->peeked_used - input->peeked_at;
-  return POLYAD_OK;
-}
-
-uint64_t pd_input_size_bound(const struct pd_input *input) {
-  struct stat about;
-  if (fstat(input->file, &about) != 0 || !S_ISREG(about.st_mode)) return UINT64_MAX;
-  uint64_t size = (uint64_t)about.st_size;
-  return input->encoding == PLAIN ? size : pd_mul_saturated(size, 1 << 15);
-}
-
-void pd_input_skip(struct pd_input *input, size_t size) { input->peeked_at += size; }
-
-void pd_input_close(struct pd_input *input) {
-  if (input == NULL) return;
-  if (input->file >= 0) (void)pd_sys_close(input->file);
-  if (input->gzip_ready) (void)inflateEnd(&input->gzip);
-  ZSTD_freeDCtx(input->zstd);
-  pd_free(input->context, input->in);
-  pd_free(input->context, input->peeked);
-  pd_free(input->context, input->path);
-  pd_free(input->context, input);
+  pd_free(s->context, s->memory);
+  pd_decoder_close(s->decoder);
+  pd_free(s->context, s);
 }

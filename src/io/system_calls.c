@@ -1,30 +1,52 @@
 #include "io/system_calls.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-int pd_sys_open_read(const char *path) {
-  int file;
-  do
-    file = open(path, O_RDONLY | O_CLOEXEC);
-  while (file < 0 && errno == EINTR);
-  return file;
+static int above_standard(int file) {
+  if (file < 0 || file > 2) return file;
+  int moved = pd_sys_duplicate(file), error = errno;
+  (void)close(file);
+  errno = error;
+  return moved;
 }
 
-int pd_sys_create(const char *path, mode_t mode) {
+static int open_again(const char *path, int flags, mode_t mode) {
   int file;
   do
-    file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    file = open(path, flags | O_CLOEXEC, mode);
   while (file < 0 && errno == EINTR);
-  return file;
+  return above_standard(file);
+}
+
+int pd_sys_open_read(const char *path) { return open_again(path, O_RDONLY, 0); }
+
+int pd_sys_open_write(const char *path) { return open_again(path, O_WRONLY, 0); }
+
+int pd_sys_create(const char *path, mode_t mode) {
+  return open_again(path, O_RDWR | O_CREAT | O_EXCL, mode);
+}
+
+int pd_sys_duplicate(int file) { return fcntl(file, F_DUPFD_CLOEXEC, 3); }
+
+ssize_t pd_sys_read_some(int file, void *buffer, size_t size) {
+  ssize_t got;
+  do
+    got = read(file, buffer, size);
+  while (got < 0 && errno == EINTR);
+  return got;
 }
 
 ssize_t pd_sys_read(int file, void *buffer, size_t size) {
   size_t done = 0;
   while (done < size) {
-    ssize_t got = read(file, (char *)buffer + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
+    ssize_t got = pd_sys_read_some(file, (char *)buffer + done, size - done);
     if (got < 0) return -1;
     if (got == 0) break;
     done += (size_t)got;
@@ -44,26 +66,58 @@ ssize_t pd_sys_read_at(int file, void *buffer, size_t size, uint64_t offset) {
   return (ssize_t)done;
 }
 
-int pd_sys_write(int file, const void *buffer, size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    ssize_t put = write(file, (const char *)buffer + done, size - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return -1;
-    done += (size_t)put;
+/* While a thread writes, SIGPIPE and SIGXFSZ wait; one that the write raised is taken away. */
+struct held_signals {
+  sigset_t held, before;
+  bool pipe_pending;
+};
+
+static void hold_signals(struct held_signals *signals) {
+  sigset_t pending;
+  sigemptyset(&signals->held);
+  sigaddset(&signals->held, SIGPIPE);
+  sigaddset(&signals->held, SIGXFSZ);
+  sigemptyset(&pending);
+  (void)sigpending(&pending);
+  signals->pipe_pending = sigismember(&pending, SIGPIPE) == 1;
+  (void)pthread_sigmask(SIG_BLOCK, &signals->held, &signals->before);
+}
+
+static void release_signals(const struct held_signals *signals, bool failed) {
+  int error = errno;
+  const struct timespec now = {0, 0};
+  if (failed && !signals->pipe_pending && (error == EPIPE || error == EFBIG))
+    while (sigtimedwait(&signals->held, NULL, &now) < 0 && errno == EINTR) {
+    }
+  (void)pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+  errno = error;
+}
+
+static ssize_t write_part(int file, const char *from, size_t size, bool anywhere, off_t offset) {
+  return anywhere ? pwrite(file, from, size, offset) : write(file, from, size);
+}
+
+static int write_all(int file, const char *from, size_t size, bool anywhere, uint64_t offset) {
+  struct held_signals signals;
+  hold_signals(&signals);
+  bool failed = false;
+  for (size_t done = 0; done < size && !failed;) {
+    ssize_t put = write_part(file, from + done, size - done, anywhere, (off_t)(offset + done));
+    if (put >= 0)
+      done += (size_t)put;
+    else
+      failed = errno != EINTR;
   }
-  return 0;
+  release_signals(&signals, failed);
+  return failed ? -1 : 0;
+}
+
+int pd_sys_write(int file, const void *buffer, size_t size) {
+  return write_all(file, buffer, size, false, 0);
 }
 
 int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset) {
-  size_t done = 0;
-  while (done < size) {
-    ssize_t put = pwrite(file, (const char *)buffer + done, size - done, (off_t)(offset + done));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return -1;
-    done += (size_t)put;
-  }
-  return 0;
+  return write_all(file, buffer, size, true, offset);
 }
 
 int pd_sys_sync(int file) {
@@ -81,3 +135,9 @@ int pd_sys_close(int file) {
 }
 
 int pd_sys_rename(const char *from, const char *to) { return rename(from, to); }
+
+const char *pd_errno_text(char text[PD_ERRNO_BYTES], int error) {
+  if (strerror_r(error, text, PD_ERRNO_BYTES) != 0)
+    (void)snprintf(text, PD_ERRNO_BYTES, "error %d", error);
+  return text;
+}

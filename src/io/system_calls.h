@@ -1,5 +1,5 @@
 /* System calls of reading and writing, in one place: they go on after signals and short
- * transfers, and tests can make them fail. */
+ * transfers, and tests can make them fail (they are replaced when a test is linked or run). */
 #ifndef PD_SYSTEM_CALLS_H
 #define PD_SYSTEM_CALLS_H
 
@@ -7,23 +7,37 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** Opens for reading; -1 and errno on failure. */
+/* All return -1 with errno set on failure. Descriptors are above 2, so that what a program
+ * without standard streams opens is never taken for one. */
+
+/** Opens for reading. */
 int pd_sys_open_read(const char *path);
-/** Creates a file that does not exist yet; -1 and errno on failure. */
+/** Opens an existing file, such as a device or a pipe, for writing. */
+int pd_sys_open_write(const char *path);
+/** Creates a file that does not exist yet. */
 int pd_sys_create(const char *path, mode_t mode);
-/** Reads up to `size` bytes: fewer only at the end of the file. -1 and errno on failure. */
+/** Another descriptor of an open file. */
+int pd_sys_duplicate(int file);
+/** Reads up to `size` bytes: fewer only at the end of the file. */
 ssize_t pd_sys_read(int file, void *buffer, size_t size);
-/** The same at an offset, without moving the file's position. */
+/** Reads what there is now (at least one byte), 0 at the end. */
+ssize_t pd_sys_read_some(int file, void *buffer, size_t size);
+/** Reads up to `size` bytes at an offset, without moving the file's position. */
 ssize_t pd_sys_read_at(int file, void *buffer, size_t size, uint64_t offset);
-/** Writes all `size` bytes; -1 and errno on failure. */
+/** Writes all `size` bytes. A reader that is gone (EPIPE) or a file size limit (EFBIG) is an
+ *  error and raises no signal. */
 int pd_sys_write(int file, const void *buffer, size_t size);
 /** The same at an offset. */
 int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset);
-/** Makes written data durable; -1 and errno on failure. */
+/** Makes written data durable. */
 int pd_sys_sync(int file);
-/** Closes; -1 and errno when written data was lost. */
+/** Closes; fails when written data was lost. */
 int pd_sys_close(int file);
-/** Renames, replacing `to`; -1 and errno on failure. */
+/** Renames, replacing `to`. */
 int pd_sys_rename(const char *from, const char *to);
+
+enum { PD_ERRNO_BYTES = 96 };
+/** Text of an error number; thread-safe. Returns `text`. */
+const char *pd_errno_text(char text[PD_ERRNO_BYTES], int error);
 
 #endif

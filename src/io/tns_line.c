@@ -20,10 +20,19 @@ static const char *skip_token(const char *p, const char *end) {
   return p;
 }
 
+const char *pd_tns_content_end(const char *line, const char *end, bool *too_long) {
+  size_t size = (size_t)(end - line);
+  bool longer = size > PD_TNS_LONGEST_LINE;
+  const char *comment = memchr(line, '#', longer ? PD_TNS_LONGEST_LINE : size);
+  *too_long = longer && comment == NULL;
+  if (comment != NULL) return comment;
+  if (*too_long) return line + PD_TNS_LONGEST_LINE;
+  return end > line && end[-1] == '\r' ? end - 1 : end;
+}
+
 int64_t pd_tns_count_fields(const char *line, const char *end) {
   int64_t count = 0;
   const char *p = skip_blanks(line, end);
-  if (p < end && *p == '#') return -1;
   while (p < end) {
     ++count;
     p = skip_blanks(skip_token(p, end), end);
@@ -178,9 +187,10 @@ static int parse_value(const struct reporter *to, const struct pd_tns_form *form
 int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const char *end, bool final,
                       uint64_t *index, double *value, bool *underflow, struct pd_tns_error *error) {
   struct reporter to = {line, final, error};
-  end = pd_tns_line_end(line, end);
+  bool too_long = false;
+  end = pd_tns_content_end(line, end, &too_long);
   const char *p = skip_blanks(line, end);
-  if (p == end || *p == '#') return 0;
+  if (p == end && !too_long) return 0;
   if (check_foreign(&to, p, end) < 0 || check_bytes(&to, line, end) < 0) return -1;
   if (check_count(&to, form, p, end) < 0) {
     /* A line whose fields are no numbers at all is better described by its first bad field. */
@@ -199,6 +209,9 @@ int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const ch
     if (parse_index(&to, form, n, p, token, &index[n]) < 0) return -1;
     p = skip_blanks(token, end);
   }
+  if (too_long)
+    return report(&to, line, "a line of more than %d bytes; expected indices and a value",
+                  PD_TNS_LONGEST_LINE);
   *value = 1;
   if (!form->pattern && parse_value(&to, form, p, skip_token(p, end), value, underflow) < 0)
     return -1;

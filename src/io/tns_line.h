@@ -5,6 +5,9 @@
 #include "core/core.h"
 #include <polyad/tensor.h>
 
+/** Longest line in front of a comment: 16 indices and a value need far less. */
+enum { PD_TNS_LONGEST_LINE = 64 << 10 };
+
 /** What lines of a file must look like. */
 struct pd_tns_form {
   int order;            /* indices on each line; 0: not known yet */
@@ -21,7 +24,7 @@ struct pd_tns_error {
   char text[320];
 };
 
-/** Number of fields of a line without its line end; -1 for a comment, 0 for a blank line. */
+/** Number of fields of a line's content. */
 int64_t pd_tns_count_fields(const char *line, const char *end);
 
 /** Parses a line with every check, for lines that the fast path does not take. `final` tells
@@ -32,9 +35,8 @@ int64_t pd_tns_count_fields(const char *line, const char *end);
 int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const char *end, bool final,
                       uint64_t *index, double *value, bool *underflow, struct pd_tns_error *error);
 
-/** Where the text of a line ends: before "\n" or "\r\n" (or a "\r" at the end of the file). */
-static inline const char *pd_tns_line_end(const char *line, const char *end) {
-  return end > line && end[-1] == '\r' ? end - 1 : end;
-}
+/** Where the content of a line ends: before a comment, a "\r" in front of the line end, or the
+ *  limit (*too_long). `end` is where its "\n" stands, or the end of the file. */
+const char *pd_tns_content_end(const char *line, const char *end, bool *too_long);
 
 #endif

@@ -4,24 +4,21 @@
 #include "io/tns_block.h"
 #include <string.h>
 
-/* A line may have this many bytes: orders are at most 16, so more is not a tensor's line. Longer
- * comments are skipped piece by piece. */
-enum { BLOCK_BYTES = 4 << 20, LONGEST_LINE = 1 << 20 };
+enum { BLOCK_BYTES = 4 << 20 };
 
 struct reader {
   polyad_context *context;
   const polyad_read_options *options;
   struct pd_input *input;
-  struct pd_prefetch *prefetch;
   struct pd_tns_form form;
   struct pd_coordinates coordinates;
   uint64_t declared; /* nonzeros that a header promised; UINT64_MAX: no header */
   uint64_t lines;    /* before the current text */
   uint64_t underflows;
-  bool started;               /* the first bytes were looked at */
-  bool inside_comment;        /* a comment longer than a block goes on */
-  char carried[LONGEST_LINE]; /* a line's beginning from the block before */
-  size_t carried_bytes;
+  bool started;        /* the first bytes were looked at */
+  bool inside_comment; /* the rest of the carried line is dropped */
+  char *buffer;
+  size_t carried; /* bytes of a line's beginning from the block before */
 };
 
 static polyad_status fail_line(struct reader *r, uint64_t line, const struct pd_tns_error *error) {
@@ -58,8 +55,10 @@ static polyad_status find_order(struct reader *r, const char *text, const char *
     int found = pd_tns_parse_line(&r->form, p, line_end, final && stop == NULL, index, &value,
                                   &underflow, &error);
     if (found < 0) return fail_line(r, line, &error);
+    bool too_long;
     if (found > 0)
-      r->form.order = (int)pd_tns_count_fields(p, pd_tns_line_end(p, line_end)) - !r->form.pattern;
+      r->form.order = (int)pd_tns_count_fields(p, pd_tns_content_end(p, line_end, &too_long)) -
+                      !r->form.pattern;
     p = stop == NULL ? end : stop + 1;
   }
   r->coordinates.order = r->form.order;
@@ -75,7 +74,8 @@ static polyad_status fail_surplus(struct reader *r, const char *text, const char
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     const char *line_end = stop == NULL ? end : stop;
     ++line;
-    found += pd_tns_count_fields(p, pd_tns_line_end(p, line_end)) > 0;
+    bool too_long;
+    found += pd_tns_count_fields(p, pd_tns_content_end(p, line_end, &too_long)) > 0;
     if (found > allowed) break;
     p = stop == NULL ? end : stop + 1;
   }
@@ -105,69 +105,66 @@ static polyad_status parse(struct reader *r, const char *text, const char *end, 
 }
 
 /* A line that is longer than a line may be: an error in its beginning is the one to name. */
-static polyad_status fail_long_line(struct reader *r, const char *line, const char *end) {
+static polyad_status fail_long_line(struct reader *r, const char *line) {
   uint64_t index[POLYAD_MAX_ORDER];
   double value;
   bool underflow;
   struct pd_tns_error error;
-  struct pd_tns_form form = r->form;
-  if (end - line > LONGEST_LINE) end = line + LONGEST_LINE;
-  if (pd_tns_parse_line(&form, line, end, false, index, &value, &underflow, &error) < 0)
+  if (pd_tns_parse_line(&r->form, line, line + PD_TNS_LONGEST_LINE + 1, false, index, &value,
+                        &underflow, &error) < 0)
     return fail_line(r, r->lines + 1, &error);
-  return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), r->lines + 1, 0,
-                    "a line of more than %d bytes; expected indices and a value", LONGEST_LINE);
+  return pd_fail_at(r->context, POLYAD_INTERNAL, pd_input_path(r->input), r->lines + 1, 0,
+                    "a line that is too long was taken");
 }
 
-static bool begins_comment(const char *p, const char *end) {
-  while (p < end && (*p == ' ' || *p == '\t'))
-    ++p;
-  return p < end && *p == '#';
+/* What follows the last line end stays for the next block. Only the part in front of a comment
+ * need be kept: comments may have any length. */
+static polyad_status carry(struct reader *r, char *tail, const char *end) {
+  size_t size = (size_t)(end - tail);
+  if (size > PD_TNS_LONGEST_LINE) {
+    const char *comment = memchr(tail, '#', PD_TNS_LONGEST_LINE);
+    if (comment == NULL) return fail_long_line(r, tail);
+    size = (size_t)(comment - tail);
+    r->inside_comment = true;
+  }
+  memmove(r->buffer, tail, size);
+  r->carried = size;
+  return POLYAD_OK;
 }
 
-/* One block, joined with what the block before left over. `text` has room for LONGEST_LINE bytes
- * in front. */
-static polyad_status take_block(struct reader *r, char *data, size_t size) {
-  const char *end = data + size;
-  const char *text = data;
+/* One more block behind what the block before left over. */
+static polyad_status take_block(struct reader *r, size_t got) {
+  char *text = r->buffer, *fresh = text + r->carried, *end = fresh + got;
   if (r->inside_comment) {
-    const char *stop = memchr(data, '\n', size);
+    char *stop = memchr(fresh, '\n', got);
     if (stop == NULL) return POLYAD_OK;
     r->inside_comment = false;
-    r->lines += 1;
-    text = stop + 1;
-  } else if (r->carried_bytes > 0) {
-    text = data - r->carried_bytes;
-    memcpy(data - r->carried_bytes, r->carried, r->carried_bytes);
-    r->carried_bytes = 0;
+    got = (size_t)(end - stop);
+    memmove(fresh, stop, got);
+    end = fresh + got;
   }
-  if (!r->started) PD_TRY(start(r, &text, end));
-  const char *last = end;
-  while (last > text && last[-1] != '\n')
+  const char *begin = text;
+  if (!r->started) PD_TRY(start(r, &begin, end));
+  char *last = end;
+  while (last > begin && last[-1] != '\n')
     --last;
-  PD_TRY(parse(r, text, last, false));
-  if (begins_comment(last, end) && end - last > LONGEST_LINE / 2) {
-    r->inside_comment = true;
-    return POLYAD_OK;
-  }
-  if (end - last > LONGEST_LINE) return fail_long_line(r, last, end);
-  r->carried_bytes = (size_t)(end - last);
-  memcpy(r->carried, last, r->carried_bytes);
-  return POLYAD_OK;
+  PD_TRY(parse(r, begin, last, false));
+  return carry(r, last, end);
 }
 
 static polyad_status take_all(struct reader *r) {
   for (;;) {
-    unsigned char *data;
-    size_t size;
-    polyad_status status = pd_prefetch_next(r->prefetch, &data, &size);
-    if (status != POLYAD_OK) return pd_input_error(r->input, r->lines);
-    if (size == 0) break;
-    PD_TRY(take_block(r, (char *)data, size));
+    size_t got;
+    if (pd_input_read(r->input, r->buffer + r->carried, BLOCK_BYTES, &got) != POLYAD_OK)
+      return pd_input_error(r->input, r->lines);
+    if (got == 0) break;
+    PD_TRY(take_block(r, got));
   }
-  if (r->carried_bytes == 0) return POLYAD_OK;
-  const char *text = r->carried, *end = r->carried + r->carried_bytes;
-  if (!r->started) PD_TRY(start(r, &text, end));
-  PD_TRY(parse(r, text, end, true));
+  if (r->carried == 0) {
+    r->lines += r->inside_comment;
+    return POLYAD_OK;
+  }
+  PD_TRY(parse(r, r->buffer, r->buffer + r->carried, !r->inside_comment));
   r->lines += 1;
   return POLYAD_OK;
 }
@@ -213,12 +210,12 @@ polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
                                  .dims = options->order > 0 ? options->dims : NULL};
   r->coordinates =
       (struct pd_coordinates){.context = context, .order = options->order, .type = options->type};
-  PD_TRY_CLEANUP(pd_prefetch_create(context, input, BLOCK_BYTES, LONGEST_LINE, &r->prefetch));
+  PD_TRY_CLEANUP(PD_NEW(context, PD_TNS_LONGEST_LINE + BLOCK_BYTES, &r->buffer));
   PD_TRY_CLEANUP(take_all(r));
   status = finish(r, tensor);
 cleanup:
   if (r != NULL) {
-    pd_prefetch_destroy(r->prefetch);
+    pd_free(context, r->buffer);
     pd_coordinates_clear(&r->coordinates);
   }
   pd_free(context, r);

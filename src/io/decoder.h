@@ -1,0 +1,33 @@
+/* Bytes of a file or of standard input, decompressed on the way when the first bytes say that
+ * they are gzip or Zstandard. Never seeks, so pipes work. Records no errors: it may run on a
+ * thread of its own, and keeps what went wrong until it is asked. */
+#ifndef PD_DECODER_H
+#define PD_DECODER_H
+
+#include "core/core.h"
+
+struct pd_decoder;
+
+/** Opens `path` ("-": standard input). Fails for directories and for compressors that are known
+ *  but not read (xz, bzip2, …), which it names. */
+polyad_status pd_decoder_open(polyad_context *context, const char *path,
+                              struct pd_decoder **decoder);
+/** Fills the buffer: *got is less than `size` only at the end or before an error. The error comes
+ *  with the next call, so that all bytes before it are seen. */
+polyad_status pd_decoder_read(struct pd_decoder *decoder, void *buffer, size_t size, size_t *got);
+/** Makes a pd_decoder_read() that waits for a pipe on another thread return soon. */
+void pd_decoder_stop(struct pd_decoder *decoder);
+/** Whether bytes pass through a decompressor. */
+bool pd_decoder_compressed(const struct pd_decoder *decoder);
+/** Size of a regular file, -1 for pipes. */
+int64_t pd_decoder_size(const struct pd_decoder *decoder);
+/** Fills the buffer from a plain regular file with several threads. */
+polyad_status pd_decoder_read_parallel(struct pd_decoder *decoder, int threads, void *buffer,
+                                       size_t size, size_t *got);
+/** Records the error that was met: "PATH: error: …", after line `line` when that is not 0. */
+polyad_status pd_decoder_fail(struct pd_decoder *decoder, uint64_t line);
+const char *pd_decoder_path(const struct pd_decoder *decoder);
+/** Closes; NULL is fine. */
+void pd_decoder_close(struct pd_decoder *decoder);
+
+#endif

@@ -1,0 +1,49 @@
+/* Parts of the decoder that its compressed forms share. */
+#ifndef PD_DECODER_INTERNAL_H
+#define PD_DECODER_INTERNAL_H
+
+#include "io/decoder.h"
+#include <stdatomic.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { PD_RAW_BYTES = 1 << 20, PD_DECODER_MESSAGE = 200, PD_GZIP_MEMORY = 128 << 10 };
+
+enum pd_encoding { PD_ENCODING_PLAIN, PD_ENCODING_GZIP, PD_ENCODING_ZSTD };
+
+struct pd_decoder {
+  polyad_context *context;
+  char *path;
+  int file;
+  bool regular; /* opened by name: may be read at any offset */
+  int64_t size; /* of a regular file */
+  enum pd_encoding encoding;
+  unsigned char *raw;
+  size_t raw_used, raw_at;
+  uint64_t raw_total; /* bytes read from the file */
+  bool raw_end;
+  atomic_bool stop;
+  z_stream gzip;
+  bool gzip_ready, member_open, any_member;
+  unsigned char *gzip_memory; /* zlib allocates while it decodes, maybe on another thread */
+  size_t gzip_memory_used;
+  ZSTD_DCtx *zstd;
+  bool frame_open;
+  polyad_status status; /* of the error that was met */
+  char message[PD_DECODER_MESSAGE];
+};
+
+/** Keeps an error. Returns `status`. */
+polyad_status pd_decoder_note(struct pd_decoder *decoder, polyad_status status, const char *format,
+                              ...) PD_PRINTF(3, 4);
+/** Refills the raw buffer when it is used up. */
+polyad_status pd_decoder_refill(struct pd_decoder *decoder);
+
+polyad_status pd_gzip_start(struct pd_decoder *decoder);
+polyad_status pd_gzip_read(struct pd_decoder *decoder, unsigned char *out, size_t size,
+                           size_t *got);
+polyad_status pd_zstd_start(struct pd_decoder *decoder);
+polyad_status pd_zstd_read(struct pd_decoder *decoder, unsigned char *out, size_t size,
+                           size_t *got);
+
+#endif
