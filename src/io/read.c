@@ -83,6 +83,7 @@ static polyad_status read_any(polyad_context *context, const char *path,
   if (chosen.delimiter == 0) chosen.delimiter = delimiter != 0 ? delimiter : ',';
   switch (format) {
   case POLYAD_FILE_PTN:
+    return pd_ptn_read(context, path, &chosen, tensor);
   case POLYAD_FILE_DELIMITED:
     return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0, "this build cannot read the format");
   case POLYAD_FILE_AUTO: /* an unknown extension, or standard input: text */

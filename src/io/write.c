@@ -16,6 +16,7 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   case POLYAD_FILE_TOOLBOX:
     return pd_toolbox_write(context, tensor, path);
   case POLYAD_FILE_PTN:
+    return pd_ptn_write(context, tensor, path);
   case POLYAD_FILE_DELIMITED:
     return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
                       "this build cannot write the format");

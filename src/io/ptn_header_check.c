@@ -1,0 +1,138 @@
+/* Proves the header of a .ptn file before anything in it is believed. */
+#include "io/foreign.h"
+#include "io/ptn_layout.h"
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Recognises the file and the version of its layout. */
+static polyad_status check_identity(polyad_context *context, const char *path,
+                                    const struct pd_ptn_header *header, size_t got) {
+  struct pd_ptn_header good;
+  pd_ptn_header_init(&good, 1, &(uint64_t){1}, 0, POLYAD_F64);
+  size_t known = got < sizeof good.magic ? got : sizeof good.magic;
+  if (memcmp(header->magic, good.magic, known) != 0) {
+    const char *foreign = pd_foreign_format(header, got);
+    if (foreign != NULL)
+      return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "%s; expected a .ptn file", foreign);
+    char quoted[PD_QUOTE_BYTES];
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "not a .ptn file: it begins with %s; expected '\\x89PTN'",
+                      pd_quote(quoted, header->magic, known));
+  }
+  if (got < sizeof *header)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "truncated header: %zu bytes, need %zu",
+                      got, sizeof *header);
+  if (header->endian_mark == __builtin_bswap32(PD_PTN_ENDIAN_MARK))
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "header is big-endian; expected little-endian");
+  if (header->version > PD_PTN_VERSION && header->endian_mark == PD_PTN_ENDIAN_MARK)
+    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
+                      "written by a newer polyad: format version %" PRIu32
+                      ", this build reads up to %d",
+                      header->version, PD_PTN_VERSION);
+  if (header->checksum != XXH3_64bits(header, offsetof(struct pd_ptn_header, checksum)))
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "header is damaged: its checksum does not match");
+  if (header->endian_mark != PD_PTN_ENDIAN_MARK || header->version == 0 ||
+      header->header_bytes != sizeof *header)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "header has byte order mark %08" PRIx32 ", version %" PRIu32 ", %" PRIu32
+                      " bytes; expected 01020304, 1, 1024",
+                      header->endian_mark, header->version, header->header_bytes);
+  return POLYAD_OK;
+}
+
+static polyad_status check_widths(polyad_context *context, const char *path,
+                                  const struct pd_ptn_header *header) {
+  if (header->value_kind != 1 || (header->value_bytes != 4 && header->value_bytes != 8))
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "values of kind %" PRIu32 " and %" PRIu32
+                      " bytes; expected kind 1 and 4 or 8 bytes",
+                      header->value_kind, header->value_bytes);
+  if (header->flags != 0 || header->block_entries != PD_PTN_BLOCK_ENTRIES || header->reserved != 0)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "flags %" PRIu32 " and blocks of %" PRIu32 " entries; expected 0 and %d",
+                      header->flags, header->block_entries, PD_PTN_BLOCK_ENTRIES);
+  for (uint32_t n = 0; n < header->order; ++n) {
+    uint64_t dim = header->dims[n];
+    if (dim == 0 || dim > INT64_MAX)
+      return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                        "mode %" PRIu32 " has length %" PRIu64 "; expected 1 to 2^63-1", n + 1,
+                        dim);
+    if (header->index_bytes[n] != pd_index_bytes(dim))
+      return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                        "indices of mode %" PRIu32
+                        " have %d bytes; expected %d for length %" PRIu64,
+                        n + 1, header->index_bytes[n], pd_index_bytes(dim), dim);
+  }
+  return POLYAD_OK;
+}
+
+/* Bytes of the labels as the section table says; 0 when there are none. */
+static uint64_t declared_label_bytes(const struct pd_ptn_header *header) {
+  const struct pd_ptn_section *section = &header->section[header->order + 1];
+  return header->section_count == header->order + 3 && section->kind == PD_PTN_LABELS
+             ? section->bytes
+             : 0;
+}
+
+static polyad_status check_size(polyad_context *context, const char *path,
+                                const struct pd_ptn_header *header,
+                                const struct pd_ptn_header *expected, bool fits,
+                                uint64_t file_bytes) {
+  char have[32];
+  if (!fits)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "declares %" PRIu64 " nonzeros, more than 2^63 bytes; file has %" PRIu64
+                      " bytes",
+                      header->nnz, file_bytes == UINT64_MAX ? 0 : file_bytes);
+  if (file_bytes != UINT64_MAX && file_bytes != expected->file_bytes)
+    return pd_fail_at(
+        context, POLYAD_PARSE, path, 0, 0,
+        "declares %" PRIu64 " bytes (%" PRIu64 " nonzeros), file has %" PRIu64 " (%s): %s",
+        expected->file_bytes, header->nnz, file_bytes, pd_bytes_text(have, file_bytes),
+        file_bytes < expected->file_bytes ? "it is truncated or damaged"
+                                          : "it has surplus bytes or is damaged");
+  return POLYAD_OK;
+}
+
+static polyad_status check_sections(polyad_context *context, const char *path,
+                                    const struct pd_ptn_header *header,
+                                    const struct pd_ptn_header *expected) {
+  if (header->section_count != expected->section_count)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "%" PRIu32 " sections; expected %" PRIu32 " for order %" PRIu32,
+                      header->section_count, expected->section_count, header->order);
+  for (uint32_t s = 0; s < header->section_count; ++s) {
+    const struct pd_ptn_section *has = &header->section[s], *want = &expected->section[s];
+    char name[32];
+    if (has->offset != want->offset || has->bytes != want->bytes || has->kind != want->kind ||
+        has->mode != want->mode)
+      return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                        "section %" PRIu32 " (kind %" PRIu32 ") has %" PRIu64
+                        " bytes at offset %" PRIu64 "; expected %s: %" PRIu64
+                        " bytes at offset %" PRIu64,
+                        s + 1, has->kind, has->bytes, has->offset,
+                        pd_ptn_section_name(name, expected, (int)s), want->bytes, want->offset);
+  }
+  if (header->file_bytes != expected->file_bytes)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "header says the file has %" PRIu64 " bytes; expected %" PRIu64,
+                      header->file_bytes, expected->file_bytes);
+  return POLYAD_OK;
+}
+
+polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
+                                  const struct pd_ptn_header *header, size_t got,
+                                  uint64_t file_bytes) {
+  PD_TRY(check_identity(context, path, header, got));
+  if (header->order == 0 || header->order > POLYAD_MAX_ORDER)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "order %" PRIu32 "; expected 1 to %d",
+                      header->order, POLYAD_MAX_ORDER);
+  PD_TRY(check_widths(context, path, header));
+  struct pd_ptn_header expected = *header;
+  bool fits = pd_ptn_lay_out(&expected, declared_label_bytes(header));
+  PD_TRY(check_size(context, path, header, &expected, fits, file_bytes));
+  return check_sections(context, path, header, &expected);
+}
