@@ -3,15 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* A stable order is unique, so the result cannot depend on the number of threads: each thread
- * counts the digits of its part, and prefix sums over (digit, part) give each part its places. */
-
-enum {
-  DIGIT_BITS = 8, /* 256 open write streams fit the first level of cache and TLB */
-  DIGITS = 1 << DIGIT_BITS,
-  THREAD_GRAIN = 1 << 14,
-  PACK_BLOCK = 1024
-};
+enum { THREAD_GRAIN = 1 << 14, PACK_BLOCK = 1024 };
 
 static int key_width(const struct pd_key *key) {
   return key->limit == 0 ? 8 * key->bytes : pd_bit_length(key->limit - 1);
@@ -19,132 +11,6 @@ static int key_width(const struct pd_key *key) {
 
 static inline uint64_t key_at(const struct pd_key *key, uint64_t p) {
   return key->bytes == 4 ? ((const uint32_t *)key->values)[p] : ((const uint64_t *)key->values)[p];
-}
-
-/* ---- sorting 64-bit keys ------------------------------------------------------------------ */
-
-struct pass {
-  const uint64_t *keys;
-  uint64_t *keys_out;
-  const void *payload;
-  void *payload_out;
-  uint64_t begin, end; /* the part of one thread */
-  int shift;
-};
-
-/* Bits in which the keys differ; other bits need no pass. */
-static uint64_t differing_bits(uint64_t count, const uint64_t *keys, int threads) {
-  uint64_t differ = 0, first = keys[0];
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : differ)
-  for (uint64_t p = 0; p < count; ++p)
-    differ |= keys[p] ^ first;
-  return differ;
-}
-
-static void count_digits(const struct pass *pass, uint64_t *counts) {
-  memset(counts, 0, DIGITS * sizeof *counts);
-  for (uint64_t p = pass->begin; p < pass->end; ++p)
-    ++counts[(pass->keys[p] >> pass->shift) & (DIGITS - 1)];
-}
-
-/* Turns counts[part][digit] into the first place of each (digit, part). */
-static void counts_to_places(uint64_t (*counts)[DIGITS], int parts) {
-  uint64_t place = 0;
-  for (int digit = 0; digit < DIGITS; ++digit)
-    for (int part = 0; part < parts; ++part) {
-      uint64_t here = counts[part][digit];
-      counts[part][digit] = place;
-      place += here;
-    }
-}
-
-/* Inlined once per payload size, so that the copy is one move. */
-static inline __attribute__((always_inline)) void
-scatter_sized(const struct pass *pass, uint64_t *places, size_t payload_bytes) {
-  const char *payload = pass->payload;
-  char *payload_out = pass->payload_out;
-  for (uint64_t p = pass->begin; p < pass->end; ++p) {
-    uint64_t key = pass->keys[p];
-    uint64_t place = places[(key >> pass->shift) & (DIGITS - 1)]++;
-    pass->keys_out[place] = key;
-    if (payload_bytes != 0)
-      memcpy(payload_out + place * payload_bytes, payload + p * payload_bytes, payload_bytes);
-  }
-}
-
-static void scatter(const struct pass *pass, uint64_t *places, size_t payload_bytes) {
-  if (payload_bytes == 0) scatter_sized(pass, places, 0);
-  if (payload_bytes == 4) scatter_sized(pass, places, 4);
-  if (payload_bytes == 8) scatter_sized(pass, places, 8);
-}
-
-static void run_pass(const struct pass *whole, uint64_t count, size_t payload_bytes,
-                     uint64_t (*counts)[DIGITS], int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part) {
-    struct pass mine = *whole;
-    mine.begin = pd_part_begin(count, part, threads);
-    mine.end = pd_part_begin(count, part + 1, threads);
-    count_digits(&mine, counts[part]);
-  }
-  counts_to_places(counts, threads);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part) {
-    struct pass mine = *whole;
-    mine.begin = pd_part_begin(count, part, threads);
-    mine.end = pd_part_begin(count, part + 1, threads);
-    scatter(&mine, counts[part], payload_bytes);
-  }
-}
-
-static void copy_parallel(void *to, const void *from, uint64_t bytes, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part) {
-    uint64_t begin = pd_part_begin(bytes, part, threads);
-    memcpy((char *)to + begin, (const char *)from + begin,
-           pd_part_begin(bytes, part + 1, threads) - begin);
-  }
-}
-
-polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
-                          void *payload, size_t payload_bytes) {
-  assert(payload_bytes == 0 || payload_bytes == 4 || payload_bytes == 8);
-  if (count < 2) return POLYAD_OK;
-  int threads = pd_threads_for(context, count, THREAD_GRAIN);
-  uint64_t differ = differing_bits(count, keys, threads) & pd_low_mask(key_bits);
-  if (differ == 0) return POLYAD_OK;
-
-  polyad_status status = POLYAD_OK;
-  uint64_t *spare_keys = NULL;
-  void *spare_payload = NULL;
-  uint64_t(*counts)[DIGITS] = NULL;
-  PD_TRY_CLEANUP(PD_NEW(context, count, &spare_keys));
-  if (payload_bytes != 0) PD_TRY_CLEANUP(pd_alloc(context, count, payload_bytes, &spare_payload));
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &counts));
-
-  struct pass pass = {keys, spare_keys, payload, spare_payload, 0, count, 0};
-  while (differ != 0) {
-    pass.shift = __builtin_ctzll(differ);
-    differ &= ~(uint64_t)(DIGITS - 1) << pass.shift;
-    run_pass(&pass, count, payload_bytes, counts, threads);
-    pass = (struct pass){pass.keys_out,
-                         (uint64_t *)(uintptr_t)pass.keys,
-                         pass.payload_out,
-                         (void *)(uintptr_t)pass.payload,
-                         0,
-                         count,
-                         0};
-  }
-  if (pass.keys != keys) {
-    copy_parallel(keys, pass.keys, count * sizeof *keys, threads);
-    if (payload_bytes != 0) copy_parallel(payload, pass.payload, count * payload_bytes, threads);
-  }
-
-cleanup:
-  pd_free(context, counts);
-  pd_free(context, spare_payload);
-  pd_free(context, spare_keys);
-  return status;
 }
 
 /* ---- permutations ------------------------------------------------------------------------- */
