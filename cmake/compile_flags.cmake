@@ -11,7 +11,14 @@ endif()
 if(POLYAD_WARNINGS_AS_ERRORS)
   target_compile_options(polyad_flags INTERFACE -Werror)
 endif()
+# For files that hold a kernel many times, once for each instruction set, type and width. Checks of
+# undefined behaviour would make each of them minutes of compilation; AddressSanitizer stays.
+set(POLYAD_KERNEL_OPTIONS -O3)
 if(POLYAD_SANITIZE)
+  set(POLYAD_KERNEL_OPTIONS -O1)
+  if(POLYAD_SANITIZE MATCHES "undefined")
+    list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=undefined)
+  endif()
   target_compile_options(polyad_flags INTERFACE -fsanitize=${POLYAD_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${POLYAD_SANITIZE})
