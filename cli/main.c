@@ -1,7 +1,118 @@
+/* polyad: the command. */
+#include "command.h"
+#include "text.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <polyad/polyad.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-int main(void) {
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *summary;
+} commands[] = {
+    {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)"},
+    {"info", cli_info, "say what a tensor is like, and its size in every storage format"},
+    {"convert", cli_convert, "convert between file formats"},
+    {"score", cli_score, "compare two models"},
+    {"formats", cli_formats, "list the storage formats of this build"},
+    {"devices", cli_devices, "list the devices of this machine"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_usage(FILE *to) {
+  fputs("usage: polyad SUBCOMMAND [options] FILE…\n\n"
+        "polyad finds the latent factors of sparse tensors.\n\nsubcommands:\n",
+        to);
+  for (int k = 0; k < COMMANDS; ++k)
+    fprintf(to, "  %-10s %s\n", commands[k].name, commands[k].summary);
+  fputs("\npolyad SUBCOMMAND --help explains each; polyad --version says what is installed.\n\n"
+        "example:\n  polyad cpd rides.csv --rank 8 --nonnegative\n",
+        to);
+}
+
+static int print_version(void) {
   printf("polyad %s\n", polyad_version());
-  return 0;
+  fputs("formats:", stdout);
+  for (int k = 0; k < polyad_format_count(); ++k) {
+    polyad_format_description about;
+    if (polyad_format_describe(k, &about) == POLYAD_OK && about.built) printf(" %s", about.name);
+  }
+  fputs("\n", stdout);
+  return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* Edit distance of two short words (Levenshtein, with swaps of neighbours). */
+static int distance(const char *a, const char *b) {
+  enum { LONGEST = 16 };
+  int la = (int)strlen(a), lb = (int)strlen(b), d[LONGEST + 1][LONGEST + 1];
+  if (la > LONGEST || lb > LONGEST) return LONGEST;
+  for (int i = 0; i <= la; ++i)
+    d[i][0] = i;
+  for (int j = 0; j <= lb; ++j)
+    d[0][j] = j;
+  for (int i = 1; i <= la; ++i)
+    for (int j = 1; j <= lb; ++j) {
+      int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+      if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+          d[i - 2][j - 2] + 1 < best)
+        best = d[i - 2][j - 2] + 1;
+      d[i][j] = best;
+    }
+  return d[la][lb];
+}
+
+static int unknown_command(const char *name) {
+  char quoted[CLI_QUOTE_BYTES];
+  int best = 0, least = 100;
+  for (int k = 0; k < COMMANDS; ++k) {
+    int far = distance(name, commands[k].name);
+    if (far < least) {
+      least = far;
+      best = k;
+    }
+  }
+  cli_quote(quoted, name);
+  if (least <= 2)
+    return cli_usage_error("%s is no subcommand; did you mean %s?", quoted, commands[best].name);
+  return cli_usage_error("%s is no subcommand; see polyad --help", quoted);
+}
+
+/* A closed standard stream would let a data file get its number and receive our text. */
+static void open_standard_streams(void) {
+  for (int file = 0; file < 3; ++file)
+    if (fcntl(file, F_GETFD) == -1 && errno == EBADF) (void)!open("/dev/null", O_RDWR);
+}
+
+int main(int argc, char **argv) {
+  open_standard_streams();
+  (void)signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE, and files are not lost */
+#ifdef SIGXFSZ
+  (void)signal(SIGXFSZ, SIG_IGN);
+#endif
+  if (argc < 2) {
+    print_usage(stderr);
+    return 2;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+    print_usage(stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+  }
+  if (strcmp(name, "help") == 0) {
+    print_usage(stderr);
+    return 2;
+  }
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
+  for (int k = 0; k < COMMANDS; ++k)
+    if (strcmp(name, commands[k].name) == 0) return commands[k].run(argc - 1, argv + 1);
+  char quoted[CLI_QUOTE_BYTES];
+  if (name[0] == '-')
+    return cli_usage_error("unknown option %s; see polyad --help", cli_quote(quoted, name));
+  return unknown_command(name);
 }

@@ -87,6 +87,16 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_matrix_read(polyad_context *conte
 POLYAD_API POLYAD_CHECKED polyad_status polyad_matrix_write(polyad_context *context, uint64_t rows,
                                                             uint64_t columns, const double *values,
                                                             const char *path);
+/** Writes text to a file as every output is written: beside the target, then renamed.
+ *  @return POLYAD_IO */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_text_write(polyad_context *context,
+                                                          const char *path, const char *text,
+                                                          size_t length);
+/** Fails when a file could not be written now (missing or unwritable directory, a directory of
+ *  that name), without leaving anything behind: so that a long computation fails at its start.
+ *  @return POLYAD_IO */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_output_check(polyad_context *context,
+                                                            const char *path);
 /** Frees an array that a function of this library returned; NULL is fine. */
 POLYAD_API void polyad_free(polyad_context *context, void *array);
 

@@ -118,6 +118,12 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_set_labels(polyad_context 
                                                                  const char *name,
                                                                  const char *const *labels);
 
+/** A tensor without nonzeros that has the dims, mode names and labels of another: what remains
+ *  of interest when polyad_plan_create_take() consumes the other. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_outline(polyad_context *context,
+                                                              const polyad_tensor *tensor,
+                                                              polyad_tensor **outline);
+
 /** What `info` reports of a tensor. */
 typedef struct polyad_tensor_statistics {
   double density;                           /**< nnz / product of dims */

@@ -39,10 +39,8 @@ static polyad_status copy_block(polyad_context *context, uint64_t count, size_t 
   return POLYAD_OK;
 }
 
-static polyad_status copy_mode(polyad_context *context, const polyad_tensor *from, int mode,
-                               polyad_tensor *to) {
-  PD_TRY(copy_block(context, from->nnz, (size_t)from->index_bytes[mode], from->index[mode],
-                    &to->index[mode]));
+static polyad_status copy_names(polyad_context *context, const polyad_tensor *from, int mode,
+                                polyad_tensor *to) {
   const char *name = from->mode_name[mode];
   if (name != NULL) PD_TRY(copy_block(context, strlen(name) + 1, 1, name, &to->mode_name[mode]));
   const struct pd_labels *labels = &from->labels[mode];
@@ -53,6 +51,13 @@ static polyad_status copy_mode(polyad_context *context, const polyad_tensor *fro
       copy_block(context, labels->start[labels->count], 1, labels->text, &to->labels[mode].text));
   to->labels[mode].count = labels->count;
   return POLYAD_OK;
+}
+
+static polyad_status copy_mode(polyad_context *context, const polyad_tensor *from, int mode,
+                               polyad_tensor *to) {
+  PD_TRY(copy_block(context, from->nnz, (size_t)from->index_bytes[mode], from->index[mode],
+                    &to->index[mode]));
+  return copy_names(context, from, mode, to);
 }
 
 polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor *tensor,
@@ -85,4 +90,29 @@ polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor
 cleanup:
   polyad_tensor_destroy(made);
   return status;
+}
+
+polyad_status polyad_tensor_outline(polyad_context *context, const polyad_tensor *tensor,
+                                    polyad_tensor **outline) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (tensor == NULL || outline == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or outline is NULL");
+  *outline = NULL;
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = tensor->order;
+  input.dims = tensor->dims;
+  input.type = input.value_type = tensor->type;
+  polyad_tensor *made = NULL;
+  PD_TRY(polyad_tensor_create(context, &input, &made));
+  for (int n = 0; n < tensor->order; ++n) {
+    polyad_status status = copy_names(context, tensor, n, made);
+    if (status != POLYAD_OK) {
+      polyad_tensor_destroy(made);
+      return status;
+    }
+  }
+  *outline = made;
+  return POLYAD_OK;
 }

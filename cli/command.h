@@ -1,0 +1,15 @@
+/* The subcommands: each gets its arguments with argv[0] its own name, and returns the exit
+ * status. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+int cli_cpd(int argc, char **argv);
+int cli_info(int argc, char **argv);
+int cli_convert(int argc, char **argv);
+int cli_generate(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+int cli_score(int argc, char **argv);
+int cli_formats(int argc, char **argv);
+int cli_devices(int argc, char **argv);
+
+#endif

@@ -1,0 +1,288 @@
+/* polyad cpd: CP decomposition of a tensor. */
+#include "command.h"
+#include "components.h"
+#include "json.h"
+#include "progress.h"
+#include "text.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+struct cpd {
+  struct cli_session session;
+  uint64_t rank, max_iterations, restarts, checkpoint_every, top;
+  double tolerance, max_seconds, ridge;
+  bool nonnegative;
+  const char *algorithm, *format, *variant, *init, *output, *checkpoint, *resume, *file;
+  polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
+  polyad_plan *plan;
+  polyad_ktensor *initial, *model;
+  polyad_run_info info;
+  double seconds_read, seconds_build;
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int parse(struct cpd *cpd, int argc, char **argv) {
+  const struct cli_option options[] = {
+      {.kind = CLI_GROUP, .help = "model"},
+      {"rank", 'r', CLI_COUNT, &cpd->rank, "R", "number of components (required)", NULL, 1, 0},
+      {"algorithm", 'a', CLI_CHOICE, &cpd->algorithm, "NAME",
+       "als (default); apr-mu, apr-pdnr, "
+       "apr-pqnr for counts",
+       "als apr-mu apr-pdnr apr-pqnr", 0, 0},
+      {"nonnegative", 0, CLI_FLAG, &cpd->nonnegative, NULL, "keep factors nonnegative", NULL, 0, 0},
+      {"ridge", 0, CLI_REAL, &cpd->ridge, "X",
+       "regularisation: added to the diagonal of the "
+       "normal equations",
+       NULL, 0, 0},
+      {.kind = CLI_GROUP, .help = "run"},
+      {"max-iters", 'i', CLI_COUNT, &cpd->max_iterations, "N", "most iterations (default 50)", NULL,
+       0, 999999999},
+      {"tol", 0, CLI_REAL, &cpd->tolerance, "X",
+       "stop when the fit changes by less (default "
+       "1e-4; 0: never)",
+       NULL, 0, 0},
+      {"max-seconds", 0, CLI_REAL, &cpd->max_seconds, "S",
+       "stop after the iteration in which S "
+       "seconds have passed",
+       NULL, 0, 0},
+      {"init", 0, CLI_TEXT, &cpd->init, "HOW", "random (default), hosvd, or a ktensor file", NULL,
+       0, 0},
+      {"restarts", 0, CLI_COUNT, &cpd->restarts, "N", "starts; the best one is kept (default 1)",
+       NULL, 1, 1000000},
+      {"checkpoint", 0, CLI_TEXT, &cpd->checkpoint, "FILE",
+       "keep the state in FILE (and the one "
+       "before in FILE.prev)",
+       NULL, 0, 0},
+      {"checkpoint-every", 0, CLI_COUNT, &cpd->checkpoint_every, "K",
+       "iterations between "
+       "checkpoints (default 10)",
+       NULL, 1, 999999999},
+      {"resume", 0, CLI_TEXT, &cpd->resume, "FILE", "go on from a checkpoint", NULL, 0, 0},
+      {.kind = CLI_GROUP, .help = "storage"},
+      {"format", 0, CLI_TEXT, &cpd->format, "NAME", "auto (default) or one of polyad formats", NULL,
+       0, 0},
+      {"variant", 0, CLI_TEXT, &cpd->variant, "NAME", "auto (default) or one of the format's", NULL,
+       0, 0},
+      {.kind = CLI_GROUP, .help = "output"},
+      {"output", 'o', CLI_TEXT, &cpd->output, "PATH",
+       "write the model: a file (Tensor Toolbox "
+       "text), or DIR/ for one file per factor",
+       NULL, 0, 0},
+      {"top", 0, CLI_COUNT, &cpd->top, "K", "entries shown per mode and component (default 5)",
+       NULL, 0, 100},
+      CLI_READ_OPTIONS(cpd->session),
+      CLI_COMMON_OPTIONS(cpd->session)};
+  const struct cli_usage usage = {
+      .command = "cpd",
+      .synopsis = "FILE -r RANK [options]",
+      .summary =
+          "Finds the RANK strongest patterns (components) of the tensor in FILE: for each a\n"
+          "weight and, per mode, the strength of every index. FILE is .tns, .txt (Tensor\n"
+          "Toolbox), .ptn, .csv or .tsv, also .gz or .zst; - is standard input.",
+      .example = "  polyad cpd uber.tns.gz --rank 6 --nonnegative --output uber.ktensor",
+      .options = options,
+      .option_count = (int)(sizeof options / sizeof *options),
+      .least_arguments = 1,
+      .most_arguments = 1};
+  int first, status = cli_parse(&usage, argc, argv, &first);
+  if (status != 0) return status;
+  cpd->file = argv[first];
+  if (cpd->rank == 0)
+    return cli_usage_error("the rank is missing; give it with --rank R (see polyad cpd --help)");
+  if (cpd->session.json != NULL && strcmp(cpd->session.json, "-") == 0 && cpd->output != NULL &&
+      strcmp(cpd->output, "-") == 0)
+    return cli_usage_error("--json - and --output - both write to standard output; choose one");
+  return 0;
+}
+
+/* Everything that can go wrong before the work starts does so here. */
+static int prepare(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
+  if (strcmp(cpd->algorithm, "als") != 0)
+    return cli_failure("algorithm %s is not in this build; expected als", cpd->algorithm);
+  int status = cli_check_output(session, cpd->output, cpd->file);
+  if (status == 0) status = cli_check_output(session, session->json, cpd->file);
+  if (status != 0) return status;
+  if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
+      polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
+          POLYAD_OK)
+    return cli_library_failure(session->context);
+  return 0;
+}
+
+static int build_plan(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
+  polyad_tensor *tensor = NULL;
+  double begin = now();
+  int status = cli_read_tensor(session, cpd->file, &tensor);
+  if (status != 0) return status;
+  cpd->seconds_read = now() - begin;
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = cpd->format;
+  options.variant = cpd->variant;
+  options.rank = cpd->rank;
+  options.precision = cli_precision(session);
+  begin = now();
+  polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
+  if (made == POLYAD_OK)
+    made = polyad_plan_create_take(session->context, &tensor, &options, &cpd->plan);
+  cpd->seconds_build = now() - begin;
+  polyad_tensor_destroy(tensor);
+  if (made == POLYAD_OK) return 0;
+  (void)cli_library_failure(session->context);
+  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+}
+
+static int decompose(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
+  polyad_cp_als_options options;
+  polyad_cp_als_options_init(&options);
+  options.rank = cpd->rank;
+  options.max_iterations = (int)cpd->max_iterations;
+  options.tolerance = cpd->tolerance;
+  options.max_seconds = cpd->max_seconds;
+  options.ridge = cpd->ridge;
+  options.restarts = (int)cpd->restarts;
+  options.nonnegative = cpd->nonnegative;
+  options.checkpoint = cpd->checkpoint;
+  options.checkpoint_every = (int)cpd->checkpoint_every;
+  options.resume = cpd->resume;
+  options.init = cpd->initial != NULL              ? POLYAD_INIT_MODEL
+                 : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
+                                                   : POLYAD_INIT_RANDOM;
+  options.initial = cpd->initial;
+  cli_progress_start(session);
+  cli_computing_begin(session);
+  polyad_status done =
+      polyad_cp_als(session->context, cpd->plan, &options, &cpd->model, &cpd->info);
+  cli_computing_end(session);
+  cli_progress_clear();
+  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+}
+
+static int write_model(struct cpd *cpd) {
+  if (cpd->output == NULL) return 0;
+  polyad_context *context = cpd->session.context;
+  if (polyad_ktensor_write(context, cpd->model, cpd->output) != POLYAD_OK)
+    return cli_library_failure(context);
+  return 0;
+}
+
+static uint64_t peak_bytes(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+static void add_trace(cJSON *object, const polyad_run_info *info) {
+  cJSON *rows = cJSON_AddArrayToObject(object, "trace");
+  for (int k = 0; k < info->trace_rows; ++k) {
+    const polyad_trace_row *row = &info->trace[k];
+    cJSON *item = cJSON_CreateObject();
+    cli_json_count(item, "iteration", (uint64_t)row->iteration);
+    cli_json_real(item, "fit", row->fit);
+    cli_json_real(item, "residual", row->residual);
+    cli_json_real(item, "seconds", row->seconds);
+    cli_json_real(item, "log_likelihood", row->log_likelihood);
+    cli_json_real(item, "kkt_violation", row->kkt_violation);
+    cJSON_AddItemToArray(rows, item);
+  }
+}
+
+static int write_json(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
+  if (session->json == NULL) return 0;
+  const polyad_run_info *info = &cpd->info;
+  int order = polyad_plan_order(cpd->plan);
+  cJSON *o = cJSON_CreateObject();
+  cli_json_text(o, "file", cpd->file);
+  cli_json_count(o, "order", (uint64_t)order);
+  cli_json_counts(o, "dims", polyad_plan_dims(cpd->plan), order);
+  cli_json_count(o, "nnz", polyad_plan_nnz(cpd->plan));
+  cli_json_count(o, "rank", cpd->rank);
+  cli_json_text(o, "algorithm", cpd->algorithm);
+  cli_json_text(o, "format", polyad_plan_format(cpd->plan));
+  cli_json_text(o, "variant", polyad_plan_variant(cpd->plan));
+  cli_json_text(o, "device", polyad_plan_device(cpd->plan));
+  cli_json_text(o, "precision", session->precision);
+  cli_json_count(o, "threads", (uint64_t)polyad_threads(session->context));
+  cli_json_count(o, "seed", session->seed);
+  cli_json_count(o, "iterations", (uint64_t)info->iterations);
+  cli_json_bool(o, "converged", info->converged);
+  cli_json_text(o, "reason", polyad_reason_string(info->reason));
+  cli_json_real(o, "fit", info->fit);
+  cli_json_real(o, "log_likelihood", NAN);
+  cli_json_real(o, "kkt_violation", NAN);
+  cli_json_real(o, "seconds", info->seconds);
+  cli_json_real(o, "seconds_read", cpd->seconds_read);
+  cli_json_real(o, "seconds_build", cpd->seconds_build);
+  cli_json_real(o, "seconds_per_iteration", info->seconds_per_iteration);
+  cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
+  cli_json_count(o, "bytes_format", polyad_plan_bytes(cpd->plan));
+  cli_json_count(o, "peak_bytes", peak_bytes());
+  cli_json_count(o, "regularized_solves", info->regularized_solves);
+  cli_json_text(o, "diagnosis", info->diagnosis);
+  add_trace(o, info);
+  return cli_json_write(session, o);
+}
+
+static int report(struct cpd *cpd) {
+  const polyad_run_info *info = &cpd->info;
+  const char *json = cpd->session.json;
+  if (info->diagnosis[0] != '\0') cli_talk(&cpd->session, "polyad: warning: %s\n", info->diagnosis);
+  bool silent = cpd->session.quiet || (json != NULL && strcmp(json, "-") == 0) ||
+                (cpd->output != NULL && strcmp(cpd->output, "-") == 0);
+  if (silent) return 0;
+  const uint64_t *dims = polyad_plan_dims(cpd->plan);
+  for (int n = 0; n < polyad_plan_order(cpd->plan); ++n)
+    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  printf(", %llu nonzeros\n", (unsigned long long)polyad_plan_nnz(cpd->plan));
+  printf("rank %llu, %s, %s on %s: fit %.6f after %d iteration%s (%s), %.2f s\n",
+         (unsigned long long)cpd->rank, cpd->algorithm, polyad_plan_format(cpd->plan),
+         polyad_plan_device(cpd->plan), info->fit, info->iterations,
+         info->iterations == 1 ? "" : "s", polyad_reason_string(info->reason), info->seconds);
+  if (cpd->top > 0) cli_print_components(cpd->model, cpd->outline, (int)cpd->top);
+  return cli_finish_output();
+}
+
+static int run(struct cpd *cpd) {
+  int status = cli_session_open(&cpd->session);
+  if (status == 0) status = prepare(cpd);
+  if (status == 0) status = build_plan(cpd);
+  if (status == 0) status = decompose(cpd);
+  if (status == 0) status = write_model(cpd);
+  if (status == 0) status = write_json(cpd);
+  if (status == 0) status = report(cpd);
+  return status == 0 ? cli_signal_status() : status;
+}
+
+int cli_cpd(int argc, char **argv) {
+  struct cpd cpd = {.max_iterations = 50,
+                    .tolerance = 1e-4,
+                    .restarts = 1,
+                    .checkpoint_every = 10,
+                    .top = 5,
+                    .algorithm = "als",
+                    .format = "auto",
+                    .variant = "auto",
+                    .init = "random"};
+  cli_session_init(&cpd.session);
+  int status = parse(&cpd, argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = run(&cpd);
+  polyad_run_info_clear(&cpd.info);
+  polyad_ktensor_destroy(cpd.model);
+  polyad_ktensor_destroy(cpd.initial);
+  polyad_plan_destroy(cpd.plan);
+  polyad_tensor_destroy(cpd.outline);
+  cli_session_close(&cpd.session);
+  return status;
+}

@@ -1,0 +1,20 @@
+/* JSON objects: numbers with 17 significant digits, integers exact, never NaN. */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include "session.h"
+#include <cjson/cJSON.h>
+
+/* Each adds one member; NULL items (out of memory) are noticed when the object is written. */
+void cli_json_text(cJSON *object, const char *key, const char *text);
+void cli_json_count(cJSON *object, const char *key, uint64_t value);
+void cli_json_real(cJSON *object, const char *key, double value); /* null when not finite */
+void cli_json_bool(cJSON *object, const char *key, bool value);
+void cli_json_counts(cJSON *object, const char *key, const uint64_t *values, int count);
+void cli_json_reals(cJSON *object, const char *key, const double *values, int count);
+
+/** Writes the object to the session's --json (nothing when there is none) and deletes it. 0, or
+ *  an exit status after an error was printed. */
+int cli_json_write(struct cli_session *session, cJSON *object);
+
+#endif

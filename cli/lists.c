@@ -1,0 +1,125 @@
+/* polyad formats, polyad devices: what this build and machine can do. */
+#include "command.h"
+#include "json.h"
+#include "text.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Options of both: only the JSON file. */
+static int parse(struct cli_session *session, const char *command, const char *summary, int argc,
+                 char **argv) {
+  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "options"},
+                                       {"json", 0, CLI_TEXT, &session->json, "FILE",
+                                        "write a JSON object; - writes it, and nothing "
+                                        "else, to standard output",
+                                        NULL, 0, 0}};
+  const struct cli_usage usage = {.command = command,
+                                  .synopsis = "[--json FILE]",
+                                  .summary = summary,
+                                  .options = options,
+                                  .option_count = 2};
+  int first;
+  return cli_parse(&usage, argc, argv, &first);
+}
+
+static int finish(struct cli_session *session, cJSON *object) {
+  int status = cli_json_write(session, object);
+  return status == 0 ? cli_finish_output() : status;
+}
+
+static bool is_talkative(const struct cli_session *session) {
+  return session->json == NULL || strcmp(session->json, "-") != 0;
+}
+
+static void show_format(const polyad_format_description *about) {
+  printf("%-10s %s\n", about->name, about->summary);
+  printf("%10s kernels: %s   devices: %s   orders: %d to %d%s\n", "", about->kernels,
+         about->devices, about->min_order, about->max_order,
+         about->deterministic ? "" : "   (not deterministic)");
+  printf("%10s variants: %s\n%10s from: %s\n", "", about->variants, "", about->paper);
+}
+
+static cJSON *format_object(const polyad_format_description *about) {
+  cJSON *item = cJSON_CreateObject();
+  cli_json_text(item, "name", about->name);
+  cli_json_text(item, "summary", about->summary);
+  cli_json_text(item, "paper", about->paper);
+  cli_json_text(item, "devices", about->devices);
+  cli_json_text(item, "kernels", about->kernels);
+  cli_json_text(item, "variants", about->variants);
+  cli_json_count(item, "min_order", (uint64_t)about->min_order);
+  cli_json_count(item, "max_order", (uint64_t)about->max_order);
+  cli_json_bool(item, "deterministic", about->deterministic != 0);
+  cli_json_bool(item, "built", about->built != 0);
+  return item;
+}
+
+int cli_formats(int argc, char **argv) {
+  struct cli_session session;
+  cli_session_init(&session);
+  int status = parse(&session, "formats", "Lists the storage formats of this build.", argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = cli_session_open(&session);
+  if (status == 0) status = cli_check_output(&session, session.json, NULL);
+  if (status == 0) {
+    cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "formats");
+    for (int k = 0; k < polyad_format_count(); ++k) {
+      polyad_format_description about;
+      if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
+      if (is_talkative(&session)) show_format(&about);
+      cJSON_AddItemToArray(list, format_object(&about));
+    }
+    status = finish(&session, object);
+  }
+  cli_session_close(&session);
+  return status;
+}
+
+static void show_device(const polyad_device_description *about) {
+  char memory[32], cache[32];
+  printf("%-8s %s: %d %s, %s of memory, %s of cache, %s\n", about->name, about->description,
+         about->processors, strcmp(about->name, "cpu") == 0 ? "processors" : "multiprocessors",
+         cli_bytes(memory, about->memory_bytes), cli_bytes(cache, about->cache_bytes),
+         about->capability);
+}
+
+static cJSON *device_object(const polyad_device_description *about) {
+  cJSON *item = cJSON_CreateObject();
+  cli_json_text(item, "name", about->name);
+  cli_json_text(item, "description", about->description);
+  cli_json_count(item, "processors", (uint64_t)about->processors);
+  cli_json_count(item, "memory_bytes", about->memory_bytes);
+  cli_json_count(item, "cache_bytes", about->cache_bytes);
+  cli_json_text(item, "capability", about->capability);
+  return item;
+}
+
+int cli_devices(int argc, char **argv) {
+  struct cli_session session;
+  cli_session_init(&session);
+  int status = parse(&session, "devices", "Lists the devices that this build and machine can use.",
+                     argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = cli_session_open(&session);
+  if (status == 0) status = cli_check_output(&session, session.json, NULL);
+  if (status == 0) {
+    cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "devices");
+    for (int k = 0; k < polyad_device_count(session.context); ++k) {
+      polyad_device_description about;
+      if (polyad_device_describe(session.context, k, &about) != POLYAD_OK) continue;
+      if (is_talkative(&session)) show_device(&about);
+      cJSON_AddItemToArray(list, device_object(&about));
+    }
+    cJSON *absent = cJSON_AddObjectToObject(object, "absent");
+    static const char *const kinds[] = {"cuda", "opencl"};
+    for (int k = 0; k < 2; ++k) {
+      const char *why = polyad_device_why_not(session.context, kinds[k]);
+      if (why[0] == '\0') continue;
+      if (is_talkative(&session)) printf("no %s: %s\n", kinds[k], why);
+      cli_json_text(absent, kinds[k], why);
+    }
+    status = finish(&session, object);
+  }
+  cli_session_close(&session);
+  return status;
+}

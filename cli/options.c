@@ -1,0 +1,241 @@
+#include "options.h"
+#include "text.h"
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_MAX = 64 };
+
+bool cli_read_count(const char *text, uint64_t *value) {
+  uint64_t sum = 0;
+  if (*text == '\0') return false;
+  for (; *text != '\0'; ++text) {
+    if (!isdigit((unsigned char)*text)) return false;
+    if (__builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
+        __builtin_add_overflow(sum, (uint64_t)(*text - '0'), &sum))
+      return false;
+  }
+  *value = sum;
+  return true;
+}
+
+bool cli_read_real(const char *text, double *value) {
+  /* The command never sets a locale, so strtod reads a point; the characters keep out "nan",
+   * "inf" and hexadecimal numbers. */
+  if (*text == '\0' || strspn(text, "0123456789+-.eE") != strlen(text)) return false;
+  char *end;
+  *value = strtod(text, &end);
+  return *end == '\0' && isfinite(*value);
+}
+
+bool cli_read_size(const char *text, uint64_t *value) {
+  if (strcmp(text, "auto") == 0) {
+    *value = 0;
+    return true;
+  }
+  size_t digits = strspn(text, "0123456789");
+  char number[24];
+  if (digits == 0 || digits >= sizeof number) return false;
+  memcpy(number, text, digits);
+  number[digits] = '\0';
+  if (!cli_read_count(number, value) || *value == 0) return false;
+  const char *unit = text + digits;
+  static const char *const units[] = {"", "K", "M", "G", "T"};
+  for (int k = 0; k < 5; ++k) {
+    size_t length = strlen(units[k]);
+    if (strncasecmp(unit, units[k], length) != 0 || (k == 0 && *unit != '\0')) continue;
+    const char *rest = unit + length;
+    if (*rest != '\0' && strcasecmp(rest, "B") != 0 && strcasecmp(rest, "iB") != 0) return false;
+    return !__builtin_mul_overflow(*value, UINT64_C(1) << (10 * k), value);
+  }
+  return false;
+}
+
+/* Calls `take` with each comma-separated piece; the number of pieces, or -1. */
+static int each_piece(const char *text, int room, bool (*take)(const char *, void *, int),
+                      void *values) {
+  int count = 0;
+  for (;;) {
+    size_t length = strcspn(text, ",");
+    char piece[64];
+    if (length == 0 || length >= sizeof piece || count == room) return -1;
+    memcpy(piece, text, length);
+    piece[length] = '\0';
+    if (!take(piece, values, count++)) return -1;
+    if (text[length] == '\0') return count;
+    text += length + 1;
+  }
+}
+
+static bool take_count(const char *text, void *values, int at) {
+  return cli_read_count(text, &((uint64_t *)values)[at]);
+}
+
+static bool take_real(const char *text, void *values, int at) {
+  return cli_read_real(text, &((double *)values)[at]);
+}
+
+int cli_read_counts(const char *text, int room, uint64_t *values) {
+  return each_piece(text, room, take_count, values);
+}
+
+int cli_read_reals(const char *text, int room, double *values) {
+  return each_piece(text, room, take_real, values);
+}
+
+static bool is_choice(const char *choices, const char *text) {
+  size_t length = strlen(text);
+  for (const char *p = choices; length > 0;) {
+    size_t size = strcspn(p, " ");
+    if (size == length && memcmp(p, text, size) == 0) return true;
+    if (p[size] == '\0') return false;
+    p += size + 1;
+  }
+  return false;
+}
+
+/* Stores an option's argument; 0, or 2 after an error was printed. */
+static int store(const struct cli_option *option, const char *text) {
+  char quoted[CLI_QUOTE_BYTES];
+  switch (option->kind) {
+  case CLI_FLAG:
+    *(bool *)option->target = true;
+    return 0;
+  case CLI_TEXT:
+    if (*text == '\0')
+      return cli_usage_error("--%s is empty; expected %s", option->name, option->argument);
+    *(const char **)option->target = text;
+    return 0;
+  case CLI_CHOICE:
+    if (!is_choice(option->choices, text))
+      return cli_usage_error("--%s %s is unknown; expected one of: %s", option->name,
+                             cli_quote(quoted, text), option->choices);
+    *(const char **)option->target = text;
+    return 0;
+  case CLI_COUNT: {
+    uint64_t most = option->most == 0 ? UINT64_MAX : option->most, value;
+    if (!cli_read_count(text, &value) || value < option->least || value > most)
+      return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
+                             cli_quote(quoted, text), (unsigned long long)option->least,
+                             (unsigned long long)most);
+    *(uint64_t *)option->target = value;
+    return 0;
+  }
+  case CLI_REAL: {
+    double value;
+    if (!cli_read_real(text, &value) || value < (double)option->least ||
+        (option->most != 0 && value > (double)option->most))
+      return cli_usage_error("--%s %s found; expected a number of at least %llu, such as 1e-4",
+                             option->name, cli_quote(quoted, text),
+                             (unsigned long long)option->least);
+    *(double *)option->target = value;
+    return 0;
+  }
+  case CLI_SIZE:
+    if (!cli_read_size(text, option->target))
+      return cli_usage_error("--%s %s found; expected bytes, such as 500M or 4G, or auto",
+                             option->name, cli_quote(quoted, text));
+    return 0;
+  case CLI_GROUP:
+    break;
+  }
+  return 0;
+}
+
+static void print_option(const struct cli_option *option) {
+  if (option->kind == CLI_GROUP) {
+    printf("\n%s:\n", option->help);
+    return;
+  }
+  char left[80], letter[8] = "    ";
+  if (option->letter != 0) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+  snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name,
+           option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
+  if (cli_width(left) > 29)
+    printf("%s\n%30s%s\n", left, "", option->help);
+  else
+    printf("%-30s%s\n", left, option->help);
+}
+
+static void print_help(const struct cli_usage *usage) {
+  printf("usage: polyad %s %s\n\n%s\n", usage->command, usage->synopsis, usage->summary);
+  for (int k = 0; k < usage->option_count; ++k)
+    print_option(&usage->options[k]);
+  if (usage->example != NULL) printf("\nexample:\n%s\n", usage->example);
+}
+
+static int unknown_option(const struct cli_usage *usage, char **argv, int result) {
+  char quoted[CLI_QUOTE_BYTES];
+  const char *which = argv[optind - 1];
+  if (result == ':')
+    return cli_usage_error("option %s needs an argument; see polyad %s --help",
+                           cli_quote(quoted, which), usage->command);
+  if (optopt != 0 && (which[0] != '-' || which[1] != '-')) {
+    char letter[2] = {(char)optopt, '\0'};
+    return cli_usage_error("unknown option -%s; see polyad %s --help",
+                           isgraph(optopt) ? letter : "?", usage->command);
+  }
+  return cli_usage_error("option %s is unknown, ambiguous or takes no argument; see polyad %s "
+                         "--help",
+                         cli_quote(quoted, which), usage->command);
+}
+
+/* getopt's tables from ours. Entry k of `longs` is option number val - 256. */
+static void make_tables(const struct cli_usage *usage, struct option *longs, char *shorts) {
+  int count = 0;
+  *shorts++ = ':';
+  *shorts++ = 'h';
+  longs[count++] = (struct option){"help", no_argument, NULL, 'h'};
+  for (int k = 0; k < usage->option_count; ++k) {
+    const struct cli_option *option = &usage->options[k];
+    if (option->kind == CLI_GROUP) continue;
+    bool takes = option->kind != CLI_FLAG;
+    longs[count++] =
+        (struct option){option->name, takes ? required_argument : no_argument, NULL, 256 + k};
+    if (option->letter == 0) continue;
+    *shorts++ = option->letter;
+    if (takes) *shorts++ = ':';
+  }
+  longs[count] = (struct option){0};
+  *shorts = '\0';
+}
+
+static const struct cli_option *find(const struct cli_usage *usage, int result) {
+  if (result >= 256) return &usage->options[result - 256];
+  for (int k = 0; k < usage->option_count; ++k)
+    if (usage->options[k].letter == result) return &usage->options[k];
+  return NULL;
+}
+
+int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first) {
+  struct option longs[OPTIONS_MAX + 2];
+  char shorts[2 * OPTIONS_MAX + 4], quoted[CLI_QUOTE_BYTES];
+  make_tables(usage, longs, shorts);
+  opterr = 0;
+  optind = 1;
+  for (;;) {
+    int result = getopt_long(argc, argv, shorts, longs, NULL);
+    if (result == -1) break;
+    if (result == 'h') {
+      print_help(usage);
+      return -1;
+    }
+    if (result == '?' || result == ':') return unknown_option(usage, argv, result);
+    int status = store(find(usage, result), optarg);
+    if (status != 0) return status;
+  }
+  int arguments = argc - optind;
+  *first = optind;
+  if (arguments < usage->least_arguments)
+    return cli_usage_error("%s; see polyad %s --help",
+                           arguments == 0 ? "an argument is missing" : "an argument is missing",
+                           usage->command);
+  if (arguments > usage->most_arguments)
+    return cli_usage_error("argument %s is one too many; see polyad %s --help",
+                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command);
+  return 0;
+}

@@ -1,0 +1,52 @@
+/* Command-line options as tables: parsing, checking and help from one description. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cli_kind {
+  CLI_FLAG,   /* bool *: set to true */
+  CLI_TEXT,   /* const char ** */
+  CLI_CHOICE, /* const char **: one of `choices`, separated by blanks */
+  CLI_COUNT,  /* uint64_t *: an integer from `least` to `most` */
+  CLI_REAL,   /* double *: finite, at least `least` */
+  CLI_SIZE,   /* uint64_t *: bytes, such as 4G; "auto" is 0 */
+  CLI_GROUP   /* a heading in the help */
+};
+
+struct cli_option {
+  const char *name;
+  char letter; /* 0: none */
+  enum cli_kind kind;
+  void *target;
+  const char *argument; /* name of the argument in the help */
+  const char *help;
+  const char *choices;
+  uint64_t least, most; /* most 0: no limit */
+};
+
+/** What a subcommand says of itself. */
+struct cli_usage {
+  const char *command;  /* "cpd" */
+  const char *synopsis; /* "FILE -r RANK [options]" */
+  const char *summary;
+  const char *example;
+  const struct cli_option *options;
+  int option_count;
+  int least_arguments, most_arguments;
+};
+
+/** Parses the arguments. Positional ones are moved to the end and *first tells where.
+ *  @return 0; 2 after an error was printed; -1 after help was printed (the command ends well) */
+int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first);
+
+/** Strict numbers of options and arguments, the same in every locale; false when malformed. */
+bool cli_read_count(const char *text, uint64_t *value);
+bool cli_read_real(const char *text, double *value);
+bool cli_read_size(const char *text, uint64_t *value);
+/** Comma-separated counts; the number of them, or -1. */
+int cli_read_counts(const char *text, int room, uint64_t *values);
+int cli_read_reals(const char *text, int room, double *values);
+
+#endif

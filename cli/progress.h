@@ -1,0 +1,12 @@
+/* A line of progress on standard error, when that is a terminal. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include "session.h"
+
+/** Shows each iteration of the session's computations. */
+void cli_progress_start(struct cli_session *session);
+/** Removes the line, so that other text can be printed. */
+void cli_progress_clear(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* Text for people: escaping what came from outside, sizes, messages. */
+#ifndef CLI_TEXT_H
+#define CLI_TEXT_H
+
+#include <polyad/polyad.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLI_QUOTE_BYTES 168
+
+/** Makes bytes from outside fit for a terminal: at most 40 of them, control bytes and bytes that
+ *  are not UTF-8 escaped, in single quotes. Returns `out`. */
+const char *cli_quote(char out[CLI_QUOTE_BYTES], const char *text);
+
+/** "1.5 GiB" */
+const char *cli_bytes(char out[32], uint64_t bytes);
+
+/** Prints "polyad: error: TEXT" and returns 2: wrong usage. */
+int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Prints "polyad: error: TEXT" and returns 1: failure. */
+int cli_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Prints the context's last error as "polyad: PLACE error: TEXT" and returns 1. */
+int cli_library_failure(const polyad_context *context);
+
+/** Columns that a UTF-8 text takes on a terminal (one per character). */
+int cli_width(const char *text);
+
+#endif
