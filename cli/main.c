@@ -17,6 +17,8 @@ static const struct {
     {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)"},
     {"info", cli_info, "say what a tensor is like, and its size in every storage format"},
     {"convert", cli_convert, "convert between file formats"},
+    {"generate", cli_generate, "make a synthetic tensor"},
+    {"bench", cli_bench, "measure kernels, reading and building on this machine"},
     {"score", cli_score, "compare two models"},
     {"formats", cli_formats, "list the storage formats of this build"},
     {"devices", cli_devices, "list the devices of this machine"},

@@ -1,0 +1,51 @@
+/* What the benchmarks share. */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include "json.h"
+
+/** One row of results; numbers that do not apply are NaN or 0 (then null in JSON). */
+struct bench_row {
+  const char *format;
+  char variant[256];
+  int mode; /* from 1; 0: all or none */
+  double median, least, most;
+  int runs;
+  double flops, bytes_moved;
+  double bound_seconds, build_seconds;
+  uint64_t bytes_format;
+  double max_relative_error;
+};
+
+struct bench {
+  struct cli_session session;
+  const char *kernel, *file, *format, *variant;
+  uint64_t rank, repeat, warmup, mode;
+  double scale;
+  polyad_tensor *tensor;
+  double triad; /* bytes per second, measured once; 0: not yet */
+  cJSON *rows;
+  bool stopped;
+};
+
+double bench_now(void);
+/** Fills median, least and most from `count` times (sorted in place). */
+void bench_summarise(double *seconds, int count, struct bench_row *row);
+/** Adds the row to the results and prints it. */
+void bench_add(struct bench *bench, const struct bench_row *row);
+/** Whether a signal asks to end with what is measured so far. */
+bool bench_interrupted(void);
+/** Sustained bandwidth of a = b + s * c with all threads, bytes per second. */
+double bench_triad(struct bench *bench);
+/** The largest relative error of `out` (MTTKRP of `mode`) over sampled rows that are computed
+ *  again in long double: |computed - exact| over the sum of magnitudes of the row's terms. */
+double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
+                          const void *const *factors, polyad_type type, const void *out);
+
+int bench_mttkrp(struct bench *bench);
+int bench_build(struct bench *bench);
+int bench_read(struct bench *bench);
+int bench_stream(struct bench *bench);
+int bench_end_to_end(struct bench *bench);
+
+#endif

@@ -1,0 +1,150 @@
+/* polyad generate: synthetic tensors. */
+#include "command.h"
+#include "json.h"
+#include "text.h"
+#include <stdio.h>
+#include <string.h>
+
+struct generate {
+  struct cli_session session;
+  const char *dims, *skew, *like, *truth, *output;
+  uint64_t nnz, rank;
+  double scale, cluster, noise;
+  bool poisson, nnz_given;
+  polyad_generate_options options;
+};
+
+static int check_sizes(struct generate *g) {
+  char quoted[CLI_QUOTE_BYTES];
+  polyad_generate_options *o = &g->options;
+  o->order = cli_read_counts(g->dims, POLYAD_MAX_ORDER, o->dims);
+  if (o->order < 1)
+    return cli_usage_error("--dims %s found; expected 1 to %d lengths, such as 10,20,30",
+                           cli_quote(quoted, g->dims), POLYAD_MAX_ORDER);
+  for (int n = 0; n < o->order; ++n)
+    if (o->dims[n] < 1 || o->dims[n] > (uint64_t)INT64_MAX)
+      return cli_usage_error("--dims %s found; expected lengths from 1 to 9223372036854775807",
+                             cli_quote(quoted, g->dims));
+  if (g->nnz == 0) return cli_usage_error("--nnz is missing; expected a number of nonzeros");
+  if (g->skew == NULL) return 0;
+  int count = cli_read_reals(g->skew, POLYAD_MAX_ORDER, o->skew);
+  if (count != 1 && count != o->order)
+    return cli_usage_error("--skew %s found; expected one number, or %d",
+                           cli_quote(quoted, g->skew), o->order);
+  for (int n = 0; n < o->order; ++n) {
+    if (count == 1) o->skew[n] = o->skew[0];
+    if (o->skew[n] < 0)
+      return cli_usage_error("--skew %s found; expected numbers of at least 0",
+                             cli_quote(quoted, g->skew));
+  }
+  return 0;
+}
+
+static int check(struct generate *g) {
+  if ((g->dims == NULL) == (g->like == NULL))
+    return cli_usage_error("give either --dims and --nnz, or --like; see polyad generate --help");
+  if (g->cluster >= 1)
+    return cli_usage_error("--cluster %g found; expected at least 0 and below 1", g->cluster);
+  if (!(g->scale > 0)) return cli_usage_error("--scale %g found; expected more than 0", g->scale);
+  if (g->rank == 0 && (g->noise > 0 || g->poisson || g->truth != NULL))
+    return cli_usage_error(
+        "--noise, --poisson and --truth need --rank; see polyad generate --help");
+  polyad_generate_options_init(&g->options);
+  g->options.like = g->like;
+  g->options.scale = g->scale;
+  g->options.nnz = g->nnz;
+  g->options.cluster = g->cluster;
+  g->options.rank = g->rank;
+  g->options.noise = g->noise;
+  g->options.poisson = g->poisson;
+  g->options.type = cli_precision(&g->session);
+  return g->like != NULL ? 0 : check_sizes(g);
+}
+
+static int parse(struct generate *g, int argc, char **argv) {
+  const struct cli_option options[] = {
+      {.kind = CLI_GROUP, .help = "size and shape"},
+      {"dims", 0, CLI_TEXT, &g->dims, "I1,I2,…", "lengths of the modes", NULL, 0, 0},
+      {"nnz", 0, CLI_COUNT, &g->nnz, "N", "distinct nonzeros", NULL, 1, 0},
+      {"skew", 0, CLI_TEXT, &g->skew, "A1,A2,…",
+       "exponents of the modes' power laws (default 0: "
+       "uniform)",
+       NULL, 0, 0},
+      {"cluster", 0, CLI_REAL, &g->cluster, "C", "share of nonzeros that continue a fiber", NULL, 0,
+       0},
+      {"like", 0, CLI_TEXT, &g->like, "NAME", "like a published tensor (see below)", NULL, 0, 0},
+      {"scale", 0, CLI_REAL, &g->scale, "S", "with --like: multiplies the nonzeros", NULL, 0, 0},
+      {.kind = CLI_GROUP, .help = "values from a known model"},
+      {"rank", 'r', CLI_COUNT, &g->rank, "R", "components of the model", NULL, 1, 0},
+      {"noise", 0, CLI_REAL, &g->noise, "X", "Gaussian noise, relative to the signal", NULL, 0, 0},
+      {"poisson", 0, CLI_FLAG, &g->poisson, NULL, "values are Poisson counts of the model", NULL, 0,
+       0},
+      {"truth", 0, CLI_TEXT, &g->truth, "FILE", "write the model (ktensor)", NULL, 0, 0},
+      CLI_COMMON_OPTIONS(g->session)};
+  char summary[900];
+  int at =
+      snprintf(summary, sizeof summary,
+               "Makes a synthetic tensor: the same options and seed give the same tensor with\n"
+               "any number of threads. Names for --like:");
+  for (int k = 0; polyad_generate_like_name(k) != NULL && at < (int)sizeof summary; ++k)
+    at += snprintf(summary + at, sizeof summary - (size_t)at, "%s%s", k % 9 == 0 ? "\n  " : " ",
+                   polyad_generate_like_name(k));
+  const struct cli_usage usage = {
+      .command = "generate",
+      .synopsis = "[options] OUT",
+      .summary = summary,
+      .example = "  polyad generate --dims 100,200,300 --nnz 50000 --rank 4 --noise 0.1 \\\n"
+                 "      --truth truth.ktensor data.tns",
+      .options = options,
+      .option_count = (int)(sizeof options / sizeof *options),
+      .least_arguments = 1,
+      .most_arguments = 1};
+  int first, status = cli_parse(&usage, argc, argv, &first);
+  if (status != 0) return status;
+  g->output = argv[first];
+  return check(g);
+}
+
+static int write_json(struct generate *g, const polyad_tensor *tensor) {
+  cJSON *o = cJSON_CreateObject();
+  int order = polyad_tensor_order(tensor);
+  cli_json_text(o, "file", g->output);
+  cli_json_text(o, "like", g->like);
+  cli_json_count(o, "order", (uint64_t)order);
+  cli_json_counts(o, "dims", polyad_tensor_dims(tensor), order);
+  cli_json_count(o, "nnz", polyad_tensor_nnz(tensor));
+  cli_json_count(o, "seed", g->session.seed);
+  cli_json_count(o, "rank", g->rank);
+  return cli_json_write(&g->session, o);
+}
+
+static int run(struct generate *g) {
+  struct cli_session *session = &g->session;
+  polyad_context *context = session->context;
+  polyad_tensor *tensor = NULL;
+  polyad_ktensor *truth = NULL;
+  int status = cli_check_output(session, g->output, NULL);
+  if (status == 0) status = cli_check_output(session, g->truth, NULL);
+  if (status == 0) status = cli_check_output(session, session->json, NULL);
+  if (status != 0) return status;
+  if (polyad_generate(context, &g->options, &tensor, g->truth != NULL ? &truth : NULL) !=
+          POLYAD_OK ||
+      polyad_tensor_write(context, tensor, g->output, POLYAD_FILE_AUTO) != POLYAD_OK ||
+      (truth != NULL && polyad_ktensor_write(context, truth, g->truth) != POLYAD_OK))
+    status = cli_library_failure(context);
+  if (status == 0) status = write_json(g, tensor);
+  polyad_tensor_destroy(tensor);
+  polyad_ktensor_destroy(truth);
+  return status;
+}
+
+int cli_generate(int argc, char **argv) {
+  struct generate g = {.scale = 1};
+  cli_session_init(&g.session);
+  int status = parse(&g, argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = cli_session_open(&g.session);
+  if (status == 0) status = run(&g);
+  cli_session_close(&g.session);
+  return status == 0 ? cli_finish_output() : status;
+}
