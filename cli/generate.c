@@ -107,15 +107,26 @@ static int parse(struct generate *g, int argc, char **argv) {
 
 static int write_json(struct generate *g, const polyad_tensor *tensor) {
   cJSON *o = cJSON_CreateObject();
-  int order = polyad_tensor_order(tensor);
+  int order = tensor != NULL ? polyad_tensor_order(tensor) : g->options.order;
+  const uint64_t *dims = tensor != NULL ? polyad_tensor_dims(tensor) : g->options.dims;
   cli_json_text(o, "file", g->output);
   cli_json_text(o, "like", g->like);
-  cli_json_count(o, "order", (uint64_t)order);
-  cli_json_counts(o, "dims", polyad_tensor_dims(tensor), order);
-  cli_json_count(o, "nnz", polyad_tensor_nnz(tensor));
+  if (order > 0) { /* a published tensor that went straight to its file has its own */
+    cli_json_count(o, "order", (uint64_t)order);
+    cli_json_counts(o, "dims", dims, order);
+    cli_json_count(o, "nnz", tensor != NULL ? polyad_tensor_nnz(tensor) : g->nnz);
+  }
   cli_json_count(o, "seed", g->session.seed);
   cli_json_count(o, "rank", g->rank);
   return cli_json_write(&g->session, o);
+}
+
+/* Text and binary files are written as the nonzeros are made, without holding them all. */
+static bool streams(const struct generate *g) {
+  size_t length = strlen(g->output);
+  return g->rank == 0 && length > 4 &&
+         (strcmp(g->output + length - 4, ".tns") == 0 ||
+          strcmp(g->output + length - 4, ".ptn") == 0);
 }
 
 static int run(struct generate *g) {
@@ -127,6 +138,11 @@ static int run(struct generate *g) {
   if (status == 0) status = cli_check_output(session, g->truth, NULL);
   if (status == 0) status = cli_check_output(session, session->json, NULL);
   if (status != 0) return status;
+  if (streams(g)) {
+    if (polyad_generate_to_file(context, &g->options, g->output) != POLYAD_OK)
+      return cli_library_failure(context);
+    return write_json(g, NULL);
+  }
   if (polyad_generate(context, &g->options, &tensor, g->truth != NULL ? &truth : NULL) !=
           POLYAD_OK ||
       polyad_tensor_write(context, tensor, g->output, POLYAD_FILE_AUTO) != POLYAD_OK ||
