@@ -64,8 +64,10 @@ POLYAD_API void polyad_tensor_input_init(polyad_tensor_input *input);
 /** Makes a tensor from coordinates and values (copied).
  *  @param[out] tensor  destroyed with polyad_tensor_destroy()
  *  @return POLYAD_INVALID_ARGUMENT for an index outside `dims`, a negative index, a value
- *  that is not finite, an order out of range, or no nonzero and no dims;
- *  POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT, POLYAD_OVERFLOW */
+ *  that is not finite, an order out of range, no nonzero and no dims, or a repeated coordinate
+ *  under POLYAD_DUPLICATES_ERROR; POLYAD_NUMERICAL for a value too large for `type` or a sum of
+ *  repeats that is not finite; POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT, POLYAD_OVERFLOW. The
+ *  message names the first nonzero concerned, its mode and index. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_create(polyad_context *context,
                                                              const polyad_tensor_input *input,
                                                              polyad_tensor **tensor);
@@ -73,8 +75,10 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_create(polyad_context *con
 /** Destroys a tensor; NULL is fine. */
 POLYAD_API void polyad_tensor_destroy(polyad_tensor *tensor);
 
-/** A copy with values of another (or the same) type. Labels are kept.
- *  @return POLYAD_NUMERICAL when a value does not fit the new type */
+/** A copy with values of another (or the same) type. Labels are kept. Values too small for
+ *  POLYAD_F32 become zero and are dropped and counted, as they would be when reading.
+ *  @return POLYAD_NUMERICAL when a value is too large for the new type (the message names its
+ *  coordinate), POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_convert(polyad_context *context,
                                                               const polyad_tensor *tensor,
                                                               polyad_type type,
@@ -136,9 +140,10 @@ typedef struct polyad_tensor_statistics {
   uint64_t slice_max[POLYAD_MAX_ORDER];     /**< nonzeros of the fullest slice */
   double slice_mean[POLYAD_MAX_ORDER];      /**< mean nonzeros of the non-empty slices */
   double slice_deviation[POLYAD_MAX_ORDER]; /**< their standard deviation */
-  uint64_t fibers[POLYAD_MAX_ORDER];        /**< non-empty fibers along each mode (counted exactly
-                                                 up to 2^22 nonzeros, else estimated) */
-  int fibers_exact;                         /**< whether `fibers` was counted */
+  uint64_t fibers[POLYAD_MAX_ORDER];        /**< non-empty fibers along each mode: counted up to
+                                                 2^22 nonzeros and along the last mode, else
+                                                 estimated (HyperLogLog, standard error 0.8%) */
+  int fibers_exact;                         /**< whether all `fibers` were counted */
 } polyad_tensor_statistics;
 
 /** Computes statistics of a tensor. */
