@@ -19,27 +19,24 @@ struct pd_coordinates {
   polyad_context *context;
   int order;
   polyad_type type;
-  uint64_t count;
+  int index_bytes;                    /* of new chunks: 4, or 8 once an index needs it */
+  uint64_t expected;                  /* guess of how many there will be; 0: none */
+  uint64_t count;                     /* how many there are */
   uint64_t largest[POLYAD_MAX_ORDER]; /* index of each mode */
   struct pd_chunk *first, *last;
 };
 
-/** Allocates a chunk (not yet part of the list). */
-polyad_status pd_chunk_create(polyad_context *context, int order, polyad_type type, uint64_t room,
-                              int index_bytes, struct pd_chunk **chunk);
-void pd_chunk_destroy(polyad_context *context, struct pd_chunk *chunk, int order);
-/** Appends a chunk, which the list then owns. */
-void pd_coordinates_append(struct pd_coordinates *coordinates, struct pd_chunk *chunk);
+/** The last chunk, with room for `needed` more nonzeros: a new one where there
+ *  is no such room, larger the more there are already. The caller writes behind its `count`. */
+polyad_status pd_coordinates_room(struct pd_coordinates *coordinates, uint64_t needed,
+                                  struct pd_chunk **chunk);
+/** Counts `count` nonzeros that were written into the last chunk. */
+void pd_coordinates_add(struct pd_coordinates *coordinates, uint64_t count);
 /** Makes a tensor of everything; the list is empty afterwards, also on failure. `dims` NULL:
  *  largest index + 1 of each mode. */
 polyad_status pd_coordinates_finish(struct pd_coordinates *coordinates, const uint64_t *dims,
                                     polyad_duplicates duplicates, polyad_tensor **tensor);
 /** Frees all chunks. */
 void pd_coordinates_clear(struct pd_coordinates *coordinates);
-
-static inline uint64_t pd_chunk_index(const struct pd_chunk *chunk, int mode, uint64_t p) {
-  return chunk->index_bytes == 4 ? ((const uint32_t *)chunk->index[mode])[p]
-                                 : ((const uint64_t *)chunk->index[mode])[p];
-}
 
 #endif

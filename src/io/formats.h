@@ -14,6 +14,16 @@ polyad_status pd_tns_read(polyad_context *context, struct pd_input *input,
 polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
                                const polyad_read_options *options, uint64_t declared,
                                uint64_t lines, polyad_tensor **tensor);
+/** How the text is divided among threads; results do not depend on it. */
+struct pd_tns_blocks {
+  size_t block_bytes; /* read at once */
+  size_t piece_bytes; /* fewest that a thread parses */
+};
+/** The same with other blocks than the usual ones: for tests. */
+polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,
+                                 const polyad_read_options *options,
+                                 const struct pd_tns_blocks *blocks, uint64_t declared,
+                                 uint64_t lines, polyad_tensor **tensor);
 polyad_status pd_tns_write(polyad_context *context, const polyad_tensor *tensor, const char *path);
 /** Appends the nonzeros as lines, formatted in parallel. */
 polyad_status pd_tns_write_lines(polyad_context *context, const polyad_tensor *tensor,

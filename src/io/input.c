@@ -163,6 +163,11 @@ uint64_t pd_input_size_bound(const struct pd_input *s) {
                                            : (uint64_t)size;
 }
 
+uint64_t pd_input_plain_size(const struct pd_input *s) {
+  int64_t size = pd_decoder_size(s->decoder);
+  return size < 0 || pd_decoder_compressed(s->decoder) ? 0 : (uint64_t)size;
+}
+
 const char *pd_input_path(const struct pd_input *s) { return pd_decoder_path(s->decoder); }
 
 void pd_input_close(struct pd_input *s) {

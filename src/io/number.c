@@ -1,6 +1,6 @@
 #define _GNU_SOURCE /* strtod_l */
 #include "io/number.h"
-#include <errno.h>
+#include <assert.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /* Reads digits into the mantissa; digits past the 19th significant one only move the exponent. */
 static const char *take_digits(const char *p, const char *end, bool fraction, struct decimal *d) {
   for (; p < end && is_digit(*p); ++p) {
-    if (d->mantissa < UINT64_C(1000000000000000000)) {
+    if (d->mantissa < UINT64_C(1000000000000000000)) { /* at most 19 digits afterwards */
       d->mantissa = d->mantissa * 10 + (uint64_t)(*p - '0');
       d->exponent -= fraction;
     } else {
@@ -78,11 +78,45 @@ static const double exact_power[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6, 
                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+__extension__ typedef unsigned __int128 wide;
+
+/* 5^0 to 5^27: all that 63 bits hold. */
+static uint64_t power_of_five(int exponent) {
+  uint64_t power = 1, square = 5;
+  for (int k = exponent; k > 0; k >>= 1) {
+    if (k & 1) power *= square;
+    square *= square; /* wraps after the last use only */
+  }
+  return power;
+}
+
+static double power_of_two(int exponent) { return ldexp(1, exponent); }
+
+double pd_decimal_value(uint64_t mantissa, int exponent) {
+  assert(exponent >= -PD_DECIMAL_EXPONENTS && exponent <= PD_DECIMAL_EXPONENTS);
+  if (mantissa == 0) return 0;
+  /* 53 bits times or over an exact power of ten are rounded once: exact (W. D. Clinger, How to
+   * read floating point numbers accurately, PLDI 1990). */
+  if (mantissa <= UINT64_C(1) << 53 && exponent >= -22 && exponent <= 22)
+    return exponent < 0 ? (double)mantissa / exact_power[-exponent]
+                        : (double)mantissa * exact_power[exponent];
+  /* m 10^k = m 5^k 2^k: the product is exact in 128 bits, and rounded once. */
+  if (exponent >= 0)
+    return (double)((wide)mantissa * power_of_five(exponent)) * power_of_two(exponent);
+  /* A quotient of at least 65 bits, its last bit set when there is a remainder, rounds to 53 bits
+   * as the exact one does. */
+  int shift = __builtin_clzll(mantissa);
+  wide numerator = (wide)(mantissa << shift) << 64;
+  uint64_t divisor = power_of_five(-exponent);
+  wide quotient = numerator / divisor;
+  quotient |= quotient * divisor != numerator;
+  return (double)quotient * power_of_two(exponent - 64 - shift);
+}
+
 static enum pd_number_result parse_slowly(const char *text, size_t length, bool any_nonzero,
                                           double *value) {
-  enum { LONGEST = 2048 };
-  char copy[LONGEST + 1];
-  if (length > LONGEST) return PD_NUMBER_MALFORMED;
+  char copy[PD_NUMBER_LONGEST + 1];
+  if (length > PD_NUMBER_LONGEST) return PD_NUMBER_TOO_LONG;
   memcpy(copy, text, length);
   copy[length] = '\0';
   *value = strtod_l(copy, NULL, plain_locale());
@@ -93,14 +127,8 @@ static enum pd_number_result parse_slowly(const char *text, size_t length, bool 
 enum pd_number_result pd_parse_double(const char *text, const char *end, double *value) {
   struct decimal d;
   if (!parse_grammar(text, end, &d)) return PD_NUMBER_MALFORMED;
-  /* A mantissa of 53 bits times or over an exact power of ten is rounded once: exact (W. D.
-   * Clinger, How to read floating point numbers accurately, PLDI 1990). */
-  if (d.dropped == 0 && d.mantissa <= UINT64_C(1) << 53 && d.exponent >= -22 && d.exponent <= 22) {
-    double magnitude = (double)d.mantissa;
-    if (d.exponent < 0)
-      magnitude /= exact_power[-d.exponent];
-    else
-      magnitude *= exact_power[d.exponent];
+  if (d.dropped == 0 && d.exponent >= -PD_DECIMAL_EXPONENTS && d.exponent <= PD_DECIMAL_EXPONENTS) {
+    double magnitude = pd_decimal_value(d.mantissa, (int)d.exponent);
     *value = d.negative ? -magnitude : magnitude;
     return PD_NUMBER_OK;
   }

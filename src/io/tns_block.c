@@ -1,24 +1,25 @@
 #include "io/tns_block.h"
 #include "io/number.h"
+#include "io/tns_fast.h"
 #include <float.h>
 #include <string.h>
 
-enum { PIECES_MAX = 256, PIECE_BYTES = 64 << 10 };
+enum { PIECES_MAX = 256 };
 
 /* The lines of one thread. */
 struct piece {
   const char *begin, *end;
-  uint64_t lines; /* line ends */
+  uint64_t lines;
   uint64_t first; /* place of its first nonzero in the chunk */
   uint64_t count;
   uint64_t largest[POLYAD_MAX_ORDER];
   uint64_t error_line; /* from 1 within the piece; 0: none */
   struct pd_tns_error error;
-  uint64_t underflows;
-  bool wide; /* met an index that 32 bits do not hold */
+  uint64_t underflows, underflow_line;
+  bool wide; /* met an index that 32 bits do not hold: nothing else counts then */
 };
 
-static uint64_t count_lines(const char *p, const char *end) {
+uint64_t pd_tns_count_lines(const char *p, const char *end) {
   uint64_t count = 0;
   while (end - p >= 128) { /* sums of bytes vectorise; 128 of them fit a byte */
     uint8_t part = 0;
@@ -32,89 +33,45 @@ static uint64_t count_lines(const char *p, const char *end) {
   return count;
 }
 
-/* Plain decimal digits, then a blank or the end of the line; NULL sends the line to the slow
- * path, which knows every other form and every error. */
-static const char *fast_index(const char *p, uint64_t *value) {
-  uint64_t sum = 0;
-  const char *start = p;
-  for (;; ++p) {
-    unsigned digit = (unsigned)(unsigned char)*p - '0';
-    if (digit > 9) break;
-    sum = sum * 10 + digit;
-  }
-  if (p == start || p - start > 18) return NULL;
-  *value = sum;
-  return p;
-}
-
-static const double exact_power[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-/* Up to 15 digits with at most one point: exact without rounding twice. */
-static const char *fast_value(const char *p, double *value) {
-  bool negative = *p == '-';
-  p += negative;
-  uint64_t mantissa = 0;
-  int digits = 0, fraction = 0;
-  for (;; ++p, ++digits) {
-    unsigned digit = (unsigned)(unsigned char)*p - '0';
-    if (digit > 9) break;
-    mantissa = mantissa * 10 + digit;
-  }
-  if (*p == '.') {
-    for (++p;; ++p, ++fraction) {
-      unsigned digit = (unsigned)(unsigned char)*p - '0';
-      if (digit > 9) break;
-      mantissa = mantissa * 10 + digit;
-    }
-  }
-  if (digits + fraction < 1 || digits + fraction > 15) return NULL;
-  double magnitude = (double)mantissa / exact_power[fraction];
-  *value = negative ? -magnitude : magnitude;
-  return p;
-}
-
 static const char *skip_blanks(const char *p) {
-  while (*p == ' ' || *p == '\t')
+  while (pd_fast_blank(*p))
     ++p;
   return p;
 }
 
-/* One line by the common form; NULL when it has another. Reads up to its '\n', which is there. */
-static const char *fast_line(const struct pd_tns_form *form, const char *p, uint64_t *index,
-                             double *value) {
-  for (int n = 0; n < form->order; ++n) {
-    p = skip_blanks(p);
+/* One line of the common form; NULL when it has another. Reads up to its "\n", which is there. */
+static inline const char *fast_line(const struct pd_tns_form *form, int order, const char *p,
+                                    uint64_t *index, double *value) {
+  const char *line = p;
+  p = skip_blanks(p);
+  for (int n = 0; n < order; ++n) {
     uint64_t raw;
-    p = fast_index(p, &raw);
+    p = pd_fast_index(p, &raw);
     if (p == NULL || raw < form->base) return NULL;
     index[n] = raw - form->base;
     if (form->dims != NULL && index[n] >= form->dims[n]) return NULL;
-    if (*p != ' ' && *p != '\t' && !(form->pattern && n + 1 == form->order)) return NULL;
+    if (!pd_fast_blank(*p) && !(form->pattern && n + 1 == order)) return NULL;
+    p = skip_blanks(p);
   }
   *value = 1;
-  p = skip_blanks(p);
   if (!form->pattern) {
-    p = fast_value(p, value);
+    p = pd_fast_value(p, value);
     if (p == NULL) return NULL;
     p = skip_blanks(p);
   }
   p += *p == '\r';
-  return *p == '\n' ? p + 1 : NULL;
+  return *p == '\n' && p - line <= PD_TNS_LONGEST_LINE ? p + 1 : NULL;
 }
 
-static void put(const struct pd_tns_form *form, struct pd_chunk *chunk, struct piece *piece,
-                const uint64_t *index, double value) {
+static inline void put(const struct pd_tns_form *form, int order, struct pd_chunk *chunk,
+                       struct piece *piece, const uint64_t *index, double value) {
   uint64_t at = piece->first + piece->count++;
-  for (int n = 0; n < form->order; ++n) {
+  for (int n = 0; n < order; ++n) {
     if (index[n] > piece->largest[n]) piece->largest[n] = index[n];
-    if (chunk->index_bytes == 4) {
+    if (chunk->index_bytes == 4)
       ((uint32_t *)chunk->index[n])[at] = (uint32_t)index[n];
-      piece->wide |= index[n] > UINT32_MAX;
-    } else {
+    else
       ((uint64_t *)chunk->index[n])[at] = index[n];
-    }
   }
   if (form->single)
     ((float *)chunk->values)[at] = (float)value;
@@ -122,33 +79,57 @@ static void put(const struct pd_tns_form *form, struct pd_chunk *chunk, struct p
     ((double *)chunk->values)[at] = value;
 }
 
-static void parse_piece(const struct pd_tns_form *form, bool final, const char *text_end,
-                        struct pd_chunk *chunk, struct piece *piece) {
+/* A line of any form: blank, a nonzero, or wrong (then false). `end` is its "\n". */
+static bool take_line(const struct pd_tns_form *form, const char *p, const char *end,
+                      bool truncated, uint64_t line, struct pd_chunk *chunk, struct piece *piece) {
+  uint64_t index[POLYAD_MAX_ORDER];
+  double value;
+  bool underflow = false;
+  int found = pd_tns_parse_line(form, p, end, truncated, index, &value, &underflow, &piece->error);
+  if (found < 0) {
+    piece->error_line = line;
+    return false;
+  }
+  if (underflow && piece->underflows++ == 0) piece->underflow_line = line;
+  if (found > 0) put(form, form->order, chunk, piece, index, value);
+  return true;
+}
+
+static inline void parse_lines(const struct pd_tns_form *form, int order, bool truncated,
+                               const char *text_end, struct pd_chunk *chunk, struct piece *piece) {
   uint64_t index[POLYAD_MAX_ORDER], line = 0;
   double value = 0;
   const char *p = piece->begin;
   while (p < piece->end) {
-    const char *end = memchr(p, '\n', (size_t)(piece->end - p));
+    const char *next = fast_line(form, order, p, index, &value);
     ++line;
-    const char *after = end == NULL ? piece->end : end + 1;
-    if (end != NULL) {
-      const char *next = fast_line(form, p, index, &value);
-      if (next == after && (!form->single || (value <= FLT_MAX && value >= -FLT_MAX))) {
-        put(form, chunk, piece, index, value);
-        p = next;
-        continue;
-      }
+    if (next != NULL && (!form->single || (value <= FLT_MAX && value >= -FLT_MAX))) {
+      put(form, order, chunk, piece, index, value);
+      p = next;
+      continue;
     }
-    bool underflow = false, last = final && end == NULL && piece->end == text_end;
-    int found = pd_tns_parse_line(form, p, end == NULL ? piece->end : end, last, index, &value,
-                                  &underflow, &piece->error);
-    if (found < 0) {
-      piece->error_line = line;
-      return;
-    }
-    piece->underflows += underflow;
-    if (found > 0) put(form, chunk, piece, index, value);
-    p = after;
+    const char *end = memchr(p, '\n', (size_t)(piece->end - p));
+    if (!take_line(form, p, end, truncated && end + 1 == text_end, line, chunk, piece)) break;
+    p = end + 1;
+  }
+  if (chunk->index_bytes == 4)
+    for (int n = 0; n < order; ++n)
+      piece->wide |= piece->largest[n] > UINT32_MAX;
+}
+
+/* The orders of most tensors have loops of a known length. */
+static void parse_piece(const struct pd_tns_form *form, bool truncated, const char *text_end,
+                        struct pd_chunk *chunk, struct piece *piece) {
+  switch (form->order) {
+  case 3:
+    parse_lines(form, 3, truncated, text_end, chunk, piece);
+    break;
+  case 4:
+    parse_lines(form, 4, truncated, text_end, chunk, piece);
+    break;
+  default:
+    parse_lines(form, form->order, truncated, text_end, chunk, piece);
+    break;
   }
 }
 
@@ -170,10 +151,11 @@ static int cut(const char *text, const char *end, int wanted, struct piece *piec
   return count;
 }
 
-/* Closes the gaps that comments and blank lines left between the pieces' nonzeros. */
-static void compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
-                    const struct piece *pieces, int count) {
-  uint64_t at = 0;
+/* Closes the gaps that comments and blank lines left between the pieces' nonzeros. Returns how
+ * many there are. */
+static uint64_t compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
+                        const struct piece *pieces, int count) {
+  uint64_t at = chunk->count;
   size_t value_bytes = form->single ? 4 : 8, bytes = (size_t)chunk->index_bytes;
   for (int k = 0; k < count; ++k) {
     const struct piece *piece = &pieces[k];
@@ -187,29 +169,35 @@ static void compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
     }
     at += piece->count;
   }
-  chunk->count = at;
+  return at - chunk->count;
 }
 
-/* One pass with indices of the given width; *wide tells that 32 bits were too few. */
-static polyad_status parse(const struct pd_tns_form *form, const char *end, bool final,
+/* Parses the pieces into the room behind the chunk's nonzeros. */
+static polyad_status parse(const struct pd_tns_form *form, const char *end, bool truncated,
                            struct pd_coordinates *coordinates, struct piece *pieces, int count,
-                           int index_bytes, struct pd_chunk **chunk, bool *wide) {
+                           struct pd_chunk **chunk) {
   uint64_t room = 0;
+  for (int k = 0; k < count; ++k)
+    room += pieces[k].lines;
+  PD_TRY(pd_coordinates_room(coordinates, room, chunk));
+  uint64_t first = (*chunk)->count;
   for (int k = 0; k < count; ++k) {
     struct piece clean = {
-        .begin = pieces[k].begin, .end = pieces[k].end, .lines = pieces[k].lines, .first = room};
-    room += pieces[k].lines + 1; /* the last line may have no line end */
+        .begin = pieces[k].begin, .end = pieces[k].end, .lines = pieces[k].lines, .first = first};
+    first += pieces[k].lines;
     pieces[k] = clean;
   }
-  PD_TRY(pd_chunk_create(coordinates->context, form->order, coordinates->type, room, index_bytes,
-                         chunk));
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int k = 0; k < count; ++k)
-    parse_piece(form, final, end, *chunk, &pieces[k]);
-  *wide = false;
-  for (int k = 0; k < count; ++k)
-    *wide |= pieces[k].wide;
+    parse_piece(form, truncated, end, *chunk, &pieces[k]);
   return POLYAD_OK;
+}
+
+static bool any_wide(const struct piece *pieces, int count) {
+  bool wide = false;
+  for (int k = 0; k < count; ++k)
+    wide |= pieces[k].wide;
+  return wide;
 }
 
 static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coordinates,
@@ -222,38 +210,49 @@ static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coo
       result->error_line = result->lines + pieces[k].error_line;
       result->error = pieces[k].error;
     }
+    if (pieces[k].underflows > 0 && result->underflows == 0)
+      result->underflow_line = result->lines + pieces[k].underflow_line;
     result->lines += pieces[k].lines;
     result->underflows += pieces[k].underflows;
   }
 }
 
-polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const char *text, const char *end,
-                                 bool final, struct pd_coordinates *coordinates,
-                                 struct pd_tns_result *result) {
+/* The share of the text's lines tells how many the rest will have: a little more is expected, so
+ * that one chunk takes them all. */
+static void expect(struct pd_coordinates *coordinates, const struct pd_tns_text *text,
+                   const struct piece *pieces, int count) {
+  if (coordinates->expected > 0 || text->bytes_expected == 0) return;
+  uint64_t lines = 0, bytes = (uint64_t)(text->end - text->begin);
+  for (int k = 0; k < count; ++k)
+    lines += pieces[k].lines;
+  if (text->bytes_expected > bytes)
+    coordinates->expected =
+        (uint64_t)((double)lines / (double)bytes * (double)text->bytes_expected * 1.03) + 4096;
+}
+
+polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd_tns_text *text,
+                                 struct pd_coordinates *coordinates, struct pd_tns_result *result) {
   struct piece *pieces = NULL;
   struct pd_chunk *chunk = NULL;
   polyad_context *context = coordinates->context;
   *result = (struct pd_tns_result){0};
-  int wanted = pd_threads_for(context, (uint64_t)(end - text), PIECE_BYTES);
+  int wanted = pd_threads_for(context, (uint64_t)(text->end - text->begin), text->piece_bytes);
   if (wanted > PIECES_MAX) wanted = PIECES_MAX;
   PD_TRY(PD_NEW(context, (uint64_t)wanted, &pieces));
-  int count = cut(text, end, wanted, pieces);
-#pragma omp parallel for num_threads(wanted) schedule(static, 1)
+  int count = cut(text->begin, text->end, wanted, pieces);
+#pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int k = 0; k < count; ++k)
-    pieces[k].lines = count_lines(pieces[k].begin, pieces[k].end);
-  bool wide = false;
-  polyad_status status = parse(form, end, final, coordinates, pieces, count, 4, &chunk, &wide);
-  if (status == POLYAD_OK && wide) {
-    pd_chunk_destroy(context, chunk, form->order);
-    status = parse(form, end, final, coordinates, pieces, count, 8, &chunk, &wide);
+    pieces[k].lines = pd_tns_count_lines(pieces[k].begin, pieces[k].end);
+  expect(coordinates, text, pieces, count);
+  polyad_status status =
+      parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
+  if (status == POLYAD_OK && any_wide(pieces, count)) {
+    coordinates->index_bytes = 8;
+    status = parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
   }
   if (status == POLYAD_OK) {
     summarise(form, coordinates, pieces, count, result);
-    compact(form, chunk, pieces, count);
-    if (chunk->count > 0)
-      pd_coordinates_append(coordinates, chunk);
-    else
-      pd_chunk_destroy(context, chunk, form->order);
+    pd_coordinates_add(coordinates, compact(form, chunk, pieces, count));
   }
   pd_free(context, pieces);
   return status;

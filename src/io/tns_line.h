@@ -24,19 +24,16 @@ struct pd_tns_error {
   char text[320];
 };
 
-/** Number of fields of a line's content. */
+/** Number of fields of a line. */
 int64_t pd_tns_count_fields(const char *line, const char *end);
 
-/** Parses a line with every check, for lines that the fast path does not take. `final` tells
- *  that the line ends the file without a line end.
+/** Parses a line with every check, for lines that the fast path does not take. `end` is where its
+ *  "\n" stands. `truncated` tells that the file ends without a line end here.
  *  @param[out] index   0-based
  *  @param[out] underflow  set when a value is not zero but rounds to it
  *  @return 1 a nonzero, 0 a comment or blank line, -1 an error */
-int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const char *end, bool final,
-                      uint64_t *index, double *value, bool *underflow, struct pd_tns_error *error);
-
-/** Where the content of a line ends: before a comment, a "\r" in front of the line end, or the
- *  limit (*too_long). `end` is where its "\n" stands, or the end of the file. */
-const char *pd_tns_content_end(const char *line, const char *end, bool *too_long);
+int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const char *end,
+                      bool truncated, uint64_t *index, double *value, bool *underflow,
+                      struct pd_tns_error *error);
 
 #endif

@@ -4,7 +4,9 @@
 #include "io/tns_block.h"
 #include <string.h>
 
-enum { BLOCK_BYTES = 4 << 20 };
+/* Large blocks cost few starts of threads, small ones notice errors in compressed data early. */
+static const struct pd_tns_blocks plain_blocks = {.block_bytes = 16 << 20, .piece_bytes = 64 << 10};
+static const struct pd_tns_blocks other_blocks = {.block_bytes = 4 << 20, .piece_bytes = 64 << 10};
 
 struct reader {
   polyad_context *context;
@@ -12,11 +14,13 @@ struct reader {
   struct pd_input *input;
   struct pd_tns_form form;
   struct pd_coordinates coordinates;
-  uint64_t declared; /* nonzeros that a header promised; UINT64_MAX: no header */
-  uint64_t lines;    /* before the current text */
-  uint64_t underflows;
-  bool started;        /* the first bytes were looked at */
-  bool inside_comment; /* the rest of the carried line is dropped */
+  struct pd_tns_blocks blocks;
+  uint64_t bytes_expected;             /* size of a plain file; 0: not known */
+  uint64_t declared;                   /* nonzeros that a header promised; UINT64_MAX: no header */
+  uint64_t lines;                      /* before the current text */
+  uint64_t underflows, underflow_line; /* values that round to zero; the line of the first */
+  bool started;                        /* the first bytes were looked at */
+  bool inside_comment;                 /* the rest of the carried line is dropped */
   char *buffer;
   size_t carried; /* bytes of a line's beginning from the block before */
 };
@@ -41,25 +45,20 @@ static polyad_status start(struct reader *r, const char **text, const char *end)
 }
 
 /* The first line with fields says how many modes there are. */
-static polyad_status find_order(struct reader *r, const char *text, const char *end, bool final) {
-  uint64_t line = r->lines;
-  const char *p = text;
-  while (p < end && r->form.order == 0) {
+static polyad_status find_order(struct reader *r, const char *text, const char *end,
+                                bool truncated) {
+  uint64_t line = r->lines, index[POLYAD_MAX_ORDER];
+  for (const char *p = text; p < end && r->form.order == 0;) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
-    const char *line_end = stop == NULL ? end : stop;
-    ++line;
-    uint64_t index[POLYAD_MAX_ORDER];
     double value;
     bool underflow = false;
     struct pd_tns_error error;
-    int found = pd_tns_parse_line(&r->form, p, line_end, final && stop == NULL, index, &value,
+    ++line;
+    int found = pd_tns_parse_line(&r->form, p, stop, truncated && stop + 1 == end, index, &value,
                                   &underflow, &error);
     if (found < 0) return fail_line(r, line, &error);
-    bool too_long;
-    if (found > 0)
-      r->form.order = (int)pd_tns_count_fields(p, pd_tns_content_end(p, line_end, &too_long)) -
-                      !r->form.pattern;
-    p = stop == NULL ? end : stop + 1;
+    if (found > 0) r->form.order = (int)pd_tns_count_fields(p, stop) - !r->form.pattern;
+    p = stop + 1;
   }
   r->coordinates.order = r->form.order;
   return POLYAD_OK;
@@ -69,36 +68,40 @@ static polyad_status find_order(struct reader *r, const char *text, const char *
 static polyad_status fail_surplus(struct reader *r, const char *text, const char *end,
                                   uint64_t allowed, uint64_t error_line) {
   uint64_t line = 0, found = 0;
-  const char *p = text;
-  while (p < end) {
+  for (const char *p = text; p < end && found <= allowed;) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
-    const char *line_end = stop == NULL ? end : stop;
     ++line;
-    bool too_long;
-    found += pd_tns_count_fields(p, pd_tns_content_end(p, line_end, &too_long)) > 0;
-    if (found > allowed) break;
-    p = stop == NULL ? end : stop + 1;
+    found += pd_tns_count_fields(p, stop) > 0;
+    p = stop + 1;
   }
-  if (error_line > 0 && error_line <= line) return POLYAD_OK;
+  if (found <= allowed || (error_line > 0 && error_line < line)) return POLYAD_OK;
   return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), r->lines + line, 1,
                     "more nonzeros than the %llu that the header declares; expected the end of "
                     "the file",
                     (unsigned long long)r->declared);
 }
 
-/* Parses whole lines. */
-static polyad_status parse(struct reader *r, const char *text, const char *end, bool final) {
+/* Parses whole lines: every one, also the last, ends with "\n". */
+static polyad_status parse(struct reader *r, const char *text, const char *end, bool truncated) {
   if (text == end) return POLYAD_OK;
-  if (r->form.order == 0) PD_TRY(find_order(r, text, end, final));
+  if (r->form.order == 0) PD_TRY(find_order(r, text, end, truncated));
+  if (r->form.order == 0) { /* only comments and blank lines so far */
+    r->lines += pd_tns_count_lines(text, end);
+    return POLYAD_OK;
+  }
   struct pd_tns_result result;
-  struct pd_tns_form form = r->form;
-  if (form.order == 0) form.order = 1; /* nothing but comments so far: nothing is stored */
-  r->coordinates.order = form.order;
-  uint64_t before = r->coordinates.count;
-  PD_TRY(pd_tns_parse_block(&form, text, end, final, &r->coordinates, &result));
-  if (r->coordinates.count > r->declared)
-    PD_TRY(fail_surplus(r, text, end, r->declared - before, result.error_line));
+  uint64_t left = r->declared - r->coordinates.count;
+  struct pd_tns_text block = {.begin = text,
+                              .end = end,
+                              .truncated = truncated,
+                              .piece_bytes = r->blocks.piece_bytes,
+                              .bytes_expected = r->bytes_expected};
+  PD_TRY(pd_tns_parse_block(&r->form, &block, &r->coordinates, &result));
+  if (r->coordinates.count > r->declared || result.error_line > 0)
+    PD_TRY(fail_surplus(r, text, end, left, result.error_line));
   if (result.error_line > 0) return fail_line(r, r->lines + result.error_line, &result.error);
+  if (r->underflows == 0 && result.underflows > 0)
+    r->underflow_line = r->lines + result.underflow_line;
   r->lines += result.lines;
   r->underflows += result.underflows;
   return POLYAD_OK;
@@ -155,7 +158,7 @@ static polyad_status take_block(struct reader *r, size_t got) {
 static polyad_status take_all(struct reader *r) {
   for (;;) {
     size_t got;
-    if (pd_input_read(r->input, r->buffer + r->carried, BLOCK_BYTES, &got) != POLYAD_OK)
+    if (pd_input_read(r->input, r->buffer + r->carried, r->blocks.block_bytes, &got) != POLYAD_OK)
       return pd_input_error(r->input, r->lines);
     if (got == 0) break;
     PD_TRY(take_block(r, got));
@@ -164,42 +167,50 @@ static polyad_status take_all(struct reader *r) {
     r->lines += r->inside_comment;
     return POLYAD_OK;
   }
-  PD_TRY(parse(r, r->buffer, r->buffer + r->carried, !r->inside_comment));
-  r->lines += 1;
-  return POLYAD_OK;
+  char *begin = r->buffer, *end = begin + r->carried;
+  *end++ = '\n';
+  return parse(r, begin, end, !r->inside_comment);
+}
+
+static void warn_of_underflow(struct reader *r) {
+  if (r->underflows > 0)
+    pd_log(r->context, POLYAD_LOG_WARNING,
+           "%s:%llu: warning: a value is too small for its type and becomes 0 (%llu in all)",
+           pd_input_path(r->input), (unsigned long long)r->underflow_line,
+           (unsigned long long)r->underflows);
 }
 
 static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
   const char *path = pd_input_path(r->input);
-  if (r->declared != UINT64_MAX && r->coordinates.count < r->declared)
+  bool header = r->declared != UINT64_MAX;
+  if (header && r->coordinates.count < r->declared)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
-                      "%llu nonzeros; expected the %llu that the header declares (the file may be "
-                      "truncated)",
+                      "%llu nonzeros; expected the %llu that the header declares; the file may be "
+                      "truncated",
                       (unsigned long long)r->coordinates.count, (unsigned long long)r->declared);
-  if (r->declared == 0)
-    return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates, tensor);
-  if (r->lines == 0)
+  if (!header && r->lines == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "file is empty; expected lines of N indices and a value");
-  if (r->coordinates.count == 0)
+  if (!header && r->coordinates.count == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
-                      "%llu lines and no nonzero; expected lines of N indices and a value",
-                      (unsigned long long)r->lines);
-  if (r->underflows > 0)
-    pd_log(r->context, POLYAD_LOG_WARNING, "%s: %llu values are too small and count as zero", path,
-           (unsigned long long)r->underflows);
+                      "%llu line%s and no nonzero; expected lines of N indices and a value",
+                      (unsigned long long)r->lines, r->lines == 1 ? "" : "s");
+  warn_of_underflow(r);
   return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates, tensor);
 }
 
-polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
-                               const polyad_read_options *options, uint64_t declared,
-                               uint64_t lines, polyad_tensor **tensor) {
+polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,
+                                 const polyad_read_options *options,
+                                 const struct pd_tns_blocks *blocks, uint64_t declared,
+                                 uint64_t lines, polyad_tensor **tensor) {
   struct reader *r = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &r));
   r->context = context;
   r->options = options;
   r->input = input;
+  r->blocks = *blocks;
+  r->bytes_expected = pd_input_plain_size(input);
   r->declared = declared;
   r->lines = lines;
   r->started = lines > 0;
@@ -208,9 +219,10 @@ polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
                                  .base = (uint64_t)options->index_base,
                                  .single = options->type == POLYAD_F32,
                                  .dims = options->order > 0 ? options->dims : NULL};
-  r->coordinates =
-      (struct pd_coordinates){.context = context, .order = options->order, .type = options->type};
-  PD_TRY_CLEANUP(PD_NEW(context, PD_TNS_LONGEST_LINE + BLOCK_BYTES, &r->buffer));
+  r->coordinates = (struct pd_coordinates){
+      .context = context, .order = options->order, .type = options->type, .index_bytes = 4};
+  PD_TRY_CLEANUP(
+      PD_NEW(context, PD_TNS_LONGEST_LINE + blocks->block_bytes + PD_TNS_PADDING + 1, &r->buffer));
   PD_TRY_CLEANUP(take_all(r));
   status = finish(r, tensor);
 cleanup:
@@ -220,6 +232,14 @@ cleanup:
   }
   pd_free(context, r);
   return status;
+}
+
+polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
+                               const polyad_read_options *options, uint64_t declared,
+                               uint64_t lines, polyad_tensor **tensor) {
+  const struct pd_tns_blocks *blocks =
+      pd_input_plain_size(input) > 0 ? &plain_blocks : &other_blocks;
+  return pd_tns_read_blocks(context, input, options, blocks, declared, lines, tensor);
 }
 
 polyad_status pd_tns_read(polyad_context *context, struct pd_input *input,

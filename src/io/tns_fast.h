@@ -1,0 +1,95 @@
+/* The common form of a line of FROSTT text, parsed fast: plain integers, then a value of at most
+ * 19 digits without an exponent. Every other form, and every error, is left to
+ * pd_tns_parse_line(); what is taken here must be what that would take. */
+#ifndef PD_TNS_FAST_H
+#define PD_TNS_FAST_H
+
+#include "io/number.h"
+#include "io/tns_line.h"
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/** Up to 8 digits at `p` as a number; returns how many there are. Eight bytes are read. */
+static inline int pd_fast_digits(const char *p, uint64_t *value) {
+  uint64_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  bytes ^= UINT64_C(0x3030303030303030); /* a digit becomes its value */
+  uint64_t others = ((bytes + UINT64_C(0x7676767676767676)) | bytes) & UINT64_C(0x8080808080808080);
+  int count = others == 0 ? 8 : __builtin_ctzll(others) >> 3;
+  if (count == 0) return 0;
+  bytes <<= 64 - 8 * count;            /* zeros in front */
+  bytes = (bytes * 10) + (bytes >> 8); /* pairs */
+  bytes = ((bytes & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
+           ((bytes >> 16) & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
+          32;
+  *value = bytes & UINT32_MAX;
+  return count;
+}
+#else
+static inline int pd_fast_digits(const char *p, uint64_t *value) {
+  int count = 0;
+  *value = 0;
+  while (count < 8 && p[count] >= '0' && p[count] <= '9')
+    *value = *value * 10 + (uint64_t)(p[count++] - '0');
+  return count;
+}
+#endif
+
+/** Digits at `p` appended to `*value`, which has `*count` digits so far: at most 19 in all. Returns
+ *  the first byte that is none, or NULL when there are more. */
+static inline const char *pd_fast_number(const char *p, uint64_t *value, int *count) {
+  uint64_t part = 0;
+  int digits = pd_fast_digits(p, &part);
+  if (digits < 8 && *count == 0) {
+    *value = part;
+    *count = digits;
+    return p + digits;
+  }
+  for (unsigned digit; (digit = (unsigned)(unsigned char)*p - '0') <= 9; ++p) {
+    if (++*count > 19) return NULL;
+    *value = *value * 10 + digit;
+  }
+  return p;
+}
+
+static inline bool pd_fast_blank(char c) { return c == ' ' || c == '\t'; }
+
+/** An index and the blanks behind it; NULL when it is not of the common form. */
+static inline const char *pd_fast_index(const char *p, uint64_t *value) {
+  int digits = 0;
+  *value = 0;
+  p = pd_fast_number(p, value, &digits);
+  return p == NULL || digits < 1 || digits > 18 ? NULL : p;
+}
+
+/** A value; NULL when it is not of the common form. */
+static inline const char *pd_fast_value(const char *p, double *value) {
+  bool negative = *p == '-';
+  uint64_t mantissa = 0;
+  int digits = 0, fraction = 0;
+  p = pd_fast_number(p + negative, &mantissa, &digits);
+  if (p == NULL) return NULL;
+  if (*p == '.') {
+    int whole = digits;
+    uint64_t part = 0;
+    int few = pd_fast_digits(++p, &part);
+    if (few < 8 && whole + few <= 19) { /* most fractions are short */
+      static const uint32_t scale[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+      mantissa = mantissa * scale[few] + part;
+      digits += few;
+      p += few;
+    } else {
+      for (unsigned digit; (digit = (unsigned)(unsigned char)*p - '0') <= 9; ++p) {
+        if (++digits > 19) return NULL;
+        mantissa = mantissa * 10 + digit;
+      }
+    }
+    fraction = digits - whole;
+  }
+  if (digits == 0) return NULL;
+  double magnitude = fraction == 0 ? (double)mantissa : pd_decimal_value(mantissa, -fraction);
+  *value = negative ? -magnitude : magnitude;
+  return p;
+}
+
+#endif
