@@ -2,16 +2,25 @@
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
 
+static uint64_t block_rows(const struct pd_coo *coo) {
+  uint64_t most = 1;
+  for (int n = 0; n < coo->order; ++n) {
+    uint64_t rows = pd_rowsum_block_rows(&coo->list[n]);
+    if (rows > most) most = rows;
+  }
+  return most;
+}
+
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  (void)storage;
-  return pd_rowsum_scratch_bytes(rank, threads);
+  return pd_rowsum_scratch_bytes(rank, block_rows(storage), threads);
 }
 
 static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
                                       const void *storage, uint64_t rank, void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
-  return pd_rowsum_scratch_create(context, coo->type, rank, (struct pd_rowsum_scratch **)scratch);
+  return pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
+                                  (struct pd_rowsum_scratch **)scratch);
 }
 
 static void workspace_destroy(polyad_context *context, void *scratch) {

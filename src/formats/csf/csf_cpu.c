@@ -40,7 +40,7 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   uint64_t lines = pd_add_saturated(private_rows(storage), vectors_each(storage));
   uint64_t each = pd_mul_saturated(lines, pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double)));
   return pd_add_saturated(pd_mul_saturated(each, (uint64_t)threads),
-                          pd_rowsum_scratch_bytes(rank, threads));
+                          pd_rowsum_scratch_bytes(rank, 1, threads));
 }
 
 static void workspace_destroy(polyad_context *context, void *scratch) {
@@ -66,7 +66,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   s->walk = current_walk();
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);
-  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, &s->sums));
+  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, &s->sums));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)s->threads, &s->part));
   PD_TRY_CLEANUP(
       PD_NEW(context, (uint64_t)s->threads * vectors_each(csf) * s->padded, &s->vectors));

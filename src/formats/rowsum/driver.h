@@ -7,10 +7,11 @@
 /** One thread's share of the nonzeros. */
 struct pd_rowsum_part {
   uint64_t begin, end; /* nonzeros */
-  uint64_t row;        /* the row of the first of them */
-  double *sums;        /* of the row at work */
-  double *head;        /* of a row that began in an earlier part */
-  double *tail;        /* of a row that goes on in a later part */
+  uint64_t run;        /* the run of the first of them */
+  uint64_t block;      /* and its block; tiled lists only */
+  double *sums;        /* of the row or block at work */
+  double *head;        /* of one that began in an earlier part */
+  double *tail;        /* of one that goes on in a later part */
 };
 
 struct pd_rowsum_isa {
@@ -19,6 +20,9 @@ struct pd_rowsum_isa {
   pd_run_function *(*pick)(polyad_type type, int lanes, int vectors);
   void (*drive)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                 const struct pd_rowsum_part *part);
+  /** The same for tiled lists. */
+  void (*drive_tiled)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                      const struct pd_rowsum_part *part);
   /** Writes sums (in the order of the column blocks) as row `index` of `out`. */
   void (*write_row)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                     const double *sums, uint64_t index);
@@ -33,7 +37,8 @@ struct pd_rowsum_scratch {
   const struct pd_rowsum_isa *isa;
   int threads;
   struct pd_column_blocks blocks;
-  double *sums; /* of each thread: the row at work, a head, a tail */
+  uint64_t block_rows; /* rows that fit into each of `sums` */
+  double *sums;        /* of each thread: the row or block at work, a head, a tail */
 };
 
 /** Numbers of one row of sums: as many as the vectors have lanes, to whole cache lines. */

@@ -58,12 +58,29 @@ static void zero_rows(const struct pd_rowsum_job *job, uint64_t begin, uint64_t 
 
 /* Empty rows are set to zero by whoever begins the row after them (the last row: also those
  * behind it). */
-static void zero_around(const struct pd_rowsum_job *job, uint64_t row) {
+static void zero_around(const struct pd_rowsum_job *job, uint64_t run) {
   const struct pd_rowsum *list = job->list;
-  uint64_t here = pd_rowsum_row(list, row);
-  uint64_t from = row == 0 ? 0 : pd_rowsum_row(list, row - 1) + 1;
+  uint64_t here = pd_rowsum_row(list, run);
+  uint64_t from = run == 0 ? 0 : pd_rowsum_row(list, run - 1) + 1;
   if (from < here) zero_rows(job, from, here);
-  if (row == list->rows - 1 && here + 1 < job->out_rows) zero_rows(job, here + 1, job->out_rows);
+  if (run == list->runs - 1 && here + 1 < job->out_rows) zero_rows(job, here + 1, job->out_rows);
+}
+
+static void start_run(const struct pd_rowsum_job *job, struct pd_run *run) {
+  const uint64_t item = pd_type_bytes(job->type);
+  *run = (struct pd_run){.columns = job->list->columns, .fresh = true};
+  for (int g = 0; g < run->columns; ++g) {
+    run->prefetch[g] = job->factor_rows[g] * job->rank * item > PD_PREFETCH_FROM;
+    run->prefetches |= run->prefetch[g];
+  }
+}
+
+static void decode(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
+                   const char *(*row_of)[PD_BLOCK + PD_AHEAD]) {
+  const struct pd_rowsum *list = job->list;
+  for (int g = 0; g < list->columns; ++g)
+    pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g],
+              job->stride[g] * pd_type_bytes(job->type), first, count, row_of[g]);
 }
 
 static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
@@ -71,12 +88,9 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   const struct pd_rowsum *list = job->list;
   const uint64_t item = pd_type_bytes(job->type);
   _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
-  struct pd_run run = {.columns = list->columns, .fresh = true};
-  for (int g = 0; g < run.columns; ++g) {
-    run.prefetch[g] = job->factor_rows[g] * job->rank * item > PD_PREFETCH_FROM;
-    run.prefetches |= run.prefetch[g];
-  }
-  uint64_t row = part->row, row_end = pd_rowsum_start(list, row + 1);
+  struct pd_run run;
+  start_run(job, &run);
+  uint64_t row = part->run, row_end = pd_rowsum_start(list, row + 1);
   double *sums = part->head;
   if (pd_rowsum_start(list, row) == part->begin) {
     zero_around(job, row);
@@ -84,9 +98,7 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   }
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    for (int g = 0; g < run.columns; ++g)
-      pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g], job->stride[g] * item,
-                first, count, row_of[g]);
+    decode(job, first, count, row_of);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = row_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
@@ -107,6 +119,72 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   }
 }
 
+/* First output row of a block; behind the last block: the end of the output. */
+static uint64_t block_row(const struct pd_rowsum_job *job, uint64_t block) {
+  const struct pd_rowsum *list = job->list;
+  if (block == list->blocks) return job->out_rows;
+  return pd_rowsum_row(list, list->block_start[block]) >> list->block_shift << list->block_shift;
+}
+
+static void write_block(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                        const double *sums, uint64_t block) {
+  uint64_t first = block_row(job, block), end = first + (UINT64_C(1) << job->list->block_shift);
+  if (end > job->out_rows) end = job->out_rows;
+  for (uint64_t i = first; i < end; ++i)
+    write_row(job, blocks, sums + (i - first) * pd_rowsum_padded(job->rank), i);
+}
+
+/* Where the sums of a block go. Empty blocks are set to zero by whoever begins the block before
+ * them (the first: also those in front of it). */
+static double *begin_block(const struct pd_rowsum_job *job, const struct pd_rowsum_part *part,
+                           uint64_t block) {
+  const struct pd_rowsum *list = job->list;
+  uint64_t rows = UINT64_C(1) << list->block_shift;
+  double *sums = part->head;
+  if (pd_rowsum_start(list, list->block_start[block]) >= part->begin) {
+    uint64_t behind = block_row(job, block) + rows;
+    if (block == 0) zero_rows(job, 0, block_row(job, 0));
+    if (behind < block_row(job, block + 1)) zero_rows(job, behind, block_row(job, block + 1));
+    uint64_t end = pd_rowsum_start(list, list->block_start[block + 1]);
+    sums = end > part->end ? part->tail : part->sums;
+  }
+  memset(sums, 0, rows * pd_rowsum_padded(job->rank) * sizeof *sums);
+  return sums;
+}
+
+static void drive_tiled(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
+                        const struct pd_rowsum_part *part) {
+  const struct pd_rowsum *list = job->list;
+  const uint64_t item = pd_type_bytes(job->type), padded = pd_rowsum_padded(job->rank);
+  const uint64_t mask = (UINT64_C(1) << list->block_shift) - 1;
+  _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+  struct pd_run run;
+  start_run(job, &run);
+  run.fresh = false;
+  uint64_t r = part->run, run_end = pd_rowsum_start(list, r + 1), block = part->block;
+  double *sums = begin_block(job, part, block);
+  for (uint64_t first = part->begin, count; first < part->end; first += count) {
+    count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
+    decode(job, first, count, row_of);
+    for (uint64_t at = 0; at < count;) {
+      uint64_t left = run_end - (first + at);
+      uint64_t some = left < count - at ? left : count - at;
+      run.count = (uint32_t)some;
+      run.values = (const char *)list->values + (first + at) * item;
+      run.row = (const pd_rows *)(row_of[0] + at);
+      pd_sum_run(blocks, item, &run, sums + (pd_rowsum_row(list, r) & mask) * padded);
+      at += some;
+      if (some < left) continue;
+      if (++r == list->block_start[block + 1]) {
+        if (sums == part->sums) write_block(job, blocks, sums, block);
+        if (first + at == part->end) return;
+        sums = begin_block(job, part, ++block);
+      }
+      if (first + at < part->end) run_end = pd_rowsum_start(list, r + 1);
+    }
+  }
+}
+
 static int lanes_for(polyad_type type, uint64_t rank) {
   return type == POLYAD_F32 ? PD_RUN(lanes, _for_, float)(rank)
                             : PD_RUN(lanes, _for_, double)(rank);
@@ -117,5 +195,9 @@ static pd_run_function *pick(polyad_type type, int lanes, int vectors) {
                             : PD_RUN(pick, _run_, double)(lanes, vectors);
 }
 
-const struct pd_rowsum_isa PD_ISA_TABLE = {
-    .name = PD_ISA_NAME, .lanes = lanes_for, .pick = pick, .drive = drive, .write_row = write_row};
+const struct pd_rowsum_isa PD_ISA_TABLE = {.name = PD_ISA_NAME,
+                                           .lanes = lanes_for,
+                                           .pick = pick,
+                                           .drive = drive,
+                                           .drive_tiled = drive_tiled,
+                                           .write_row = write_row};

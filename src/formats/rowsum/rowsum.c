@@ -17,9 +17,14 @@ static uint64_t blocks_for(uint64_t rank, uint64_t lanes) {
   return rank / (lanes * PD_VECTORS_MAX) + 1;
 }
 
-uint64_t pd_rowsum_scratch_bytes(uint64_t rank, int threads) {
+uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list) {
+  return list->blocks == 0 ? 1 : UINT64_C(1) << list->block_shift;
+}
+
+uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads) {
+  uint64_t each = pd_mul_saturated(block_rows, pd_rowsum_padded(rank));
   return sizeof(struct pd_rowsum_scratch) + blocks_for(rank, 1) * sizeof(struct pd_column_block) +
-         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), pd_rowsum_padded(rank));
+         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), each);
 }
 
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch) {
@@ -45,17 +50,19 @@ static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_t
 }
 
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
-                                       struct pd_rowsum_scratch **result) {
+                                       uint64_t block_rows, struct pd_rowsum_scratch **result) {
   polyad_status status = POLYAD_OK;
   struct pd_rowsum_scratch *scratch = NULL;
   *result = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->isa = current_isa();
   scratch->threads = polyad_threads(context);
+  scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
   PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));
-  PD_TRY_CLEANUP(
-      PD_NEW(context, 3 * (uint64_t)scratch->threads * pd_rowsum_padded(rank), &scratch->sums));
+  PD_TRY_CLEANUP(PD_NEW(context,
+                        3 * (uint64_t)scratch->threads * block_rows * pd_rowsum_padded(rank),
+                        &scratch->sums));
   for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
     scratch->blocks.block[scratch->blocks.count++] =
         block_at(scratch->isa, type, rank, lanes, from);
@@ -66,9 +73,9 @@ cleanup:
   return status;
 }
 
-/* The row that nonzero p belongs to. */
-static uint64_t row_of(const struct pd_rowsum *list, uint64_t p) {
-  uint64_t low = 0, high = list->rows;
+/* The run that nonzero p belongs to. */
+static uint64_t run_of(const struct pd_rowsum *list, uint64_t p) {
+  uint64_t low = 0, high = list->runs;
   while (high - low > 1) {
     uint64_t middle = low + (high - low) / 2;
     if (pd_rowsum_start(list, middle) <= p)
@@ -79,34 +86,67 @@ static uint64_t row_of(const struct pd_rowsum *list, uint64_t p) {
   return low;
 }
 
+/* The block that a run belongs to; for plain lists the run itself. */
+static uint64_t block_of(const struct pd_rowsum *list, uint64_t run) {
+  if (list->blocks == 0) return run;
+  uint64_t low = 0, high = list->blocks;
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (list->block_start[middle] <= run)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* First nonzero of a block, or of a run of a plain list. */
+static uint64_t block_begin(const struct pd_rowsum *list, uint64_t block) {
+  return pd_rowsum_start(list, list->blocks == 0 ? block : list->block_start[block]);
+}
+
 static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
                                      const struct pd_rowsum_scratch *scratch, int thread) {
   const struct pd_rowsum *list = job->list;
-  uint64_t row = pd_rowsum_padded(job->rank);
+  uint64_t each = scratch->block_rows * pd_rowsum_padded(job->rank);
   struct pd_rowsum_part part = {.begin = pd_part_begin(list->nnz, thread, scratch->threads),
                                 .end = pd_part_begin(list->nnz, thread + 1, scratch->threads),
-                                .sums = scratch->sums + 3 * (uint64_t)thread * row};
-  part.head = part.sums + row;
-  part.tail = part.head + row;
-  if (part.begin < part.end) part.row = row_of(list, part.begin);
+                                .sums = scratch->sums + 3 * (uint64_t)thread * each};
+  part.head = part.sums + each;
+  part.tail = part.head + each;
+  if (part.begin == part.end) return part;
+  part.run = run_of(list, part.begin);
+  part.block = block_of(list, part.run);
   return part;
 }
 
-/* Rows that span parts: the tail of one part and the heads of those after it, in their order. */
+static void write_rows(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
+                       uint64_t block, const double *sums) {
+  const struct pd_rowsum *list = job->list;
+  uint64_t rows = pd_rowsum_block_rows(list);
+  uint64_t first = pd_rowsum_row(list, list->blocks == 0 ? block : list->block_start[block]);
+  first = first / rows * rows;
+  for (uint64_t i = 0; i < rows && first + i < job->out_rows; ++i)
+    scratch->isa->write_row(job, &scratch->blocks, sums + i * pd_rowsum_padded(job->rank),
+                            first + i);
+}
+
+/* Blocks that span parts: the tail of one part and the heads of those after it, in their order. */
 static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   const struct pd_rowsum *list = job->list;
+  uint64_t each = pd_rowsum_block_rows(list) * pd_rowsum_padded(job->rank);
   double *whole = NULL;
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
     if (part.begin == part.end) continue;
-    uint64_t last = row_of(list, part.end - 1);
-    bool continues = pd_rowsum_start(list, part.row) < part.begin;
-    bool finished = pd_rowsum_start(list, last + 1) == part.end;
+    uint64_t last = block_of(list, run_of(list, part.end - 1));
+    bool continues = block_begin(list, part.block) < part.begin;
+    bool finished = block_begin(list, last + 1) == part.end;
     if (continues) {
-      for (uint64_t k = 0; k < pd_rowsum_padded(job->rank); ++k)
+      for (uint64_t k = 0; k < each; ++k)
         whole[k] += part.head[k];
-      if (last == part.row && !finished) continue;
-      scratch->isa->write_row(job, &scratch->blocks, whole, pd_rowsum_row(list, part.row));
+      if (last == part.block && !finished) continue;
+      write_rows(job, scratch, part.block, whole);
     }
     if (!finished) whole = part.tail;
   }
@@ -122,7 +162,11 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
-    if (part.begin < part.end) scratch->isa->drive(job, &scratch->blocks, &part);
+    if (part.begin == part.end) continue;
+    if (job->list->blocks == 0)
+      scratch->isa->drive(job, &scratch->blocks, &part);
+    else
+      scratch->isa->drive_tiled(job, &scratch->blocks, &part);
   }
   join_parts(job, scratch);
 }

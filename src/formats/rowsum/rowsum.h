@@ -1,13 +1,17 @@
-/* Sums by output row: the CPU's MTTKRP of nonzeros that are sorted by the output mode.
+/* Sums by output row: the CPU's MTTKRP of nonzeros in an order that suits the output mode.
  *
- *   row_id     [ 2 | 5 | 6 ... ]            rows that have nonzeros, ascending
- *   row_start  [ 0 | 3 | 4 ... | nnz ]      where their nonzeros begin
+ *   row_id     [ 2 | 5 | 6 ... ]            output row of each run
+ *   row_start  [ 0 | 3 | 4 ... | nnz ]      where its nonzeros begin
  *   id[0]      [ 7 9 9 | 1 | ... ]          index in the first other mode, one per nonzero
  *   id[1]      [ 0 4 5 | 3 | ... ]          ... and so on
  *   values     [ x x x | x | ... ]
  *
- * Threads take equal numbers of nonzeros. A row that spans threads is summed from their parts in
- * the order of the threads, so the result depends on the number of threads only. */
+ * Plain lists are sorted by row: every row is one run. Tiled lists are sorted by block of output
+ * rows, then by tile (a box of the other modes' indices), then by row: the rows of a block are
+ * summed in a buffer, and all factor rows of a tile stay in the cache while they are needed.
+ *
+ * Threads take equal numbers of nonzeros. A row (or block) that spans threads is summed from their
+ * parts in the order of the threads, so the result depends on the number of threads only. */
 #ifndef PD_ROWSUM_H
 #define PD_ROWSUM_H
 
@@ -15,11 +19,14 @@
 #include <polyad/tensor.h>
 
 struct pd_rowsum {
-  uint64_t nnz, rows;
+  uint64_t nnz, runs;
   int start_bytes;                /* of one row_start: 4 or 8 */
   int row_bytes;                  /* of one row_id: 4 or 8 */
-  const void *row_start;          /* rows + 1 */
-  const void *row_id;             /* rows */
+  const void *row_start;          /* runs + 1 */
+  const void *row_id;             /* runs */
+  int block_shift;                /* a block has 2^block_shift rows; tiled lists only */
+  uint64_t blocks;                /* non-empty blocks; 0: a plain list */
+  const uint64_t *block_start;    /* blocks + 1: first run of each block */
   int columns;                    /* other modes, 0 or more */
   int mode[POLYAD_MAX_ORDER];     /* which mode each column belongs to */
   int id_bytes[POLYAD_MAX_ORDER]; /* 2, 4 or 8 */
@@ -30,12 +37,15 @@ struct pd_rowsum {
 /** Memory of running jobs of one type and rank, and the kernels they use. */
 struct pd_rowsum_scratch;
 
-/** `threads` of the context is what jobs will run with. */
+/** `threads` of the context is what jobs will run with; `block_rows` the most rows that a block of
+ *  their lists has (1 when all are plain). */
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
-                                       struct pd_rowsum_scratch **scratch);
+                                       uint64_t block_rows, struct pd_rowsum_scratch **scratch);
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
 /** Bytes that it takes. */
-uint64_t pd_rowsum_scratch_bytes(uint64_t rank, int threads);
+uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads);
+/** Rows of one block, 1 for a plain list. */
+uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list);
 
 /** What one call works on. Factors and `out` are row major, strides in elements. */
 struct pd_rowsum_job {

@@ -2,8 +2,8 @@
 #ifndef PD_ROWSUM_BUILD_H
 #define PD_ROWSUM_BUILD_H
 
+#include "formats/format.h"
 #include "formats/rowsum/rowsum.h"
-#include "tensor/tensor.h"
 
 /** Bytes of one stored index of a mode. */
 static inline int pd_rowsum_index_bytes(uint64_t dim, bool force_index64) {
@@ -11,11 +11,27 @@ static inline int pd_rowsum_index_bytes(uint64_t dim, bool force_index64) {
   return dim <= UINT64_C(1) << 16 ? 2 : pd_index_bytes(dim);
 }
 
-/** Builds the list of `mode` from the tensor (left as it is). Within a row the nonzeros are
- *  sorted by the other modes, the longest first: its factor is then walked through in order, and
- *  the rows that are fetched at random are those of the short modes, which stay in the cache. */
+/** The other modes, the longest first (equal ones in their order): within a run the nonzeros are
+ *  sorted so that the longest factor is walked through in order, and the rows that are fetched at
+ *  random are those of the short modes, which stay in the cache. Returns their number. */
+int pd_rowsum_columns(int order, const uint64_t *dims, int mode, int *columns);
+
+/** How a list is cut into blocks and tiles. */
+struct pd_tiling {
+  bool tiled;
+  int block_shift;             /* a block has 2^block_shift output rows */
+  int shift[POLYAD_MAX_ORDER]; /* a tile has 2^shift[g] rows of column g's factor */
+  double nanoseconds;          /* estimated, of one thread for one MTTKRP */
+};
+
+/** The tiling that a model of the caches finds best for the list of `mode`. */
+void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *request, int mode,
+                      struct pd_tiling *tiling);
+
+/** Builds the list of `mode` from the tensor (left as it is). */
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
-                              bool force_index64, struct pd_rowsum *list);
+                              bool force_index64, const struct pd_tiling *tiling,
+                              struct pd_rowsum *list);
 void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list);
 
 /** Bytes the list takes; `type` is that of its values. */

@@ -17,7 +17,7 @@ static void put(void *array, int bytes, uint64_t p, uint64_t value) {
 
 static void fill(const struct pd_rowsum *list, int mode, const uint64_t *dims, void **index) {
   int bytes = pd_index_bytes(dims[mode]);
-  for (uint64_t r = 0; r < list->rows; ++r) {
+  for (uint64_t r = 0; r < list->runs; ++r) {
     uint64_t end = number(list->row_start, list->start_bytes, r + 1);
     for (uint64_t p = number(list->row_start, list->start_bytes, r); p < end; ++p)
       put(index[mode], bytes, p, number(list->row_id, list->row_bytes, r));
