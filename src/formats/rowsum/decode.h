@@ -4,6 +4,14 @@
 
 #include "formats/rowsum/driver.h"
 
+/** Fetches what the decoding after the next will read: the processor's own prefetcher loses the
+ *  thread between one block and the next. Addresses past the end are harmless. */
+static inline void pd_fetch_stream(const void *array, uint64_t item, uint64_t first) {
+  const char *begin = (const char *)array + (first + 2 * PD_BLOCK) * item;
+  for (uint64_t at = 0; at < PD_BLOCK * item; at += 64)
+    __builtin_prefetch(begin + at, 0, 3);
+}
+
 /** Writes the addresses of the factor rows of nonzeros [first, first + count) and of PD_AHEAD
  *  after them, for the prefetch; past the end it repeats the last. `stride` is in bytes. */
 static inline void pd_decode(const void *ids, int id_bytes, uint64_t nnz, const char *factor,

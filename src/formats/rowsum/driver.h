@@ -41,9 +41,9 @@ struct pd_rowsum_scratch {
   double *sums;        /* of each thread: the row or block at work, a head, a tail */
 };
 
-/** Numbers of one row of sums: as many as the vectors have lanes, to whole cache lines. */
+/** Numbers of one row of sums: room for whole vectors. */
 static inline uint64_t pd_rowsum_padded(uint64_t rank) {
-  return pd_add_saturated(rank, 2 * PD_LANES_MAX) / 8 * 8;
+  return pd_add_saturated(rank, PD_LANES_MAX - 1) / PD_LANES_MAX * PD_LANES_MAX;
 }
 
 static inline uint64_t pd_id_at(const void *ids, int bytes, uint64_t p) {

@@ -78,9 +78,13 @@ static void start_run(const struct pd_rowsum_job *job, struct pd_run *run) {
 static void decode(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
                    const char *(*row_of)[PD_BLOCK + PD_AHEAD]) {
   const struct pd_rowsum *list = job->list;
-  for (int g = 0; g < list->columns; ++g)
-    pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g],
-              job->stride[g] * pd_type_bytes(job->type), first, count, row_of[g]);
+  const uint64_t item = pd_type_bytes(job->type);
+  pd_fetch_stream(list->values, item, first);
+  for (int g = 0; g < list->columns; ++g) {
+    pd_fetch_stream(list->id[g], (uint64_t)list->id_bytes[g], first);
+    pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g], job->stride[g] * item,
+              first, count, row_of[g]);
+  }
 }
 
 static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,

@@ -9,6 +9,8 @@
 #define PD_NAME(stem)                                                                              \
   PD_PASTE(PD_PASTE(PD_PASTE(PD_PASTE(stem, _), LANES), x), PD_PASTE(VECTORS, VAL))
 #define VEC PD_NAME(vec)
+#define HALF PD_NAME(half)
+#define WIDE PD_NAME(wide)
 #define COLUMN (PD_BLOCK + PD_AHEAD)
 #if VECTORS == 1
 #define CHAINS 4
@@ -22,6 +24,14 @@
 typedef VAL VEC;
 #else
 typedef VAL VEC __attribute__((vector_size(LANES * sizeof(VAL)), aligned(sizeof(VAL)), may_alias));
+#if LANES > 2
+typedef VAL HALF __attribute__((vector_size(LANES / 2 * sizeof(VAL))));
+typedef double WIDE
+    __attribute__((vector_size(LANES / 2 * sizeof(double)), aligned(sizeof(double)), may_alias));
+#else
+typedef VAL HALF;
+typedef double WIDE;
+#endif
 #endif
 
 static inline __attribute__((always_inline)) uint64_t PD_NAME(place)(const struct pd_run *run,
@@ -56,6 +66,28 @@ static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_r
   }
 }
 
+/* Sets or adds to sums in double; half a vector at a time, since a float vector has twice the
+ * lanes of a double one. */
+static inline __attribute__((always_inline)) void PD_NAME(flush)(const VEC *total, bool fresh,
+                                                                 double *sums) {
+#if LANES == 1
+  *sums = fresh ? (double)*total : *sums + (double)*total;
+#else
+  HALF half[2];
+  __builtin_memcpy(half, total, sizeof half);
+  for (int h = 0; h < 2; ++h) {
+    WIDE *to = (WIDE *)(sums + h * (LANES / 2));
+#if LANES > 2
+    WIDE wide = __builtin_convertvector(half[h], WIDE);
+#else
+    WIDE wide = (double)half[h];
+#endif
+    if (!fresh) wide += *to;
+    *to = wide;
+  }
+#endif
+}
+
 static inline __attribute__((always_inline)) void
 PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
   VEC sum[CHAINS][VECTORS];
@@ -73,15 +105,7 @@ PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sum
     VEC total = sum[0][v];
     for (int c = 1; c < CHAINS; ++c)
       total += sum[c][v];
-    VAL lane[LANES];
-    __builtin_memcpy(lane, &total, sizeof lane);
-    double *to = sums + v * LANES;
-    if (run->fresh)
-      for (int w = 0; w < LANES; ++w)
-        to[w] = (double)lane[w];
-    else
-      for (int w = 0; w < LANES; ++w)
-        to[w] += (double)lane[w];
+    PD_NAME(flush)(&total, run->fresh, sums + v * LANES);
   }
 }
 
@@ -122,6 +146,8 @@ static void PD_NAME(run)(const struct pd_run *run, double *sums) {
 
 #undef CHAINS
 #undef COLUMN
+#undef WIDE
+#undef HALF
 #undef VEC
 #undef PD_NAME
 #undef PD_PASTE
