@@ -89,9 +89,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_matrix_write(polyad_context *cont
                                                             const char *path);
 /** Writes text to a file as every output is written: beside the target, then renamed.
  *  @return POLYAD_IO */
-POLYAD_API POLYAD_CHECKED polyad_status polyad_text_write(polyad_context *context,
-                                                          const char *path, const char *text,
-                                                          size_t length);
+POLYAD_API POLYAD_CHECKED polyad_status polyad_text_write(polyad_context *context, const char *path,
+                                                          const char *text, size_t length);
 /** Fails when a file could not be written now (missing or unwritable directory, a directory of
  *  that name), without leaving anything behind: so that a long computation fails at its start.
  *  @return POLYAD_IO */
