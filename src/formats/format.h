@@ -18,6 +18,8 @@ struct pd_request {
   polyad_type precision;
   int threads;
   bool force_index64;
+  int partitions; /* kappa of the formats that partition; 0: one per processor of the device */
+  int columns;    /* nonzeros that a GPU's thread block takes at once; 0: 32 */
   const struct pd_device *device;
 };
 

@@ -1,17 +1,24 @@
+#include "device/module.h"
 #include "formats/coo/coo.h"
 #include "formats/csf/csf.h"
+#include "formats/flycoo/flycoo.h"
 #include "formats/format.h"
+#include "formats/modecopy/modecopy.h"
 #include <pthread.h>
 #include <string.h>
 
 static const struct polyad_format *const formats[] = {
     &pd_coo_format,
     &pd_csf_format,
+    &pd_modecopy_format,
+    &pd_flycoo_format,
 };
 
 static const struct polyad_kernels *const built_in[] = {
     &pd_coo_kernels_cpu,
     &pd_csf_kernels_cpu,
+    &pd_modecopy_kernels_cpu,
+    &pd_flycoo_kernels_cpu,
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };
@@ -46,11 +53,20 @@ static const struct polyad_kernels *find_locked(const char *format, const char *
   return NULL;
 }
 
+/* What loaded modules brought. The CPU's kernels are never there: no module is loaded for them. */
+static const struct polyad_kernels *find_in_modules(const char *format, const char *device) {
+  const struct polyad_kernels *kernels;
+  if (strcmp(device, "cpu") == 0) return NULL;
+  for (int k = 0; (kernels = pd_module_kernels_at(k)) != NULL; ++k)
+    if (serves(kernels, format, device)) return kernels;
+  return NULL;
+}
+
 const struct polyad_kernels *pd_kernels_find(const char *format, const char *device) {
   pthread_mutex_lock(&lock);
   const struct polyad_kernels *found = find_locked(format, device);
   pthread_mutex_unlock(&lock);
-  return found;
+  return found != NULL ? found : find_in_modules(format, device);
 }
 
 polyad_status pd_kernels_register(const struct polyad_kernels *kernels) {

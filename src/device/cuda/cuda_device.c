@@ -1,0 +1,252 @@
+/* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
+#include "device/cuda/cuda_state.h"
+#include <string.h>
+
+enum { STAGING_BYTES = 16 << 20, DIRECT_BYTES = 64 << 10 };
+
+static polyad_status open_staging(polyad_context *context, struct pd_cuda_state *state,
+                                  struct pd_cuda_staging *staging) {
+  if (staging->memory == NULL)
+    PD_TRY(PD_CUDA(context, state, cudaMallocHost(&staging->memory, STAGING_BYTES)));
+  if (staging->free == NULL)
+    PD_TRY(
+        PD_CUDA(context, state, cudaEventCreateWithFlags(&staging->free, cudaEventDisableTiming)));
+  return PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream));
+}
+
+static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *state) {
+  if (state->ready) return POLYAD_OK;
+  if (state->stream == NULL)
+    PD_TRY(
+        PD_CUDA(context, state, cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking)));
+  if (state->timer == NULL) PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer)));
+  PD_TRY(open_staging(context, state, &state->staging[0]));
+  PD_TRY(open_staging(context, state, &state->staging[1]));
+  state->ready = true;
+  return POLYAD_OK;
+}
+
+polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state) {
+  if (atomic_load(&state->lost))
+    return pd_cuda_services->fail(context, POLYAD_DEVICE_LOST,
+                                  "%s was lost by an earlier error; start a new process to use "
+                                  "it again",
+                                  state->device.name);
+  PD_TRY(PD_CUDA(context, state, cudaSetDevice(state->device.index)));
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = open_locked(context, state);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+static polyad_status fail_limit(polyad_context *context, const struct pd_cuda_state *state,
+                                uint64_t bytes) {
+  char need[32], used[32], limit[32];
+  const struct pd_services *core = pd_cuda_services;
+  return core->fail(context, POLYAD_MEMORY_LIMIT,
+                    "%s: %s more are needed and %s are in use, the memory limit is %s; raise the "
+                    "memory limit or ask for less",
+                    state->device.name, core->bytes_text(need, bytes),
+                    core->bytes_text(used, state->bytes_in_use),
+                    core->bytes_text(limit, core->memory_limit(context)));
+}
+
+static polyad_status fail_memory(polyad_context *context, const struct pd_cuda_state *state,
+                                 uint64_t bytes) {
+  char need[32], left[32], whole[32];
+  const struct pd_services *core = pd_cuda_services;
+  size_t available = 0, total = 0;
+  (void)cudaGetLastError();
+  if (cudaMemGetInfo(&available, &total) != cudaSuccess) (void)cudaGetLastError();
+  return core->fail(context, POLYAD_OUT_OF_MEMORY,
+                    "%s is out of memory: %s are needed, %s of %s are free", state->device.name,
+                    core->bytes_text(need, bytes), core->bytes_text(left, available),
+                    core->bytes_text(whole, state->total_bytes));
+}
+
+static polyad_status allocate_locked(polyad_context *context, struct pd_cuda_state *state,
+                                     uint64_t bytes, void **out) {
+  uint64_t total = pd_add_saturated(state->bytes_in_use, bytes);
+  if (total > pd_cuda_services->memory_limit(context)) return fail_limit(context, state, bytes);
+  struct pd_cuda_block *block = NULL;
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *block, (void **)&block));
+  cudaError_t code = pd_cuda_refuses() ? cudaErrorUnknown : cudaMalloc(&block->pointer, bytes);
+  if (code != cudaSuccess) {
+    pd_cuda_services->free(context, block);
+    return code == cudaErrorMemoryAllocation ? fail_memory(context, state, bytes)
+                                             : pd_cuda_check(context, state, code, "cudaMalloc");
+  }
+  block->bytes = bytes;
+  block->next = state->blocks;
+  state->blocks = block;
+  state->bytes_in_use = total;
+  *out = block->pointer;
+  return POLYAD_OK;
+}
+
+static polyad_status allocate(polyad_context *context, const struct pd_device *device,
+                              uint64_t bytes, void **out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  *out = NULL;
+  PD_TRY(pd_cuda_enter(context, state));
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+/* Cannot fail, even on a lost device: the count goes down whatever CUDA says. */
+static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+  (void)context;
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  if (pointer == NULL) return;
+  pthread_mutex_lock(&state->lock);
+  for (struct pd_cuda_block **link = &state->blocks; *link != NULL; link = &(*link)->next) {
+    struct pd_cuda_block *block = *link;
+    if (block->pointer != pointer) continue;
+    *link = block->next;
+    state->bytes_in_use -= block->bytes;
+    pd_cuda_services->free(context, block);
+    break;
+  }
+  pthread_mutex_unlock(&state->lock);
+  if (cudaSetDevice(device->index) != cudaSuccess || cudaFree(pointer) != cudaSuccess)
+    (void)cudaGetLastError();
+}
+
+static polyad_status stage_in(polyad_context *context, struct pd_cuda_state *state, char *to,
+                              const char *from, uint64_t bytes) {
+  int which = 0;
+  for (uint64_t done = 0; done < bytes; done += STAGING_BYTES, which ^= 1) {
+    struct pd_cuda_staging *staging = &state->staging[which];
+    uint64_t part = bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
+    PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(staging->free)));
+    memcpy(staging->memory, from + done, (size_t)part);
+    PD_TRY(PD_CUDA(
+        context, state,
+        cudaMemcpyAsync(to + done, staging->memory, part, cudaMemcpyHostToDevice, state->stream)));
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream)));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
+                             const void *from_host, uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (bytes == 0) return POLYAD_OK;
+  if (bytes <= DIRECT_BYTES) /* the driver copies so little before it returns */
+    return PD_CUDA(context, state,
+                   cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, state->stream));
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = stage_in(context, state, to, from_host, bytes);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+/* While one half of the staging memory is emptied, the other is filled. */
+static polyad_status stage_out(polyad_context *context, struct pd_cuda_state *state, char *to,
+                               const char *from, uint64_t bytes) {
+  uint64_t parts = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
+  for (uint64_t k = 0; k <= parts; ++k) {
+    if (k < parts) {
+      struct pd_cuda_staging *staging = &state->staging[k % 2];
+      uint64_t at = k * STAGING_BYTES;
+      uint64_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+      PD_TRY(PD_CUDA(context, state,
+                     cudaMemcpyAsync(staging->memory, from + at, part, cudaMemcpyDeviceToHost,
+                                     state->stream)));
+      PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream)));
+    }
+    if (k > 0) {
+      struct pd_cuda_staging *staging = &state->staging[(k - 1) % 2];
+      uint64_t at = (k - 1) * STAGING_BYTES;
+      uint64_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+      PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(staging->free)));
+      memcpy(to + at, staging->memory, (size_t)part);
+    }
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status copy_out(polyad_context *context, const struct pd_device *device,
+                              void *to_host, const void *from, uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (bytes == 0) return POLYAD_OK;
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = stage_out(context, state, to_host, from, bytes);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
+                          const void *from, uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CUDA(context, state,
+                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state->stream));
+}
+
+static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
+                               uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, state->stream));
+}
+
+static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state, cudaStreamSynchronize(state->stream));
+}
+
+static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  size_t available = 0, total = 0;
+  if (atomic_load(&state->lost) || cudaSetDevice(device->index) != cudaSuccess ||
+      cudaMemGetInfo(&available, &total) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  uint64_t limit = pd_cuda_services->memory_limit(context);
+  uint64_t left = limit > state->bytes_in_use ? limit - state->bytes_in_use : 0;
+  return available < left ? available : left;
+}
+
+polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,
+                               uint64_t count, size_t size, void **out) {
+  uint64_t bytes;
+  *out = NULL;
+  if (!pd_mul(count, size, &bytes))
+    return pd_cuda_services->fail(context, POLYAD_OVERFLOW,
+                                  "an array of %llu items of %zu bytes is too large",
+                                  (unsigned long long)count, size);
+  return allocate(context, device, bytes, out);
+}
+
+polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *device,
+                             uint64_t count, size_t size, const void *host, void **out) {
+  *out = NULL;
+  if (host == NULL || count == 0) return POLYAD_OK;
+  PD_TRY(pd_cuda_allocate(context, device, count, size, out));
+  return copy_in(context, device, *out, host, count * size);
+}
+
+void pd_cuda_release(polyad_context *context, const struct pd_device *device, void *pointer) {
+  release(context, device, pointer);
+}
+
+const struct pd_device_functions pd_cuda_device_functions = {
+    .host_memory = false,
+    .allocate = allocate,
+    .release = release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy = copy,
+    .fill_zero = fill_zero,
+    .synchronize = synchronize,
+    .memory_available = memory_available,
+};

@@ -1,0 +1,243 @@
+/* The R x R normal equations on a GPU: inversion by Gauss and Jordan (stable without pivoting for
+ * positive definite matrices; its pivots are the squares of Cholesky's), and by the symmetric
+ * eigendecomposition (cyclic Jacobi) when a pivot is no more than rounding error. */
+#include "device/cuda/cuda_linalg_launch.h"
+#include <cfloat>
+
+enum { FALLBACKS = 0, KEPT = 1 };
+
+/* ---- the rank-revealing way: one block, matrices in global memory --------------------------- */
+
+/* Pair number k of round `round` when m players meet in m - 1 rounds. */
+__device__ static void pair_of(int m, int round, int k, int *p, int *q) {
+  int a = k == 0 ? m - 1 : (round + k) % (m - 1);
+  int b = (round + m - 1 - k) % (m - 1);
+  *p = min(a, b);
+  *q = max(a, b);
+}
+
+/* Rotates all pairs of a round. rotation: cosine and sine of each pair. */
+__device__ static void rotate_round(int n, int m, int round, double *a, double *vectors,
+                                    double *rotation) {
+  for (int k = (int)threadIdx.x; k < m / 2; k += (int)blockDim.x) {
+    int p, q;
+    pair_of(m, round, k, &p, &q);
+    double cosine = 1, sine = 0;
+    if (q < n && a[p * n + q] != 0) {
+      double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+      double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
+      cosine = 1 / sqrt(t * t + 1);
+      sine = t * cosine;
+    }
+    rotation[2 * k] = cosine;
+    rotation[2 * k + 1] = sine;
+  }
+  __syncthreads();
+  for (int pass = 0; pass < 2; ++pass) { /* rows of a; then columns of a and vectors */
+    for (int e = (int)threadIdx.x; e < m / 2 * n; e += (int)blockDim.x) {
+      int k = e / n, j = e % n, p, q;
+      pair_of(m, round, k, &p, &q);
+      if (q >= n) continue;
+      double c = rotation[2 * k], s = rotation[2 * k + 1];
+      double *first = pass == 0 ? a + p * n + j : a + j * n + p;
+      double *second = pass == 0 ? a + q * n + j : a + j * n + q;
+      double x = *first, y = *second;
+      *first = c * x - s * y;
+      *second = s * x + c * y;
+      if (pass == 0) continue;
+      double *u = vectors + j * n;
+      x = u[p], y = u[q];
+      u[p] = c * x - s * y;
+      u[q] = s * x + c * y;
+    }
+    __syncthreads();
+  }
+}
+
+__device__ static bool converged(int n, const double *a) {
+  int large = 0;
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+    int r = e / n, s = e % n;
+    if (r < s && fabs(a[e]) > DBL_EPSILON * sqrt(fabs(a[r * n + r] * a[s * n + s])) &&
+        fabs(a[e]) > DBL_MIN)
+      large = 1;
+  }
+  return __syncthreads_or(large) == 0;
+}
+
+/* inverse = v^+ with eigenvalues up to n * eps * the largest taken as zero. */
+__device__ static void pseudo_invert(const double *v, int n, double *inverse, double *scratch,
+                                     double *scalars) {
+  double *a = scratch, *vectors = scratch + (size_t)n * n, *rotation = scratch + 2 * (size_t)n * n;
+  int m = n + n % 2;
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+    a[e] = v[e];
+    vectors[e] = e / n == e % n ? 1 : 0;
+  }
+  __syncthreads();
+  for (int sweep = 0; sweep < 40; ++sweep) {
+    for (int round = 0; round < m - 1; ++round)
+      rotate_round(n, m, round, a, vectors, rotation);
+    if (converged(n, a)) break;
+  }
+  double largest = 0, kept = 0;
+  for (int k = 0; k < n; ++k)
+    largest = fmax(largest, a[k * n + k]);
+  double least = n * DBL_EPSILON * largest;
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+    int r = e / n, s = e % n;
+    double sum = 0;
+    for (int k = 0; k < n; ++k)
+      if (a[k * n + k] > least) sum += vectors[r * n + k] * vectors[s * n + k] / a[k * n + k];
+    inverse[e] = sum;
+  }
+  if (threadIdx.x != 0) return;
+  for (int k = 0; k < n; ++k)
+    kept += a[k * n + k] > least;
+  scalars[KEPT] = kept;
+  scalars[FALLBACKS] += 1;
+}
+
+__device__ static bool all_finite(const double *v, int n) {
+  int bad = 0;
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x)
+    bad |= !isfinite(v[e]);
+  return __syncthreads_or(bad) == 0;
+}
+
+__device__ static bool is_pivot(double pivot, double diagonal, int n) {
+  return pivot > 0 && pivot / diagonal > n * DBL_EPSILON;
+}
+
+/* ---- up to 128: one block, elements in registers, row and column k through shared memory ------
+ */
+
+template <int B>
+static __global__ void __launch_bounds__(1024)
+    invert_small(const double *v, int n, double *inverse, double *scratch, double *scalars) {
+  __shared__ double row[2][B * 32], column[2][B * 32];
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  double a[B][B];
+#pragma unroll
+  for (int p = 0; p < B; ++p)
+#pragma unroll
+    for (int q = 0; q < B; ++q) {
+      int i = ty + 32 * p, j = tx + 32 * q;
+      a[p][q] = i < n && j < n ? v[i * n + j] : 0;
+    }
+  if (!all_finite(v, n)) {
+    if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
+    return;
+  }
+  for (int k = 0; k < n; ++k) {
+    int half = k & 1;
+#pragma unroll
+    for (int p = 0; p < B; ++p)
+#pragma unroll
+      for (int q = 0; q < B; ++q) {
+        int i = ty + 32 * p, j = tx + 32 * q;
+        if (i == k) row[half][j] = a[p][q];
+        if (j == k) column[half][i] = a[p][q];
+      }
+    __syncthreads();
+    double pivot = row[half][k];
+    if (!is_pivot(pivot, v[k * n + k], n)) {
+      pseudo_invert(v, n, inverse, scratch, scalars);
+      return;
+    }
+    double reciprocal = 1 / pivot;
+#pragma unroll
+    for (int p = 0; p < B; ++p)
+#pragma unroll
+      for (int q = 0; q < B; ++q) {
+        int i = ty + 32 * p, j = tx + 32 * q;
+        double r = row[half][j] * reciprocal, c = column[half][i];
+        if (i == k)
+          a[p][q] = j == k ? reciprocal : r;
+        else
+          a[p][q] = j == k ? -c * reciprocal : a[p][q] - c * r;
+      }
+  }
+#pragma unroll
+  for (int p = 0; p < B; ++p)
+#pragma unroll
+    for (int q = 0; q < B; ++q) {
+      int i = ty + 32 * p, j = tx + 32 * q;
+      if (i < n && j < n) inverse[i * n + j] = a[p][q];
+    }
+}
+
+/* ---- above: two launches per step -------------------------------------------------------------
+ */
+
+static __global__ void begin_large(const double *v, int n, double *a, double *scalars) {
+  bool finite = true;
+  for (int e = (int)(blockIdx.x * blockDim.x + threadIdx.x); e < n * n;
+       e += (int)(gridDim.x * blockDim.x)) {
+    a[e] = v[e];
+    finite = finite && isfinite(v[e]);
+  }
+  if (!finite) scalars[PD_GPU_NOT_FINITE] = 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) scalars[PD_GPU_FAILED] = 0;
+}
+
+static __global__ void take_row(const double *v, int n, int k, const double *a, double *row,
+                                double *column, double *scalars) {
+  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= n) return;
+  row[i] = a[k * n + i];
+  column[i] = a[i * n + k];
+  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], n)) scalars[PD_GPU_FAILED] = 1;
+}
+
+static __global__ void eliminate(int n, int k, double *a, const double *row, const double *column) {
+  double reciprocal = 1 / row[k];
+  for (int e = (int)(blockIdx.x * blockDim.x + threadIdx.x); e < n * n;
+       e += (int)(gridDim.x * blockDim.x)) {
+    int i = e / n, j = e % n;
+    double r = row[j] * reciprocal, c = column[i];
+    if (i == k)
+      a[e] = j == k ? reciprocal : r;
+    else
+      a[e] = j == k ? -c * reciprocal : a[e] - c * r;
+  }
+}
+
+static __global__ void __launch_bounds__(1024)
+    finish_large(const double *v, int n, double *inverse, double *scratch, double *scalars) {
+  if (scalars[PD_GPU_NOT_FINITE] != 0 || scalars[PD_GPU_FAILED] == 0) return;
+  pseudo_invert(v, n, inverse, scratch, scalars);
+}
+
+static cudaError_t invert_large(const double *v, int n, double *inverse, double *scratch,
+                                double *scalars, cudaStream_t stream) {
+  unsigned blocks = (unsigned)((n * n + 1023) / 1024);
+  double *row = scratch, *column = scratch + n;
+  begin_large<<<blocks, 256, 0, stream>>>(v, n, inverse, scalars);
+  for (int k = 0; k < n; ++k) {
+    take_row<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(v, n, k, inverse, row, column,
+                                                              scalars);
+    eliminate<<<blocks, 256, 0, stream>>>(n, k, inverse, row, column);
+  }
+  finish_large<<<1, 1024, 0, stream>>>(v, n, inverse, scratch, scalars);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_invert(const double *v, int rank, double *inverse, double *scratch,
+                                     double *scalars, cudaStream_t stream) {
+  if (rank > PD_GPU_RANK_SMALL) return invert_large(v, rank, inverse, scratch, scalars, stream);
+  switch ((rank + 31) / 32) {
+  case 1:
+    invert_small<1><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    break;
+  case 2:
+    invert_small<2><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    break;
+  case 3:
+    invert_small<3><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    break;
+  default:
+    invert_small<4><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+  }
+  return cudaGetLastError();
+}

@@ -1,0 +1,216 @@
+/* Dense algebra on a GPU: scratch memory and the order of the kernels. */
+#include "device/cuda/cuda_linalg_launch.h"
+#include "device/cuda/cuda_state.h"
+#include "linalg/linalg.h"
+#include <string.h>
+
+struct pd_linalg_work {
+  const struct pd_device *device;
+  int rank, processors;
+  double *memory; /* all of the below, on the device */
+  double *scalars, *factor, *inverse, *invert, *sums, *partial;
+  double *host; /* pinned: PD_GPU_SCALARS numbers */
+};
+
+/* Numbers that one rank needs, by purpose. */
+struct sizes {
+  uint64_t square, invert, sums, partial, total;
+};
+
+static struct sizes sizes_of(uint64_t rank, int processors) {
+  struct sizes size;
+  int parts = pd_gpu_gram_parts(UINT64_MAX / 2, (int)rank, processors);
+  int blocks = pd_gpu_row_blocks(UINT64_MAX / 2, (int)rank, processors);
+  size.square = rank * rank;
+  size.invert = 2 * size.square + 2 * rank + 2;
+  size.sums = (uint64_t)blocks * PD_GPU_COLUMN_SUMS * rank;
+  size.partial = (uint64_t)parts * size.square;
+  size.total = PD_GPU_SCALARS + rank + size.square + size.invert + size.sums + size.partial;
+  return size;
+}
+
+static uint64_t work_bytes(uint64_t rank, int threads) {
+  (void)threads;
+  if (rank > PD_GPU_RANK_MAX) return UINT64_MAX;
+  return sizes_of(rank, 256).total * sizeof(double);
+}
+
+static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+  if (work == NULL) return;
+  pd_cuda_release(context, work->device, work->memory);
+  if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
+  pd_cuda_services->free(context, work);
+}
+
+static polyad_status work_create(polyad_context *context, const struct pd_device *device,
+                                 uint64_t rank, struct pd_linalg_work **out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  struct pd_linalg_work *work = NULL;
+  *out = NULL;
+  if (rank > PD_GPU_RANK_MAX)
+    return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
+                                  "rank %llu found; dense algebra on a GPU takes at most %d",
+                                  (unsigned long long)rank, PD_GPU_RANK_MAX);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
+  *work =
+      (struct pd_linalg_work){.device = device, .rank = (int)rank, .processors = state->processors};
+  struct sizes size = sizes_of(rank, state->processors);
+  polyad_status status =
+      pd_cuda_allocate(context, device, size.total, sizeof(double), (void **)&work->memory);
+  if (status == POLYAD_OK)
+    status = PD_CUDA(context, state,
+                     cudaMallocHost((void **)&work->host, PD_GPU_SCALARS * sizeof(double)));
+  if (status == POLYAD_OK)
+    status = PD_CUDA(context, state,
+                     cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), state->stream));
+  if (status != POLYAD_OK) {
+    work_destroy(context, work);
+    return status;
+  }
+  double *next = work->memory;
+  work->scalars = next;
+  work->factor = (next += PD_GPU_SCALARS);
+  work->inverse = (next += rank);
+  work->invert = (next += size.square);
+  work->sums = (next += size.invert);
+  work->partial = (next += size.sums);
+  *out = work;
+  return POLYAD_OK;
+}
+
+static struct pd_gpu_matrix gpu_matrix(const struct pd_matrix *matrix) {
+  return (struct pd_gpu_matrix){.data = matrix->data,
+                                .rows = matrix->rows,
+                                .stride = matrix->stride,
+                                .rank = (int)matrix->columns,
+                                .wide = matrix->type == POLYAD_F64};
+}
+
+/* gram = x^T x, scaled by work->factor where asked. */
+static polyad_status run_gram(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_matrix *x, bool scaled, struct pd_matrix *gram) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  int parts = pd_gpu_gram_parts(x->rows, work->rank, work->processors);
+  PD_TRY(PD_CUDA(context, state, pd_gpu_gram(gpu_matrix(x), parts, work->partial, state->stream)));
+  return PD_CUDA(context, state,
+                 pd_gpu_finish_gram(work->partial, parts, work->rank, scaled ? work->factor : NULL,
+                                    gram->data, state->stream));
+}
+
+static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *a, struct pd_matrix *out) {
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
+  return run_gram(context, work, a, false, out);
+}
+
+static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
+                              const struct pd_matrix *const *grams, int skip, double ridge,
+                              struct pd_matrix *v) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  const double *data[POLYAD_MAX_ORDER];
+  PD_TRY(pd_cuda_enter(context, state));
+  for (int n = 0; n < count; ++n)
+    data[n] = grams[n] == NULL ? NULL : grams[n]->data;
+  return PD_CUDA(context, state,
+                 pd_gpu_hadamard(count, data, skip, ridge, work->rank, v->data, state->stream));
+}
+
+/* From column sums in work->sums: norms, scaling of x, scaled Gram matrix. */
+static polyad_status finish(polyad_context *context, struct pd_linalg_work *work,
+                            struct pd_matrix *x, int blocks, enum pd_scaling scaling,
+                            struct pd_matrix *lambda, struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
+                                       work->factor, work->scalars, state->stream)));
+  PD_TRY(run_gram(context, work, x, true, out));
+  return PD_CUDA(context, state, pd_gpu_scale(gpu_matrix(x), work->factor, state->stream));
+}
+
+static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
+                            struct pd_matrix *lambda, struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_invert(v->data, work->rank, work->inverse, work->invert, work->scalars,
+                               state->stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_multiply(gpu_matrix(x), work->inverse, blocks, work->sums, state->stream)));
+  return finish(context, work, x, blocks, scaling, lambda, out);
+}
+
+static polyad_status update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
+                                        const struct pd_matrix *v, const struct pd_matrix *m,
+                                        struct pd_matrix *x, enum pd_scaling scaling,
+                                        struct pd_matrix *lambda, struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(PD_CUDA(
+      context, state,
+      pd_gpu_hals(gpu_matrix(m), gpu_matrix(x), v->data, lambda->data, blocks, state->stream)));
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, state->stream)));
+  return finish(context, work, x, blocks, scaling, lambda, out);
+}
+
+static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *m, const struct pd_matrix *x,
+                                    const struct pd_matrix *lambda) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, state->stream)));
+  return PD_CUDA(context, state,
+                 pd_gpu_finish_inner(work->sums, blocks, work->rank, lambda->data, work->scalars,
+                                     state->stream));
+}
+
+static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_quadratic_form(g->data, lambda->data, work->rank, work->scalars, state->stream));
+}
+
+static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
+                           double scalars[PD_SCALARS]) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
+                                 cudaMemcpyDeviceToHost, state->stream)));
+  PD_TRY(PD_CUDA(
+      context, state,
+      cudaMemsetAsync(work->scalars + PD_SCALAR_FALLBACKS, 0, sizeof(double), state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(state->stream)));
+  if (work->host[PD_GPU_NOT_FINITE] != 0)
+    return pd_cuda_services->fail(
+        context, POLYAD_NUMERICAL,
+        "the normal equations hold numbers that are not finite; scale the values");
+  memcpy(scalars, work->host, PD_SCALARS * sizeof *scalars);
+  return POLYAD_OK;
+}
+
+const struct pd_linalg pd_cuda_linalg = {
+    .work_create = work_create,
+    .work_destroy = work_destroy,
+    .work_bytes = work_bytes,
+    .gram = gram,
+    .hadamard = hadamard,
+    .update = update,
+    .update_nonnegative = update_nonnegative,
+    .weighted_inner = weighted_inner,
+    .quadratic_form = quadratic_form,
+    .fetch = fetch,
+};
+
+_Static_assert((int)PD_SCALARS == (int)PD_GPU_NOT_FINITE, "device scalars follow pd_scalar");

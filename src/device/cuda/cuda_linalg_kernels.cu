@@ -1,0 +1,402 @@
+/* Passes over tall factor matrices, and the small sums that follow them. */
+#include "device/cuda/cuda_linalg_launch.h"
+
+enum { INNER = 2, MODEL = 3, THREADS = 256, WARPS = THREADS / 32 };
+enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };
+enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1 };
+
+/* ---- products of Gram matrices ----------------------------------------------------------------
+ */
+
+struct Grams {
+  const double *gram[16];
+  int count;
+};
+
+static __global__ void hadamard(Grams grams, double ridge, int rank, double *v) {
+  int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (e >= rank * rank) return;
+  double product = 1;
+  for (int n = 0; n < grams.count; ++n)
+    product *= grams.gram[n][e];
+  v[e] = product + (e / rank == e % rank ? ridge : 0);
+}
+
+extern "C" cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip,
+                                       double ridge, int rank, double *v, cudaStream_t stream) {
+  Grams chosen = {{nullptr}, 0};
+  for (int n = 0; n < count; ++n)
+    if (n != skip) chosen.gram[chosen.count++] = grams[n];
+  hadamard<<<(unsigned)((rank * rank + 255) / 256), 256, 0, stream>>>(chosen, ridge, rank, v);
+  return cudaGetLastError();
+}
+
+/* ---- passes over rows -------------------------------------------------------------------------
+ */
+
+/* Rows of a tile in shared memory: as many as fit beside the sums into 40 KiB. */
+static __host__ __device__ int tile_rows(int rank) {
+  int rows = 5120 / rank - 4;
+  return rows > 32 ? 32 : rows;
+}
+
+extern "C" int pd_gpu_row_blocks(uint64_t rows, int rank, int processors) {
+  uint64_t tiles = (rows + (uint64_t)tile_rows(rank) - 1) / (uint64_t)tile_rows(rank);
+  uint64_t most = (uint64_t)processors * 4;
+  return (int)(tiles < 1 ? 1 : tiles < most ? tiles : most);
+}
+
+/* Adds what a thread found in its rows of column r to the block's sums: the warps hold different
+ * rows of the same 32 columns and are added in order. `stage` holds WARPS * 32 * 4 numbers. */
+__device__ static void add_to_sums(const double mine[4], int rank, int r, double *stage,
+                                   double *sums) {
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+#pragma unroll
+  for (int q = 0; q < 4; ++q)
+    stage[(q * WARPS + ty) * 32 + tx] = mine[q];
+  __syncthreads();
+  if (ty < 4 && r < rank) {
+    double total = sums[ty * rank + r];
+    for (int w = 0; w < WARPS; ++w) {
+      double part = stage[(ty * WARPS + w) * 32 + tx];
+      total = ty == SUM_LARGEST ? fmax(total, part) : total + part;
+    }
+    sums[ty * rank + r] = total;
+  }
+  __syncthreads();
+}
+
+__device__ static void account(double m, double x, double mine[4]) {
+  mine[SUM_INNER] += m * x;
+  mine[SUM_SQUARE] += x * x;
+  mine[SUM_ABSOLUTE] += fabs(x);
+  mine[SUM_LARGEST] = fmax(mine[SUM_LARGEST], fabs(x));
+}
+
+__device__ static void write_sums(int rank, const double *sums, double *to) {
+  for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
+    to[(size_t)blockIdx.x * 4 * rank + k] = sums[k];
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    multiply(pd_gpu_matrix x, const double *__restrict__ w, double *block_sums) {
+  extern __shared__ double shared[];
+  __shared__ double stage[4 * WARPS * 32];
+  int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  double *sums = shared, *tile = shared + 4 * rank;
+  T *data = static_cast<T *>(x.data);
+  for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
+    sums[k] = 0;
+  for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows;
+       first += (uint64_t)gridDim.x * rows) {
+    int count = x.rows - first < (uint64_t)rows ? (int)(x.rows - first) : rows;
+    __syncthreads();
+    for (int i = ty; i < count; i += WARPS)
+      for (int r = tx; r < rank; r += 32)
+        tile[i * rank + r] = (double)data[(first + i) * x.stride + r];
+    __syncthreads();
+    for (int c = 0; c < rank; c += 32) {
+      int r = c + tx;
+      double mine[4] = {0, 0, 0, 0}, value[4] = {0, 0, 0, 0};
+      if (r < rank) {
+        for (int s = 0; s < rank; ++s) {
+          double factor = __ldg(w + s * rank + r);
+#pragma unroll
+          for (int q = 0; q < 4; ++q)
+            if (ty + q * WARPS < count) value[q] += tile[(ty + q * WARPS) * rank + s] * factor;
+        }
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          int i = ty + q * WARPS;
+          if (i >= count) break;
+          T rounded = (T)value[q];
+          data[(first + i) * x.stride + r] = rounded;
+          account(tile[i * rank + r], (double)rounded, mine);
+        }
+      }
+      add_to_sums(mine, rank, r, stage, sums);
+    }
+  }
+  __syncthreads();
+  write_sums(rank, sums, block_sums);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    column_sums(pd_gpu_matrix m, pd_gpu_matrix x, double *block_sums) {
+  extern __shared__ double shared[];
+  __shared__ double stage[4 * WARPS * 32];
+  int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  const T *left = static_cast<const T *>(m.data), *right = static_cast<const T *>(x.data);
+  for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
+    shared[k] = 0;
+  __syncthreads();
+  for (int c = 0; c < rank; c += 32) {
+    int r = c + tx;
+    double mine[4] = {0, 0, 0, 0};
+    for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows && r < rank;
+         first += (uint64_t)gridDim.x * rows)
+      for (int i = ty; i < rows && first + i < x.rows; i += WARPS)
+        account((double)left[(first + i) * m.stride + r], (double)right[(first + i) * x.stride + r],
+                mine);
+    add_to_sums(mine, rank, r, stage, shared);
+  }
+  write_sums(rank, shared, block_sums);
+}
+
+/* A warp per row; the row lies in shared memory. */
+template <typename T>
+static __global__ void hals(pd_gpu_matrix m, pd_gpu_matrix x, const double *__restrict__ v,
+                            const double *__restrict__ lambda) {
+  extern __shared__ double shared[];
+  int rank = x.rank, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  double *row = shared + threadIdx.x / 32 * rank;
+  for (uint64_t i = (uint64_t)blockIdx.x * warps + threadIdx.x / 32; i < x.rows;
+       i += (uint64_t)gridDim.x * warps) {
+    const T *in = static_cast<const T *>(m.data) + i * m.stride;
+    T *out = static_cast<T *>(x.data) + i * x.stride;
+    for (int r = lane; r < rank; r += 32)
+      row[r] = (double)out[r] * lambda[r];
+    __syncwarp();
+    for (int r = 0; r < rank; ++r) {
+      const double *line = v + r * rank;
+      double diagonal = line[r], product = 0;
+      if (!(diagonal > 0)) continue;
+      for (int s = lane; s < rank; s += 32)
+        product += row[s] * line[s];
+      for (int step = 16; step > 0; step /= 2)
+        product += __shfl_xor_sync(0xffffffffu, product, step);
+      __syncwarp();
+      if (lane == 0) row[r] = fmax(0.0, row[r] + ((double)in[r] - product) / diagonal);
+      __syncwarp();
+    }
+    for (int r = lane; r < rank; r += 32)
+      out[r] = (T)row[r];
+    __syncwarp();
+  }
+}
+
+static size_t row_bytes(int rank, bool with_tile) {
+  return sizeof(double) * (size_t)rank * (size_t)(4 + (with_tile ? tile_rows(rank) : 0));
+}
+
+extern "C" cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, int blocks,
+                                       double *sums, cudaStream_t stream) {
+  size_t bytes = row_bytes(x.rank, true);
+  if (x.wide)
+    multiply<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, sums);
+  else
+    multiply<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, sums);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
+                                          int blocks, double *sums, cudaStream_t stream) {
+  size_t bytes = row_bytes(x.rank, false);
+  if (x.wide)
+    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, sums);
+  else
+    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, sums);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
+                                   const double *lambda, int blocks, cudaStream_t stream) {
+  int warps = 4096 / x.rank > 8 ? 8 : 4096 / x.rank;
+  size_t bytes = sizeof(double) * (size_t)warps * (size_t)x.rank;
+  if (x.wide)
+    hals<double><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(m, x, v, lambda);
+  else
+    hals<float><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(m, x, v, lambda);
+  return cudaGetLastError();
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) scale(pd_gpu_matrix x, const double *factor) {
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32, any = 0;
+  for (int r = (int)threadIdx.x; r < x.rank; r += THREADS)
+    any |= factor[r] != 1.0;
+  if (!__syncthreads_or(any)) return;
+  for (int r = tx; r < x.rank; r += 32) {
+    double by = factor[r];
+    T *column = static_cast<T *>(x.data) + r;
+    for (uint64_t i = (uint64_t)blockIdx.x * WARPS + ty; i < x.rows;
+         i += (uint64_t)gridDim.x * WARPS)
+      column[i * x.stride] = (T)((double)column[i * x.stride] * by);
+  }
+}
+
+extern "C" cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor,
+                                    cudaStream_t stream) {
+  uint64_t blocks = (x.rows + 4 * WARPS - 1) / (4 * WARPS);
+  unsigned grid = (unsigned)(blocks < 1 ? 1 : blocks < 4096 ? blocks : 4096);
+  if (x.wide)
+    scale<double><<<grid, THREADS, 0, stream>>>(x, factor);
+  else
+    scale<float><<<grid, THREADS, 0, stream>>>(x, factor);
+  return cudaGetLastError();
+}
+
+/* ---- Gram matrices: blocks of 32 x 32 of the upper triangle, rows in parts ----------------------
+ */
+
+static int tile_pairs(int rank) {
+  int tiles = (rank + 31) / 32;
+  return tiles * (tiles + 1) / 2;
+}
+
+extern "C" int pd_gpu_gram_parts(uint64_t rows, int rank, int processors) {
+  uint64_t most = (uint64_t)processors * 4 / (uint64_t)tile_pairs(rank), wanted = rows / 256;
+  if (most < 1) most = 1;
+  return (int)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) gram(pd_gpu_matrix x, double *partial) {
+  __shared__ double left[32][33], right[32][33];
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32, row_tile = 0, pair = (int)blockIdx.x;
+  int tiles = (x.rank + 31) / 32;
+  for (; pair >= tiles - row_tile; ++row_tile)
+    pair -= tiles - row_tile;
+  int a = row_tile * 32, b = (row_tile + pair) * 32;
+  const T *data = static_cast<const T *>(x.data);
+  uint64_t begin = x.rows * blockIdx.y / gridDim.y, end = x.rows * (blockIdx.y + 1) / gridDim.y;
+  double sum[4] = {0, 0, 0, 0};
+  for (uint64_t first = begin; first < end; first += 32) {
+    __syncthreads();
+    for (int i = ty; i < 32; i += WARPS) {
+      bool in = first + i < end;
+      left[i][tx] = in && a + tx < x.rank ? (double)data[(first + i) * x.stride + a + tx] : 0;
+      right[i][tx] = in && b + tx < x.rank ? (double)data[(first + i) * x.stride + b + tx] : 0;
+    }
+    __syncthreads();
+#pragma unroll 8
+    for (int i = 0; i < 32; ++i)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        sum[q] += left[i][ty + q * WARPS] * right[i][tx];
+  }
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    int r = a + ty + q * WARPS, s = b + tx;
+    if (r < x.rank && s < x.rank) partial[((size_t)blockIdx.y * x.rank + r) * x.rank + s] = sum[q];
+  }
+}
+
+extern "C" cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *partial,
+                                   cudaStream_t stream) {
+  dim3 grid((unsigned)tile_pairs(x.rank), (unsigned)parts);
+  if (x.wide)
+    gram<double><<<grid, THREADS, 0, stream>>>(x, partial);
+  else
+    gram<float><<<grid, THREADS, 0, stream>>>(x, partial);
+  return cudaGetLastError();
+}
+
+/* A warp adds up `count` numbers that lie `step` apart: fixed order. */
+__device__ static double warp_sum(const double *from, int count, size_t step) {
+  double sum = 0;
+  for (int k = (int)threadIdx.x % 32; k < count; k += 32)
+    sum += from[(size_t)k * step];
+  for (int s = 16; s > 0; s /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, s);
+  return sum;
+}
+
+static __global__ void finish_gram(const double *partial, int parts, int rank, const double *factor,
+                                   double *gram) {
+  int e = (int)(blockIdx.x * WARPS + threadIdx.x / 32), r = e / rank, s = e % rank;
+  if (e >= rank * rank || r / 32 > s / 32) return; /* the tile below the diagonal is mirrored */
+  double sum = warp_sum(partial + (size_t)r * rank + s, parts, (size_t)rank * rank);
+  if (factor != nullptr) sum *= factor[r] * factor[s];
+  if (threadIdx.x % 32 != 0) return;
+  gram[r * rank + s] = sum;
+  if (r / 32 < s / 32) gram[s * rank + r] = sum;
+}
+
+extern "C" cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank,
+                                          const double *factor, double *gram_out,
+                                          cudaStream_t stream) {
+  finish_gram<<<(unsigned)((rank * rank + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
+      partial, parts, rank, factor, gram_out);
+  return cudaGetLastError();
+}
+
+/* ---- norms and inner products -------------------------------------------------------------------
+ */
+
+__device__ static double warp_largest(const double *from, int count, size_t step) {
+  double largest = 0;
+  for (int k = (int)threadIdx.x % 32; k < count; k += 32)
+    largest = fmax(largest, from[(size_t)k * step]);
+  for (int s = 16; s > 0; s /= 2)
+    largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, s));
+  return largest;
+}
+
+__device__ static double norm_of(const double *sums, int blocks, int rank, int r, int scaling) {
+  size_t step = 4 * (size_t)rank;
+  if (scaling == SCALE_NORM_2) return sqrt(warp_sum(sums + SUM_SQUARE * rank + r, blocks, step));
+  if (scaling == SCALE_NORM_1) return warp_sum(sums + SUM_ABSOLUTE * rank + r, blocks, step);
+  return fmax(1.0, warp_largest(sums + SUM_LARGEST * rank + r, blocks, step));
+}
+
+/* One block: a warp per column. `lambda` NULL: only the inner products, weighted. */
+static __global__ void __launch_bounds__(1024)
+    finish_columns(const double *sums, int blocks, int rank, int scaling, const double *weight,
+                   double *lambda, double *factor, double *scalars) {
+  __shared__ double inner[PD_GPU_RANK_MAX];
+  for (int r = (int)threadIdx.x / 32; r < rank; r += 32) {
+    double product = warp_sum(sums + SUM_INNER * rank + r, blocks, 4 * (size_t)rank);
+    inner[r] = weight == nullptr ? product : weight[r] * product;
+    if (lambda == nullptr) continue;
+    double norm = norm_of(sums, blocks, rank, r, scaling);
+    lambda[r] = norm;
+    factor[r] = norm > 0 ? 1 / norm : 1;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double total = 0;
+  for (int r = 0; r < rank; ++r)
+    total += inner[r];
+  scalars[INNER] = total;
+}
+
+extern "C" cudaError_t pd_gpu_finish_columns(const double *sums, int blocks, int rank, int scaling,
+                                             double *lambda, double *factor, double *scalars,
+                                             cudaStream_t stream) {
+  finish_columns<<<1, 1024, 0, stream>>>(sums, blocks, rank, scaling, nullptr, lambda, factor,
+                                         scalars);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int rank,
+                                           const double *weight, double *scalars,
+                                           cudaStream_t stream) {
+  finish_columns<<<1, 1024, 0, stream>>>(sums, blocks, rank, 0, weight, nullptr, nullptr, scalars);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(1024)
+    quadratic_form(const double *g, const double *lambda, int rank, double *scalars) {
+  __shared__ double line[PD_GPU_RANK_MAX];
+  for (int r = (int)threadIdx.x; r < rank; r += 1024) {
+    double sum = 0;
+    for (int s = 0; s < rank; ++s)
+      sum += g[s * rank + r] * lambda[s]; /* g is symmetric: neighbours read neighbours */
+    line[r] = lambda[r] * sum;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double total = 0;
+  for (int r = 0; r < rank; ++r)
+    total += line[r];
+  scalars[MODEL] = total;
+}
+
+extern "C" cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank,
+                                             double *scalars, cudaStream_t stream) {
+  quadratic_form<<<1, 1024, 0, stream>>>(g, lambda, rank, scalars);
+  return cudaGetLastError();
+}

@@ -1,0 +1,71 @@
+/* Launchers of the dense algebra on a GPU. Factors are float (wide 0) or double (wide 1); all else
+ * is double. Every sum has a fixed order. */
+#ifndef PD_CUDA_LINALG_LAUNCH_H
+#define PD_CUDA_LINALG_LAUNCH_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  PD_GPU_RANK_MAX = 1024,  /* of the dense algebra */
+  PD_GPU_RANK_SMALL = 128, /* normal equations are inverted by one block, in registers */
+  PD_GPU_COLUMN_SUMS = 4   /* inner, square, absolute, largest */
+};
+
+/** Device scalars: those of pd_scalar, then these. */
+enum { PD_GPU_NOT_FINITE = 4, PD_GPU_FAILED = 5, PD_GPU_SCALARS = 6 };
+
+/** A factor matrix. */
+struct pd_gpu_matrix {
+  void *data;
+  uint64_t rows, stride;
+  int rank, wide;
+};
+
+cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip, double ridge, int rank,
+                            double *v, cudaStream_t stream);
+
+/** inverse = v^-1, or v^+ when v is not numerically positive definite; counts and flags go into
+ *  `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
+cudaError_t pd_gpu_invert(const double *v, int rank, double *inverse, double *scratch,
+                          double *scalars, cudaStream_t stream);
+
+/** Blocks whose sums the functions below leave in `sums` (blocks x 4 x rank). */
+int pd_gpu_row_blocks(uint64_t rows, int rank, int processors);
+/** x = x w in place, and sums over columns with the x before as m. */
+cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, int blocks, double *sums,
+                            cudaStream_t stream);
+/** Sums over the columns of x, and of products with m. */
+cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, int blocks,
+                               double *sums, cudaStream_t stream);
+/** One sweep of HALS over every row, from x with its columns multiplied by lambda. */
+cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
+                        const double *lambda, int blocks, cudaStream_t stream);
+
+/** Parts in which pd_gpu_gram adds up the rows; at most what a matrix without end gets. */
+int pd_gpu_gram_parts(uint64_t rows, int rank, int processors);
+cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *partial, cudaStream_t stream);
+
+/** lambda, factor (1 / norm) and INNER from the column sums; scaling is enum pd_scaling. */
+cudaError_t pd_gpu_finish_columns(const double *sums, int blocks, int rank, int scaling,
+                                  double *lambda, double *factor, double *scalars,
+                                  cudaStream_t stream);
+/** INNER = sum of weight times inner products. */
+cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int rank, const double *weight,
+                                double *scalars, cudaStream_t stream);
+/** gram = sum of the parts, scaled by factor (NULL: not). */
+cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank, const double *factor,
+                               double *gram, cudaStream_t stream);
+/** x's columns times factor, where any factor is not one. */
+cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStream_t stream);
+cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank, double *scalars,
+                                  cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* The module's entry: finds the GPUs and hands over their tables. */
+#include "device/cuda/cuda_state.h"
+#include "formats/flycoo/flycoo_cuda.h"
+#include "formats/modecopy/modecopy_cuda.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST_MAJOR = 7, LEAST_MINOR = 5 };
+
+const struct pd_services *pd_cuda_services;
+
+static struct pd_cuda_state states[PD_MODULE_DEVICES];
+
+static const struct polyad_kernels *const kernels[] = {
+    &pd_modecopy_kernels_cuda,
+    &pd_flycoo_kernels_cuda,
+};
+
+static void describe(const struct pd_cuda_state *state, const struct cudaDeviceProp *about,
+                     polyad_device_description *text) {
+  *text = (polyad_device_description){.processors = about->multiProcessorCount,
+                                      .memory_bytes = about->totalGlobalMem,
+                                      .cache_bytes = (uint64_t)about->l2CacheSize};
+  snprintf(text->name, sizeof text->name, "%s", state->device.name);
+  snprintf(text->description, sizeof text->description, "%.127s", about->name);
+  snprintf(text->capability, sizeof text->capability, "%d.%d", about->major, about->minor);
+}
+
+static bool add_device(int index, struct pd_module *module) {
+  struct cudaDeviceProp about;
+  cudaError_t code = cudaGetDeviceProperties(&about, index);
+  if (code != cudaSuccess) {
+    (void)cudaGetLastError();
+    snprintf(module->why_not, sizeof module->why_not, "GPU %d does not answer: %s", index,
+             cudaGetErrorString(code));
+    return false;
+  }
+  if (about.major < LEAST_MAJOR || (about.major == LEAST_MAJOR && about.minor < LEAST_MINOR)) {
+    snprintf(module->why_not, sizeof module->why_not,
+             "the GPU %.100s has compute capability %d.%d; expected %d.%d or more", about.name,
+             about.major, about.minor, LEAST_MAJOR, LEAST_MINOR);
+    return false;
+  }
+  struct pd_cuda_state *state = &states[module->device_count];
+  state->device = (struct pd_device){.kind = "cuda",
+                                     .index = index,
+                                     .functions = &pd_cuda_device_functions,
+                                     .linalg = &pd_cuda_linalg,
+                                     .state = state};
+  snprintf(state->device.name, sizeof state->device.name, "cuda:%d", module->device_count);
+  state->processors = about.multiProcessorCount;
+  state->total_bytes = about.totalGlobalMem;
+  pthread_mutex_init(&state->lock, NULL);
+  struct pd_device_entry *entry = &module->devices[module->device_count++];
+  entry->device = &state->device;
+  describe(state, &about, &entry->description);
+  return true;
+}
+
+__attribute__((visibility("default"))) int pd_module_entry(const struct pd_services *services,
+                                                           struct pd_module *module);
+
+int pd_module_entry(const struct pd_services *services, struct pd_module *module) {
+  memset(module, 0, sizeof *module);
+  if (services->interface != PD_MODULE_INTERFACE) return 1;
+  pd_cuda_services = services;
+  module->interface = PD_MODULE_INTERFACE;
+  int count = 0;
+  cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) {
+    (void)cudaGetLastError();
+    snprintf(module->why_not, sizeof module->why_not, "no usable NVIDIA GPU: %s",
+             cudaGetErrorString(code));
+    return 0;
+  }
+  for (int k = 0; k < count && module->device_count < PD_MODULE_DEVICES; ++k)
+    (void)add_device(k, module);
+  if (count == 0)
+    snprintf(module->why_not, sizeof module->why_not, "this machine has no NVIDIA GPU");
+  if (module->device_count == 0) return 0;
+  module->why_not[0] = '\0';
+  module->kernel_count = (int)(sizeof kernels / sizeof *kernels);
+  module->kernels = kernels;
+  return 0;
+}

@@ -1,0 +1,76 @@
+/* What the parts of the CUDA module share: one state per GPU, and the one way to call CUDA.
+ *
+ * Host code of the module is C; kernels are in .cu files behind launchers that return a
+ * cudaError_t. Nothing here is exported but the module's entry and its fault hook. */
+#ifndef PD_CUDA_STATE_H
+#define PD_CUDA_STATE_H
+
+#include "device/module.h"
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/** Pinned memory that a transfer goes through, and when its last use ends. */
+struct pd_cuda_staging {
+  void *memory;
+  cudaEvent_t free;
+};
+
+/** One allocation on the device, in a list, so that releasing knows its size. */
+struct pd_cuda_block {
+  struct pd_cuda_block *next;
+  void *pointer;
+  uint64_t bytes;
+};
+
+/** One GPU. */
+struct pd_cuda_state {
+  struct pd_device device;
+  int processors;       /* streaming multiprocessors */
+  uint64_t total_bytes; /* of its memory */
+  pthread_mutex_t lock; /* guards all below but `lost` */
+  bool ready;           /* stream and staging exist */
+  atomic_bool lost;
+  cudaStream_t stream;
+  cudaEvent_t timer;
+  struct pd_cuda_staging staging[2];
+  uint64_t bytes_in_use;
+  struct pd_cuda_block *blocks;
+};
+
+extern const struct pd_services *pd_cuda_services;
+
+/** Calls CUDA: `PD_CUDA(context, state, cudaMemcpyAsync(…))` is a polyad_status. Every call of
+ *  the module that can fail goes through here, so that a test can make any of them fail. */
+#define PD_CUDA(context, state, call)                                                              \
+  pd_cuda_check(context, state, pd_cuda_refuses() ? cudaErrorUnknown : (call), #call)
+
+/** Whether the call that comes next is the one that a test wants to fail. */
+bool pd_cuda_refuses(void);
+/** Records an error; one that CUDA never recovers from marks the device as lost. */
+polyad_status pd_cuda_check(polyad_context *context, struct pd_cuda_state *state, cudaError_t code,
+                            const char *call);
+
+/** Makes the GPU current on this thread; its stream and staging memory exist afterwards. */
+polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state);
+static inline struct pd_cuda_state *pd_cuda_state_of(const struct pd_device *device) {
+  return device->state;
+}
+
+/** Short forms for formats and linalg, which keep several arrays on a device. */
+polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,
+                               uint64_t count, size_t size, void **out);
+/** Allocates and copies an array of the host; NULL and zero bytes give NULL. */
+polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *device,
+                             uint64_t count, size_t size, const void *host, void **out);
+/** NULL is fine. */
+void pd_cuda_release(polyad_context *context, const struct pd_device *device, void *pointer);
+
+extern const struct pd_device_functions pd_cuda_device_functions;
+extern const struct pd_linalg pd_cuda_linalg;
+
+/** Makes call number `call` from now on (from 1) fail; 0: none. Returns how many calls were made
+ *  since it was last called. For tests. */
+__attribute__((visibility("default"))) long pd_module_fail_call(long call);
+
+#endif

@@ -1,0 +1,165 @@
+/* Building and describing "flycoo". */
+#include "formats/flycoo/flycoo.h"
+#include "device/device_registry.h"
+#include "formats/flycoo/flycoo_layout.h"
+#include <stdio.h>
+
+static void read_variant(const char *name, struct pd_flycoo *storage) {
+  storage->sorted = strncmp(name, "paper", 5) != 0;
+  storage->cyclic = strstr(name, "cyclic") != NULL;
+  storage->remap = strstr(name, "no-remap") == NULL;
+}
+
+/* One partition per multiprocessor or thread unless asked otherwise. */
+static int partitions_of(const struct pd_request *request) {
+  struct pd_device_entry entry;
+  if (request->partitions > 0) return request->partitions;
+  if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (entry.device == request->device) return entry.description.processors;
+  return request->threads;
+}
+
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  (void)request;
+  if (traits->nnz > UINT32_MAX) {
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
+             (unsigned long long)traits->nnz);
+    return false;
+  }
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > UINT64_C(1) << 32) {
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
+               (unsigned long long)traits->dims[n]);
+      return false;
+    }
+  return true;
+}
+
+static uint64_t mode_bytes(const struct pd_flycoo *storage, uint64_t rows) {
+  uint64_t bytes = 8 * ((uint64_t)storage->partitions + 1);
+  uint64_t chunks = (storage->nnz + PD_FLYCOO_CHUNK - 1) / PD_FLYCOO_CHUNK;
+  return storage->sorted ? bytes + 8 * (rows + 1) + 4 * rows + 4 * (chunks + 1) : bytes;
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  struct pd_flycoo like = {
+      .nnz = traits->nnz, .type = request->precision, .partitions = partitions_of(request)};
+  read_variant(request->variant, &like);
+  pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
+  uint64_t copy = pd_flycoo_copy_bytes(&like), longest = 0;
+  *storage = sizeof like + (like.remap ? 1 : (uint64_t)traits->order) * copy;
+  for (int n = 0; n < traits->order; ++n) {
+    *storage = pd_add_saturated(*storage, mode_bytes(&like, traits->nonempty[n]));
+    if (traits->dims[n] > longest) longest = traits->dims[n];
+  }
+  /* Either building (keys, permutation, places, the sort's own) or running (two copies that are
+   * remapped from one into the other) needs more. */
+  uint64_t sorting = pd_add_saturated(pd_mul_saturated(traits->nnz, 12 + 2 * 12),
+                                      pd_mul_saturated(longest, 12 + 12));
+  uint64_t running = like.remap ? 2 * copy : 0;
+  *building = pd_add_saturated(*storage, sorting > running ? sorting : running);
+}
+
+static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  struct pd_flycoo_packing packing;
+  pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &packing);
+  double row = (double)(request->rank * pd_type_bytes(request->precision));
+  double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row);
+  double moved = (double)traits->nnz * traits->order * packing.words * 8;
+  bool gpu = strcmp(request->device->kind, "cuda") == 0;
+  if (gpu) return 1e-5 * traits->order + bytes / 8e12 + moved / 2e12;
+  return bytes / (1e10 * request->threads) + moved / (4e9 * request->threads);
+}
+
+static void destroy(polyad_context *context, void *pointer) {
+  struct pd_flycoo *storage = pointer;
+  if (storage == NULL) return;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(context, storage->elements[n]);
+    pd_free(context, storage->mode[n].part_start);
+    pd_free(context, storage->mode[n].row_start);
+    pd_free(context, storage->mode[n].row_id);
+    pd_free(context, storage->mode[n].chunk_row);
+  }
+  pd_free(context, storage);
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take; /* every mode's order needs the tensor as it is */
+  polyad_status status = POLYAD_OK;
+  struct pd_flycoo *storage = NULL;
+  struct pd_traits traits;
+  double start = pd_seconds();
+  *out = NULL;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
+  read_variant(request->variant, storage);
+  storage->order = tensor->order;
+  memcpy(storage->dims, tensor->dims, sizeof storage->dims);
+  storage->nnz = tensor->nnz;
+  storage->type = tensor->type;
+  storage->partitions = partitions_of(request);
+  storage->columns = request->columns > 0 ? request->columns : 32;
+  pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
+  PD_TRY_CLEANUP(pd_flycoo_fill(context, tensor, &traits, request, storage));
+  storage->seconds_build = pd_seconds() - start;
+  *out = storage;
+  storage = NULL;
+cleanup:
+  destroy(context, storage);
+  return status;
+}
+
+static uint64_t bytes(const void *pointer) {
+  const struct pd_flycoo *storage = pointer;
+  uint64_t sum = sizeof *storage;
+  for (int n = 0; n < storage->order; ++n)
+    sum += mode_bytes(storage, storage->mode[n].rows) +
+           (storage->elements[n] != NULL ? pd_flycoo_copy_bytes(storage) : 0);
+  return sum;
+}
+
+/* The fullest partition of a mode relative to the mean. */
+static double imbalance(const struct pd_flycoo *storage) {
+  double worst = 1;
+  for (int n = 0; n < storage->order && storage->nnz > 0; ++n)
+    for (int k = 0; k < storage->partitions; ++k) {
+      const uint64_t *start = storage->mode[n].part_start + k;
+      double load = (double)(start[1] - start[0]) * storage->partitions / (double)storage->nnz;
+      if (load > worst) worst = load;
+    }
+  return worst;
+}
+
+static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+  const struct pd_flycoo *storage = pointer;
+  snprintf(text, PD_REASON_BYTES,
+           "%s, %s%d partitions, fullest %.2f times the mean, elements of %d words (%d of %d bits)",
+           storage->sorted ? "sorted" : "paper", storage->cyclic ? "cyclic, " : "",
+           storage->partitions, imbalance(storage), storage->packing.words, storage->packing.bits,
+           32 * storage->packing.words);
+}
+
+const struct polyad_format pd_flycoo_format = {
+    .name = "flycoo",
+    .summary = "One copy of the nonzeros that is remapped into the next mode's order while it is "
+               "used",
+    .paper = "S. Wijeratne, R. Kannan and V. Prasanna, Sparse MTTKRP Acceleration for Tensor "
+             "Decomposition on GPU, CF '24",
+    .variants = "auto cyclic no-remap paper paper-cyclic paper-no-remap",
+    .min_order = 1,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = true,
+    .supports = supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = estimate_seconds,
+    .build = build,
+    .check = pd_flycoo_check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+};

@@ -1,0 +1,166 @@
+/* MTTKRP of "flycoo" on the CPU: threads take partitions, compute their rows and write their
+ * elements to the places of the next mode's order. No two threads write one place: no locks. */
+#include "formats/flycoo/flycoo.h"
+#include "formats/flycoo/flycoo_layout.h"
+#include <omp.h>
+
+struct scratch {
+  int threads;
+  double *numbers;   /* 2 x rank per thread: sums, product */
+  uint32_t *copy[2]; /* NULL without remapping */
+  const uint32_t *current;
+  int mode; /* in whose order `current` is */
+};
+
+struct sweep {
+  const uint32_t *in;
+  uint32_t *to; /* NULL: no remapping */
+  const struct pd_flycoo_field *output, *remap, *input[POLYAD_MAX_ORDER];
+  int words, inputs;
+  bool sorted;
+  uint64_t rank;
+  const void *factor[POLYAD_MAX_ORDER];
+  uint64_t stride[POLYAD_MAX_ORDER];
+  struct pd_matrix *out;
+};
+
+#define VAL float
+#define NAME(x) x##_f32
+#include "formats/flycoo/flycoo_cpu_body.h"
+#undef VAL
+#undef NAME
+#define VAL double
+#define NAME(x) x##_f64
+#include "formats/flycoo/flycoo_cpu_body.h"
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_flycoo *host = storage;
+  uint64_t numbers = pd_mul_saturated(pd_mul_saturated((uint64_t)threads, rank), 16);
+  return pd_add_saturated(host->remap ? 2 * pd_flycoo_copy_bytes(host) : 0, numbers);
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  pd_free(context, scratch->numbers);
+  pd_free(context, scratch->copy[0]);
+  pd_free(context, scratch->copy[1]);
+  pd_free(context, scratch);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  (void)device;
+  const struct pd_flycoo *host = storage;
+  polyad_status status = POLYAD_OK;
+  struct scratch *scratch = NULL;
+  uint64_t numbers;
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  scratch->threads = polyad_threads(context);
+  scratch->current = host->elements[0];
+  if (!pd_mul((uint64_t)scratch->threads, rank, &numbers) || numbers > UINT64_MAX / 4) {
+    status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
+    goto cleanup;
+  }
+  PD_TRY_CLEANUP(PD_NEW(context, 2 * numbers, &scratch->numbers));
+  for (int k = 0; host->remap && k < 2; ++k)
+    PD_TRY_CLEANUP(pd_alloc(context, pd_flycoo_copy_bytes(host), 1, (void **)&scratch->copy[k]));
+  *out = scratch;
+  scratch = NULL;
+cleanup:
+  workspace_destroy(context, scratch);
+  return status;
+}
+
+static uint32_t *other_copy(const struct scratch *scratch) {
+  return scratch->current == scratch->copy[0] ? scratch->copy[1] : scratch->copy[0];
+}
+
+/* Brings the elements into the order of `mode` when they are not. */
+static void arrange(polyad_context *context, const struct pd_flycoo *host, struct scratch *scratch,
+                    int mode) {
+  if (!host->remap) scratch->current = host->elements[mode];
+  if (!host->remap || scratch->mode == mode) return;
+  scratch->mode = mode;
+  if (mode == 0 && host->sorted) {
+    scratch->current = host->elements[0];
+    return;
+  }
+  uint32_t *to = other_copy(scratch);
+  const uint32_t *from = scratch->current;
+  size_t words = (size_t)host->packing.words;
+  pd_log(context, POLYAD_LOG_DEBUG, "flycoo: remapping into the order of mode %d, out of turn",
+         mode + 1);
+#pragma omp parallel for num_threads(scratch->threads) schedule(static)
+  for (uint64_t p = 0; p < host->nnz; ++p)
+    memcpy(to + pd_flycoo_get(from + p * words, &host->packing.remap[mode]) * words,
+           from + p * words, words * sizeof *to);
+  scratch->current = to;
+}
+
+static void zero(const struct scratch *scratch, struct pd_matrix *out) {
+  size_t size = pd_type_bytes(out->type);
+#pragma omp parallel for num_threads(scratch->threads) schedule(static)
+  for (uint64_t i = 0; i < out->rows; ++i)
+    memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
+}
+
+static void run(const struct pd_flycoo *host, const struct scratch *scratch,
+                const struct sweep *sweep, int mode) {
+  const uint64_t *start = host->mode[mode].part_start;
+#pragma omp parallel num_threads(scratch->threads)
+  {
+    double *sums = scratch->numbers + (size_t)omp_get_thread_num() * 2 * sweep->rank;
+#pragma omp for schedule(dynamic, 1)
+    for (int k = 0; k < host->partitions; ++k)
+      if (host->type == POLYAD_F32)
+        run_partition_f32(sweep, start[k], start[k + 1], sums + sweep->rank, sums);
+      else
+        run_partition_f64(sweep, start[k], start[k + 1], sums + sweep->rank, sums);
+  }
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  const struct pd_flycoo *host = storage;
+  struct scratch *scratch = workspace;
+  int next = (mode + 1) % host->order;
+  arrange(context, host, scratch, mode);
+  struct sweep sweep = {.in = scratch->current,
+                        .output = &host->packing.index[mode],
+                        .remap = &host->packing.remap[next],
+                        .words = host->packing.words,
+                        .inputs = host->mode[mode].inputs,
+                        .sorted = host->sorted,
+                        .rank = out->columns,
+                        .out = out};
+  for (int k = 0; k < sweep.inputs; ++k) {
+    int input = host->mode[mode].input[k];
+    sweep.input[k] = &host->packing.index[input];
+    sweep.factor[k] = factors[input]->data;
+    sweep.stride[k] = factors[input]->stride;
+  }
+  /* As on the GPU: the plan still has mode 0's order, only the paper's variant writes it again. */
+  bool moves = host->remap && next != mode && (next != 0 || !host->sorted);
+  if (moves) sweep.to = other_copy(scratch);
+  zero(scratch, out);
+  run(host, scratch, &sweep, mode);
+  if (moves) {
+    scratch->current = sweep.to;
+    scratch->mode = next;
+  } else if (host->remap && next != mode) {
+    scratch->current = host->elements[0];
+    scratch->mode = 0;
+  }
+  return POLYAD_OK;
+}
+
+const struct polyad_kernels pd_flycoo_kernels_cpu = {
+    .format = "flycoo",
+    .device = "cpu",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+};

@@ -1,0 +1,100 @@
+/* Layout of format "flycoo": elements <alpha, beta, value> that carry their place in the order of
+ * every mode. See README. */
+#ifndef PD_FLYCOO_LAYOUT_H
+#define PD_FLYCOO_LAYOUT_H
+
+#include "formats/format.h"
+#include <string.h>
+
+enum { PD_FLYCOO_CHUNK = 64 /* nonzeros from one entry of chunk_row to the next */ };
+
+/** Some bits of an element; they may lie in two neighbouring words. */
+struct pd_flycoo_field {
+  int word, shift, bits;
+};
+
+/** How elements are packed: the value first, then indices, then remap ids. */
+struct pd_flycoo_packing {
+  int order, words; /* of an element */
+  int bits;         /* of them used: N log2 nnz + sum log2 I_n + value */
+  struct pd_flycoo_field index[POLYAD_MAX_ORDER], remap[POLYAD_MAX_ORDER];
+};
+
+/** The order of one mode: partitions, and in the default variants rows within them. */
+struct pd_flycoo_mode {
+  uint64_t *part_start; /* partitions + 1 */
+  int inputs;
+  int input[POLYAD_MAX_ORDER]; /* input modes, in the order they are sorted by within a row */
+  /* Default variants only. */
+  uint64_t rows;       /* that have nonzeros */
+  uint64_t *row_start; /* rows + 1 */
+  uint32_t *row_id;    /* their output rows, partition after partition */
+  uint32_t *chunk_row; /* row (as a place in row_id) of element 64 c; one more at the end: rows */
+};
+
+struct pd_flycoo {
+  bool sorted; /* deterministic: partitions are sorted by output row */
+  bool cyclic; /* vertices dealt in turn instead of to the least filled partition */
+  bool remap;  /* one copy that is remapped, or (for measurements) one ordered copy per mode */
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  int partitions; /* kappa */
+  int columns;    /* P: elements that a thread block takes at once (GPU) */
+  double seconds_build;
+  struct pd_flycoo_packing packing;
+  struct pd_flycoo_mode mode[POLYAD_MAX_ORDER];
+  uint32_t *elements[POLYAD_MAX_ORDER]; /* in the order of the mode; without remapping all of
+                                           them exist, else the first alone */
+};
+
+static inline uint32_t pd_flycoo_get(const uint32_t *element, const struct pd_flycoo_field *field) {
+  uint64_t word = element[field->word];
+  if (field->shift + field->bits > 32) word |= (uint64_t)element[field->word + 1] << 32;
+  return (uint32_t)(word >> field->shift & ((UINT64_C(1) << field->bits) - 1));
+}
+
+/** The field's bits must be zero before. */
+static inline void pd_flycoo_set(uint32_t *element, const struct pd_flycoo_field *field,
+                                 uint32_t value) {
+  uint64_t word = (uint64_t)value << field->shift;
+  element[field->word] |= (uint32_t)word;
+  if (field->shift + field->bits > 32) element[field->word + 1] |= (uint32_t)(word >> 32);
+}
+
+static inline double pd_flycoo_value(const uint32_t *element, polyad_type type) {
+  float narrow;
+  double wide;
+  if (type == POLYAD_F32) {
+    memcpy(&narrow, element, sizeof narrow);
+    return (double)narrow;
+  }
+  memcpy(&wide, element, sizeof wide);
+  return wide;
+}
+
+/** Bytes of one copy of all elements. */
+static inline uint64_t pd_flycoo_copy_bytes(const struct pd_flycoo *storage) {
+  return storage->nnz * (uint64_t)storage->packing.words * 4;
+}
+
+void pd_flycoo_pack(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
+                    struct pd_flycoo_packing *packing);
+
+/** Algorithm 1: vertices in descending order of degree (ties: ascending index), each to the least
+ *  filled partition (ties: the lowest); cyclic: to the partitions in turn. part[i] gets the
+ *  partition of vertex i, load[k] the edges of partition k. */
+polyad_status pd_flycoo_partition(polyad_context *context, uint64_t vertices,
+                                  const uint32_t *degree, int partitions, bool cyclic,
+                                  uint32_t *part, uint64_t *load);
+
+/** Fills a storage whose facts, packing and variant are set. */
+polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tensor,
+                             const struct pd_traits *traits, const struct pd_request *request,
+                             struct pd_flycoo *storage);
+
+/** Validates every invariant of the storage. */
+polyad_status pd_flycoo_check(polyad_context *context, const void *storage);
+
+#endif

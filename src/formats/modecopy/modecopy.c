@@ -1,0 +1,167 @@
+/* Building, checking and describing "modecopy". */
+#include "formats/modecopy/modecopy.h"
+#include "device/device_registry.h"
+#include "formats/modecopy/modecopy_build.h"
+#include <stdio.h>
+#include <string.h>
+
+static enum pd_modecopy_variant variant_of(const char *name) {
+  if (strcmp(name, "paper") == 0) return PD_MODECOPY_ADAPTIVE;
+  if (strcmp(name, "paper-scheme1") == 0) return PD_MODECOPY_SCHEME1;
+  if (strcmp(name, "paper-scheme2") == 0) return PD_MODECOPY_SCHEME2;
+  return PD_MODECOPY_SORTED;
+}
+
+/* One partition per multiprocessor or thread unless asked otherwise. */
+static int partitions_of(const struct pd_request *request) {
+  struct pd_device_entry entry;
+  if (request->partitions > 0) return request->partitions;
+  if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (entry.device == request->device) return entry.description.processors;
+  return request->threads;
+}
+
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  (void)request;
+  if (traits->nnz > UINT32_MAX) {
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
+             (unsigned long long)traits->nnz);
+    return false;
+  }
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > UINT64_C(1) << 32) {
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
+               (unsigned long long)traits->dims[n]);
+      return false;
+    }
+  return true;
+}
+
+static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy) {
+  uint64_t padded = pd_modecopy_padded(storage->nnz);
+  uint64_t bytes = padded * ((uint64_t)copy->planes * 4 + pd_type_bytes(storage->type));
+  if (storage->variant != PD_MODECOPY_SORTED)
+    return bytes + 8 * ((uint64_t)storage->partitions + 1);
+  return bytes + 8 * (copy->rows + 1) + (copy->row_id != NULL ? 4 * copy->rows : 0) +
+         4 * (pd_modecopy_chunks(storage->nnz) + 1);
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  struct pd_modecopy like = {.variant = variant_of(request->variant),
+                             .nnz = traits->nnz,
+                             .type = request->precision,
+                             .partitions = partitions_of(request)};
+  bool sorted = like.variant == PD_MODECOPY_SORTED;
+  uint64_t longest = 0;
+  *storage = sizeof like;
+  for (int mode = 0; mode < traits->order; ++mode) {
+    struct pd_modecopy_copy copy = {.rows = traits->nonempty[mode]};
+    uint32_t rows_missing; /* any address: row_id is only compared with NULL */
+    if (traits->nonempty[mode] < traits->dims[mode]) copy.row_id = &rows_missing;
+    for (int n = 0; n < traits->order; ++n)
+      if (n != mode) copy.field[copy.inputs++].mode = n;
+    copy.field[copy.inputs].mode = mode;
+    pd_modecopy_pack(&copy, sorted ? copy.inputs : copy.inputs + 1, traits->dims, sorted);
+    *storage = pd_add_saturated(*storage, copy_bytes(&like, &copy));
+    if (traits->dims[mode] > longest) longest = traits->dims[mode];
+  }
+  /* The permutation, the sort's keys and their copy, counts per row. */
+  uint64_t sorting = pd_add_saturated(pd_mul_saturated(traits->nnz, 4 + 2 * 12),
+                                      pd_mul_saturated(longest, 4 + 16));
+  *building = pd_add_saturated(*storage, sorting);
+}
+
+static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  double row = (double)(request->rank * pd_type_bytes(request->precision));
+  double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row + 12);
+  bool gpu = strcmp(request->device->kind, "cuda") == 0;
+  if (gpu) return 1e-5 * traits->order + bytes / 8e12;
+  return bytes / (1e10 * request->threads);
+}
+
+static void destroy(polyad_context *context, void *pointer) {
+  struct pd_modecopy *storage = pointer;
+  if (storage == NULL) return;
+  for (int mode = 0; mode < storage->order; ++mode) {
+    struct pd_modecopy_copy *copy = &storage->copy[mode];
+    for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
+      pd_free(context, copy->plane[k]);
+    pd_free(context, copy->values);
+    pd_free(context, copy->row_start);
+    pd_free(context, copy->row_id);
+    pd_free(context, copy->chunk_row);
+    pd_free(context, copy->part_start);
+  }
+  pd_free(context, storage);
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take; /* every copy is gathered from all of the tensor's arrays */
+  polyad_status status = POLYAD_OK;
+  struct pd_modecopy *storage = NULL;
+  struct pd_traits traits;
+  double start = pd_seconds();
+  *out = NULL;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
+  storage->variant = variant_of(request->variant);
+  storage->order = tensor->order;
+  memcpy(storage->dims, tensor->dims, sizeof storage->dims);
+  storage->nnz = tensor->nnz;
+  storage->type = tensor->type;
+  storage->partitions = partitions_of(request);
+  storage->columns = request->columns > 0 ? request->columns : 32;
+  for (int mode = 0; mode < tensor->order; ++mode) {
+    struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};
+    PD_TRY_CLEANUP(storage->variant == PD_MODECOPY_SORTED ? pd_modecopy_build_sorted(context, &job)
+                                                          : pd_modecopy_build_paper(context, &job));
+  }
+  storage->seconds_build = pd_seconds() - start;
+  *out = storage;
+  storage = NULL;
+cleanup:
+  destroy(context, storage);
+  return status;
+}
+
+static uint64_t bytes(const void *pointer) {
+  const struct pd_modecopy *storage = pointer;
+  uint64_t sum = sizeof *storage;
+  for (int mode = 0; mode < storage->order; ++mode)
+    sum += copy_bytes(storage, &storage->copy[mode]);
+  return sum;
+}
+
+static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+  const struct pd_modecopy *storage = pointer;
+  if (storage->variant == PD_MODECOPY_SORTED) {
+    snprintf(text, PD_REASON_BYTES, "sorted, %d copies", storage->order);
+    return;
+  }
+  int at = snprintf(text, PD_REASON_BYTES, "paper, %d partitions, schemes", storage->partitions);
+  for (int mode = 0; mode < storage->order && at > 0 && at < PD_REASON_BYTES; ++mode)
+    at += snprintf(text + at, (size_t)(PD_REASON_BYTES - at), " %d", storage->copy[mode].scheme);
+}
+
+const struct polyad_format pd_modecopy_format = {
+    .name = "modecopy",
+    .summary = "One copy of the nonzeros per mode, each in the order of its mode",
+    .paper = "S. Wijeratne, R. Kannan and V. Prasanna, Accelerating Sparse MTTKRP for Small Tensor "
+             "Decomposition on GPU",
+    .variants = "auto paper paper-scheme1 paper-scheme2",
+    .min_order = 1,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = true,
+    .supports = supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = estimate_seconds,
+    .build = build,
+    .check = pd_modecopy_check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+};

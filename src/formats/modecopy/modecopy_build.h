@@ -1,0 +1,23 @@
+/* Building one copy of format "modecopy". */
+#ifndef PD_MODECOPY_BUILD_H
+#define PD_MODECOPY_BUILD_H
+
+#include "formats/modecopy/modecopy_layout.h"
+
+/** What building one copy works on. */
+struct pd_modecopy_job {
+  const polyad_tensor *tensor;
+  const struct pd_traits *traits;
+  const struct pd_request *request;
+  int mode;
+  struct pd_modecopy *storage;
+};
+
+/** Builds storage->copy[mode]; what was allocated is in the copy also on failure. */
+polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job);
+polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_modecopy_job *job);
+
+/** Validates every invariant of the storage. */
+polyad_status pd_modecopy_check(polyad_context *context, const void *storage);
+
+#endif

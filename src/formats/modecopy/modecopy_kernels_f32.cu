@@ -1,0 +1,40 @@
+/* The kernels of "modecopy" for float, and the rules that float and double share. */
+#include "formats/modecopy/modecopy_kernels.cuh"
+
+extern "C" int pd_gpu_lanes(int rank, int value_bytes, int aligned) {
+  int columns = 16 / value_bytes, needed = (rank + columns - 1) / columns;
+  if (!aligned) return needed <= 8 ? 8 : 32;
+  return needed <= 4 ? 4 : needed <= 8 ? 8 : needed <= 16 ? 16 : 32;
+}
+
+extern "C" uint64_t pd_gpu_sum_blocks(uint64_t nnz, int lanes, int segment) {
+  uint64_t block = (uint64_t)(PD_BLOCK_THREADS / lanes) * (uint64_t)segment;
+  return (nnz + block - 1) / block;
+}
+
+extern "C" cudaError_t pd_modecopy_sum_f32(const struct pd_gpu_sum *sum, int aligned,
+                                           cudaStream_t stream) {
+  return sum_any<float>(sum, aligned, stream);
+}
+
+/* A warp looks after 32 rows: one word of bits. */
+static __global__ void __launch_bounds__(256)
+    zero_unused(const uint32_t *used, uint64_t rows, char *out, uint64_t row_bytes) {
+  uint64_t word = (uint64_t)blockIdx.x * 8 + threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
+  if (word * 32 >= rows) return;
+  for (uint32_t left = ~used[word]; left != 0; left &= left - 1) {
+    uint64_t row = word * 32 + (uint64_t)(__ffs((int)left) - 1);
+    if (row >= rows) return;
+    for (uint64_t b = (uint64_t)lane * 4; b < row_bytes; b += 128)
+      *reinterpret_cast<uint32_t *>(out + row * row_bytes + b) = 0;
+  }
+}
+
+extern "C" cudaError_t pd_gpu_zero_unused(const uint32_t *used, uint64_t rows, void *out,
+                                          uint64_t row_bytes, cudaStream_t stream) {
+  uint64_t words = (rows + 31) / 32;
+  zero_unused<<<(unsigned)((words + 7) / 8), 256, 0, stream>>>(used, rows, static_cast<char *>(out),
+                                                               row_bytes);
+  return cudaGetLastError();
+}
