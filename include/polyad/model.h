@@ -86,6 +86,13 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_values(polyad_context *co
                                                               uint64_t count,
                                                               const uint64_t *coordinates,
                                                               double *values);
+/** Rows of largest magnitude in a component: `indices` gets `count` 0-based rows of the factor of
+ *  `mode`, the strongest first, of equal ones the first first.
+ *  @return POLYAD_INVALID_ARGUMENT when the mode has fewer rows or there is no such component */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_top(polyad_context *context,
+                                                           const polyad_ktensor *ktensor, int mode,
+                                                           uint64_t component, uint64_t count,
+                                                           uint64_t *indices);
 /** Factor match score of two models of the same dims: components are paired greedily by the
  *  product of |cosines| times 1 - |la - lb| / max(la, lb); the mean over b's components, in
  *  0..1. `a` may have more components than `b` (else they are swapped). With

@@ -107,6 +107,7 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
   PD_TRY(check_options(context, options));
   polyad_tensor *made = NULL;
   polyad_status status = read_any(context, path, options, &made);
+  if (status == POLYAD_OK) status = pd_labels_attach(context, path, options, made);
   if (status != POLYAD_OK) {
     polyad_tensor_destroy(made);
     return status;

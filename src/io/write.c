@@ -12,8 +12,10 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   if (format == POLYAD_FILE_AUTO) format = strcmp(path, "-") == 0 ? POLYAD_FILE_TNS : by_name;
   switch (format) {
   case POLYAD_FILE_TNS:
+    PD_TRY(pd_labels_write(context, tensor, path));
     return pd_tns_write(context, tensor, path);
   case POLYAD_FILE_TOOLBOX:
+    PD_TRY(pd_labels_write(context, tensor, path));
     return pd_toolbox_write(context, tensor, path);
   case POLYAD_FILE_PTN:
     return pd_ptn_write(context, tensor, path);

@@ -1,0 +1,83 @@
+/* Writes label files beside a tensor file. */
+#include "io/atomic_file.h"
+#include "io/formats.h"
+#include "io/labels_path.h"
+#include "io/system_calls.h"
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A label file has a label on each line: one with a line break in it would be two. */
+static polyad_status check_lines(polyad_context *context, const polyad_tensor *tensor,
+                                 const char *path) {
+  for (int n = 0; n < tensor->order; ++n)
+    for (uint64_t i = 0; i < tensor->labels[n].count; ++i) {
+      size_t length;
+      char quoted[PD_QUOTE_BYTES];
+      const char *label = polyad_tensor_label(tensor, n, i, &length);
+      if (memchr(label, '\n', length) == NULL && (length == 0 || label[length - 1] != '\r'))
+        continue;
+      return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
+                        "label %s of mode %d has a line break, which a label file cannot hold; "
+                        "expected .ptn, .csv or .tsv for such labels",
+                        pd_quote(quoted, label, length), n + 1);
+    }
+  return POLYAD_OK;
+}
+
+static polyad_status write_mode(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                const char *directory) {
+  char name[PD_LABELS_NAME_BYTES], path[PD_LABELS_PATH_BYTES + PD_LABELS_NAME_BYTES];
+  struct pd_output *output;
+  polyad_status status = POLYAD_OK;
+  pd_labels_file_name(name, mode + 1, tensor->mode_name[mode]);
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
+  for (uint64_t i = 0; i < tensor->labels[mode].count && status == POLYAD_OK; ++i) {
+    size_t length;
+    const char *label = polyad_tensor_label(tensor, mode, i, &length);
+    status = pd_output_write(output, label, length);
+    if (status == POLYAD_OK) status = pd_output_write(output, "\n", 1);
+  }
+  if (status == POLYAD_OK) return pd_output_commit(output);
+  pd_output_abort(output);
+  return status;
+}
+
+/* Label files of the tensor that stood here before would be taken for this one's. */
+static void remove_stale(const polyad_tensor *tensor, const char *directory) {
+  DIR *listing = opendir(directory);
+  if (listing == NULL) return;
+  for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+    uint64_t mode;
+    char name[PD_LABELS_NAME_BYTES], written[PD_LABELS_NAME_BYTES] = "";
+    if (!pd_labels_parse_name(entry->d_name, &mode, name)) continue;
+    if (mode >= 1 && mode <= (uint64_t)tensor->order && tensor->labels[mode - 1].count != 0)
+      pd_labels_file_name(written, (int)mode, tensor->mode_name[mode - 1]);
+    if (strcmp(written, entry->d_name) != 0) (void)unlinkat(dirfd(listing), entry->d_name, 0);
+  }
+  (void)closedir(listing);
+}
+
+polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,
+                              const char *path) {
+  char directory[PD_LABELS_PATH_BYTES], text[PD_ERRNO_BYTES];
+  bool labelled = false;
+  for (int n = 0; n < tensor->order; ++n)
+    labelled = labelled || tensor->labels[n].count != 0;
+  if (!labelled || strcmp(path, "-") == 0) return POLYAD_OK;
+  PD_TRY(check_lines(context, tensor, path));
+  if (!pd_labels_directory(directory, path))
+    return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");
+  if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+    return pd_fail_at(context, POLYAD_IO, directory, 0, 0, "cannot create the directory: %s",
+                      pd_errno_text(text, errno));
+  for (int n = 0; n < tensor->order; ++n)
+    if (tensor->labels[n].count != 0) PD_TRY(write_mode(context, tensor, n, directory));
+  remove_stale(tensor, directory);
+  return POLYAD_OK;
+}
