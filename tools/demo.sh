@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Decomposes bundled tensors and shows their components by label.
+# usage: tools/demo.sh BUILD
+set -euo pipefail
+cd "$(dirname "$0")/.."
+polyad=$1/polyad
+
+cat <<'TEXT'
+
+All 336,776 flights that left New York City in 2013, as a tensor date x carrier x origin x
+destination. Each component below is a pattern of flights that go together: which airlines, from
+which airport, to where, and on which days most of all.
+TEXT
+echo "\$ $polyad cpd data/nycflights13.tns.gz --rank 5 --nonnegative --seed 1"
+echo
+"$polyad" cpd data/nycflights13.tns.gz --rank 5 --nonnegative --seed 1
+
+cat <<'TEXT'
+
+215,551 crime reports in Chicago, January to November 2022: date x hour x community area x crime type.
+TEXT
+echo "\$ $polyad cpd data/chicago-crime-2022.tns.gz --rank 4 --nonnegative --seed 1"
+echo
+"$polyad" cpd data/chicago-crime-2022.tns.gz --rank 4 --nonnegative --seed 1
+
+cat <<TEXT
+
+Try your own: $polyad cpd FILE --rank R   (FILE: .tns, .tns.gz, .csv, .ptn; $polyad --help)
+TEXT
