@@ -1,78 +1,155 @@
 /* Plain words about models that are singular, degenerate or larger than the data supports. */
 #include "algorithms/als_state.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-/* Product over modes of the cosines of two components' columns (which have 2-norm one). */
-static double cosine(const polyad_ktensor *model, uint64_t r, uint64_t s) {
-  double product = 1;
-  for (int n = 0; n < model->order; ++n) {
-    double sum = 0;
-    for (uint64_t i = 0; i < model->dims[n]; ++i) {
-      uint64_t row = i * model->rank;
-      sum += model->type == POLYAD_F64 ? ((const double *)model->factor[n])[row + r] *
-                                             ((const double *)model->factor[n])[row + s]
-                                       : (double)((const float *)model->factor[n])[row + r] *
-                                             (double)((const float *)model->factor[n])[row + s];
-    }
-    product *= sum;
-  }
-  return product;
+struct report {
+  char *text;
+  size_t size, used;
+};
+
+/* Appends one sentence; one that does not fit is left out whole. */
+static void say(struct report *report, const char *format, ...) PD_PRINTF(2, 3);
+static void say(struct report *report, const char *format, ...) {
+  char sentence[256];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  const char *blank = report->used > 0 ? " " : "";
+  if (length <= 0 || (size_t)length >= sizeof sentence ||
+      report->used + strlen(blank) + (size_t)length >= report->size)
+    return;
+  report->used += (size_t)snprintf(report->text + report->used, report->size - report->used, "%s%s",
+                                   blank, sentence);
 }
 
-static double weight(const polyad_ktensor *model, uint64_t r) {
-  return model->type == POLYAD_F64 ? ((const double *)model->weights)[r]
-                                   : ((const float *)model->weights)[r];
+static double number_at(const polyad_ktensor *model, const void *values, uint64_t k) {
+  return model->type == POLYAD_F64 ? ((const double *)values)[k]
+                                   : (double)((const float *)values)[k];
 }
 
-static uint64_t zero_components(const polyad_ktensor *model) {
+static void report_zero_components(const polyad_ktensor *model, struct report *report) {
   uint64_t count = 0;
   for (uint64_t r = 0; r < model->rank; ++r)
-    count += weight(model, r) == 0;
-  return count;
+    count += number_at(model, model->weights, r) == 0;
+  if (count > 0)
+    say(report, "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank.",
+        count, model->rank);
 }
 
-enum { PAIRS_LOOKED_AT = 64 }; /* components compared with each other: the heaviest */
+/* No tensor needs more components than there are fibers along its longest mode. */
+static void report_rank(const polyad_ktensor *model, struct report *report) {
+  uint64_t longest = 1, product = 1;
+  for (int n = 0; n < model->order; ++n) {
+    product = pd_mul_saturated(product, model->dims[n]);
+    if (model->dims[n] > longest) longest = model->dims[n];
+  }
+  if (product < UINT64_MAX && model->rank > product / longest)
+    say(report, "Rank %" PRIu64 " is more than any tensor of this size needs (%" PRIu64 ").",
+        model->rank, product / longest);
+}
 
-/* Whether two heavy components nearly cancel: the sign of a model whose best fit does not
- * exist (Kolda and Bader 2009, section 3.3). */
-static bool find_cancelling(const polyad_ktensor *model, uint64_t *first, uint64_t *second,
-                            double *how) {
-  uint64_t rank = model->rank < PAIRS_LOOKED_AT ? model->rank : PAIRS_LOOKED_AT;
-  *how = 0;
+static void report_fallbacks(const struct pd_als *als, const polyad_run_info *info,
+                             struct report *report) {
+  char kept[64] = "";
+  if (info->regularized_solves == 0) return;
+  if (als->restart == info->best_restart)
+    snprintf(kept, sizeof kept, " (rank %.0f of %" PRIu64 " in the last)", als->kept,
+             als->options->rank);
+  say(report,
+      "%" PRIu64 " normal equations were singular%s and were solved in the least-norm sense: "
+      "components are collinear or the rank is too large.",
+      info->regularized_solves, kept);
+}
+
+/* Empty slices have zero rows. So may nonnegative factors, for other reasons. */
+static void report_empty_slices(const polyad_ktensor *model, struct report *report) {
+  for (int n = 0; n < model->order; ++n) {
+    uint64_t empty = 0;
+    for (uint64_t i = 0; i < model->dims[n]; ++i) {
+      uint64_t r = 0;
+      while (r < model->rank && number_at(model, model->factor[n], i * model->rank + r) == 0)
+        ++r;
+      empty += r == model->rank;
+    }
+    if (empty > 0)
+      say(report,
+          "%" PRIu64 " of %" PRIu64 " slices of mode %d have no nonzero: their rows are zero.",
+          empty, model->dims[n], n + 1);
+  }
+}
+
+/* Multiplies the cosines of one mode's columns into `cosine`, for each pair of components. */
+static polyad_status multiply_cosines(struct pd_als *als, const polyad_ktensor *model, int n,
+                                      double *cosine) {
+  uint64_t rank = model->rank;
+  const double *gram = pd_als_host_gram(als, n);
+  PD_TRY(pd_matrix_from_host(als->context, &als->factor[n], model->factor[n]));
+  PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n]));
+  PD_TRY(pd_matrix_to_host(als->context, &als->gram[n], pd_als_host_gram(als, n)));
+  for (uint64_t r = 0; r < rank; ++r)
+    for (uint64_t s = 0; s < rank; ++s) {
+      double norms = sqrt(gram[r * rank + r]) * sqrt(gram[s * rank + s]);
+      cosine[r * rank + s] *= norms > 0 ? gram[r * rank + s] / norms : 0;
+    }
+  return POLYAD_OK;
+}
+
+/* Pairs of components that nearly cancel are the sign of a model whose best fit does not exist
+ * (Kolda and Bader 2009, section 3.3); pairs that are nearly the same, of a rank that is too large
+ * or of slow convergence. */
+static void report_pairs(const polyad_ktensor *model, const double *cosine, struct report *report) {
+  uint64_t rank = model->rank, least[2] = {0, 0}, most[2] = {0, 0};
+  double smallest = 0, largest = 0;
   for (uint64_t r = 0; r < rank; ++r)
     for (uint64_t s = r + 1; s < rank; ++s) {
-      double c = cosine(model, r, s);
-      if (c < *how) {
-        *how = c;
-        *first = r;
-        *second = s;
+      double value = cosine[r * rank + s];
+      if (value < smallest) {
+        smallest = value;
+        least[0] = r;
+        least[1] = s;
+      }
+      if (value > largest) {
+        largest = value;
+        most[0] = r;
+        most[1] = s;
       }
     }
-  return *how < -0.95;
+  if (smallest < -0.95)
+    say(report,
+        "Components %" PRIu64 " and %" PRIu64
+        " nearly cancel (cosine %.4f): the model is degenerate "
+        "and its weights may grow without bound; try a lower rank, nonnegative factors or a ridge.",
+        least[0] + 1, least[1] + 1, smallest);
+  if (largest > 0.99)
+    say(report,
+        "Components %" PRIu64 " and %" PRIu64 " are nearly the same (cosine %.4f): the rank may be "
+        "too large, or convergence slow.",
+        most[0] + 1, most[1] + 1, largest);
 }
 
-void pd_als_diagnose(const struct pd_als *als, const polyad_ktensor *model, char *text,
-                     size_t size) {
-  uint64_t first = 0, second = 0, zero = zero_components(model);
-  double how;
-  size_t at = 0;
-  text[0] = '\0';
-  if (zero > 0)
-    at += (size_t)snprintf(text + at, size - at,
-                           "%llu of %llu components are zero: the data supports a lower rank. ",
-                           (unsigned long long)zero, (unsigned long long)model->rank);
-  if (als->fallbacks > 0 && at < size)
-    at += (size_t)snprintf(
-        text + at, size - at,
-        "%llu normal equations were singular (rank %.0f of %llu in the last) and were solved in "
-        "the least-norm sense: components are collinear or the rank is too large. ",
-        (unsigned long long)als->fallbacks, als->kept, (unsigned long long)model->rank);
-  uint64_t heavy = model->rank;
-  if (heavy > 1 && at < size && model->dims[0] > 0 && find_cancelling(model, &first, &second, &how))
-    snprintf(text + at, size - at,
-             "Components %llu and %llu nearly cancel (cosine %.4f): the model is degenerate and "
-             "its weights may grow without bound; try a lower rank, nonnegative factors or a "
-             "ridge. ",
-             (unsigned long long)first + 1, (unsigned long long)second + 1, how);
+polyad_status pd_als_diagnose(struct pd_als *als, const polyad_ktensor *model,
+                              polyad_run_info *info) {
+  struct report report = {.text = info->diagnosis, .size = sizeof info->diagnosis};
+  uint64_t pairs = model->rank * model->rank;
+  double *cosine = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(als->context, pairs, &cosine));
+  for (uint64_t k = 0; k < pairs; ++k)
+    cosine[k] = 1;
+  for (int n = 0; n < model->order; ++n)
+    PD_TRY_CLEANUP(multiply_cosines(als, model, n, cosine));
+  info->diagnosis[0] = '\0';
+  if (als->unsaved > 0) say(&report, "%d checkpoints could not be written.", als->unsaved);
+  report_zero_components(model, &report);
+  report_rank(model, &report);
+  report_fallbacks(als, info, &report);
+  report_pairs(model, cosine, &report);
+  if (!als->options->nonnegative) report_empty_slices(model, &report);
+cleanup:
+  pd_free(als->context, cosine);
+  return status;
 }

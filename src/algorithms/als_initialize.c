@@ -92,6 +92,7 @@ static void set_weights_to_one(polyad_ktensor *model) {
 polyad_status pd_als_initialize(struct pd_als *als, int restart) {
   als->restart = restart;
   als->iteration = 0;
+  als->change = NAN;
   als->fallbacks = 0;
   als->kept = 0;
   set_weights_to_one(als->model);

@@ -1,5 +1,5 @@
 /* The iterations of CP-ALS: written once for every format and device. */
-#include "algorithms/als_state.h"
+#include "algorithms/als_checkpoint.h"
 #include <math.h>
 
 /* The fit from ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last mode's
@@ -72,55 +72,69 @@ polyad_status pd_als_evaluate(struct pd_als *als) {
   return status;
 }
 
-static void record(struct pd_als *als, double change) {
-  polyad_trace_row *row = &als->trace[als->iteration - 1];
-  *row = (polyad_trace_row){.iteration = als->iteration,
-                            .fit = als->fit.fit,
-                            .residual = als->fit.residual,
-                            .seconds = pd_seconds() - als->started,
-                            .log_likelihood = NAN,
-                            .kkt_violation = NAN};
+static void record(struct pd_als *als) {
+  als->trace[als->iteration - 1] = (polyad_trace_row){.iteration = als->iteration,
+                                                      .fit = als->fit.fit,
+                                                      .residual = als->fit.residual,
+                                                      .seconds = pd_als_seconds(als),
+                                                      .log_likelihood = NAN,
+                                                      .kkt_violation = NAN};
   pd_log(als->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g, change %.3g", als->iteration,
-         als->fit.fit, change);
+         als->fit.fit, als->change);
 }
 
 /* Whether the caller wants the run to end. */
-static bool interrupted(struct pd_als *als, double change) {
+static bool interrupted(struct pd_als *als) {
   polyad_progress progress = {.iteration = als->iteration,
                               .max_iterations = als->options->max_iterations,
                               .fit = als->fit.fit,
-                              .change = change,
+                              .change = als->change,
                               .log_likelihood = NAN,
                               .kkt_violation = NAN,
-                              .seconds = pd_seconds() - als->started,
+                              .seconds = pd_als_seconds(als),
                               .restart = als->restart};
   bool end = pd_report_progress(als->context, &progress);
   return end || pd_cancelled(als->context);
 }
 
+static bool converged(const struct pd_als *als) {
+  return als->iteration > 1 && als->options->tolerance > 0 &&
+         fabs(als->change) < als->options->tolerance;
+}
+
+static bool out_of_time(const struct pd_als *als) {
+  double limit = als->options->max_seconds;
+  return limit > 0 && pd_seconds() - als->started >= limit;
+}
+
+/* One iteration, recorded and, when it is due, saved. */
+static polyad_status step(struct pd_als *als, bool *ends, polyad_reason *reason) {
+  double before = als->fit.fit;
+  PD_TRY(pd_als_reserve(als, als->iteration + 1));
+  PD_TRY(pd_als_iterate(als));
+  als->change = als->iteration > 1 ? als->fit.fit - before : NAN;
+  record(als);
+  bool interrupts = interrupted(als);
+  *ends = true;
+  if (converged(als))
+    *reason = POLYAD_REASON_TOLERANCE;
+  else if (interrupts)
+    *reason = POLYAD_REASON_CANCELLED;
+  else if (out_of_time(als))
+    *reason = POLYAD_REASON_MAX_SECONDS;
+  else
+    *ends = als->iteration >= als->options->max_iterations;
+  return pd_als_checkpoint_save(als, *ends);
+}
+
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
-  const polyad_cp_als_options *options = als->options;
   *reason = POLYAD_REASON_MAX_ITERATIONS;
-  while (als->iteration < options->max_iterations) {
-    double before = als->fit.fit;
-    PD_TRY(pd_als_iterate(als));
-    double change = als->iteration > 1 ? als->fit.fit - before : NAN;
-    record(als, change);
-    bool converged =
-        als->iteration > 1 && options->tolerance > 0 && fabs(change) < options->tolerance;
-    bool end = interrupted(als, change);
-    if (converged) {
-      *reason = POLYAD_REASON_TOLERANCE;
-      return POLYAD_OK;
-    }
-    if (end) {
-      *reason = POLYAD_REASON_CANCELLED;
-      return POLYAD_OK;
-    }
-    if (options->max_seconds > 0 && pd_seconds() - als->started >= options->max_seconds) {
-      *reason = POLYAD_REASON_MAX_SECONDS;
-      return POLYAD_OK;
-    }
+  if (converged(als)) { /* resumed where the run before had ended */
+    *reason = POLYAD_REASON_TOLERANCE;
+    return POLYAD_OK;
   }
+  bool ends = als->iteration >= als->options->max_iterations;
+  while (!ends)
+    PD_TRY(step(als, &ends, reason));
   return POLYAD_OK;
 }

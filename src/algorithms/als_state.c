@@ -1,4 +1,5 @@
 #include "algorithms/als_state.h"
+#include "algorithms/als_checkpoint.h"
 #include <math.h>
 #include <string.h>
 
@@ -51,17 +52,30 @@ static polyad_status create_matrices(struct pd_als *als) {
   return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
 }
 
+polyad_status pd_als_reserve(struct pd_als *als, int iterations) {
+  if (iterations <= als->room) return POLYAD_OK;
+  uint64_t room = 2 * (uint64_t)als->room;
+  if (room < (uint64_t)iterations) room = (uint64_t)iterations;
+  PD_TRY(pd_realloc(als->context, room, sizeof *als->trace, (void **)&als->trace));
+  PD_TRY(pd_realloc(als->context, room * (uint64_t)als->order, sizeof *als->mttkrp_seconds,
+                    (void **)&als->mttkrp_seconds));
+  als->room = room < INT32_MAX ? (int)room : INT32_MAX;
+  return POLYAD_OK;
+}
+
 static polyad_status fill(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
-  uint64_t iterations = (uint64_t)options->max_iterations + 1;
+  uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
+  uint64_t host = pd_add_saturated(rank, pd_mul_saturated((uint64_t)als->order, square));
+  int room = options->max_iterations < PD_ALS_ROOM ? options->max_iterations : PD_ALS_ROOM;
   PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
                                &als->model));
   PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
-  PD_TRY(PD_NEW_ZERO(context, iterations, &als->trace));
-  PD_TRY(PD_NEW_ZERO(context, iterations * (uint64_t)als->order, &als->mttkrp_seconds));
-  return create_matrices(als);
+  PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
+  PD_TRY(create_matrices(als));
+  return pd_als_reserve(als, room + 1);
 }
 
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
@@ -79,6 +93,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->norm_squared =
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
   als->started = pd_seconds();
+  als->change = NAN;
   polyad_status status = fill(als);
   if (status != POLYAD_OK) {
     pd_als_destroy(als);
@@ -101,44 +116,37 @@ void pd_als_destroy(struct pd_als *als) {
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
   polyad_workspace_destroy(als->workspace);
   polyad_ktensor_destroy(als->model);
+  pd_als_checkpoint_close(als);
+  pd_free(context, als->host_lambda);
   pd_free(context, als->trace);
   pd_free(context, als->mttkrp_seconds);
   pd_free(context, als);
 }
 
 polyad_status pd_als_upload(struct pd_als *als) {
-  double *weights = als->model->weights;
   polyad_context *context = als->context;
-  double *lambda = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY(PD_NEW(context, als->model->rank, &lambda));
   for (uint64_t r = 0; r < als->model->rank; ++r)
-    lambda[r] = als->model->type == POLYAD_F64 ? weights[r] : ((float *)als->model->weights)[r];
-  PD_TRY_CLEANUP(pd_matrix_from_host(context, &als->lambda, lambda));
+    als->host_lambda[r] = als->model->type == POLYAD_F64
+                              ? ((const double *)als->model->weights)[r]
+                              : (double)((const float *)als->model->weights)[r];
+  PD_TRY(pd_matrix_from_host(context, &als->lambda, als->host_lambda));
   for (int n = 0; n < als->order; ++n) {
-    PD_TRY_CLEANUP(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
-    PD_TRY_CLEANUP(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+    PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
+    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
   }
-cleanup:
-  pd_free(context, lambda);
-  return status;
+  return POLYAD_OK;
 }
 
 polyad_status pd_als_download(struct pd_als *als) {
   polyad_context *context = als->context;
-  double *lambda = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY(PD_NEW(context, als->model->rank, &lambda));
-  PD_TRY_CLEANUP(pd_matrix_to_host(context, &als->lambda, lambda));
+  PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
   for (uint64_t r = 0; r < als->model->rank; ++r) {
     if (als->model->type == POLYAD_F64)
-      ((double *)als->model->weights)[r] = lambda[r];
+      ((double *)als->model->weights)[r] = als->host_lambda[r];
     else
-      ((float *)als->model->weights)[r] = (float)lambda[r];
+      ((float *)als->model->weights)[r] = (float)als->host_lambda[r];
   }
   for (int n = 0; n < als->order; ++n)
-    PD_TRY_CLEANUP(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
-cleanup:
-  pd_free(context, lambda);
-  return status;
+    PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
+  return POLYAD_OK;
 }

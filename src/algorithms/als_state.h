@@ -34,16 +34,24 @@ struct pd_als {
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
 
+  double *host_lambda; /* R numbers, then `order` matrices R x R: copies for checkpoints */
+
   int restart;
   int iteration; /* done */
   struct pd_als_fit fit;
+  double change; /* of the fit in the last iteration; NaN at first */
   uint64_t fallbacks;
   double kept; /* eigenvalues kept by the last fall-back */
 
-  polyad_trace_row *trace; /* room for every iteration */
+  struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
+  int unsaved;                      /* checkpoints that could not be written */
+
+  int room;                /* iterations that the next two have room for */
+  polyad_trace_row *trace; /* one per iteration */
   double *mttkrp_seconds;  /* order numbers per iteration */
   double started;          /* clock at the start of the run */
-  double run_started;      /* seconds from there to the running start */
+  double seconds_before;   /* that a resumed checkpoint had taken */
+  double start_seconds;    /* pd_als_seconds() when the running start began to iterate */
   int first_iteration;     /* iterations that a resumed checkpoint had done */
 };
 
@@ -51,6 +59,22 @@ struct pd_als {
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, struct pd_als **als);
 void pd_als_destroy(struct pd_als *als);
+
+/** Makes room for this many iterations. A run of up to PD_ALS_ROOM iterations never needs more than
+ *  it was created with. */
+polyad_status pd_als_reserve(struct pd_als *als, int iterations);
+enum { PD_ALS_ROOM = 1 << 16 };
+
+/** Seconds since the start of the run, those before a resumed checkpoint included. */
+static inline double pd_als_seconds(const struct pd_als *als) {
+  return als->seconds_before + (pd_seconds() - als->started);
+}
+
+/** Host copy of mode n's Gram matrix. */
+static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
+  uint64_t rank = als->options->rank;
+  return als->host_lambda + rank + (uint64_t)n * rank * rank;
+}
 
 /** Fills the host factors of `als->model` for a start and puts them onto the device, with
  *  weights one and Gram matrices. */
@@ -68,8 +92,9 @@ polyad_status pd_als_evaluate(struct pd_als *als);
 /** Iterates until a stopping rule holds. `from` is the first iteration, from 1. */
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason);
 
-/** Writes plain words about a singular or degenerate model. */
-void pd_als_diagnose(const struct pd_als *als, const polyad_ktensor *model, char *text,
-                     size_t size);
+/** Writes plain words about a singular or degenerate model into info->diagnosis; "" when there is
+ *  nothing to say. Uses the device's matrices: nothing may be computed with them afterwards. */
+polyad_status pd_als_diagnose(struct pd_als *als, const polyad_ktensor *model,
+                              polyad_run_info *info);
 
 #endif

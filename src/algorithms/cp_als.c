@@ -1,5 +1,6 @@
 /* CP decomposition by alternating least squares: options, starts, and the result. */
-#include "algorithms/als_state.h"
+#include "algorithms/als_checkpoint.h"
+#include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,29 +56,30 @@ static double median(const double *values, int count, int stride, double *scratc
   return count % 2 == 1 ? scratch[count / 2] : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
 }
 
-/* Times of the run that has just ended; later and better starts overwrite them. */
+/* Times of the start that has just ended; later and better starts overwrite them. */
 static polyad_status record_times(const struct pd_als *als, polyad_run_info *info) {
   double *scratch = NULL;
-  int rows = info->trace_rows;
+  int first = als->first_iteration, rows = als->iteration - first;
   PD_TRY(PD_NEW(als->context, 2 * (uint64_t)rows + 2, &scratch));
   for (int n = 0; n < als->order; ++n)
-    info->seconds_mttkrp[n] = median(als->mttkrp_seconds + (als->iteration - rows) * als->order + n,
+    info->seconds_mttkrp[n] = median(als->mttkrp_seconds + (size_t)first * (size_t)als->order + n,
                                      rows, als->order, scratch);
-  double *steps = scratch + rows + 1;
-  for (int i = 0; i < rows; ++i)
-    steps[i] = info->trace[i].seconds - (i > 0 ? info->trace[i - 1].seconds : als->run_started);
+  double *steps = scratch + rows + 1, before = als->start_seconds;
+  for (int i = 0; i < rows; ++i) {
+    steps[i] = als->trace[first + i].seconds - before;
+    before = als->trace[first + i].seconds;
+  }
   info->seconds_per_iteration = median(steps, rows, 1, scratch);
   pd_free(als->context, scratch);
   return POLYAD_OK;
 }
 
-/* Copies the trace of the run that has just ended. */
+/* Copies the trace of the start that has just ended. */
 static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
                                 polyad_run_info *info) {
   polyad_trace_row *trace = NULL;
   PD_TRY(PD_NEW(als->context, (uint64_t)als->iteration + 1, &trace));
-  memcpy(trace, als->trace + als->first_iteration,
-         (size_t)(als->iteration - als->first_iteration) * sizeof *trace);
+  memcpy(trace, als->trace, (size_t)als->iteration * sizeof *trace);
   polyad_run_info_clear(info);
   *info = (polyad_run_info){.iterations = als->iteration,
                             .converged = reason == POLYAD_REASON_TOLERANCE,
@@ -85,9 +87,37 @@ static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
                             .fit = als->fit.fit,
                             .best_restart = als->restart,
                             .regularized_solves = als->fallbacks,
-                            .trace_rows = als->iteration - als->first_iteration,
+                            .trace_rows = als->iteration,
                             .trace = trace};
   return record_times(als, info);
+}
+
+/* Relative residuals whose square is below this are rounding error for the most part when they
+ * come from a difference of squares. */
+static const double rounding_residual = 1e-10;
+
+/* Sums the residual of a nearly exact model from the nonzeros themselves. Where there is no
+ * memory for them the rounded fit stays. */
+static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
+                       polyad_run_info *info) {
+  const polyad_plan *plan = als->plan;
+  double fit = info->fit, relative;
+  if (!((1 - fit) * (1 - fit) < rounding_residual)) return;
+  if (plan->format->expand == NULL || plan->storage == NULL) return;
+  polyad_tensor *tensor = NULL;
+  polyad_status status = plan->format->expand(als->context, plan->storage, &tensor);
+  if (status == POLYAD_OK) status = pd_ktensor_residual(als->context, model, tensor, &relative);
+  polyad_tensor_destroy(tensor);
+  if (status != POLYAD_OK) {
+    pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error: %s",
+           polyad_last_error(als->context));
+    pd_begin(als->context);
+    return;
+  }
+  info->fit = 1 - relative;
+  if (info->trace_rows == 0) return;
+  info->trace[info->trace_rows - 1].fit = info->fit;
+  info->trace[info->trace_rows - 1].residual = relative * relative;
 }
 
 /* Undoes the plan's scaling of the values by a power of two. */
@@ -111,8 +141,10 @@ static polyad_status restore_scale(const struct pd_als *als, polyad_ktensor *mod
 }
 
 /* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
-static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model) {
+static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model,
+                                  polyad_run_info *info) {
   polyad_ktensor_normalize(model, POLYAD_NORM_2);
+  refine_fit(als, model, info);
   PD_TRY(restore_scale(als, model));
   PD_TRY(polyad_ktensor_arrange(als->context, model));
   polyad_ktensor_fix_signs(model);
@@ -132,10 +164,13 @@ static polyad_status copy_model(polyad_context *context, const polyad_ktensor *f
 
 /* One start: first factors (or a checkpoint), iterations, factors back on the host. */
 static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
-  als->run_started = pd_seconds() - als->started;
-  PD_TRY(pd_als_initialize(als, restart));
+  if (als->options->resume != NULL)
+    PD_TRY(pd_als_resume(als));
+  else
+    PD_TRY(pd_als_initialize(als, restart));
+  als->start_seconds = pd_als_seconds(als);
   als->first_iteration = als->iteration;
-  if (als->iteration >= als->options->max_iterations) PD_TRY(pd_als_evaluate(als));
+  if (als->iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_evaluate(als));
   PD_TRY(pd_als_run(als, reason));
   return pd_als_download(als);
 }
@@ -174,9 +209,10 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   polyad_ktensor *best = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
+  PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
-  PD_TRY_CLEANUP(finish_model(als, best));
-  pd_als_diagnose(als, best, found.diagnosis, sizeof found.diagnosis);
+  PD_TRY_CLEANUP(finish_model(als, best, &found));
+  PD_TRY_CLEANUP(pd_als_diagnose(als, best, &found));
   found.seconds = pd_seconds() - als->started;
   if (info != NULL) {
     polyad_run_info_clear(info);

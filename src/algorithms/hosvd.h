@@ -9,7 +9,7 @@
  *  singular vectors of the unfolding X_(n) (De Lathauwer, De Moor and Vandewalle 2000); columns
  *  beyond keep what they hold. Vectors come from block subspace iteration on X_(n) X_(n)^T,
  *  applied fiber by fiber, so that no I_n x I_n matrix is formed; the sign of each makes its
- *  largest entry positive. Needs memory for the tensor's nonzeros and for two matrices of
+ *  largest entry positive. Needs memory for the tensor's nonzeros twice and for two matrices of
  *  I_n x (R + 8) doubles.
  *  @return POLYAD_UNSUPPORTED when the plan's format cannot give its nonzeros back */
 polyad_status pd_hosvd(polyad_context *context, const polyad_plan *plan, polyad_ktensor *model);

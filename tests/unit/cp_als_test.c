@@ -1,98 +1,547 @@
-/* CP-ALS against golden values and hand-made cases. */
-#include "harness.h"
-
+/* CP-ALS against golden values, and what its options promise. */
+#include "als_fixture.h"
+#include "core/random.h"
+#include "failing_allocator.h"
+#include <float.h>
 #include <math.h>
-#include <polyad/polyad.h>
 #include <string.h>
 
-static polyad_context *new_context(void) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  return context;
-}
+#include "../data/golden_cp_als.h"
 
-#define OK(context, call)                                                                          \
-  do {                                                                                             \
-    polyad_status s_ = (call);                                                                     \
-    if (s_ != POLYAD_OK) fail_msg("%s: %s", #call, polyad_last_error(context));                    \
-  } while (0)
-
-/* The 3 x 3 x 3 tensor and factors whose iterates other packages publish. */
-static polyad_plan *golden_plan(polyad_context *context, const char *format) {
-  static const int32_t coords[6][3] = {{0, 0, 0}, {1, 0, 1}, {0, 1, 2},
-                                       {2, 1, 0}, {2, 2, 2}, {1, 2, 1}};
-  static const double values[6] = {1, 2, 3, 4, 5, 6};
-  static const uint64_t dims[3] = {3, 3, 3};
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 6;
-  input.index_type = POLYAD_I32;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = &coords[0][n];
-    input.index_stride[n] = sizeof coords[0];
-  }
-  input.values = values;
-  input.value_stride = sizeof *values;
-  polyad_tensor *tensor;
-  OK(context, polyad_tensor_create(context, &input, &tensor));
-  polyad_plan_options options;
-  polyad_plan_options_init(&options);
-  options.format = format;
-  options.rank = 2;
-  polyad_plan *plan;
-  OK(context, polyad_plan_create(context, tensor, &options, &plan));
-  polyad_tensor_destroy(tensor);
-  return plan;
-}
-
-static polyad_ktensor *golden_start(polyad_context *context) {
-  static const double factors[3][6] = {
-      {1, .5, .25, 1, .75, .3}, {.2, .9, 1, .4, .6, .7}, {.3, .8, .9, .1, .5, 1}};
-  static const uint64_t dims[3] = {3, 3, 3};
-  polyad_ktensor *start;
-  OK(context, polyad_ktensor_create(context, 3, dims, 2, POLYAD_F64, &start));
-  for (int n = 0; n < 3; ++n)
-    memcpy(polyad_ktensor_factor(start, n), factors[n], sizeof factors[n]);
-  return start;
-}
-
-static void golden(void **state) {
-  (void)state;
-  polyad_context *context = new_context();
-  polyad_plan *plan = golden_plan(context, "auto");
-  polyad_ktensor *start = golden_start(context), *model;
+static polyad_cp_als_options options_of(uint64_t rank) {
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
-  options.rank = 2;
+  options.rank = rank;
+  return options;
+}
+
+/* ---- golden values ------------------------------------------------------------------------ */
+
+/* The 3 x 3 x 3 tensor and factors whose iterates other packages agree on. */
+static void published_values(void **state) {
+  (void)state;
+  static const int32_t index[18] = {0, 0, 0, 1, 0, 1, 0, 1, 2, 2, 1, 0, 2, 2, 2, 1, 2, 1};
+  static const double value[6] = {1, 2, 3, 4, 5, 6};
+  static const uint64_t dims[3] = {3, 3, 3};
+  static const double a[6] = {1, .5, .25, 1, .75, .3}, b[6] = {.2, .9, 1, .4, .6, .7},
+                      c[6] = {.3, .8, .9, .1, .5, 1};
+  const double *factors[3] = {a, b, c};
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = als_tensor(context, 3, dims, 6, index, value);
+  polyad_plan *plan = als_plan(context, tensor, 2, POLYAD_F64);
+  polyad_ktensor *start = als_model(context, 3, dims, 2, factors), *model;
+  polyad_cp_als_options options = options_of(2);
   options.init = POLYAD_INIT_MODEL;
   options.initial = start;
   polyad_run_info info = {0};
-  OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
   assert_int_equal(info.iterations, 12);
-  assert_true(info.converged);
+  assert_true(info.converged && info.reason == POLYAD_REASON_TOLERANCE);
   assert_true(fabs(info.fit - 0.46505940261823375) < 1e-14);
   const double *weights = polyad_ktensor_weights(model);
-  assert_true(fabs(weights[0] - 6.32370398) < 5e-9);
-  assert_true(fabs(weights[1] - 4.99915371) < 5e-9);
+  assert_true(fabs(weights[0] - 6.32370398) < 5e-9 && fabs(weights[1] - 4.99915371) < 5e-9);
   static const double fits[4] = {0.4117725, 0.4513502, 0.4581730, 0.4611789};
   for (int i = 0; i < 4; ++i)
     assert_true(fabs(info.trace[i].fit - fits[i]) < 5e-8);
+  assert_string_equal(info.diagnosis, "");
+  assert_int_equal(info.regularized_solves, 0);
   polyad_ktensor_destroy(model);
   options.tolerance = 0;
-  OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
   assert_int_equal(info.iterations, 50);
+  assert_true(!info.converged && info.reason == POLYAD_REASON_MAX_ITERATIONS);
   assert_true(fabs(info.fit - 0.4654522299829369) < 1e-14);
+  als_check_model(model);
+  double fit;
+  ALS_OK(context, polyad_ktensor_fit(context, model, tensor, &fit));
+  assert_true(fabs(info.fit - fit) < 1e-14);
   polyad_ktensor_destroy(model);
   polyad_run_info_clear(&info);
   polyad_ktensor_destroy(start);
   polyad_plan_destroy(plan);
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* residual of each of the first 20 iterations as pyttb has it, for every format. */
+static void first_iterations(const struct golden_case *golden, const char *format) {
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor =
+      als_tensor(context, golden->order, golden->dims, golden->nnz, golden->index, golden->value);
+  polyad_plan_options plan_options;
+  polyad_plan_options_init(&plan_options);
+  plan_options.format = format;
+  plan_options.rank = golden->rank;
+  polyad_plan *plan;
+  ALS_OK(context, polyad_plan_create(context, tensor, &plan_options, &plan));
+  polyad_ktensor *start =
+      als_model(context, golden->order, golden->dims, golden->rank, golden->factor);
+  polyad_cp_als_options options = options_of(golden->rank);
+  options.init = POLYAD_INIT_MODEL;
+  options.initial = start;
+  options.tolerance = 0;
+  options.max_iterations = GOLDEN_ITERATIONS;
+  polyad_run_info info = {0};
+  polyad_ktensor *model;
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+  assert_int_equal(info.trace_rows, GOLDEN_ITERATIONS);
+  for (int i = 0; i < GOLDEN_ITERATIONS; ++i) {
+    assert_true(fabs(info.trace[i].residual - golden->residual[i]) <= 1e-12);
+    assert_true(fabs(info.trace[i].fit - (1 - sqrt(golden->residual[i]))) <= 1e-9);
+    assert_int_equal(info.trace[i].iteration, i + 1);
+  }
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(start);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void as_pyttb(void **state) {
+  (void)state;
+  for (size_t c = 0; c < sizeof golden_cases / sizeof *golden_cases; ++c)
+    for (int f = 0; f < polyad_format_count(); ++f) {
+      polyad_format_description about;
+      assert_int_equal(polyad_format_describe(f, &about), POLYAD_OK);
+      if (strstr(about.devices, "cpu") != NULL) first_iterations(&golden_cases[c], about.name);
+    }
+}
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+struct setting {
+  polyad_context *context;
+  polyad_tensor *tensor;
+  polyad_plan *plan;
+};
+
+static struct setting set_up(int threads, polyad_type precision) {
+  static const uint64_t dims[3] = {300, 40, 200};
+  struct setting s = {.context = als_context(threads)};
+  s.tensor = als_random_tensor(s.context, 3, dims, 20000, 4, 1);
+  s.plan = als_plan(s.context, s.tensor, 8, precision);
+  return s;
+}
+
+static void tear_down(struct setting *s) {
+  polyad_plan_destroy(s->plan);
+  polyad_tensor_destroy(s->tensor);
+  als_context_end(s->context);
+}
+
+static polyad_ktensor *run(struct setting *s, const polyad_cp_als_options *options,
+                           polyad_run_info *info) {
+  polyad_ktensor *model;
+  ALS_OK(s->context, polyad_cp_als(s->context, s->plan, options, &model, info));
+  als_check_model(model);
+  return model;
+}
+
+static void same_bits_every_time(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 3; ++threads)
+    for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
+      for (int nonnegative = 0; nonnegative < 2; ++nonnegative) {
+        polyad_ktensor *first = NULL;
+        struct setting kept = {0};
+        for (int time = 0; time < 3; ++time) {
+          struct setting s = set_up(threads, (polyad_type)precision);
+          polyad_set_seed(s.context, 7);
+          polyad_cp_als_options options = options_of(8);
+          options.nonnegative = nonnegative;
+          options.max_iterations = 5;
+          options.tolerance = 0;
+          polyad_ktensor *model = run(&s, &options, NULL);
+          if (time == 0) {
+            first = model;
+            kept = s;
+            continue;
+          }
+          assert_true(als_same_model(first, model));
+          polyad_ktensor_destroy(model);
+          tear_down(&s);
+        }
+        polyad_ktensor_destroy(first);
+        tear_down(&kept);
+      }
+}
+
+/* The first factors are the documented random numbers. */
+static void zero_iterations_give_the_first_guess(void **state) {
+  (void)state;
+  struct setting s = set_up(2, POLYAD_F64);
+  polyad_set_seed(s.context, 5);
+  polyad_cp_als_options options = options_of(8);
+  options.max_iterations = 0;
+  polyad_run_info info = {0};
+  polyad_ktensor *model = run(&s, &options, &info), *expected;
+  assert_int_equal(info.iterations, 0);
+  assert_int_equal(info.trace_rows, 0);
+  assert_int_equal(info.reason, POLYAD_REASON_MAX_ITERATIONS);
+  const uint64_t *dims = polyad_plan_dims(s.plan);
+  ALS_OK(s.context, polyad_ktensor_create(s.context, 3, dims, 8, POLYAD_F64, &expected));
+  for (int n = 0; n < 3; ++n)
+    for (uint64_t k = 0; k < dims[n] * 8; ++k)
+      ((double *)polyad_ktensor_factor(expected, n))[k] = pd_random_uniform(5, (uint64_t)n, k);
+  polyad_ktensor_normalize(expected, POLYAD_NORM_2);
+  ALS_OK(s.context, polyad_ktensor_arrange(s.context, expected));
+  assert_true(als_same_model(model, expected));
+  double fit;
+  ALS_OK(s.context, polyad_ktensor_fit(s.context, model, s.tensor, &fit));
+  assert_true(fabs(fit - info.fit) < 1e-12 * fabs(fit));
+  polyad_ktensor_destroy(expected);
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  tear_down(&s);
+}
+
+static int stop_at_three(void *user, const polyad_progress *progress) {
+  *(int *)user = progress->iteration;
+  assert_int_equal(progress->max_iterations, 50);
+  assert_true(isnan(progress->change) == (progress->iteration == 1));
+  return progress->iteration == 3;
+}
+
+static void progress_and_cancel_end_a_run(void **state) {
+  (void)state;
+  struct setting s = set_up(2, POLYAD_F64);
+  polyad_cp_als_options options = options_of(8);
+  polyad_run_info info = {0};
+  int seen = 0;
+  options.tolerance = 0;
+  polyad_set_progress(s.context, stop_at_three, &seen);
+  polyad_ktensor *model = run(&s, &options, &info);
+  assert_int_equal(seen, 3);
+  assert_int_equal(info.iterations, 3);
+  assert_int_equal(info.reason, POLYAD_REASON_CANCELLED);
+  polyad_set_progress(s.context, NULL, NULL);
+  options.max_iterations = 3;
+  polyad_ktensor *three = run(&s, &options, &info);
+  assert_true(als_same_model(model, three));
+  polyad_cancel(s.context);
+  polyad_ktensor_destroy(three);
+  options.max_iterations = 50;
+  options.restarts = 4;
+  three = run(&s, &options, &info);
+  assert_int_equal(info.iterations, 1);
+  assert_int_equal(info.reason, POLYAD_REASON_CANCELLED);
+  assert_string_equal(polyad_reason_string(info.reason), "cancelled");
+  polyad_clear_cancel(s.context);
+  polyad_ktensor_destroy(three);
+  polyad_ktensor_destroy(model);
+  options.restarts = 1;
+  options.max_seconds = 1e-9;
+  model = run(&s, &options, &info);
+  assert_int_equal(info.iterations, 1);
+  assert_int_equal(info.reason, POLYAD_REASON_MAX_SECONDS);
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  tear_down(&s);
+}
+
+static void best_of_several_starts(void **state) {
+  (void)state;
+  struct setting s = set_up(2, POLYAD_F64);
+  polyad_cp_als_options options = options_of(3);
+  options.max_iterations = 6;
+  options.tolerance = 0;
+  polyad_run_info info = {0}, alone = {0};
+  options.restarts = 4;
+  polyad_ktensor *best = run(&s, &options, &info);
+  double fit;
+  ALS_OK(s.context, polyad_ktensor_fit(s.context, best, s.tensor, &fit));
+  assert_true(fabs(fit - info.fit) < 1e-12);
+  assert_true(info.best_restart >= 0 && info.best_restart < 4);
+  options.restarts = 1;
+  polyad_ktensor *first = run(&s, &options, &alone);
+  assert_true(info.fit >= alone.fit);
+  assert_true(info.best_restart == 0 ? als_same_model(best, first) : info.fit > alone.fit);
+  polyad_ktensor_destroy(first);
+  polyad_ktensor_destroy(best);
+  polyad_run_info_clear(&info);
+  polyad_run_info_clear(&alone);
+  tear_down(&s);
+}
+
+static void nonnegative_is_monotone(void **state) {
+  (void)state;
+  for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
+    for (int ridge = 0; ridge < 2; ++ridge) {
+      struct setting s = set_up(2, (polyad_type)precision);
+      polyad_cp_als_options options = options_of(8);
+      options.nonnegative = 1;
+      options.tolerance = 0;
+      options.max_iterations = 40;
+      polyad_run_info info = {0};
+      polyad_ktensor *model = run(&s, &options, &info);
+      /* Each step minimises exactly; what is left is the rounding of factors and of the fit. */
+      double unit = precision == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+      for (int i = 1; i < info.trace_rows; ++i)
+        assert_true(info.trace[i].residual <= info.trace[i - 1].residual + 64 * unit);
+      for (int n = 0; n < 3; ++n)
+        for (uint64_t k = 0; k < polyad_plan_dims(s.plan)[n] * 8; ++k) {
+          const void *factor = polyad_ktensor_factor(model, n);
+          assert_true(precision == POLYAD_F64 ? ((const double *)factor)[k] >= 0
+                                              : ((const float *)factor)[k] >= 0);
+        }
+      polyad_ktensor_destroy(model);
+      polyad_run_info_clear(&info);
+      tear_down(&s);
+    }
+}
+
+/* A ridge keeps singular equations solvable and shrinks the model. */
+static void ridge_regularizes(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  static const uint64_t dims[3] = {4, 5, 6};
+  polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 3, 1), *model;
+  polyad_tensor *tensor = als_tensor_of_model(context, truth);
+  polyad_plan *plan = als_plan(context, tensor, 4, POLYAD_F64);
+  polyad_cp_als_options options = options_of(4);
+  polyad_run_info info = {0};
+  double fits[3];
+  static const double ridges[3] = {1e-6, 1e-2, 1};
+  for (int k = 0; k < 3; ++k) {
+    options.ridge = ridges[k];
+    ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+    assert_int_equal(info.regularized_solves, 0);
+    fits[k] = info.fit;
+    polyad_ktensor_destroy(model);
+  }
+  assert_true(fits[0] > 0.9999 && fits[0] > fits[1] && fits[1] > fits[2]);
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(truth);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* For a matrix the best fit of rank R is known: CP-ALS of order 2 reaches it. */
+static void order_2_is_a_truncated_svd(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  static const uint64_t dims[2] = {3, 3};
+  static const int32_t index[6] = {0, 0, 1, 1, 2, 2};
+  static const double value[3] = {3, 2, 1};
+  polyad_tensor *tensor = als_tensor(context, 2, dims, 3, index, value);
+  polyad_plan *plan = als_plan(context, tensor, 2, POLYAD_F64);
+  for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
+    polyad_cp_als_options options = options_of(2);
+    options.tolerance = 0;
+    options.max_iterations = 200;
+    options.init = (polyad_init)init;
+    polyad_run_info info = {0};
+    polyad_ktensor *model;
+    ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+    assert_true(fabs(info.fit - (1 - 1 / sqrt(14))) < 1e-12);
+    polyad_ktensor_destroy(model);
+    polyad_run_info_clear(&info);
+  }
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void single_precision_is_close_to_double(void **state) {
+  (void)state;
+  double fit[2];
+  for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision) {
+    struct setting s = set_up(2, (polyad_type)precision);
+    polyad_cp_als_options options = options_of(8);
+    options.max_iterations = 10;
+    options.tolerance = 0;
+    polyad_run_info info = {0};
+    polyad_ktensor_destroy(run(&s, &options, &info));
+    fit[precision] = info.fit;
+    polyad_run_info_clear(&info);
+    tear_down(&s);
+  }
+  /* Iterations of a least-squares method forgive rounding of the factors. */
+  assert_true(fabs(fit[0] - fit[1]) < 1000 * (double)FLT_EPSILON);
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+static void refuse(struct setting *s, const polyad_cp_als_options *options, polyad_status expected,
+                   const char *words) {
+  polyad_ktensor *model = NULL;
+  assert_int_equal(polyad_cp_als(s->context, s->plan, options, &model, NULL), expected);
+  assert_null(model);
+  if (strstr(polyad_last_error(s->context), words) == NULL)
+    fail_msg("'%s' lacks '%s'", polyad_last_error(s->context), words);
+}
+
+static void wrong_options_are_refused(void **state) {
+  (void)state;
+  struct setting s = set_up(1, POLYAD_F64);
+  polyad_cp_als_options options = options_of(0);
+  refuse(&s, &options, POLYAD_INVALID_ARGUMENT, "rank 0");
+#define REFUSE(field, value, status, words)                                                        \
+  options = options_of(8);                                                                         \
+  options.field = (value);                                                                         \
+  refuse(&s, &options, status, words)
+  REFUSE(max_iterations, -1, POLYAD_INVALID_ARGUMENT, "-1 iterations");
+  REFUSE(tolerance, NAN, POLYAD_INVALID_ARGUMENT, "tolerance nan");
+  REFUSE(tolerance, -1e-3, POLYAD_INVALID_ARGUMENT, "tolerance -0.001");
+  REFUSE(max_seconds, NAN, POLYAD_INVALID_ARGUMENT, "max_seconds nan");
+  REFUSE(ridge, -1.0, POLYAD_INVALID_ARGUMENT, "ridge -1");
+  REFUSE(ridge, INFINITY, POLYAD_INVALID_ARGUMENT, "ridge inf");
+  REFUSE(restarts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
+  REFUSE(init, (polyad_init)9, POLYAD_INVALID_ARGUMENT, "9");
+  REFUSE(init, POLYAD_INIT_MODEL, POLYAD_INVALID_ARGUMENT, "no initial model");
+  REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 1");
+#undef REFUSE
+  static const uint64_t dims[3] = {300, 40, 201};
+  polyad_ktensor *start = als_random_model(s.context, 3, dims, 8, 1, 0);
+  options = options_of(8);
+  options.init = POLYAD_INIT_MODEL;
+  options.initial = start;
+  refuse(&s, &options, POLYAD_MISMATCH, "mode 3 of the initial model has length 201; expected 200");
+  options.rank = 7;
+  refuse(&s, &options, POLYAD_MISMATCH, "rank 8; expected 7");
+  polyad_ktensor_destroy(start);
+  start = als_random_model(s.context, 3, polyad_plan_dims(s.plan), 8, 1, 0);
+  ((double *)polyad_ktensor_factor(start, 1))[17] = NAN;
+  options.rank = 8;
+  options.initial = start;
+  refuse(&s, &options, POLYAD_NUMERICAL, "not finite");
+  polyad_ktensor_destroy(start);
+  polyad_ktensor *model;
+  options = options_of(8);
+  assert_int_equal(polyad_cp_als(s.context, NULL, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_cp_als(s.context, s.plan, NULL, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_cp_als(s.context, s.plan, &options, NULL, NULL), POLYAD_INVALID_ARGUMENT);
+  tear_down(&s);
+}
+
+static void memory_limit_names_the_mode(void **state) {
+  (void)state;
+  struct setting s = set_up(1, POLYAD_F64);
+  polyad_cp_als_options options = options_of(100000);
+  ALS_OK(s.context, polyad_set_memory_limit(s.context, UINT64_C(200) << 20));
+  refuse(&s, &options, POLYAD_MEMORY_LIMIT, "mode 1 has length 300");
+  tear_down(&s);
+}
+
+static polyad_status small_run(polyad_context *context, void *data) {
+  static const uint64_t dims[3] = {5, 4, 6};
+  static const int32_t index[12] = {0, 1, 2, 4, 3, 5, 2, 2, 2, 1, 0, 0};
+  static const double value[4] = {1, 2, 3, 4};
+  polyad_tensor_input input;
+  polyad_tensor *tensor = NULL;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_plan_options plan_options;
+  polyad_cp_als_options options = options_of(3);
+  polyad_run_info info = {0};
+  options.init = *(const polyad_init *)data;
+  options.restarts = 2;
+  options.max_iterations = 3;
+  polyad_plan_options_init(&plan_options);
+  polyad_tensor_input_init(&input);
+  input.order = 3;
+  input.dims = dims;
+  input.nnz = 4;
+  for (int n = 0; n < 3; ++n) {
+    input.index[n] = index + n;
+    input.index_stride[n] = 12;
+  }
+  input.values = value;
+  input.value_stride = 8;
+  polyad_status status = polyad_tensor_create(context, &input, &tensor);
+  if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
+  if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &options, &model, &info);
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
+    polyad_init which = (polyad_init)init;
+    assert_true(sweep_failures(small_run, &which, 1) > 30);
+  }
+}
+
+/* ---- HOSVD -------------------------------------------------------------------------------- */
+
+/* HOSVD of a tensor of multilinear rank (R, R, R) spans its factors, so that one iteration fits. */
+static void hosvd_starts_near_the_answer(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  static const uint64_t dims[3] = {20, 15, 12};
+  polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 21, 0), *model;
+  polyad_tensor *tensor = als_tensor_of_model(context, truth);
+  polyad_plan *plan = als_plan(context, tensor, 1, POLYAD_F64);
+  polyad_cp_als_options options = options_of(1);
+  options.init = POLYAD_INIT_HOSVD;
+  options.max_iterations = 0;
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
+  double score;
+  ALS_OK(context, polyad_ktensor_score(context, truth, model, 0, &score, NULL));
+  assert_true(fabs(score - 1) < 1e-12);
+  polyad_ktensor_destroy(model);
+  polyad_ktensor_destroy(truth);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* A diagonal tensor's singular vectors are unit vectors, in the order of the magnitudes. */
+static void hosvd_finds_the_leading_vectors(void **state) {
+  (void)state;
+  enum { LENGTH = 3000, RANK = 5 };
+  polyad_context *context = als_context(2);
+  static const uint64_t dims[3] = {LENGTH, LENGTH, LENGTH};
+  static int32_t index[LENGTH][3];
+  static double value[LENGTH];
+  for (int p = 0; p < LENGTH; ++p) {
+    index[p][0] = index[p][1] = index[p][2] = p;
+    value[p] = p == 7 ? 50 : p == 2999 ? -40 : p == 0 ? 30 : p == 1500 ? 20 : p == 42 ? 10 : 1;
+  }
+  static const int order[RANK] = {7, 2999, 0, 1500, 42};
+  polyad_tensor *tensor = als_tensor(context, 3, dims, LENGTH, &index[0][0], value);
+  polyad_plan *plan = als_plan(context, tensor, RANK, POLYAD_F64);
+  polyad_cp_als_options options = options_of(RANK);
+  options.init = POLYAD_INIT_HOSVD;
+  options.max_iterations = 0;
+  polyad_ktensor *model;
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
+  for (int n = 0; n < 3; ++n)
+    for (int r = 0; r < RANK; ++r) {
+      double best = 0; /* equal weights leave the order of components to rounding */
+      for (int c = 0; c < RANK; ++c)
+        best = fmax(best, ((double *)polyad_ktensor_factor(model, n))[order[r] * RANK + c]);
+      assert_true(fabs(best - 1) < 1e-8);
+    }
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(golden)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(published_values),
+      cmocka_unit_test(as_pyttb),
+      cmocka_unit_test(same_bits_every_time),
+      cmocka_unit_test(zero_iterations_give_the_first_guess),
+      cmocka_unit_test(progress_and_cancel_end_a_run),
+      cmocka_unit_test(best_of_several_starts),
+      cmocka_unit_test(nonnegative_is_monotone),
+      cmocka_unit_test(ridge_regularizes),
+      cmocka_unit_test(order_2_is_a_truncated_svd),
+      cmocka_unit_test(single_precision_is_close_to_double),
+      cmocka_unit_test(wrong_options_are_refused),
+      cmocka_unit_test(memory_limit_names_the_mode),
+      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(hosvd_starts_near_the_answer),
+      cmocka_unit_test(hosvd_finds_the_leading_vectors),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

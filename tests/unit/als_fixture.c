@@ -1,0 +1,152 @@
+#include "als_fixture.h"
+#include "core/random.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+polyad_context *als_context(int threads) {
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+  return context;
+}
+
+void als_context_end(polyad_context *context) {
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+polyad_tensor *als_tensor(polyad_context *context, int order, const uint64_t *dims, uint64_t nnz,
+                          const int32_t *index, const double *value) {
+  polyad_tensor_input input;
+  polyad_tensor *tensor;
+  polyad_tensor_input_init(&input);
+  input.order = order;
+  input.dims = dims;
+  input.nnz = nnz;
+  input.index_type = POLYAD_I32;
+  for (int n = 0; n < order; ++n) {
+    input.index[n] = index + n;
+    input.index_stride[n] = (int64_t)sizeof *index * order;
+  }
+  input.values = value;
+  input.value_stride = sizeof *value;
+  ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
+  return tensor;
+}
+
+polyad_tensor *als_tensor_of_model(polyad_context *context, polyad_ktensor *model) {
+  int order = polyad_ktensor_order(model);
+  const uint64_t *dims = polyad_ktensor_dims(model);
+  uint64_t entries = 1;
+  for (int n = 0; n < order; ++n)
+    entries *= dims[n];
+  uint64_t *coordinates = malloc(entries * (uint64_t)order * sizeof *coordinates);
+  int32_t *index = malloc(entries * (uint64_t)order * sizeof *index);
+  double *value = malloc(entries * sizeof *value);
+  assert_true(coordinates != NULL && index != NULL && value != NULL);
+  for (uint64_t p = 0; p < entries; ++p) {
+    uint64_t rest = p;
+    for (int n = order; n-- > 0; rest /= dims[n]) {
+      coordinates[p * (uint64_t)order + (uint64_t)n] = rest % dims[n];
+      index[p * (uint64_t)order + (uint64_t)n] = (int32_t)(rest % dims[n]);
+    }
+  }
+  ALS_OK(context, polyad_ktensor_values(context, model, entries, coordinates, value));
+  polyad_tensor *tensor = als_tensor(context, order, dims, entries, index, value);
+  free(coordinates);
+  free(index);
+  free(value);
+  return tensor;
+}
+
+polyad_tensor *als_random_tensor(polyad_context *context, int order, const uint64_t *dims,
+                                 uint64_t nnz, uint64_t seed, int counts) {
+  int32_t *index = malloc(nnz * (uint64_t)order * sizeof *index);
+  double *value = malloc(nnz * sizeof *value);
+  assert_true(index != NULL && value != NULL);
+  for (uint64_t p = 0; p < nnz; ++p) {
+    for (int n = 0; n < order; ++n)
+      index[p * (uint64_t)order + (uint64_t)n] =
+          (int32_t)(pd_random_u64(seed, (uint64_t)n, p) % dims[n]);
+    value[p] =
+        counts ? 1 + (double)(pd_random_u64(seed, 100, p) % 5) : pd_random_normal(seed, 100, p);
+  }
+  polyad_tensor *tensor = als_tensor(context, order, dims, nnz, index, value);
+  free(index);
+  free(value);
+  return tensor;
+}
+
+polyad_plan *als_plan(polyad_context *context, const polyad_tensor *tensor, uint64_t rank,
+                      polyad_type precision) {
+  polyad_plan_options options;
+  polyad_plan *plan;
+  polyad_plan_options_init(&options);
+  options.rank = rank;
+  options.precision = precision;
+  ALS_OK(context, polyad_plan_create(context, tensor, &options, &plan));
+  return plan;
+}
+
+polyad_ktensor *als_model(polyad_context *context, int order, const uint64_t *dims, uint64_t rank,
+                          const double *const *factor) {
+  polyad_ktensor *model;
+  ALS_OK(context, polyad_ktensor_create(context, order, dims, rank, POLYAD_F64, &model));
+  for (int n = 0; n < order; ++n)
+    memcpy(polyad_ktensor_factor(model, n), factor[n], dims[n] * rank * sizeof(double));
+  return model;
+}
+
+polyad_ktensor *als_random_model(polyad_context *context, int order, const uint64_t *dims,
+                                 uint64_t rank, uint64_t seed, int nonnegative) {
+  polyad_ktensor *model;
+  ALS_OK(context, polyad_ktensor_create(context, order, dims, rank, POLYAD_F64, &model));
+  for (int n = 0; n < order; ++n) {
+    double *factor = polyad_ktensor_factor(model, n);
+    for (uint64_t k = 0; k < dims[n] * rank; ++k)
+      factor[k] = nonnegative ? pd_random_uniform(seed, (uint64_t)n, k)
+                              : pd_random_normal(seed, (uint64_t)n, k);
+  }
+  return model;
+}
+
+static double entry(const void *values, polyad_type type, uint64_t k) {
+  return type == POLYAD_F64 ? ((const double *)values)[k] : (double)((const float *)values)[k];
+}
+
+void als_check_model(polyad_ktensor *model) {
+  uint64_t rank = polyad_ktensor_rank(model);
+  polyad_type type = polyad_ktensor_type(model);
+  double unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+  const void *weights = polyad_ktensor_weights(model);
+  for (uint64_t r = 0; r < rank; ++r) {
+    double weight = entry(weights, type, r);
+    assert_true(isfinite(weight) && weight >= 0);
+    assert_true(r == 0 || weight <= entry(weights, type, r - 1));
+    for (int n = 0; n < polyad_ktensor_order(model); ++n) {
+      const void *factor = polyad_ktensor_factor(model, n);
+      uint64_t rows = polyad_ktensor_dims(model)[n];
+      double square = 0;
+      for (uint64_t i = 0; i < rows; ++i) {
+        double value = entry(factor, type, i * rank + r);
+        assert_true(isfinite(value));
+        square += value * value;
+      }
+      if (square > 0 || weight > 0) assert_true(fabs(square - 1) <= 4 * (double)(rows + 4) * unit);
+    }
+  }
+}
+
+int als_same_model(polyad_ktensor *a, polyad_ktensor *b) {
+  uint64_t rank = polyad_ktensor_rank(a);
+  size_t bytes = rank * (polyad_ktensor_type(a) == POLYAD_F64 ? 8 : 4);
+  if (memcmp(polyad_ktensor_weights(a), polyad_ktensor_weights(b), bytes) != 0) return 0;
+  for (int n = 0; n < polyad_ktensor_order(a); ++n)
+    if (memcmp(polyad_ktensor_factor(a, n), polyad_ktensor_factor(b, n),
+               bytes * polyad_ktensor_dims(a)[n]) != 0)
+      return 0;
+  return 1;
+}
