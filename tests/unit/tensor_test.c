@@ -1,6 +1,7 @@
 /* Creating tensors: strides, types, order, repeats, zeros, limits, errors, labels. */
 #include "harness.h"
 
+#include "core/radix_sort.h"
 #include "core/random.h"
 #include "failing_allocator.h"
 #include "tensor/tensor.h"
@@ -263,6 +264,50 @@ static void every_order_works(void **state) {
       polyad_tensor_destroy(x);
     }
   free(index);
+}
+
+/* Coordinates of more than 64 bits, most of them with the same leading index, against the
+ * permutation that pd_sort_permutation() finds. */
+static void long_coordinates_are_sorted(void **state) {
+  (void)state;
+  enum { NNZ = 500000, ORDER = 4 };
+  static const uint64_t dims[ORDER] = {900, UINT64_C(1) << 40, 1 << 20, INT64_MAX};
+  int64_t *index = malloc(NNZ * ORDER * 8);
+  uint64_t *column[ORDER], *permutation = malloc(NNZ * 8);
+  double *values = malloc(NNZ * 8);
+  for (int n = 0; n < ORDER; ++n)
+    column[n] = malloc(NNZ * 8);
+  for (uint64_t p = 0; p < NNZ; ++p) {
+    values[p] = (double)p + 1;
+    for (int n = 0; n < ORDER; ++n) {
+      uint64_t i = pd_random_u64(12, (uint64_t)n, p) % dims[n];
+      if (n == 0 && p % 8 != 0) i = 77;
+      index[p * ORDER + (uint64_t)n] = (int64_t)i;
+      column[n][p] = i;
+    }
+  }
+  struct pd_key keys[ORDER];
+  for (int n = 0; n < ORDER; ++n)
+    keys[n] = (struct pd_key){column[n], 8, dims[n]};
+  assert_int_equal(pd_sort_permutation(context, NNZ, ORDER, keys, 8, permutation), POLYAD_OK);
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+    polyad_tensor_input input = rows(ORDER, NNZ, index, values);
+    input.dims = dims;
+    input.type = (polyad_type)type;
+    polyad_tensor *x = create(&input);
+    assert_int_equal(polyad_tensor_nnz(x), NNZ);
+    for (uint64_t p = 0; p < NNZ; ++p) {
+      for (int n = 0; n < ORDER; ++n)
+        assert_true(pd_tensor_index(x, n, p) == column[n][permutation[p]]);
+      assert_true(pd_tensor_value(x, p) == values[permutation[p]]);
+    }
+    polyad_tensor_destroy(x);
+  }
+  for (int n = 0; n < ORDER; ++n)
+    free(column[n]);
+  free(permutation);
+  free(index);
+  free(values);
 }
 
 static void long_modes_use_wide_indices(void **state) {
@@ -558,11 +603,33 @@ static void allocations_may_fail(void **state) {
   assert_true(sweep_failures(make_and_convert, &input, 2) > 10);
 }
 
+static polyad_status make_large(polyad_context *failing, void *data) {
+  polyad_tensor *x = NULL;
+  polyad_status status = polyad_tensor_create(failing, data, &x);
+  polyad_tensor_destroy(x);
+  return status;
+}
+
+/* Enough nonzeros for buckets; only two of them are filled, so that the sweep stays short. */
+static void allocations_may_fail_in_buckets(void **state) {
+  (void)state;
+  enum { NNZ = 300000 };
+  int64_t *index = malloc(NNZ * 2 * 8);
+  for (int64_t p = 0; p < NNZ; ++p) {
+    index[2 * p] = p % 2 * (INT64_MAX / 2);
+    index[2 * p + 1] = (int64_t)(pd_random_u64(1, 1, (uint64_t)p) >> 1);
+  }
+  polyad_tensor_input input = rows(2, NNZ, index, NULL);
+  input.dims = (uint64_t[]){INT64_MAX, (uint64_t)INT64_MAX};
+  assert_true(sweep_failures(make_large, &input, 2) > 10);
+  free(index);
+}
+
 /* Sorting needs at most 1.6 times the tensor. */
 static void peak_memory_is_bounded(void **state) {
   (void)state;
-  enum { NNZ = 400000 };
-  for (int wide = 0; wide < 1; ++wide) {
+  enum { NNZ = 1000000 };
+  for (int wide = 0; wide < 2; ++wide) {
     polyad_context *own;
     assert_int_equal(polyad_context_create(&own), POLYAD_OK);
     int64_t *index = malloc(NNZ * 3 * 8);
@@ -589,6 +656,7 @@ int main(void) {
       TEST(infinite_sums_are_errors),
       TEST(merging_in_parallel_is_exact),
       TEST(every_order_works),
+      TEST(long_coordinates_are_sorted),
       TEST(long_modes_use_wide_indices),
       TEST(empty_tensors_are_legal),
       TEST(bad_input_is_named),
@@ -600,6 +668,7 @@ int main(void) {
       TEST(check_finds_what_is_broken),
       TEST(bits_of_modes),
       TEST(allocations_may_fail),
+      TEST(allocations_may_fail_in_buckets),
       TEST(peak_memory_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
