@@ -10,6 +10,17 @@ void pd_begin(polyad_context *context) {
   context->error_column = 0;
 }
 
+/* A message fits a few lines of a terminal, whatever names and words it quotes. */
+enum { MOST_MESSAGE_BYTES = 290 };
+
+static void bound_message(char *message) {
+  if (strlen(message) <= MOST_MESSAGE_BYTES) return;
+  size_t end = MOST_MESSAGE_BYTES - 3;
+  while (end > 0 && ((unsigned char)message[end] & 0xc0) == 0x80)
+    --end; /* not inside a character */
+  memcpy(message + end, "...", 4);
+}
+
 polyad_status pd_fail(polyad_context *context, polyad_status status, const char *format, ...) {
   if (context == NULL || context->error_status != POLYAD_OK) return status;
   context->error_status = status;
@@ -17,6 +28,7 @@ polyad_status pd_fail(polyad_context *context, polyad_status status, const char 
   va_start(arguments, format);
   vsnprintf(context->error_message, sizeof context->error_message, format, arguments);
   va_end(arguments);
+  bound_message(context->error_message);
   return status;
 }
 
@@ -65,6 +77,7 @@ polyad_status pd_fail_at(polyad_context *context, polyad_status status, const ch
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   snprintf(context->error_message, sizeof context->error_message, "%s error: %s", place, text);
+  bound_message(context->error_message);
   return status;
 }
 

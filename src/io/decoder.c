@@ -83,14 +83,21 @@ static polyad_status open_file(struct pd_decoder *d) {
   return POLYAD_OK;
 }
 
-/* Compressors that are named but not read. */
-static const char *foreign_compressor(const unsigned char *in, size_t used) {
-  if (used >= 6 && memcmp(in, "\xfd\x37\x7a\x58\x5a\x00", 6) == 0) return "xz";
-  if (used >= 4 && memcmp(in, "BZh", 3) == 0 && in[3] >= '1' && in[3] <= '9') return "bzip2";
-  if (used >= 4 && memcmp(in, "PK\3\4", 4) == 0) return "zip";
-  if (used >= 4 && memcmp(in, "\x04\x22\x4d\x18", 4) == 0) return "lz4";
-  if (used >= 6 && memcmp(in, "7z\xbc\xaf\x27\x1c", 6) == 0) return "7-zip";
-  if (used >= 2 && in[0] == 0x1f && in[1] == 0x9d) return "compress";
+const char *pd_compressor_name(const unsigned char *in, size_t size) {
+  static const struct {
+    const char *name, *magic;
+    size_t length;
+  } known[] = {{"gzip", "\x1f\x8b", 2},
+               {"zstd", "\x28\xb5\x2f\xfd", 4},
+               {"xz", "\xfd\x37\x7a\x58\x5a\0", 6},
+               {"bzip2", "BZh", 3},
+               {"zip", "PK\3\4", 4},
+               {"lz4", "\x04\x22\x4d\x18", 4},
+               {"7-zip", "7z\xbc\xaf\x27\x1c", 6},
+               {"compress", "\x1f\x9d", 2}};
+  for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
+    if (size >= known[k].length && memcmp(in, known[k].magic, known[k].length) == 0)
+      return known[k].name;
   return NULL;
 }
 
@@ -105,15 +112,14 @@ static polyad_status detect(struct pd_decoder *d) {
     d->raw_total += (uint64_t)got;
     d->raw_end = got == 0;
   }
-  const char *foreign = foreign_compressor(d->raw, d->raw_used);
-  if (foreign != NULL)
-    return pd_decoder_note(d, POLYAD_UNSUPPORTED,
-                           "data compressed by %s; expected plain text, gzip or zstd: "
-                           "decompress it first",
-                           foreign);
-  if (d->raw_used >= 2 && d->raw[0] == 0x1f && d->raw[1] == 0x8b) return pd_gzip_start(d);
-  if (d->raw_used >= 4 && memcmp(d->raw, "\x28\xb5\x2f\xfd", 4) == 0) return pd_zstd_start(d);
-  return POLYAD_OK;
+  const char *name = pd_compressor_name(d->raw, d->raw_used);
+  if (name == NULL) return POLYAD_OK;
+  if (strcmp(name, "gzip") == 0) return pd_gzip_start(d);
+  if (strcmp(name, "zstd") == 0) return pd_zstd_start(d);
+  return pd_decoder_note(d, POLYAD_UNSUPPORTED,
+                         "data compressed by %s; expected plain text, gzip or zstd: decompress it "
+                         "first",
+                         name);
 }
 
 polyad_status pd_decoder_open(polyad_context *context, const char *path, struct pd_decoder **out) {

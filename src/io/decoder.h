@@ -26,6 +26,8 @@ polyad_status pd_decoder_read_parallel(struct pd_decoder *decoder, int threads, 
                                        size_t size, size_t *got);
 /** Records the error that was met: "PATH: error: …", after line `line` when that is not 0. */
 polyad_status pd_decoder_fail(struct pd_decoder *decoder, uint64_t line);
+/** Compressor whose data begins with these bytes ("gzip", "xz", …), or NULL. */
+const char *pd_compressor_name(const unsigned char *bytes, size_t size);
 const char *pd_decoder_path(const struct pd_decoder *decoder);
 /** Closes; NULL is fine. */
 void pd_decoder_close(struct pd_decoder *decoder);

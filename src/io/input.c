@@ -1,4 +1,5 @@
 #include "io/input.h"
+#include "io/atomic_file.h"
 #include "io/decoder.h"
 #include <pthread.h>
 #include <signal.h>
@@ -76,6 +77,19 @@ static polyad_status start_thread(struct pd_input *s) {
   return POLYAD_OK;
 }
 
+/* What was compressed twice is compressed still. A compressed file whose name does not say so, or
+ * the other way round, is fine. */
+static polyad_status check_head(struct pd_input *s) {
+  bool packed = pd_decoder_compressed(s->decoder);
+  const char *path = pd_decoder_path(s->decoder);
+  if (packed && pd_compressor_name(s->head, s->head_used) != NULL)
+    return pd_fail_at(s->context, POLYAD_PARSE, path, 1, 1,
+                      "data compressed twice; expected text or a tensor in it; decompress it once");
+  if (!packed && pd_compression_of(path) != PD_PLAIN)
+    pd_log(s->context, POLYAD_LOG_INFO, "%s: not compressed, whatever its name says", path);
+  return POLYAD_OK;
+}
+
 polyad_status pd_input_open(polyad_context *context, const char *path, struct pd_input **out) {
   struct pd_input *s = NULL;
   *out = NULL;
@@ -86,6 +100,7 @@ polyad_status pd_input_open(polyad_context *context, const char *path, struct pd
     status = pd_decoder_read(s->decoder, s->head, HEAD_BYTES, &s->head_used);
     if (status != POLYAD_OK) (void)pd_decoder_fail(s->decoder, 0);
   }
+  if (status == POLYAD_OK) status = check_head(s);
   if (status == POLYAD_OK)
     s->parallel = !pd_decoder_compressed(s->decoder) && pd_decoder_size(s->decoder) > PARALLEL_FROM;
   /* What fits the head needs no thread. */
