@@ -7,9 +7,8 @@
 #include <string.h>
 
 enum {
-  DENSE_SHARE = 16, /* slices fuller than one cell in this many are divided down to cells */
-  LAWFUL_ROUNDS = 4 /* after so many draws of the law, cells still wanted are drawn uniformly */
-};
+  LAWFUL_ROUNDS = 4
+}; /* after so many draws by the law, the cells still wanted are drawn uniformly */
 
 /* Coordinates below a slice, packed into words: `first` to the last mode, as many modes to a word
  * as it holds. Items of several words compare word by word. */
@@ -111,8 +110,8 @@ static void draw_items(struct filler *filler, const struct packing *packing, boo
   }
 }
 
-/* Draws `nnz` distinct coordinates below the prefix, of which there are at least DENSE_SHARE times
- * as many. */
+/* Draws `nnz` distinct coordinates below the prefix, of which there are at least PD_DENSE_SHARE
+ * times as many. */
 static void sample_slice(struct filler *filler, uint64_t nnz) {
   struct packing packing = pack_modes(filler->plan, filler->mode);
   struct pd_draws draws = {filler->plan->seed, ~pd_plan_stream(filler->prefix, filler->mode), 0};
@@ -138,7 +137,7 @@ static polyad_status fill_index(struct pd_visitor *visitor, uint64_t index, uint
   if (filler->mode == plan->order) {
     assert(nnz == 1);
     put(filler, filler->mode, NULL);
-  } else if (nnz > capacity / DENSE_SHARE) {
+  } else if (nnz > capacity / PD_DENSE_SHARE) {
     uint64_t stream = pd_plan_stream(filler->prefix, filler->mode);
     (void)pd_plan_divide(plan, stream, filler->mode, 0, plan->dims[filler->mode], nnz, visitor);
   } else {

@@ -1,5 +1,6 @@
 #include "tensor/generate_law.h"
 #include "core/random.h"
+#include <assert.h>
 #include <math.h>
 
 enum { LARGEST_SCATTERED = 1 << 26, FEW_TRIALS = 24, FEW_SUCCESSES = 12 };
@@ -34,20 +35,23 @@ static uint64_t modular_inverse(uint64_t a, uint64_t dim) {
   return (uint64_t)(old_factor < 0 ? old_factor + (int64_t)dim : old_factor);
 }
 
-polyad_status pd_law_create(polyad_context *context, uint64_t dim, double exponent,
-                            struct pd_law *law) {
+void pd_law_init(uint64_t dim, double exponent, struct pd_law *law) {
   *law = (struct pd_law){.dim = dim, .exponent = exponent, .multiplier = 1, .inverse = 1};
   bool logarithmic = fabs(exponent - 1) < 1e-6;
   law->power = logarithmic ? 0 : 1 / (1 - exponent);
   law->span = logarithmic ? log1p((double)dim) : pow((double)dim + 1, 1 - exponent) - 1;
-  if (exponent == 0 || dim > LARGEST_SCATTERED) return POLYAD_OK;
-  if (dim > 2) { /* the golden ratio scatters neighbours far apart */
-    law->multiplier = (uint64_t)(0.6180339887 * (double)dim) | 1;
-    while (common_divisor(law->multiplier, dim) != 1)
-      law->multiplier += 2;
-    law->multiplier %= dim;
-    law->inverse = modular_inverse(law->multiplier, dim);
-  }
+  if (exponent == 0 || dim > LARGEST_SCATTERED || dim <= 2) return;
+  /* The golden ratio scatters neighbours far apart. */
+  law->multiplier = (uint64_t)(0.6180339887 * (double)dim) | 1;
+  while (common_divisor(law->multiplier, dim) != 1)
+    law->multiplier += 2;
+  law->multiplier %= dim;
+  law->inverse = modular_inverse(law->multiplier, dim);
+}
+
+polyad_status pd_law_tabulate(polyad_context *context, struct pd_law *law) {
+  uint64_t dim = law->dim;
+  if (law->multiplier == 1 || law->mass_before != NULL) return POLYAD_OK;
   uint64_t blocks = (dim + PD_LAW_BLOCK - 1) / PD_LAW_BLOCK;
   double *before;
   PD_TRY(PD_NEW(context, blocks + 1, &before));
@@ -85,6 +89,7 @@ double pd_law_mass(const struct pd_law *law, uint64_t lo, uint64_t hi) {
   if (law->mass_before != NULL)
     return law->mass_before[(hi + PD_LAW_BLOCK - 1) / PD_LAW_BLOCK] -
            law->mass_before[lo / PD_LAW_BLOCK];
+  assert(law->multiplier == 1);
   double width = (double)(hi - lo);
   if (law->exponent == 0) return width;
   if (width < (double)lo / 1024) /* a difference of integrals would lose its digits */

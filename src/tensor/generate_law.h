@@ -21,10 +21,11 @@ struct pd_draws {
 };
 double pd_draw(struct pd_draws *draws);
 
-/** Prepares a law. Modes longer than 2^26 are not scattered: their low indices are the heavy
- *  ones. */
-polyad_status pd_law_create(polyad_context *context, uint64_t dim, double exponent,
-                            struct pd_law *law);
+/** Prepares a law for drawing. Modes longer than 2^26 are not scattered: their low indices are
+ *  the heavy ones. */
+void pd_law_init(uint64_t dim, double exponent, struct pd_law *law);
+/** Prepares it for pd_law_mass(), too. */
+polyad_status pd_law_tabulate(polyad_context *context, struct pd_law *law);
 void pd_law_destroy(polyad_context *context, struct pd_law *law);
 
 /** Relative probability of indices lo to hi - 1; with a table both are multiples of PD_LAW_BLOCK

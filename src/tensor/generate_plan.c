@@ -136,6 +136,7 @@ static polyad_status plan_index(struct pd_visitor *visitor, uint64_t index, uint
   if (nnz <= planner->plan->leaf_nnz) return add_leaf(planner, index, index + 1, nnz);
   planner->prefix[planner->mode++] = index;
   assert(planner->mode < planner->plan->order);
+  PD_TRY(pd_law_tabulate(planner->context, &planner->plan->law[planner->mode]));
   uint64_t stream = pd_plan_stream(planner->prefix, planner->mode);
   polyad_status status = pd_plan_divide(planner->plan, stream, planner->mode, 0,
                                         planner->plan->dims[planner->mode], nnz, visitor);
@@ -151,8 +152,13 @@ polyad_status pd_plan_create(polyad_context *context, const double *skew, struct
     cells = pd_mul_saturated(cells, plan->dims[n]);
   }
   for (int n = 0; n < plan->order; ++n)
-    PD_TRY_CLEANUP(pd_law_create(context, plan->dims[n], skew[n], &plan->law[n]));
+    pd_law_init(plan->dims[n], skew[n], &plan->law[n]);
   plan->leaf_nnz = LEAF_NNZ / (uint64_t)plan->order;
+  /* Other modes are divided where a leaf is full of cells, or where the planner divides. */
+  PD_TRY_CLEANUP(pd_law_tabulate(context, &plan->law[0]));
+  for (int n = 1; n < plan->order; ++n)
+    if (plan->capacity[n - 1] / PD_DENSE_SHARE < plan->leaf_nnz)
+      PD_TRY_CLEANUP(pd_law_tabulate(context, &plan->law[n]));
   struct planner planner = {
       .visitor = {.visit = plan_index, .take = take_leaf}, .context = context, .plan = plan};
   PD_TRY_CLEANUP(pd_plan_divide(plan, pd_plan_stream(NULL, 0), 0, 0, plan->dims[0], plan->nnz,

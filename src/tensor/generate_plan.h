@@ -5,6 +5,9 @@
 #include "tensor/generate.h"
 #include "tensor/generate_law.h"
 
+/** Slices fuller than one cell in this many are divided down to cells, not drawn. */
+#define PD_DENSE_SHARE 16
+
 /** A range [lo, hi) of indices of one mode below fixed indices of the modes before it, with the
  *  number of nonzeros in it. */
 struct pd_leaf {
