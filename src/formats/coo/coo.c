@@ -22,19 +22,17 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
 }
 
-/* Variant tiled cuts the output and the two longest other modes in four, variant plain nothing. */
+/* Variant plain cuts nothing, variant tiled the output and the first two columns in four. */
 static void choose_tiling(const struct pd_traits *traits, const struct pd_request *request,
                           int mode, struct pd_tiling *tiling) {
-  pd_tiling_choose(traits, request, mode, tiling);
-  if (strcmp(request->variant, "auto") == 0) return;
-  tiling->tiled = strcmp(request->variant, "tiled") == 0;
-  int modes[POLYAD_MAX_ORDER],
-      columns = pd_rowsum_columns(traits->order, traits->dims, mode, modes);
+  pd_tiling_choose(traits, request, mode, strcmp(request->variant, "auto") == 0, tiling);
+  if (strcmp(request->variant, "tiled") != 0) return;
   int bits = pd_index_bits(traits->dims[mode]) - 2;
-  if (bits < tiling->block_shift) tiling->block_shift = bits < 0 ? 0 : bits;
-  for (int g = 0; g < columns; ++g) {
-    bits = pd_index_bits(traits->dims[modes[g]]) - 2;
-    tiling->shift[g] = g >= 2 ? 64 : bits < 0 ? 0 : bits;
+  tiling->tiled = true;
+  tiling->block_shift = bits < 0 ? 0 : bits < 10 ? bits : 10;
+  for (int g = 0; g < tiling->columns && g < 2; ++g) {
+    bits = pd_index_bits(traits->dims[tiling->mode[g]]) - 2;
+    tiling->shift[g] = bits < 0 ? 0 : bits;
   }
 }
 

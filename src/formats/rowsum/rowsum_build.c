@@ -10,18 +10,6 @@ static int start_bytes(uint64_t nnz, bool force_index64) {
   return nnz <= UINT32_MAX && !force_index64 ? 4 : 8;
 }
 
-int pd_rowsum_columns(int order, const uint64_t *dims, int mode, int *columns) {
-  int count = 0;
-  for (int m = 0; m < order; ++m) {
-    if (m == mode) continue;
-    int at = count++;
-    for (; at > 0 && dims[columns[at - 1]] < dims[m]; --at)
-      columns[at] = columns[at - 1];
-    columns[at] = m;
-  }
-  return count;
-}
-
 static uint64_t permuted(const void *permutation, int bytes, uint64_t p) {
   return bytes == 4 ? ((const uint32_t *)permutation)[p] : ((const uint64_t *)permutation)[p];
 }
@@ -182,7 +170,8 @@ polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tens
   *list = (struct pd_rowsum){.nnz = tensor->nnz, .block_shift = tiling->block_shift};
   list->start_bytes = start_bytes(tensor->nnz, force_index64);
   list->row_bytes = force_index64 ? 8 : pd_index_bytes(tensor->dims[mode]);
-  list->columns = pd_rowsum_columns(tensor->order, tensor->dims, mode, list->mode);
+  list->columns = tiling->columns;
+  memcpy(list->mode, tiling->mode, sizeof list->mode);
   PD_TRY_CLEANUP(pd_alloc(context, list->nnz, (size_t)perm_bytes, &permutation));
   PD_TRY_CLEANUP(sort_nonzeros(context, tensor, mode, tiling, list, permutation));
   PD_TRY_CLEANUP(pd_alloc(context, list->nnz, (size_t)tensor->index_bytes[mode], &sorted));

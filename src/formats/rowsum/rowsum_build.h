@@ -11,22 +11,20 @@ static inline int pd_rowsum_index_bytes(uint64_t dim, bool force_index64) {
   return dim <= UINT64_C(1) << 16 ? 2 : pd_index_bytes(dim);
 }
 
-/** The other modes, the longest first (equal ones in their order): within a run the nonzeros are
- *  sorted so that the longest factor is walked through in order, and the rows that are fetched at
- *  random are those of the short modes, which stay in the cache. Returns their number. */
-int pd_rowsum_columns(int order, const uint64_t *dims, int mode, int *columns);
-
-/** How a list is cut into blocks and tiles. */
+/** Order of a list's columns, and how it is cut into blocks and tiles. */
 struct pd_tiling {
+  int columns;
+  int mode[POLYAD_MAX_ORDER]; /* of each column; runs are sorted by them */
   bool tiled;
   int block_shift;             /* a block has 2^block_shift output rows */
   int shift[POLYAD_MAX_ORDER]; /* a tile has 2^shift[g] rows of column g's factor */
   double nanoseconds;          /* estimated, of one thread for one MTTKRP */
 };
 
-/** The tiling that a model of the caches finds best for the list of `mode`. */
+/** What a model of the caches finds best for the list of `mode`; without `tiles` only the order
+ *  of the columns is chosen. */
 void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *request, int mode,
-                      struct pd_tiling *tiling);
+                      bool tiles, struct pd_tiling *tiling);
 
 /** Builds the list of `mode` from the tensor (left as it is). */
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
