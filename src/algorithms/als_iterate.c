@@ -30,6 +30,22 @@ static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
   return m;
 }
 
+/* Scales the first guess to the tensor: weights alpha = <X, M> / <M, M>, with m the first MTTKRP.
+ * A guess that overshoots would have all columns but the last clipped to zero for good. */
+static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) {
+  double scalar[PD_SCALARS];
+  PD_TRY(
+      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
+  PD_TRY(als->linalg->weighted_inner(als->context, als->work, m, &als->factor[0], &als->lambda));
+  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  double alpha = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
+  if (!(alpha > 0 && isfinite(alpha))) return POLYAD_OK;
+  for (uint64_t r = 0; r < als->options->rank; ++r)
+    als->host_lambda[r] = alpha;
+  return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
+}
+
 static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
   polyad_context *context = als->context;
   const struct pd_linalg *linalg = als->linalg;
@@ -39,6 +55,7 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
   double begin = pd_seconds();
   PD_TRY(pd_plan_mttkrp(context, als->plan, als->workspace, n, als->factor_list, m));
   *seconds = pd_seconds() - begin;
+  if (als->options->nonnegative && als->iteration == 0 && n == 0) PD_TRY(scale_guess(als, m));
   PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, n, als->options->ridge,
                           &als->v));
   if (als->options->nonnegative)
@@ -50,6 +67,7 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
 
 polyad_status pd_als_iterate(struct pd_als *als) {
   double *seconds = als->mttkrp_seconds + als->iteration * als->order;
+  if (als->options->nonnegative && als->iteration > 0) PD_TRY(pd_als_revive(als));
   for (int n = 0; n < als->order; ++n)
     PD_TRY(update_mode(als, n, &seconds[n]));
   PD_TRY(fetch_fit(als));

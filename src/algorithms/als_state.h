@@ -65,6 +65,9 @@ void pd_als_destroy(struct pd_als *als);
 polyad_status pd_als_reserve(struct pd_als *als, int iterations);
 enum { PD_ALS_ROOM = 1 << 16 };
 
+/** Gives components of weight zero a new chance, without changing the model. */
+polyad_status pd_als_revive(struct pd_als *als);
+
 /** Seconds since the start of the run, those before a resumed checkpoint included. */
 static inline double pd_als_seconds(const struct pd_als *als) {
   return als->seconds_before + (pd_seconds() - als->started);

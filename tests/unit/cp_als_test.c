@@ -291,6 +291,45 @@ static void nonnegative_is_monotone(void **state) {
     }
 }
 
+/* Components that are clipped to zero get new chances: counts of eight blocks need eight. */
+static void nonnegative_components_live(void **state) {
+  (void)state;
+  enum { BLOCKS = 8, SIDE = 3, CELLS = BLOCKS * SIDE * SIDE * SIDE };
+  static const uint64_t dims[3] = {BLOCKS * SIDE, BLOCKS * SIDE, BLOCKS * SIDE};
+  int32_t index[3 * CELLS];
+  double value[CELLS];
+  for (int p = 0; p < CELLS; ++p) {
+    int block = p / (SIDE * SIDE * SIDE);
+    index[3 * p] = block * SIDE + p % SIDE;
+    index[3 * p + 1] = block * SIDE + p / SIDE % SIDE;
+    index[3 * p + 2] = block * SIDE + p / (SIDE * SIDE) % SIDE;
+    value[p] = 1 + block;
+  }
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = als_tensor(context, 3, dims, CELLS, index, value);
+  polyad_plan *plan = als_plan(context, tensor, BLOCKS, POLYAD_F64);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    polyad_set_seed(context, seed);
+    polyad_cp_als_options options = options_of(BLOCKS);
+    options.nonnegative = 1;
+    options.max_iterations = 100;
+    options.tolerance = 0;
+    polyad_run_info info = {0};
+    polyad_ktensor *model;
+    ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+    const double *weight = polyad_ktensor_weights(model);
+    for (int r = 0; r < BLOCKS; ++r)
+      assert_true(weight[r] > 0);
+    for (int i = 1; i < info.trace_rows; ++i)
+      assert_true(info.trace[i].residual <= info.trace[i - 1].residual + 64 * DBL_EPSILON);
+    polyad_ktensor_destroy(model);
+    polyad_run_info_clear(&info);
+  }
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 /* A ridge keeps singular equations solvable and shrinks the model. */
 static void ridge_regularizes(void **state) {
   (void)state;
@@ -534,6 +573,7 @@ int main(void) {
       cmocka_unit_test(progress_and_cancel_end_a_run),
       cmocka_unit_test(best_of_several_starts),
       cmocka_unit_test(nonnegative_is_monotone),
+      cmocka_unit_test(nonnegative_components_live),
       cmocka_unit_test(ridge_regularizes),
       cmocka_unit_test(order_2_is_a_truncated_svd),
       cmocka_unit_test(single_precision_is_close_to_double),

@@ -1,0 +1,45 @@
+/* New chances for components that nonnegativity has clipped to zero: without help they stay zero
+ * for ever. Their columns in all modes but the first become random; their weights stay zero, so
+ * that the model is the same, and the next update of the first mode finds what they can add. */
+#include "algorithms/als_state.h"
+#include "core/random.h"
+
+/* A stream of its own for each iteration, apart from those of the starts. */
+static uint64_t stream_of(const struct pd_als *als, int n) {
+  uint64_t starts = UINT64_C(1) << 40;
+  return starts + ((uint64_t)als->restart << 32) + (uint64_t)als->iteration * POLYAD_MAX_ORDER +
+         (uint64_t)n;
+}
+
+static void fill_dead_columns(struct pd_als *als, int n) {
+  uint64_t rank = als->model->rank, seed = polyad_seed(als->context), stream = stream_of(als, n);
+  bool single = als->model->type == POLYAD_F32;
+  double *wide = als->model->factor[n];
+  float *narrow = als->model->factor[n];
+  for (uint64_t r = 0; r < rank; ++r) {
+    if (als->host_lambda[r] != 0) continue;
+    for (uint64_t i = 0; i < als->model->dims[n]; ++i) {
+      double value = pd_random_uniform(seed, stream, i * rank + r);
+      if (single)
+        narrow[i * rank + r] = (float)value;
+      else
+        wide[i * rank + r] = value;
+    }
+  }
+}
+
+polyad_status pd_als_revive(struct pd_als *als) {
+  polyad_context *context = als->context;
+  bool dead = false;
+  PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
+  for (uint64_t r = 0; r < als->model->rank; ++r)
+    dead = dead || als->host_lambda[r] == 0;
+  if (!dead) return POLYAD_OK;
+  for (int n = 1; n < als->order; ++n) {
+    PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
+    fill_dead_columns(als, n);
+    PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
+    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+  }
+  return POLYAD_OK;
+}
