@@ -48,6 +48,11 @@ struct pd_device_functions {
   polyad_status (*synchronize)(polyad_context *context, const struct pd_device *device);
   /** Bytes that may still be allocated. */
   uint64_t (*memory_available)(polyad_context *context, const struct pd_device *device);
+  /** Marks a place in the stream; timer_stop waits for all work and tells how long the device
+   *  took for what was enqueued since. NULL where the host's clock serves. */
+  polyad_status (*timer_start)(polyad_context *context, const struct pd_device *device);
+  polyad_status (*timer_stop)(polyad_context *context, const struct pd_device *device,
+                              double *seconds);
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */

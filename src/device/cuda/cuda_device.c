@@ -19,7 +19,9 @@ static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *
   if (state->stream == NULL)
     PD_TRY(
         PD_CUDA(context, state, cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking)));
-  if (state->timer == NULL) PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer)));
+  for (int k = 0; k < 2; ++k)
+    if (state->timer[k] == NULL)
+      PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer[k])));
   PD_TRY(open_staging(context, state, &state->staging[0]));
   PD_TRY(open_staging(context, state, &state->staging[1]));
   state->ready = true;
@@ -216,6 +218,26 @@ static uint64_t memory_available(polyad_context *context, const struct pd_device
   return available < left ? available : left;
 }
 
+static polyad_status timer_start(polyad_context *context, const struct pd_device *device) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state, cudaEventRecord(state->timer[0], state->stream));
+}
+
+static polyad_status timer_stop(polyad_context *context, const struct pd_device *device,
+                                double *seconds) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  float milliseconds = 0;
+  *seconds = 0;
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(state->timer[1])));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaEventElapsedTime(&milliseconds, state->timer[0], state->timer[1])));
+  *seconds = 1e-3 * (double)milliseconds;
+  return POLYAD_OK;
+}
+
 polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,
                                uint64_t count, size_t size, void **out) {
   uint64_t bytes;
@@ -249,4 +271,6 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .fill_zero = fill_zero,
     .synchronize = synchronize,
     .memory_available = memory_available,
+    .timer_start = timer_start,
+    .timer_stop = timer_stop,
 };

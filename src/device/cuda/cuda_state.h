@@ -32,7 +32,7 @@ struct pd_cuda_state {
   bool ready;           /* stream and staging exist */
   atomic_bool lost;
   cudaStream_t stream;
-  cudaEvent_t timer;
+  cudaEvent_t timer[2]; /* start, stop */
   struct pd_cuda_staging staging[2];
   uint64_t bytes_in_use;
   struct pd_cuda_block *blocks;

@@ -1,0 +1,32 @@
+#include "gpu/gpu_context.h"
+#include "harness.h"
+#include <stdio.h>
+
+int gpu_missing(void) {
+  polyad_context *context = NULL;
+  if (polyad_context_create(&context) != POLYAD_OK) return 1;
+  const char *why = polyad_device_why_not(context, "cuda");
+  if (why[0] != '\0') fprintf(stderr, "skipped: %s\n", why);
+  int missing = why[0] != '\0' ? 77 : 0;
+  polyad_context_destroy(context);
+  return missing;
+}
+
+polyad_context *gpu_context(void) {
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  if (polyad_set_device(context, "cuda") != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
+  return context;
+}
+
+polyad_plan *gpu_plan(polyad_context *context, const struct problem *problem,
+                      const polyad_plan_options *options) {
+  polyad_tensor *tensor = problem_polyad(context, problem, options->precision);
+  polyad_plan *plan = NULL;
+  if (polyad_plan_create(context, tensor, options, &plan) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_tensor_destroy(tensor);
+  if (plan->format->check(context, plan->storage) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return plan;
+}

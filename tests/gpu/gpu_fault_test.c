@@ -1,0 +1,130 @@
+/* Every CUDA call of a small run fails in turn: an error each time, nothing leaks, and the device
+ * works afterwards. Memory limits on the device. */
+#define _GNU_SOURCE /* dladdr */
+#include "gpu/gpu_context.h"
+#include "harness.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mttkrp_case from = {"small", 3, {20, 30, 40}, 500, SHAPE_FIBERS, false};
+
+typedef long fail_call_function(long call);
+
+/* The module is loaded by now: this finds the same one. */
+static fail_call_function *fail_call(void) {
+  const struct pd_device *device = NULL;
+  polyad_context *context = gpu_context();
+  assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
+  polyad_context_destroy(context);
+  Dl_info info;
+  assert_int_not_equal(dladdr((const void *)device->functions, &info), 0);
+  void *module = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(module);
+  fail_call_function *found;
+  *(void **)&found = dlsym(module, "pd_module_fail_call");
+  assert_non_null((void *)(uintptr_t)found);
+  return found;
+}
+
+static polyad_status run(const char *format, bool *leaked) {
+  struct problem problem;
+  polyad_context *context = gpu_context();
+  polyad_plan_options options;
+  polyad_cp_als_options als;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  problem_make(&from, 4, 1, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.rank = 4;
+  polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
+  if (status == POLYAD_OK) {
+    polyad_cp_als_options_init(&als);
+    als.rank = 4;
+    als.max_iterations = 2;
+    status = polyad_cp_als(context, plan, &als, &model, NULL);
+  }
+  if (status != POLYAD_OK) assert_string_not_equal(polyad_last_error(context), "");
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+  *leaked = polyad_memory_in_use(context) != 0;
+  polyad_context_destroy(context);
+  return status;
+}
+
+static uint64_t available(void) {
+  const struct pd_device *device = NULL;
+  polyad_context *context = gpu_context();
+  assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
+  uint64_t bytes = device->functions->memory_available(context, device);
+  polyad_context_destroy(context);
+  return bytes;
+}
+
+static void test_every_call_fails(void **state) {
+  (void)state;
+  static const char *const formats[] = {"modecopy", "flycoo"};
+  fail_call_function *refuse = fail_call();
+  for (int f = 0; f < 2; ++f) {
+    bool leaked;
+    assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
+    uint64_t before = available();
+    refuse(0);
+    assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
+    long calls = refuse(0);
+    assert_true(calls > 50);
+    for (long k = 1; k <= calls; ++k) {
+      refuse(k);
+      polyad_status status = run(formats[f], &leaked);
+      refuse(0);
+      if (status != POLYAD_DEVICE) fail_msg("%s, call %ld: status %d", formats[f], k, status);
+      assert_false(leaked);
+    }
+    assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
+    assert_true(available() >= before);
+  }
+}
+
+static void test_memory_limit(void **state) {
+  (void)state;
+  const struct pd_device *device = NULL;
+  void *pointer = NULL;
+  polyad_context *context = gpu_context();
+  assert_int_equal(polyad_set_memory_limit(context, 1 << 20), POLYAD_OK);
+  assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
+  assert_int_equal(device->functions->allocate(context, device, 2 << 20, &pointer),
+                   POLYAD_MEMORY_LIMIT);
+  assert_null(pointer);
+  assert_non_null(strstr(polyad_last_error(context), "2.0 MiB"));
+  polyad_context_destroy(context);
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  const struct pd_device *device = NULL;
+  void *pointer = NULL;
+  polyad_context *context = gpu_context();
+  assert_int_equal(polyad_set_memory_limit(context, UINT64_MAX), POLYAD_OK);
+  assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
+  assert_int_equal(device->functions->allocate(context, device, UINT64_C(1) << 44, &pointer),
+                   POLYAD_OUT_OF_MEMORY);
+  assert_null(pointer);
+  assert_non_null(strstr(polyad_last_error(context), "16.0 TiB"));
+  polyad_context_destroy(context);
+}
+
+int main(int count, char **arguments) {
+  int missing = gpu_missing();
+  if (missing != 0) return missing;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_call_fails),
+      cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_out_of_memory),
+  };
+  if (count > 1) cmocka_set_test_filter(arguments[1]);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* The GPU's dense algebra against the CPU's, and CP-ALS on both. */
+#include "gpu/gpu_context.h"
+#include "harness.h"
+#include "linalg/linalg.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The same small problem on one device: x, v, lambda, gram, and the scalars that come out. */
+struct side {
+  polyad_context *context;
+  const struct pd_device *device;
+  struct pd_linalg_work *work;
+  struct pd_matrix x, m, v, lambda, gram;
+};
+
+enum operation { UPDATE, NONNEGATIVE, WEIGHTED, OPERATIONS };
+
+static double noise(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (double)(*state >> 40) / (double)(1 << 24);
+}
+
+static void fill(struct side *side, struct pd_matrix *matrix, polyad_type type, uint64_t rows,
+                 uint64_t columns, const double *from) {
+  assert_int_equal(pd_matrix_create(side->context, side->device, type, rows, columns, matrix),
+                   POLYAD_OK);
+  size_t count = (size_t)(rows * columns);
+  float *narrow = malloc(count * sizeof *narrow + 1);
+  assert_non_null(narrow);
+  for (size_t k = 0; k < count; ++k)
+    narrow[k] = (float)from[k];
+  assert_int_equal(
+      pd_matrix_from_host(side->context, matrix, type == POLYAD_F32 ? (const void *)narrow : from),
+      POLYAD_OK);
+  /* The copy may still run: it must have its own memory by now. */
+  memset(narrow, 0xff, count * sizeof *narrow);
+  free(narrow);
+}
+
+/* v is a Gram matrix of `rank - missing` independent columns, the others copies of the first. */
+static void make_side(struct side *side, const char *device, polyad_type type, uint64_t rows,
+                      uint64_t rank, uint64_t missing) {
+  memset(side, 0, sizeof *side);
+  uint64_t state = 12345 + rank;
+  size_t square = (size_t)(rank * rank), tall = (size_t)(rows * rank), base = (size_t)rank + 5;
+  double *a = malloc(base * rank * sizeof *a), *v = calloc(square, sizeof *v);
+  double *x = malloc(tall * sizeof *x), *m = malloc(tall * sizeof *m);
+  double *lambda = malloc(rank * sizeof *lambda);
+  assert_true(a != NULL && v != NULL && x != NULL && m != NULL && lambda != NULL);
+  for (size_t i = 0; i < base; ++i)
+    for (size_t r = 0; r < rank; ++r)
+      a[i * rank + r] = r >= rank - missing ? a[i * rank] : noise(&state) + (i == r ? 3 : 0);
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t s = 0; s < rank; ++s)
+      for (size_t i = 0; i < base; ++i)
+        v[r * rank + s] += a[i * rank + r] * a[i * rank + s];
+  for (size_t k = 0; k < tall; ++k)
+    m[k] = (double)(float)(noise(&state) - 0.25);
+  /* Right-hand sides in the range of v: with a singular v they make the answer well-defined. */
+  for (size_t i = 0; missing > 0 && i < rows; ++i)
+    for (size_t r = rank - missing; r < rank; ++r)
+      m[i * rank + r] = m[i * rank];
+  for (size_t k = 0; k < tall; ++k)
+    x[k] = (double)(float)noise(&state);
+  for (size_t r = 0; r < rank; ++r)
+    lambda[r] = 0.5 + noise(&state);
+  assert_int_equal(polyad_context_create(&side->context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(side->context, device), POLYAD_OK);
+  assert_int_equal(pd_device_of(side->context, &side->device), POLYAD_OK);
+  assert_int_equal(
+      side->device->linalg->work_create(side->context, side->device, rank, &side->work), POLYAD_OK);
+  fill(side, &side->x, type, rows, rank, x);
+  fill(side, &side->m, type, rows, rank, m);
+  fill(side, &side->v, POLYAD_F64, rank, rank, v);
+  fill(side, &side->lambda, POLYAD_F64, 1, rank, lambda);
+  fill(side, &side->gram, POLYAD_F64, rank, rank, v);
+  free(a);
+  free(v);
+  free(x);
+  free(m);
+  free(lambda);
+}
+
+static void free_side(struct side *side) {
+  pd_matrix_destroy(side->context, &side->x);
+  pd_matrix_destroy(side->context, &side->m);
+  pd_matrix_destroy(side->context, &side->v);
+  pd_matrix_destroy(side->context, &side->lambda);
+  pd_matrix_destroy(side->context, &side->gram);
+  side->device->linalg->work_destroy(side->context, side->work);
+  polyad_context_destroy(side->context);
+}
+
+static void run(struct side *side, enum operation operation, enum pd_scaling scaling,
+                double scalars[PD_SCALARS]) {
+  const struct pd_linalg *linalg = side->device->linalg;
+  polyad_context *context = side->context;
+  const struct pd_matrix *grams[3] = {&side->v, &side->gram, &side->v};
+  polyad_status status = POLYAD_OK;
+  switch (operation) {
+  case UPDATE: /* m, solved in place */
+    status = linalg->update(context, side->work, &side->v, &side->m, scaling, &side->lambda,
+                            &side->gram);
+    break;
+  case NONNEGATIVE:
+    status = linalg->update_nonnegative(context, side->work, &side->v, &side->m, &side->x, scaling,
+                                        &side->lambda, &side->gram);
+    break;
+  default:
+    status = linalg->weighted_inner(context, side->work, &side->m, &side->x, &side->lambda);
+    if (status == POLYAD_OK)
+      status = linalg->hadamard(context, side->work, 3, grams, 2, 0.25, &side->v);
+    if (status == POLYAD_OK) status = linalg->gram(context, side->work, &side->x, &side->gram);
+    if (status == POLYAD_OK)
+      status = linalg->quadratic_form(context, side->work, &side->v, &side->lambda);
+  }
+  if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
+  if (linalg->fetch(context, side->work, scalars) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+}
+
+static double *to_doubles(struct side *side, const struct pd_matrix *matrix) {
+  size_t count = (size_t)(matrix->rows * matrix->columns);
+  void *raw = malloc(count * sizeof(double) + 1);
+  double *numbers = malloc(count * sizeof *numbers + 1);
+  assert_true(raw != NULL && numbers != NULL);
+  assert_int_equal(pd_matrix_to_host(side->context, matrix, raw), POLYAD_OK);
+  for (size_t k = 0; k < count; ++k)
+    numbers[k] = matrix->type == POLYAD_F32 ? (double)((float *)raw)[k] : ((double *)raw)[k];
+  free(raw);
+  return numbers;
+}
+
+/* Largest difference relative to the largest entry. */
+static void compare_matrix(struct side *cpu, const struct pd_matrix *a, struct side *gpu,
+                           const struct pd_matrix *b, double bound, const char *what) {
+  double *left = to_doubles(cpu, a), *right = to_doubles(gpu, b), scale = 0, worst = 0;
+  for (size_t k = 0; k < (size_t)(a->rows * a->columns); ++k) {
+    scale = fmax(scale, fabs(left[k]));
+    double difference = fabs(left[k] - right[k]);
+    worst = difference <= worst ? worst : difference; /* NaN counts as worst */
+  }
+  if (!(worst <= bound * scale))
+    fail_msg("%s, %llu x %llu: differ by %.3g of %.3g, bound %.3g", what,
+             (unsigned long long)a->rows, (unsigned long long)a->columns, worst, scale, bound);
+  free(left);
+  free(right);
+}
+
+/* Both solve to backward error R eps, so they differ by that times v's condition number, which the
+ * strong diagonal keeps below (R + 10)^2; float results are rounded once more each. */
+static void compare(polyad_type type, uint64_t rows, uint64_t rank, uint64_t missing,
+                    enum operation operation, enum pd_scaling scaling) {
+  struct side cpu, gpu;
+  double of_cpu[PD_SCALARS], of_gpu[PD_SCALARS];
+  make_side(&cpu, "cpu", type, rows, rank, missing);
+  make_side(&gpu, "cuda", type, rows, rank, missing);
+  run(&cpu, operation, scaling, of_cpu);
+  run(&gpu, operation, scaling, of_gpu);
+  double r = (double)rank, unit = 8 * r * (r + 10) * (r + 10) * DBL_EPSILON;
+  double bound = unit + (type == POLYAD_F32 ? 4 * FLT_EPSILON : 0);
+  compare_matrix(&cpu, &cpu.m, &gpu, &gpu.m, bound, "m");
+  compare_matrix(&cpu, &cpu.x, &gpu, &gpu.x, bound, "x");
+  compare_matrix(&cpu, &cpu.v, &gpu, &gpu.v, bound, "v");
+  compare_matrix(&cpu, &cpu.lambda, &gpu, &gpu.lambda, bound, "lambda");
+  compare_matrix(&cpu, &cpu.gram, &gpu, &gpu.gram, 2 * bound, "gram");
+  double terms = sqrt((double)rows * r);
+  assert_true(fabs(of_cpu[PD_SCALAR_INNER] - of_gpu[PD_SCALAR_INNER]) <=
+              bound * terms * (fabs(of_cpu[PD_SCALAR_INNER]) + terms));
+  if (operation == WEIGHTED)
+    assert_true(fabs(of_cpu[PD_SCALAR_MODEL] - of_gpu[PD_SCALAR_MODEL]) <=
+                bound * fabs(of_cpu[PD_SCALAR_MODEL]));
+  assert_true(of_cpu[PD_SCALAR_FALLBACKS] == of_gpu[PD_SCALAR_FALLBACKS]);
+  if (missing > 0 && operation == UPDATE) {
+    assert_true(of_gpu[PD_SCALAR_FALLBACKS] == 1);
+    assert_true(of_gpu[PD_SCALAR_KEPT] == (double)(rank - missing));
+  }
+  free_side(&cpu);
+  free_side(&gpu);
+}
+
+static void test_operations(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 100, 128, 129, 200};
+  for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k)
+    for (int operation = 0; operation < OPERATIONS; ++operation)
+      for (int type = 0; type < 2; ++type) {
+        uint64_t rows = ranks[k] > 100 ? 300 : 1 + 977 * (k % 4);
+        compare((polyad_type)type, rows, ranks[k], 0, (enum operation)operation,
+                (enum pd_scaling)((k + (size_t)operation) % 3));
+      }
+}
+
+static void test_rank_deficient(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {2, 9, 32, 40, 150};
+  for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k)
+    compare(POLYAD_F64, 200, ranks[k], 1 + k, UPDATE, PD_SCALE_NORM_2);
+}
+
+/* A matrix with a NaN is an error, not an answer. */
+static void test_not_finite(void **state) {
+  (void)state;
+  struct side side;
+  double scalars[PD_SCALARS], bad[9] = {1, 0, 0, 0, NAN, 0, 0, 0, 1};
+  make_side(&side, "cuda", POLYAD_F64, 10, 3, 0);
+  const struct pd_linalg *linalg = side.device->linalg;
+  assert_int_equal(pd_matrix_from_host(side.context, &side.v, bad), POLYAD_OK);
+  assert_int_equal(linalg->update(side.context, side.work, &side.v, &side.m, PD_SCALE_NORM_2,
+                                  &side.lambda, &side.gram),
+                   POLYAD_OK);
+  assert_int_equal(linalg->fetch(side.context, side.work, scalars), POLYAD_NUMERICAL);
+  free_side(&side);
+}
+
+static const struct mttkrp_case als_case = {"als",        4,    {60, 24, 110, 70}, 20000,
+                                            SHAPE_FIBERS, false};
+
+static void als(const char *device, const char *format, size_t rank, int nonnegative,
+                polyad_run_info *info) {
+  polyad_context *context = NULL;
+  polyad_plan_options options;
+  polyad_cp_als_options als_options;
+  polyad_ktensor *model = NULL;
+  struct problem problem;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
+  problem_make(&als_case, 1, 3, &problem);
+  for (size_t p = 0; p < problem.entries; ++p)
+    problem.value[p] = fabs(problem.value[p]);
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.rank = rank;
+  polyad_plan *plan = gpu_plan(context, &problem, &options);
+  polyad_cp_als_options_init(&als_options);
+  als_options.rank = rank;
+  als_options.max_iterations = 20;
+  als_options.tolerance = 0;
+  als_options.nonnegative = nonnegative;
+  if (polyad_cp_als(context, plan, &als_options, &model, info) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  problem_free(&problem);
+}
+
+/* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
+static void test_cp_als(void **state) {
+  (void)state;
+  static const char *const formats[] = {"modecopy", "flycoo"};
+  static const size_t ranks[] = {5, 16, 32};
+  for (int f = 0; f < 2; ++f)
+    for (int k = 0; k < 3; ++k)
+      for (int nonnegative = 0; nonnegative < 2; ++nonnegative) {
+        polyad_run_info cpu = {0}, gpu = {0};
+        als("cpu", "coo", ranks[k], nonnegative, &cpu);
+        als("cuda", formats[f], ranks[k], nonnegative, &gpu);
+        assert_int_equal(cpu.trace_rows, gpu.trace_rows);
+        for (int i = 0; i < cpu.trace_rows; ++i)
+          if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
+            fail_msg("%s, rank %zu, iteration %d: %.17g on the CPU, %.17g on the GPU", formats[f],
+                     ranks[k], i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
+        polyad_run_info_clear(&cpu);
+        polyad_run_info_clear(&gpu);
+      }
+}
+
+int main(int count, char **arguments) {
+  int missing = gpu_missing();
+  if (missing != 0) return missing;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operations),
+      cmocka_unit_test(test_rank_deficient),
+      cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_cp_als),
+  };
+  if (count > 1) cmocka_set_test_filter(arguments[1]);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

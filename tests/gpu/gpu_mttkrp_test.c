@@ -1,0 +1,246 @@
+/* MTTKRP of the GPU's formats, all variants, against the oracle; determinism; remapping. */
+#include "gpu/gpu_context.h"
+#include "harness.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mttkrp_case cases[] = {
+    {"one mode", 1, {50}, 30, SHAPE_UNIFORM, true},
+    {"matrix", 2, {40, 700}, 900, SHAPE_UNIFORM, true},
+    {"one nonzero", 3, {5, 6, 7}, 1, SHAPE_UNIFORM, false},
+    {"empty", 3, {5, 6, 7}, 0, SHAPE_UNIFORM, false},
+    {"three modes", 3, {160, 50, 40}, 40000, SHAPE_UNIFORM, true},
+    {"fibers", 3, {30, 40, 300}, 50000, SHAPE_FIBERS, false},
+    {"heavy slices", 3, {300, 200, 100}, 60000, SHAPE_HEAVY, false},
+    {"two rows", 3, {2, 900, 1100}, 90000, SHAPE_FIBERS, false},
+    {"long and empty", 3, {70000, 30, 66000}, 2000, SHAPE_UNIFORM, false},
+    {"four modes", 4, {25, 24, 110, 170}, 50000, SHAPE_FIBERS, true},
+    {"a mode of one", 4, {20, 1, 30, 25}, 3000, SHAPE_UNIFORM, true},
+    {"diagonal", 4, {97, 97, 97, 97}, 97, SHAPE_DIAGONAL, false},
+    {"five modes", 5, {12, 11, 2, 10, 9}, 9000, SHAPE_HEAVY, false},
+    {"six modes", 6, {6, 5, 7, 4, 8, 3}, 2000, SHAPE_UNIFORM, true},
+    {"seven modes", 7, {3, 4, 3, 5, 3, 4, 3}, 1500, SHAPE_FIBERS, false},
+    {"eight modes", 8, {30, 20, 4, 20, 3, 2, 3, 200}, 7000, SHAPE_UNIFORM, true},
+    {"all of one", 5, {1, 1, 1, 1, 1}, 1, SHAPE_UNIFORM, true},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static const size_t ranks[] = {1, 7, 16, 32, 33, 64, 128, 200};
+enum { RANKS = sizeof ranks / sizeof *ranks };
+
+static const struct {
+  const char *format, *variant;
+  bool paper;
+} variants[] = {
+    {"modecopy", "auto", false},         {"modecopy", "paper", true},
+    {"modecopy", "paper-scheme1", true}, {"modecopy", "paper-scheme2", true},
+    {"flycoo", "auto", false},           {"flycoo", "cyclic", false},
+    {"flycoo", "no-remap", false},       {"flycoo", "paper", true},
+    {"flycoo", "paper-cyclic", true},    {"flycoo", "paper-no-remap", true},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+/* Roundings on the way to one entry: merging repeats, the products, the sum. A default variant
+ * adds at most a segment (512) in a group, the groups of a block and the blocks of the row one
+ * after another; the paper's add in any order. */
+static long double bound_of(const struct problem *problem, polyad_type type, bool paper,
+                            size_t terms) {
+  long double unit = type == POLYAD_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+  long double order = problem->from->order, repeats = problem->from->repeats ? 1 : 0;
+  long double tree = 512 + 64 + (long double)terms / 512 + 8;
+  long double sums = paper || terms < tree ? (long double)terms : tree;
+  return oracle_gamma(order + repeats + sums + 2, unit);
+}
+
+static void compare_mode(polyad_context *context, const polyad_plan *plan,
+                         polyad_workspace *workspace, const struct problem *problem, int mode,
+                         int variant) {
+  size_t rows = (size_t)problem->from->dims[mode], count = rows * problem->rank;
+  long double *exact = malloc((count + 1) * sizeof *exact);
+  long double *magnitude = malloc((count + 1) * sizeof *magnitude);
+  size_t *terms = malloc((rows + 1) * sizeof *terms);
+  double *out = malloc((count + 1) * sizeof *out);
+  assert_true(exact != NULL && magnitude != NULL && terms != NULL && out != NULL);
+  struct oracle_tensor tensor = problem_tensor(problem);
+  oracle_mttkrp(&tensor, mode, problem->rank, (const double *const *)problem->factor, exact,
+                magnitude, terms);
+  problem_mttkrp(context, plan, workspace, problem, mode, out);
+  for (size_t k = 0; k < count; ++k) {
+    long double bound = magnitude[k] * bound_of(problem, polyad_plan_type(plan),
+                                                variants[variant].paper, terms[k / problem->rank]);
+    if (!(fabsl((long double)out[k] - exact[k]) <= bound))
+      fail_msg("%s/%s %s, case %s, mode %d of %d, rank %zu, row %zu column %zu: %.17g, expected "
+               "%.17Lg within %.3Lg",
+               variants[variant].format, variants[variant].variant,
+               polyad_plan_type(plan) == POLYAD_F32 ? "f32" : "f64", problem->from->name, mode,
+               problem->from->order, problem->rank, k / problem->rank, k % problem->rank, out[k],
+               exact[k], bound);
+  }
+  free(exact);
+  free(magnitude);
+  free(terms);
+  free(out);
+}
+
+static polyad_plan_options options_of(int variant, size_t rank, polyad_type precision) {
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = variants[variant].format;
+  options.variant = variants[variant].variant;
+  options.rank = rank;
+  options.precision = precision;
+  return options;
+}
+
+/* Twice through the modes in turn, then out of turn. */
+static void compare_all(polyad_context *context, const struct problem *problem, int variant,
+                        polyad_type precision) {
+  polyad_plan_options options = options_of(variant, problem->rank, precision);
+  polyad_plan *plan = gpu_plan(context, problem, &options);
+  polyad_workspace *workspace = NULL;
+  int order = problem->from->order;
+  if (polyad_workspace_create(context, plan, problem->rank, &workspace) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  for (int turn = 0; turn < 2 * order; ++turn)
+    compare_mode(context, plan, workspace, problem, turn % order, variant);
+  for (int mode = order; mode-- > 0;)
+    compare_mode(context, plan, workspace, problem, mode, variant);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+}
+
+/* Each case with some ranks and both precisions, so that the combinations spread over the cases. */
+static void test_cases(void **state) {
+  (void)state;
+  for (int v = 0; v < VARIANTS; ++v)
+    for (int c = 0; c < CASES; ++c)
+      for (int k = 0; k < 2; ++k) {
+        polyad_context *context = gpu_context();
+        struct problem problem;
+        problem_make(&cases[c], ranks[(c + v + 3 * k) % RANKS], (uint64_t)(c + 100 * k), &problem);
+        compare_all(context, &problem, v, k ? POLYAD_F32 : POLYAD_F64);
+        problem_free(&problem);
+        polyad_context_destroy(context);
+      }
+}
+
+/* Every rank in both precisions on a tensor of three, four and five modes. */
+static void test_ranks(void **state) {
+  (void)state;
+  static const int chosen[] = {5, 9, 12};
+  for (int v = 0; v < VARIANTS; ++v)
+    for (int k = 0; k < 2 * RANKS; ++k) {
+      polyad_context *context = gpu_context();
+      struct problem problem;
+      problem_make(&cases[chosen[k % 3]], ranks[k / 2], (uint64_t)k, &problem);
+      compare_all(context, &problem, v, k % 2 ? POLYAD_F32 : POLYAD_F64);
+      problem_free(&problem);
+      polyad_context_destroy(context);
+    }
+}
+
+/* Bits of all modes, concatenated; free() them. */
+static double *all_modes(polyad_context *context, const struct problem *problem,
+                         const polyad_plan_options *options, int rounds, size_t *count) {
+  polyad_plan *plan = gpu_plan(context, problem, options);
+  polyad_workspace *workspace = NULL;
+  assert_int_equal(polyad_workspace_create(context, plan, problem->rank, &workspace), POLYAD_OK);
+  *count = 0;
+  for (int n = 0; n < problem->from->order; ++n)
+    *count += (size_t)problem->from->dims[n] * problem->rank;
+  double *bits = malloc(*count * sizeof *bits), *again = malloc(*count * sizeof *again);
+  assert_true(bits != NULL && again != NULL);
+  for (int round = 0; round < rounds; ++round) {
+    size_t at = 0;
+    for (int n = 0; n < problem->from->order; ++n) {
+      problem_mttkrp(context, plan, workspace, problem, n, (round == 0 ? bits : again) + at);
+      at += (size_t)problem->from->dims[n] * problem->rank;
+    }
+    if (round > 0) assert_memory_equal(bits, again, *count * sizeof *bits);
+  }
+  free(again);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  return bits;
+}
+
+/* Default variants give the same bits 20 times; so does a plan built again. */
+static void test_same_bits(void **state) {
+  (void)state;
+  for (int v = 0; v < VARIANTS; ++v) {
+    if (variants[v].paper) continue;
+    for (int c = 4; c < 10; ++c) {
+      polyad_context *context = gpu_context();
+      struct problem problem;
+      size_t count;
+      problem_make(&cases[c], 32, 7, &problem);
+      polyad_plan_options options = options_of(v, 32, c % 2 ? POLYAD_F32 : POLYAD_F64);
+      double *first = all_modes(context, &problem, &options, 20, &count);
+      double *again = all_modes(context, &problem, &options, 1, &count);
+      assert_memory_equal(first, again, count * sizeof *first);
+      free(first);
+      free(again);
+      problem_free(&problem);
+      polyad_context_destroy(context);
+    }
+  }
+}
+
+/* Remapped elements are those of the ordered copies: the same bits, round after round. */
+static void test_remapping_keeps_the_order(void **state) {
+  (void)state;
+  for (int c = 4; c < CASES; ++c) {
+    polyad_context *context = gpu_context();
+    struct problem problem;
+    size_t count;
+    problem_make(&cases[c], 16, 11, &problem);
+    polyad_plan_options options = options_of(4, 16, POLYAD_F64);
+    double *remapped = all_modes(context, &problem, &options, 3, &count);
+    options.variant = "no-remap";
+    double *ordered = all_modes(context, &problem, &options, 1, &count);
+    assert_memory_equal(remapped, ordered, count * sizeof *ordered);
+    free(remapped);
+    free(ordered);
+    problem_free(&problem);
+    polyad_context_destroy(context);
+  }
+}
+
+/* A mode of length two with millions of nonzeros, all positive: float sums one by one would be
+ * far off (2e-2), sums of segments stay within rounding of few hundred terms. */
+static void test_two_long_rows(void **state) {
+  (void)state;
+  static const struct mttkrp_case from = {"two long rows", 3,    {2, 3000, 2000}, 3000000,
+                                          SHAPE_UNIFORM,   false};
+  for (int v = 0; v < VARIANTS; v += 4) {
+    polyad_context *context = gpu_context();
+    struct problem problem;
+    problem_make(&from, 32, 5, &problem);
+    for (size_t p = 0; p < problem.entries; ++p)
+      problem.value[p] = fabs(problem.value[p]);
+    polyad_plan_options options = options_of(v, 32, POLYAD_F32);
+    polyad_plan *plan = gpu_plan(context, &problem, &options);
+    polyad_workspace *workspace = NULL;
+    assert_int_equal(polyad_workspace_create(context, plan, 32, &workspace), POLYAD_OK);
+    compare_mode(context, plan, workspace, &problem, 0, v);
+    polyad_workspace_destroy(workspace);
+    polyad_plan_destroy(plan);
+    problem_free(&problem);
+    polyad_context_destroy(context);
+  }
+}
+
+int main(int count, char **arguments) {
+  int missing = gpu_missing();
+  if (missing != 0) return missing;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cases),         cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_remapping_keeps_the_order),
+      cmocka_unit_test(test_two_long_rows),
+  };
+  if (count > 1) cmocka_set_test_filter(arguments[1]);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
