@@ -31,10 +31,12 @@ static double number_at(const polyad_ktensor *model, const void *values, uint64_
                                    : (double)((const float *)values)[k];
 }
 
+/* Weights are sorted; one that is rounding error beside the first counts as zero. */
 static void report_zero_components(const polyad_ktensor *model, struct report *report) {
   uint64_t count = 0;
+  double least = 1e-12 * number_at(model, model->weights, 0);
   for (uint64_t r = 0; r < model->rank; ++r)
-    count += number_at(model, model->weights, r) == 0;
+    count += number_at(model, model->weights, r) <= least;
   if (count > 0)
     say(report, "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank.",
         count, model->rank);

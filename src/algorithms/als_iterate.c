@@ -75,19 +75,39 @@ polyad_status pd_als_iterate(struct pd_als *als) {
   return POLYAD_OK;
 }
 
-polyad_status pd_als_evaluate(struct pd_als *als) {
+/* INNER = <X, M> of the current factors. */
+static polyad_status compute_inner(struct pd_als *als) {
   polyad_context *context = als->context;
   int last = als->order - 1;
   struct pd_matrix m;
-  PD_TRY(pd_matrix_create(context, als->device, als->plan->type, als->plan->dims[last],
-                          als->options->rank, &m));
-  polyad_status status =
-      pd_plan_mttkrp(context, als->plan, als->workspace, last, als->factor_list, &m);
-  if (status == POLYAD_OK)
-    status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last], &als->lambda);
-  if (status == POLYAD_OK) status = fetch_fit(als);
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_matrix_create(context, als->device, als->plan->type, als->plan->dims[last],
+                                  als->options->rank, &m));
+  PD_TRY_CLEANUP(pd_plan_mttkrp(context, als->plan, als->workspace, last, als->factor_list, &m));
+  status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last], &als->lambda);
+cleanup:
   pd_matrix_destroy(context, &m);
   return status;
+}
+
+polyad_status pd_als_evaluate(struct pd_als *als) {
+  PD_TRY(compute_inner(als));
+  return fetch_fit(als);
+}
+
+/* The multiple of the first guess that is nearest to X has <X, M> / ||M||^2 as factor. */
+polyad_status pd_als_scale_guess(struct pd_als *als) {
+  double scalar[PD_SCALARS];
+  PD_TRY(compute_inner(als));
+  PD_TRY(
+      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
+  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  double factor = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
+  if (!isfinite(factor) || factor <= 0) return POLYAD_OK;
+  for (uint64_t r = 0; r < als->options->rank; ++r)
+    als->host_lambda[r] *= factor;
+  return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
 }
 
 static void record(struct pd_als *als) {

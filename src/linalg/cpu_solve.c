@@ -91,11 +91,38 @@ static void rows_by_hals(const struct pd_factor_kernels *kernels, const void *us
   kernels->hals(rows, rank, user, m, x, inner, tile);
 }
 
+static void fill_column(struct pd_matrix *x, size_t column) {
+  for (uint64_t i = 0; i < x->rows; ++i) {
+    if (x->type == POLYAD_F64)
+      ((double *)x->data)[i * x->stride + column] = 1;
+    else
+      ((float *)x->data)[i * x->stride + column] = 1;
+  }
+}
+
+static void revive_columns(polyad_context *context, struct pd_linalg_work *work,
+                           struct pd_matrix *x, double *lambda, double *gram) {
+  size_t rank = work->rank;
+  double largest = 0;
+  bool revived = false;
+  for (size_t r = 0; r < rank; ++r)
+    if (gram[r * rank + r] > 0 && lambda[r] > largest) largest = lambda[r];
+  if (!(largest > 0)) return; /* nothing is left of the model: m is nowhere positive */
+  for (size_t r = 0; r < rank; ++r) {
+    if (gram[r * rank + r] > 0) continue;
+    fill_column(x, r);
+    lambda[r] = largest * DBL_EPSILON / (double)x->rows;
+    revived = true;
+  }
+  if (revived) pd_cpu_gram(context, work, x, gram);
+}
+
 polyad_status pd_cpu_update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
                                         const struct pd_matrix *v, const struct pd_matrix *m,
                                         struct pd_matrix *x, enum pd_scaling scaling,
                                         struct pd_matrix *lambda, struct pd_matrix *gram) {
   pd_cpu_scale(work, x, lambda->data);
   pd_cpu_update_rows(context, work, rows_by_hals, v->data, m, x, scaling, lambda, gram);
+  revive_columns(context, work, x, lambda->data, gram->data);
   return POLYAD_OK;
 }
