@@ -1,9 +1,9 @@
 /* polyad bench: measures kernels, reading and building; one JSON row per measurement. */
 #include "bench.h"
 #include "command.h"
+#include "names.h"
 #include "text.h"
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,7 @@ double bench_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static volatile sig_atomic_t asked_to_stop;
-
-static void on_signal(int number) {
-  if (asked_to_stop != 0) _Exit(128 + number);
-  asked_to_stop = number;
-}
-
-bool bench_interrupted(void) { return asked_to_stop != 0; }
+bool bench_interrupted(void) { return cli_signal_status() != 0; }
 
 static int compare(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -43,11 +36,6 @@ void bench_summarise(double *seconds, int count, struct bench_row *row) {
 }
 
 static double ratio(double a, double b) { return b > 0 ? a / b : NAN; }
-
-static bool is_talkative(const struct bench *bench) {
-  const char *json = bench->session.json;
-  return json == NULL || strcmp(json, "-") != 0;
-}
 
 void bench_add(struct bench *bench, const struct bench_row *row) {
   cJSON *o = cJSON_CreateObject();
@@ -76,7 +64,7 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
     cJSON_AddNullToObject(o, "bytes_format");
   cli_json_real(o, "max_relative_error", row->max_relative_error);
   cJSON_AddItemToArray(bench->rows, o);
-  if (!is_talkative(bench)) return;
+  if (!cli_shows_results(&bench->session, NULL)) return;
   printf("%-10s %-5s %11.3f ms %11.3f ms", row->format,
          row->mode > 0
              ? (char[]){(char)('0' + row->mode / 10 % 10), (char)('0' + row->mode % 10), '\0'}
@@ -107,6 +95,8 @@ static int load(struct bench *bench) {
                            cli_quote(quoted, bench->file));
   memcpy(name, bench->file + 5, length);
   name[length] = '\0';
+  int status = cli_check_like(name);
+  if (status != 0) return status;
   options.like = name;
   options.type = cli_precision(session);
   if (polyad_generate(session->context, &options, &bench->tensor, NULL) != POLYAD_OK)
@@ -160,22 +150,20 @@ static int write_object(struct bench *bench, const char *command) {
 static int run(struct bench *bench, int which, const char *command) {
   struct cli_session *session = &bench->session;
   int status = cli_session_open(session);
-  if (status == 0) status = cli_check_output(session, session->json, bench->file);
+  const struct cli_output outputs[] = {{"--json", session->json}};
+  if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
   if (kernels[which].tensor) status = load(bench);
   if (status != 0) return status;
-  struct sigaction action = {0};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-  if (is_talkative(bench))
+  cli_computing_begin(session);
+  if (cli_shows_results(&bench->session, NULL))
     printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
   status = kernels[which].run(bench);
+  cli_computing_end();
   if (status == 0) status = write_object(bench, command);
   if (status == 0) status = cli_finish_output();
-  return status == 0 && asked_to_stop != 0 ? 128 + asked_to_stop : status;
+  return status == 0 ? cli_signal_status() : status;
 }
 
 static int find_kernel(const char *name, int *which) {
@@ -232,6 +220,8 @@ int cli_bench(int argc, char **argv) {
   bench.kernel = argv[first];
   bench.file = first + 1 < argc ? argv[first + 1] : NULL;
   status = find_kernel(bench.kernel, &which);
+  if (status != 0) return status;
+  status = cli_check_format(bench.format, true);
   if (status != 0) return status;
   if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");

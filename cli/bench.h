@@ -21,11 +21,9 @@ struct bench {
   struct cli_session session;
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
-  double scale;
   polyad_tensor *tensor;
   double triad; /* bytes per second, measured once; 0: not yet */
   cJSON *rows;
-  bool stopped;
 };
 
 double bench_now(void);

@@ -1,6 +1,7 @@
 /* polyad generate: synthetic tensors. */
 #include "command.h"
 #include "json.h"
+#include "names.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,8 @@ static int check_sizes(struct generate *g) {
   char quoted[CLI_QUOTE_BYTES];
   polyad_generate_options *o = &g->options;
   o->order = cli_read_counts(g->dims, POLYAD_MAX_ORDER, o->dims);
-  if (o->order < 1)
-    return cli_usage_error("--dims %s found; expected 1 to %d lengths, such as 10,20,30",
+  if (o->order < 2)
+    return cli_usage_error("--dims %s found; expected 2 to %d lengths, such as 10,20,30",
                            cli_quote(quoted, g->dims), POLYAD_MAX_ORDER);
   for (int n = 0; n < o->order; ++n)
     if (o->dims[n] < 1 || o->dims[n] > (uint64_t)INT64_MAX)
@@ -58,7 +59,11 @@ static int check(struct generate *g) {
   g->options.noise = g->noise;
   g->options.poisson = g->poisson;
   g->options.type = cli_precision(&g->session);
-  return g->like != NULL ? 0 : check_sizes(g);
+  if (g->noise > 0 && g->poisson)
+    return cli_usage_error("--noise and --poisson exclude each other");
+  int status = cli_check_tensor_name(g->output);
+  if (status != 0) return status;
+  return g->like != NULL ? cli_check_like(g->like) : check_sizes(g);
 }
 
 static int parse(struct generate *g, int argc, char **argv) {
@@ -134,9 +139,9 @@ static int run(struct generate *g) {
   polyad_context *context = session->context;
   polyad_tensor *tensor = NULL;
   polyad_ktensor *truth = NULL;
-  int status = cli_check_output(session, g->output, NULL);
-  if (status == 0) status = cli_check_output(session, g->truth, NULL);
-  if (status == 0) status = cli_check_output(session, session->json, NULL);
+  const struct cli_output outputs[] = {
+      {"OUT", g->output}, {"--truth", g->truth}, {"--json", session->json}};
+  int status = cli_check_outputs(session, outputs, 3, NULL, 0);
   if (status != 0) return status;
   if (streams(g)) {
     if (polyad_generate_to_file(context, &g->options, g->output) != POLYAD_OK)

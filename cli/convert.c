@@ -1,35 +1,13 @@
 /* polyad convert: between file formats. */
 #include "command.h"
 #include "json.h"
+#include "names.h"
 #include "text.h"
-#include <stdio.h>
-#include <string.h>
-
-static const char *const extensions[] = {".tns", ".txt", ".ptn", ".csv", ".tsv"};
-
-/* Whether the library has a format for the name: so that a typing error is found before the
- * input is read. */
-static bool is_known(const char *path) {
-  char name[64] = "";
-  const char *dot = strrchr(path, '.');
-  if (dot != NULL && (strcmp(dot, ".gz") == 0 || strcmp(dot, ".zst") == 0)) {
-    const char *p = dot;
-    while (p > path && p[-1] != '.')
-      --p;
-    if (p > path && (size_t)(dot - p) + 1 < sizeof name)
-      snprintf(name, sizeof name, ".%.*s", (int)(dot - p), p);
-  } else if (dot != NULL) {
-    snprintf(name, sizeof name, "%.60s", dot);
-  }
-  for (size_t k = 0; k < sizeof extensions / sizeof *extensions; ++k)
-    if (strcmp(name, extensions[k]) == 0) return true;
-  return strcmp(path, "-") == 0;
-}
 
 static int convert(struct cli_session *session, const char *in, const char *out) {
   polyad_tensor *tensor = NULL;
-  int status = cli_check_output(session, out, in);
-  if (status == 0) status = cli_check_output(session, session->json, in);
+  const struct cli_output outputs[] = {{"OUT", out}, {"--json", session->json}};
+  int status = cli_check_outputs(session, outputs, 2, &in, 1);
   if (status == 0) status = cli_read_tensor(session, in, &tensor);
   if (status == 0 &&
       polyad_tensor_write(session->context, tensor, out, POLYAD_FILE_AUTO) != POLYAD_OK)
@@ -45,6 +23,7 @@ static int convert(struct cli_session *session, const char *in, const char *out)
     cli_json_count(object, "repeats_merged", polyad_tensor_repeats_merged(tensor));
     cli_json_count(object, "zeros_dropped", polyad_tensor_zeros_dropped(tensor));
     status = cli_json_write(session, object);
+    if (status == 0) status = cli_finish_output();
   }
   polyad_tensor_destroy(tensor);
   return status;
@@ -52,7 +31,6 @@ static int convert(struct cli_session *session, const char *in, const char *out)
 
 int cli_convert(int argc, char **argv) {
   struct cli_session session;
-  char quoted[CLI_QUOTE_BYTES];
   cli_session_init(&session);
   const struct cli_option options[] = {CLI_READ_OPTIONS(session), CLI_COMMON_OPTIONS(session)};
   const struct cli_usage usage = {
@@ -70,14 +48,10 @@ int cli_convert(int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   const char *in = argv[first], *out = argv[first + 1];
-  if (!is_known(out))
-    return cli_usage_error("output %s has no known extension; expected .tns, .txt, .ptn, .csv or "
-                           ".tsv, also with .gz or .zst",
-                           cli_quote(quoted, out));
-  if (session.json != NULL && strcmp(session.json, "-") == 0 && strcmp(out, "-") == 0)
-    return cli_usage_error("--json - and output - both write to standard output; choose one");
+  status = cli_check_tensor_name(out);
+  if (status != 0) return status;
   status = cli_session_open(&session);
   if (status == 0) status = convert(&session, in, out);
   cli_session_close(&session);
-  return status == 0 ? cli_finish_output() : status;
+  return status;
 }

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "components.h"
 #include "json.h"
+#include "names.h"
 #include "progress.h"
 #include "text.h"
 #include <math.h>
@@ -97,10 +98,10 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   cpd->file = argv[first];
   if (cpd->rank == 0)
     return cli_usage_error("the rank is missing; give it with --rank R (see polyad cpd --help)");
-  if (cpd->session.json != NULL && strcmp(cpd->session.json, "-") == 0 && cpd->output != NULL &&
-      strcmp(cpd->output, "-") == 0)
-    return cli_usage_error("--json - and --output - both write to standard output; choose one");
-  return 0;
+  if (cpd->checkpoint != NULL &&
+      (strcmp(cpd->checkpoint, "-") == 0 || cli_is_directory_name(cpd->checkpoint)))
+    return cli_usage_error("--checkpoint expects the name of a file");
+  return cli_check_format(cpd->format, false);
 }
 
 /* Everything that can go wrong before the work starts does so here. */
@@ -108,8 +109,10 @@ static int prepare(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   if (strcmp(cpd->algorithm, "als") != 0)
     return cli_failure("algorithm %s is not in this build; expected als", cpd->algorithm);
-  int status = cli_check_output(session, cpd->output, cpd->file);
-  if (status == 0) status = cli_check_output(session, session->json, cpd->file);
+  const struct cli_output outputs[] = {
+      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->checkpoint}};
+  const char *const inputs[] = {cpd->file, cpd->init};
+  int status = cli_check_outputs(session, outputs, 3, inputs, 2);
   if (status != 0) return status;
   if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
       polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
@@ -164,7 +167,7 @@ static int decompose(struct cpd *cpd) {
   cli_computing_begin(session);
   polyad_status done =
       polyad_cp_als(session->context, cpd->plan, &options, &cpd->model, &cpd->info);
-  cli_computing_end(session);
+  cli_computing_end();
   cli_progress_clear();
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
 }
@@ -172,9 +175,12 @@ static int decompose(struct cpd *cpd) {
 static int write_model(struct cpd *cpd) {
   if (cpd->output == NULL) return 0;
   polyad_context *context = cpd->session.context;
-  if (polyad_ktensor_write(context, cpd->model, cpd->output) != POLYAD_OK)
-    return cli_library_failure(context);
-  return 0;
+  int top = (int)(cpd->top > 0 ? cpd->top : 10);
+  polyad_status status =
+      cli_is_directory_name(cpd->output)
+          ? polyad_ktensor_write_directory(context, cpd->model, cpd->outline, top, cpd->output)
+          : polyad_ktensor_write(context, cpd->model, cpd->output);
+  return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
 static uint64_t peak_bytes(void) {
@@ -236,11 +242,8 @@ static int write_json(struct cpd *cpd) {
 
 static int report(struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
-  const char *json = cpd->session.json;
   if (info->diagnosis[0] != '\0') cli_talk(&cpd->session, "polyad: warning: %s\n", info->diagnosis);
-  bool silent = cpd->session.quiet || (json != NULL && strcmp(json, "-") == 0) ||
-                (cpd->output != NULL && strcmp(cpd->output, "-") == 0);
-  if (silent) return 0;
+  if (!cli_shows_results(&cpd->session, cpd->output)) return 0;
   const uint64_t *dims = polyad_plan_dims(cpd->plan);
   for (int n = 0; n < polyad_plan_order(cpd->plan); ++n)
     printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);

@@ -1,6 +1,7 @@
 /* polyad info: what a tensor is like. */
 #include "command.h"
 #include "json.h"
+#include "names.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,6 @@ struct info {
   polyad_tensor *tensor;
   polyad_tensor_statistics statistics;
 };
-
-static bool is_talkative(const struct info *info) {
-  const char *json = info->session.json;
-  return json == NULL || strcmp(json, "-") != 0;
-}
 
 static void print_modes(const struct info *info) {
   const polyad_tensor_statistics *s = &info->statistics;
@@ -83,14 +79,15 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
   cli_json_text(item, "format", name);
   if (status == POLYAD_UNSUPPORTED) {
     cli_json_text(item, "reason", polyad_last_error(context));
-    if (is_talkative(info)) printf("%-14s not possible: %s\n", name, polyad_last_error(context));
+    if (cli_shows_results(&info->session, NULL))
+      printf("%-14s not possible: %s\n", name, polyad_last_error(context));
   } else {
     cli_json_count(item, "bytes_format", bytes);
     if (info->rank > 0) {
       cli_json_count(item, "bytes_factors", factors);
       cli_json_count(item, "bytes", bytes + factors);
     }
-    if (is_talkative(info)) {
+    if (cli_shows_results(&info->session, NULL)) {
       printf("%-14s %s", name, cli_bytes(text, bytes));
       if (info->rank > 0)
         printf(" and factors of rank %llu: %s", (unsigned long long)info->rank,
@@ -104,7 +101,7 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
 
 static int add_formats(struct info *info, cJSON *object) {
   cJSON *list = cJSON_AddArrayToObject(object, "formats");
-  if (is_talkative(info)) puts("\nstored as");
+  if (cli_shows_results(&info->session, NULL)) puts("\nstored as");
   if (strcmp(info->format, "all") != 0) return add_format(info, info->format, list);
   for (int k = 0; k < polyad_format_count(); ++k) {
     polyad_format_description about;
@@ -148,13 +145,14 @@ static cJSON *make_object(const struct info *info) {
 static int run(struct info *info) {
   struct cli_session *session = &info->session;
   int status = cli_session_open(session);
-  if (status == 0) status = cli_check_output(session, session->json, info->file);
+  const struct cli_output outputs[] = {{"--json", session->json}};
+  if (status == 0) status = cli_check_outputs(session, outputs, 1, &info->file, 1);
   if (status == 0) status = cli_read_tensor(session, info->file, &info->tensor);
   if (status != 0) return status;
   if (polyad_tensor_statistics_compute(session->context, info->tensor, &info->statistics) !=
       POLYAD_OK)
     return cli_library_failure(session->context);
-  if (is_talkative(info)) print_text(info);
+  if (cli_shows_results(&info->session, NULL)) print_text(info);
   cJSON *object = make_object(info);
   status = add_formats(info, object);
   if (status != 0) {
@@ -191,6 +189,8 @@ int cli_info(int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   info.file = argv[first];
+  status = cli_check_format(info.format, true);
+  if (status != 0) return status;
   status = run(&info);
   polyad_tensor_destroy(info.tensor);
   cli_session_close(&info.session);

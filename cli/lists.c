@@ -5,19 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Options of both: only the JSON file. */
 static int parse(struct cli_session *session, const char *command, const char *summary, int argc,
                  char **argv) {
-  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "options"},
-                                       {"json", 0, CLI_TEXT, &session->json, "FILE",
-                                        "write a JSON object; - writes it, and nothing "
-                                        "else, to standard output",
-                                        NULL, 0, 0}};
+  const struct cli_option options[] = {CLI_TALK_OPTIONS(*session)};
   const struct cli_usage usage = {.command = command,
-                                  .synopsis = "[--json FILE]",
+                                  .synopsis = "[options]",
                                   .summary = summary,
                                   .options = options,
-                                  .option_count = 2};
+                                  .option_count = (int)(sizeof options / sizeof *options)};
   int first;
   return cli_parse(&usage, argc, argv, &first);
 }
@@ -25,10 +20,6 @@ static int parse(struct cli_session *session, const char *command, const char *s
 static int finish(struct cli_session *session, cJSON *object) {
   int status = cli_json_write(session, object);
   return status == 0 ? cli_finish_output() : status;
-}
-
-static bool is_talkative(const struct cli_session *session) {
-  return session->json == NULL || strcmp(session->json, "-") != 0;
 }
 
 static void show_format(const polyad_format_description *about) {
@@ -60,13 +51,14 @@ int cli_formats(int argc, char **argv) {
   int status = parse(&session, "formats", "Lists the storage formats of this build.", argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = cli_session_open(&session);
-  if (status == 0) status = cli_check_output(&session, session.json, NULL);
+  const struct cli_output outputs[] = {{"--json", session.json}};
+  if (status == 0) status = cli_check_outputs(&session, outputs, 1, NULL, 0);
   if (status == 0) {
     cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "formats");
     for (int k = 0; k < polyad_format_count(); ++k) {
       polyad_format_description about;
       if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
-      if (is_talkative(&session)) show_format(&about);
+      if (cli_shows_results(&session, NULL)) show_format(&about);
       cJSON_AddItemToArray(list, format_object(&about));
     }
     status = finish(&session, object);
@@ -101,13 +93,14 @@ int cli_devices(int argc, char **argv) {
                      argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = cli_session_open(&session);
-  if (status == 0) status = cli_check_output(&session, session.json, NULL);
+  const struct cli_output outputs[] = {{"--json", session.json}};
+  if (status == 0) status = cli_check_outputs(&session, outputs, 1, NULL, 0);
   if (status == 0) {
     cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "devices");
     for (int k = 0; k < polyad_device_count(session.context); ++k) {
       polyad_device_description about;
       if (polyad_device_describe(session.context, k, &about) != POLYAD_OK) continue;
-      if (is_talkative(&session)) show_device(&about);
+      if (cli_shows_results(&session, NULL)) show_device(&about);
       cJSON_AddItemToArray(list, device_object(&about));
     }
     cJSON *absent = cJSON_AddObjectToObject(object, "absent");
@@ -115,7 +108,7 @@ int cli_devices(int argc, char **argv) {
     for (int k = 0; k < 2; ++k) {
       const char *why = polyad_device_why_not(session.context, kinds[k]);
       if (why[0] == '\0') continue;
-      if (is_talkative(&session)) printf("no %s: %s\n", kinds[k], why);
+      if (cli_shows_results(&session, NULL)) printf("no %s: %s\n", kinds[k], why);
       cli_json_text(absent, kinds[k], why);
     }
     status = finish(&session, object);

@@ -1,10 +1,11 @@
 /* polyad: the command. */
 #include "command.h"
+#include "session.h"
 #include "text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <polyad/polyad.h>
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,36 +45,14 @@ static int print_version(void) {
     if (polyad_format_describe(k, &about) == POLYAD_OK && about.built) printf(" %s", about.name);
   }
   fputs("\n", stdout);
-  return fflush(stdout) == 0 ? 0 : 1;
-}
-
-/* Edit distance of two short words (Levenshtein, with swaps of neighbours). */
-static int distance(const char *a, const char *b) {
-  enum { LONGEST = 16 };
-  int la = (int)strlen(a), lb = (int)strlen(b), d[LONGEST + 1][LONGEST + 1];
-  if (la > LONGEST || lb > LONGEST) return LONGEST;
-  for (int i = 0; i <= la; ++i)
-    d[i][0] = i;
-  for (int j = 0; j <= lb; ++j)
-    d[0][j] = j;
-  for (int i = 1; i <= la; ++i)
-    for (int j = 1; j <= lb; ++j) {
-      int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-      if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
-      if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-          d[i - 2][j - 2] + 1 < best)
-        best = d[i - 2][j - 2] + 1;
-      d[i][j] = best;
-    }
-  return d[la][lb];
+  return cli_finish_output();
 }
 
 static int unknown_command(const char *name) {
   char quoted[CLI_QUOTE_BYTES];
   int best = 0, least = 100;
   for (int k = 0; k < COMMANDS; ++k) {
-    int far = distance(name, commands[k].name);
+    int far = cli_distance(name, commands[k].name);
     if (far < least) {
       least = far;
       best = k;
@@ -85,18 +64,19 @@ static int unknown_command(const char *name) {
   return cli_usage_error("%s is no subcommand; see polyad --help", quoted);
 }
 
-/* A closed standard stream would let a data file get its number and receive our text. */
-static void open_standard_streams(void) {
+/* A closed standard stream would let a data file get its number and receive our text. Opened the
+ * other way round, writing to it is an error, as it should be. */
+static bool open_standard_streams(void) {
   for (int file = 0; file < 3; ++file)
-    if (fcntl(file, F_GETFD) == -1 && errno == EBADF) (void)!open("/dev/null", O_RDWR);
+    if (fcntl(file, F_GETFD) == -1 && errno == EBADF &&
+        open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY) != file)
+      return false;
+  return true;
 }
 
 int main(int argc, char **argv) {
-  open_standard_streams();
-  (void)signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE, and files are not lost */
-#ifdef SIGXFSZ
-  (void)signal(SIGXFSZ, SIG_IGN);
-#endif
+  if (!open_standard_streams()) return 1;
+  cli_signals_install();
   if (argc < 2) {
     print_usage(stderr);
     return 2;
@@ -104,7 +84,7 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
     print_usage(stdout);
-    return fflush(stdout) == 0 ? 0 : 1;
+    return cli_finish_output();
   }
   if (strcmp(name, "help") == 0) {
     print_usage(stderr);

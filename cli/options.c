@@ -168,20 +168,39 @@ static void print_help(const struct cli_usage *usage) {
   if (usage->example != NULL) printf("\nexample:\n%s\n", usage->example);
 }
 
-static int unknown_option(const struct cli_usage *usage, char **argv, int result) {
-  char quoted[CLI_QUOTE_BYTES];
-  const char *which = argv[optind - 1];
-  if (result == ':')
-    return cli_usage_error("option %s needs an argument; see polyad %s --help",
-                           cli_quote(quoted, which), usage->command);
-  if (optopt != 0 && (which[0] != '-' || which[1] != '-')) {
-    char letter[2] = {(char)optopt, '\0'};
-    return cli_usage_error("unknown option -%s; see polyad %s --help",
-                           isgraph(optopt) ? letter : "?", usage->command);
+/* A long option that does not exist, or exists more than once for an abbreviation. */
+static int unknown_long(const struct cli_usage *usage, const char *word) {
+  char quoted[CLI_QUOTE_BYTES], name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+  const char *near = NULL, *first = NULL, *second = NULL;
+  int least = 3;
+  for (int k = 0; k < usage->option_count; ++k) {
+    const char *known = usage->options[k].name;
+    if (known == NULL) continue;
+    if (strcmp(known, name) == 0 && usage->options[k].kind == CLI_FLAG)
+      return cli_usage_error("option --%s takes no value", known);
+    if (strncmp(known, name, strlen(name)) == 0) *(first == NULL ? &first : &second) = known;
+    int far = cli_distance(known, name);
+    if (far < least) {
+      least = far;
+      near = known;
+    }
   }
-  return cli_usage_error("option %s is unknown, ambiguous or takes no argument; see polyad %s "
-                         "--help",
-                         cli_quote(quoted, which), usage->command);
+  cli_quote(quoted, word);
+  if (second != NULL)
+    return cli_usage_error("option %s is ambiguous: --%s or --%s", quoted, first, second);
+  if (near != NULL) return cli_usage_error("unknown option %s; did you mean --%s?", quoted, near);
+  return cli_usage_error("unknown option %s; see polyad %s --help", quoted, usage->command);
+}
+
+/* Says what is wrong where getopt_long() stopped; `word` is where it began. */
+static int unknown_option(const struct cli_usage *usage, char **argv, const char *word) {
+  bool is_short = optopt != 0 && optopt < 256 && optopt != 'h';
+  if (!is_short && strncmp(argv[optind - 1], "--", 2) == 0) word = argv[optind - 1];
+  if (!is_short && strncmp(word, "--", 2) == 0) return unknown_long(usage, word);
+  char letter[2] = {(char)optopt, '\0'};
+  return cli_usage_error("unknown option -%s; see polyad %s --help",
+                         isgraph(optopt) && optopt < 127 ? letter : "?", usage->command);
 }
 
 /* getopt's tables from ours. Entry k of `longs` is option number val - 256. */
@@ -218,24 +237,31 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first) 
   opterr = 0;
   optind = 1;
   for (;;) {
+    const char *word = optind < argc ? argv[optind] : "";
     int result = getopt_long(argc, argv, shorts, longs, NULL);
     if (result == -1) break;
     if (result == 'h') {
       print_help(usage);
       return -1;
     }
-    if (result == '?' || result == ':') return unknown_option(usage, argv, result);
+    if (result == '?') return unknown_option(usage, argv, word);
+    if (result == ':')
+      return cli_usage_error("option --%s needs a value: %s", find(usage, optopt)->name,
+                             find(usage, optopt)->argument);
     int status = store(find(usage, result), optarg);
     if (status != 0) return status;
   }
   int arguments = argc - optind;
   *first = optind;
   if (arguments < usage->least_arguments)
-    return cli_usage_error("%s; see polyad %s --help",
-                           arguments == 0 ? "an argument is missing" : "an argument is missing",
-                           usage->command);
+    return cli_usage_error("usage: polyad %s %s", usage->command, usage->synopsis);
   if (arguments > usage->most_arguments)
-    return cli_usage_error("argument %s is one too many; see polyad %s --help",
-                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command);
+    return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
+                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command,
+                           usage->synopsis);
+  for (int k = optind; k < argc; ++k)
+    if (argv[k][0] == '\0')
+      return cli_usage_error("an argument is empty; usage: polyad %s %s", usage->command,
+                             usage->synopsis);
   return 0;
 }

@@ -3,53 +3,90 @@
 #include "json.h"
 #include "text.h"
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+struct score {
+  struct cli_session session;
+  const char *file[2];
+  bool no_weights;
+  polyad_ktensor *model[2];
+  double value;
+  uint64_t pairs, *matching; /* partner of each component of the model with fewer */
+};
+
+static void print_score(const struct score *s) {
+  printf("%.6f\n", s->value);
+  if (!s->session.verbose) return;
+  bool swapped = polyad_ktensor_rank(s->model[0]) < polyad_ktensor_rank(s->model[1]);
+  for (uint64_t r = 0; r < s->pairs; ++r)
+    printf("component %llu of %s matches %llu of %s\n", (unsigned long long)r + 1,
+           swapped ? "A" : "B", (unsigned long long)s->matching[r] + 1, swapped ? "B" : "A");
+}
+
+static int write_json(struct score *s) {
+  cJSON *object = cJSON_CreateObject();
+  cli_json_text(object, "a", s->file[0]);
+  cli_json_text(object, "b", s->file[1]);
+  uint64_t ranks[2] = {polyad_ktensor_rank(s->model[0]), polyad_ktensor_rank(s->model[1])};
+  cli_json_counts(object, "ranks", ranks, 2);
+  cli_json_bool(object, "weights", !s->no_weights);
+  cli_json_real(object, "score", s->value);
+  for (uint64_t r = 0; r < s->pairs; ++r)
+    ++s->matching[r]; /* from 1 on paper */
+  cli_json_counts(object, "matching", s->matching, (int)s->pairs);
+  return cli_json_write(&s->session, object);
+}
+
+static int run(struct score *s) {
+  polyad_context *context = s->session.context;
+  const struct cli_output outputs[] = {{"--json", s->session.json}};
+  int status = cli_check_outputs(&s->session, outputs, 1, s->file, 2);
+  if (status != 0) return status;
+  for (int k = 0; k < 2; ++k)
+    if (polyad_ktensor_read(context, s->file[k], POLYAD_F64, &s->model[k]) != POLYAD_OK)
+      return cli_library_failure(context);
+  uint64_t a = polyad_ktensor_rank(s->model[0]), b = polyad_ktensor_rank(s->model[1]);
+  s->pairs = a < b ? a : b;
+  s->matching = calloc(s->pairs, sizeof *s->matching);
+  if (s->matching == NULL) return cli_failure("out of memory");
+  if (polyad_ktensor_score(context, s->model[0], s->model[1], !s->no_weights, &s->value,
+                           s->matching) != POLYAD_OK)
+    return cli_library_failure(context);
+  if (cli_shows_results(&s->session, NULL)) print_score(s);
+  status = write_json(s);
+  return status == 0 ? cli_finish_output() : status;
+}
 
 int cli_score(int argc, char **argv) {
-  struct cli_session session;
-  bool no_weights = false;
-  cli_session_init(&session);
-  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "options"},
-                                       {"no-weights", 0, CLI_FLAG, &no_weights, NULL,
-                                        "compare directions only, not weights", NULL, 0, 0},
-                                       {"json", 0, CLI_TEXT, &session.json, "FILE",
-                                        "write a JSON object; - writes it, and nothing "
-                                        "else, to standard output",
-                                        NULL, 0, 0}};
+  struct score s = {0};
+  cli_session_init(&s.session);
+  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "comparison"},
+                                       {.name = "no-weights",
+                                        .kind = CLI_FLAG,
+                                        .target = &s.no_weights,
+                                        .help = "compare directions only, not weights"},
+                                       CLI_TALK_OPTIONS(s.session)};
   const struct cli_usage usage = {
       .command = "score",
       .synopsis = "A B [options]",
       .summary =
           "Compares two models (ktensor files) of the same dims: the factor match score is 1\n"
           "when they are equal up to the order, scale and sign of components, 0 when nothing\n"
-          "matches.",
+          "matches. --verbose tells which component matches which.",
       .example = "  polyad score truth.ktensor found.ktensor",
       .options = options,
-      .option_count = 3,
+      .option_count = (int)(sizeof options / sizeof *options),
       .least_arguments = 2,
       .most_arguments = 2};
   int first, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
-  polyad_ktensor *a = NULL, *b = NULL;
-  double score = 0;
-  status = cli_session_open(&session);
-  if (status == 0) status = cli_check_output(&session, session.json, argv[first]);
-  if (status == 0 &&
-      (polyad_ktensor_read(session.context, argv[first], POLYAD_F64, &a) != POLYAD_OK ||
-       polyad_ktensor_read(session.context, argv[first + 1], POLYAD_F64, &b) != POLYAD_OK ||
-       polyad_ktensor_score(session.context, a, b, !no_weights, &score, NULL) != POLYAD_OK))
-    status = cli_library_failure(session.context);
-  if (status == 0) {
-    cJSON *object = cJSON_CreateObject();
-    cli_json_text(object, "a", argv[first]);
-    cli_json_text(object, "b", argv[first + 1]);
-    cli_json_real(object, "score", score);
-    if (session.json == NULL || strcmp(session.json, "-") != 0) printf("%.6f\n", score);
-    status = cli_json_write(&session, object);
-  }
-  if (status == 0) status = cli_finish_output();
-  polyad_ktensor_destroy(a);
-  polyad_ktensor_destroy(b);
-  cli_session_close(&session);
+  s.file[0] = argv[first];
+  s.file[1] = argv[first + 1];
+  status = cli_session_open(&s.session);
+  if (status == 0) status = run(&s);
+  free(s.matching);
+  for (int k = 0; k < 2; ++k)
+    polyad_ktensor_destroy(s.model[k]);
+  cli_session_close(&s.session);
   return status;
 }

@@ -2,15 +2,13 @@
 #include "progress.h"
 #include "text.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { THREADS_MOST = 256 };
+enum { THREADS_MOST = 256, WARNINGS_SHOWN = 10 };
 
 void cli_session_init(struct cli_session *session) {
   *session = (struct cli_session){
@@ -18,13 +16,13 @@ void cli_session_init(struct cli_session *session) {
 }
 
 static void log_message(void *user, polyad_log_level level, const char *message) {
-  const struct cli_session *session = user;
+  struct cli_session *session = user;
   if (session->quiet) return;
   cli_progress_clear();
-  if (level == POLYAD_LOG_WARNING)
-    fprintf(stderr, "polyad: warning: %s\n", message);
-  else
+  if (level != POLYAD_LOG_WARNING)
     fprintf(stderr, "%s\n", message);
+  else if (++session->warnings <= WARNINGS_SHOWN)
+    fprintf(stderr, "polyad: warning: %s\n", message);
 }
 
 static int set_threads(struct cli_session *session) {
@@ -59,6 +57,8 @@ int cli_session_open(struct cli_session *session) {
 }
 
 void cli_session_close(struct cli_session *session) {
+  if (session->warnings > WARNINGS_SHOWN)
+    fprintf(stderr, "polyad: warning: ... and %d more\n", session->warnings - WARNINGS_SHOWN);
   polyad_context_destroy(session->context);
   session->context = NULL;
 }
@@ -108,29 +108,9 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
   return 0;
 }
 
-int cli_check_output(struct cli_session *session, const char *output, const char *input) {
-  if (output == NULL || strcmp(output, "-") == 0) return 0;
-  char quoted[CLI_QUOTE_BYTES];
-  struct stat a, b;
-  if (input != NULL && stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
-      a.st_ino == b.st_ino)
-    return cli_failure("output %s is the input; expected another file", cli_quote(quoted, output));
-  size_t length = strlen(output);
-  if (output[length - 1] == '/') { /* a directory that is to be made */
-    if (stat(output, &a) == 0)
-      return cli_failure("output %s exists; expected a directory that is not there yet",
-                         cli_quote(quoted, output));
-    char *beside = strdup(output);
-    if (beside == NULL) return cli_failure("out of memory");
-    for (size_t k = length; k > 1 && beside[k - 1] == '/'; --k)
-      beside[k - 1] = '\0';
-    polyad_status status = polyad_output_check(session->context, beside);
-    free(beside);
-    return status == POLYAD_OK ? 0 : cli_library_failure(session->context);
-  }
-  if (polyad_output_check(session->context, output) != POLYAD_OK)
-    return cli_library_failure(session->context);
-  return 0;
+bool cli_shows_results(const struct cli_session *session, const char *output) {
+  return !session->quiet && (session->json == NULL || strcmp(session->json, "-") != 0) &&
+         (output == NULL || strcmp(output, "-") != 0);
 }
 
 void cli_talk(const struct cli_session *session, const char *format, ...) {
@@ -141,41 +121,10 @@ void cli_talk(const struct cli_session *session, const char *format, ...) {
   va_end(arguments);
 }
 
-/* ---- signals ---- */
-
-static volatile sig_atomic_t signal_met;
-static polyad_context *volatile computing;
-static const int handled[] = {SIGINT, SIGTERM, SIGHUP};
-
-static void on_signal(int number) {
-  polyad_context *context = computing;
-  if (context == NULL || signal_met != 0) _exit(128 + number);
-  signal_met = number;
-  polyad_cancel(context);
-}
-
-void cli_computing_begin(struct cli_session *session) {
-  struct sigaction action = {0};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  computing = session->context;
-  for (size_t k = 0; k < sizeof handled / sizeof *handled; ++k) {
-    struct sigaction before;
-    /* A signal that the parent told us to ignore (nohup) stays ignored. */
-    if (sigaction(handled[k], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-      sigaction(handled[k], &action, NULL);
-  }
-}
-
-void cli_computing_end(struct cli_session *session) {
-  (void)session;
-  /* What is left is writing results: it takes moments and should not be cut short. */
-}
-
-int cli_signal_status(void) { return signal_met == 0 ? 0 : 128 + signal_met; }
-
 int cli_finish_output(void) {
-  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-  if (errno != EPIPE) (void)cli_failure("cannot write to standard output: %s", strerror(errno));
-  return 1;
+  bool failed = ferror(stdout) != 0;
+  errno = 0;
+  if (fflush(stdout) == 0 && !failed) return 0;
+  if (errno == EPIPE) return CLI_PIPE_CLOSED;
+  return cli_failure("cannot write to standard output: %s", strerror(errno != 0 ? errno : EIO));
 }

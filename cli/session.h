@@ -7,6 +7,7 @@
 
 struct cli_session {
   polyad_context *context;
+  int warnings;
   /* common options */
   const char *device, *precision, *json;
   uint64_t threads, memory_limit, seed;
@@ -17,107 +18,53 @@ struct cli_session {
   const char *duplicates, *dims, *labels, *columns, *value, *delimiter;
 };
 
-/** Options that every subcommand which computes has. Expands inside a cli_option table. */
+/* clang-format off */
+/** Options that expand inside a cli_option table: of results and messages, ... */
+#define CLI_TALK_OPTIONS(s)                                                                        \
+  {.kind = CLI_GROUP, .help = "result and messages"},                                              \
+  {.name = "json", .kind = CLI_TEXT, .target = &(s).json, .argument = "FILE",                      \
+   .help = "write a JSON object; - writes it, and nothing else, to standard output"},              \
+  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .target = &(s).quiet,                         \
+   .help = "no talk, only errors"},                                                                \
+  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .target = &(s).verbose,                     \
+   .help = "say what is chosen and why"}
+
+/** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(s)                                                                      \
   {.kind = CLI_GROUP, .help = "common options"},                                                   \
-      {"device", 0, CLI_TEXT, &(s).device, "DEVICE", "auto (default), cpu, cuda, cuda:1, opencl",  \
-       NULL,     0, 0},                                                                            \
-      {"precision",                                                                                \
-       0,                                                                                          \
-       CLI_CHOICE,                                                                                 \
-       &(s).precision,                                                                             \
-       "f32|f64",                                                                                  \
-       "type of values and factors "                                                               \
-       "(default f64)",                                                                            \
-       "f32 f64",                                                                                  \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"threads", 't', CLI_COUNT, &(s).threads, "N", "threads (default: all processors)",          \
-       NULL,      1,   0},                                                                         \
-      {"memory-limit",                                                                             \
-       0,                                                                                          \
-       CLI_SIZE,                                                                                   \
-       &(s).memory_limit,                                                                          \
-       "SIZE",                                                                                     \
-       "most memory to use, such as 4G (default: what there is)",                                  \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"seed", 0, CLI_COUNT, &(s).seed, "S", "seed of everything random (default 0)", NULL, 0, 0}, \
-      {"json",                                                                                     \
-       0,                                                                                          \
-       CLI_TEXT,                                                                                   \
-       &(s).json,                                                                                  \
-       "FILE",                                                                                     \
-       "write a JSON object; - writes it, and nothing "                                            \
-       "else, to standard output",                                                                 \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"quiet", 'q', CLI_FLAG, &(s).quiet, NULL, "no talk, only errors", NULL, 0, 0}, {            \
-    "verbose", 'v', CLI_FLAG, &(s).verbose, NULL, "say what is chosen and why", NULL, 0, 0         \
-  }
+  {.name = "device", .kind = CLI_TEXT, .target = &(s).device, .argument = "DEVICE",                \
+   .help = "auto (default), cpu, cuda, cuda:1, opencl"},                                           \
+  {.name = "precision", .kind = CLI_CHOICE, .target = &(s).precision, .argument = "f32|f64",       \
+   .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \
+  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .target = &(s).threads, .argument = "N",   \
+   .least = 1, .help = "threads (default: all processors)"},                                       \
+  {.name = "memory-limit", .kind = CLI_SIZE, .target = &(s).memory_limit, .argument = "SIZE",      \
+   .help = "most memory to use, such as 4G (default: what there is)"},                             \
+  {.name = "seed", .kind = CLI_COUNT, .target = &(s).seed, .argument = "S",                        \
+   .help = "seed of everything random (default 0)"},                                               \
+  CLI_TALK_OPTIONS(s)
 
-/** Options of subcommands that read a tensor. */
+/** ... and of subcommands that read a tensor. */
 #define CLI_READ_OPTIONS(s)                                                                        \
   {.kind = CLI_GROUP, .help = "reading"},                                                          \
-      {"index-base",                                                                               \
-       0,                                                                                          \
-       CLI_COUNT,                                                                                  \
-       &(s).index_base,                                                                            \
-       "0|1",                                                                                      \
-       "smallest index in text files "                                                             \
-       "(default 1)",                                                                              \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       1},                                                                                         \
-      {"pattern", 0, CLI_FLAG, &(s).pattern, NULL, "lines have no value column: all values are 1", \
-       NULL,      0, 0},                                                                           \
-      {"duplicates",                                                                               \
-       0,                                                                                          \
-       CLI_CHOICE,                                                                                 \
-       &(s).duplicates,                                                                            \
-       "POLICY",                                                                                   \
-       "repeated coordinates: sum (default), max, min, first, error",                              \
-       "sum max min first error",                                                                  \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"dims", 0, CLI_TEXT, &(s).dims, "I1,I2,…", "lengths of the modes (default: as found)",      \
-       NULL,   0, 0},                                                                              \
-      {"labels",                                                                                   \
-       0,                                                                                          \
-       CLI_TEXT,                                                                                   \
-       &(s).labels,                                                                                \
-       "DIR",                                                                                      \
-       "label files mode-K-*.map (default: "                                                       \
-       "STEM.labels beside FILE)",                                                                 \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"columns",                                                                                  \
-       0,                                                                                          \
-       CLI_TEXT,                                                                                   \
-       &(s).columns,                                                                               \
-       "LIST",                                                                                     \
-       "delimited text: columns that are modes, "                                                  \
-       "NAME[:round=D|:bin=W],…",                                                                  \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       0},                                                                                         \
-      {"value",                                                                                    \
-       0,                                                                                          \
-       CLI_TEXT,                                                                                   \
-       &(s).value,                                                                                 \
-       "NAME",                                                                                     \
-       "delimited text: column of the values "                                                     \
-       "(default: value, else rows are counted)",                                                  \
-       NULL,                                                                                       \
-       0,                                                                                          \
-       0},                                                                                         \
-  {                                                                                                \
-    "delimiter", 0, CLI_TEXT, &(s).delimiter, "C", "delimited text: what separates fields", NULL,  \
-        0, 0                                                                                       \
-  }
+  {.name = "index-base", .kind = CLI_COUNT, .target = &(s).index_base, .argument = "0|1",          \
+   .most = 1, .help = "smallest index in text files (default 1)"},                                 \
+  {.name = "pattern", .kind = CLI_FLAG, .target = &(s).pattern,                                    \
+   .help = "lines have no value column: all values are 1"},                                        \
+  {.name = "duplicates", .kind = CLI_CHOICE, .target = &(s).duplicates, .argument = "POLICY",      \
+   .choices = "sum max min first error",                                                           \
+   .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
+  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,…",                   \
+   .help = "lengths of the modes (default: as found)"},                                            \
+  {.name = "labels", .kind = CLI_TEXT, .target = &(s).labels, .argument = "DIR",                   \
+   .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
+  {.name = "columns", .kind = CLI_TEXT, .target = &(s).columns, .argument = "LIST",                \
+   .help = "delimited text: columns that are modes, NAME[:round=D|:bin=W],…"},                     \
+  {.name = "value", .kind = CLI_TEXT, .target = &(s).value, .argument = "NAME",                    \
+   .help = "delimited text: column of the values (default: value, else rows are counted)"},        \
+  {.name = "delimiter", .kind = CLI_TEXT, .target = &(s).delimiter, .argument = "C",               \
+   .help = "delimited text: what separates fields"}
+/* clang-format on */
 
 /** Defaults; called before parsing. */
 void cli_session_init(struct cli_session *session);
@@ -129,21 +76,36 @@ void cli_session_close(struct cli_session *session);
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
 polyad_type cli_precision(const struct cli_session *session);
 
-/** Checks before any work that an output can be written and is not an input: 0, or a status. */
-int cli_check_output(struct cli_session *session, const char *output, const char *input);
+struct cli_output {
+  const char *name; /* for messages, such as "--json" */
+  const char *path; /* NULL: not asked for */
+};
+
+/** Checks before any work that no two outputs are the same, that none is an input (also through
+ *  links), and that each can be written. 0, or an exit status. */
+int cli_check_outputs(struct cli_session *session, const struct cli_output *outputs, int count,
+                      const char *const *inputs, int input_count);
+/** Whether a name asks for a directory: it ends in a slash. */
+bool cli_is_directory_name(const char *path);
+/** Whether results are printed for people: not with --quiet, nor when standard output belongs to
+ *  the JSON object or to `output` (may be NULL). */
+bool cli_shows_results(const struct cli_session *session, const char *output);
 
 /** A message on standard error, unless --quiet. */
 void cli_talk(const struct cli_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Between these, SIGINT, SIGTERM and SIGHUP end the computation after its iteration (a second
- *  one ends the process); outside they end the process. */
+/** Called first of all: SIGINT, SIGTERM and SIGHUP end the process with status 130, 143 or 129. */
+void cli_signals_install(void);
+/** Between these, a first signal ends the computation after its iteration (a second one ends the
+ *  process). After the end results are written, which signals do not cut short. */
 void cli_computing_begin(struct cli_session *session);
-void cli_computing_end(struct cli_session *session);
+void cli_computing_end(void);
 /** Exit status for a signal that came while computing (130, 143, 129), or 0. */
 int cli_signal_status(void);
 
-/** Flushes standard output. 0, or 1 after an error (quiet when the reader has gone). */
+/** Flushes standard output. 0, or an exit status after an error (quiet when the reader has gone).
+ */
 int cli_finish_output(void);
 
 #endif

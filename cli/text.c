@@ -1,7 +1,11 @@
 #include "text.h"
+#include "session.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { LINE_BYTES = 300 };
 
 /* Length of the valid UTF-8 sequence at `s`; 0 when there is none. */
 static size_t sequence(const unsigned char *s) {
@@ -49,10 +53,23 @@ const char *cli_bytes(char out[32], uint64_t bytes) {
   return out;
 }
 
+/* One line of at most LINE_BYTES, cut where a character ends. */
+static void print_line(const char *before, const char *text) {
+  char line[LINE_BYTES + 1];
+  int length = snprintf(line, sizeof line, "%s%s", before, text);
+  if (length > LINE_BYTES) {
+    size_t end = LINE_BYTES - 3;
+    while (end > 0 && ((unsigned char)line[end] & 0xc0) == 0x80)
+      --end;
+    memcpy(line + end, "...", 4);
+  }
+  fprintf(stderr, "%s\n", line);
+}
+
 static void print_error(const char *format, va_list arguments) {
-  fputs("polyad: error: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  char text[2 * LINE_BYTES];
+  vsnprintf(text, sizeof text, format, arguments);
+  print_line("polyad: error: ", text);
 }
 
 int cli_usage_error(const char *format, ...) {
@@ -74,9 +91,33 @@ int cli_failure(const char *format, ...) {
 int cli_library_failure(const polyad_context *context) {
   polyad_error error = polyad_last_error_record(context);
   const char *text = error.message[0] != '\0' ? error.message : polyad_status_string(error.status);
+  if (error.status == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
+  /* Nobody is left to read what a closed pipe should have got. */
+  if (error.status == POLYAD_IO && strstr(text, strerror(EPIPE)) != NULL) return CLI_PIPE_CLOSED;
   /* An error with a place says "FILE: error: …" itself. */
-  fprintf(stderr, "polyad: %s%s\n", error.file == NULL ? "error: " : "", text);
+  print_line(error.file == NULL ? "polyad: error: " : "polyad: ", text);
   return 1;
+}
+
+int cli_distance(const char *a, const char *b) {
+  enum { LONGEST = 16 };
+  int la = (int)strlen(a), lb = (int)strlen(b), d[LONGEST + 1][LONGEST + 1];
+  if (la > LONGEST || lb > LONGEST) return LONGEST;
+  for (int i = 0; i <= la; ++i)
+    d[i][0] = i;
+  for (int j = 0; j <= lb; ++j)
+    d[0][j] = j;
+  for (int i = 1; i <= la; ++i)
+    for (int j = 1; j <= lb; ++j) {
+      int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+      if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+          d[i - 2][j - 2] + 1 < best)
+        best = d[i - 2][j - 2] + 1;
+      d[i][j] = best;
+    }
+  return d[la][lb];
 }
 
 int cli_width(const char *text) {

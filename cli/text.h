@@ -8,6 +8,9 @@
 
 #define CLI_QUOTE_BYTES 168
 
+/** Exit status when the reader of standard output has gone, as after SIGPIPE. */
+enum { CLI_PIPE_CLOSED = 128 + 13 };
+
 /** Makes bytes from outside fit for a terminal: at most 40 of them, control bytes and bytes that
  *  are not UTF-8 escaped, in single quotes. Returns `out`. */
 const char *cli_quote(char out[CLI_QUOTE_BYTES], const char *text);
@@ -21,6 +24,10 @@ int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 int cli_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints the context's last error as "polyad: PLACE error: TEXT" and returns 1. */
 int cli_library_failure(const polyad_context *context);
+
+/** Number of changes (of, in or out a character, or a swap of neighbours) between two short words;
+ *  large for long ones. */
+int cli_distance(const char *a, const char *b);
 
 /** Columns that a UTF-8 text takes on a terminal (one per character). */
 int cli_width(const char *text);

@@ -1,0 +1,54 @@
+#include "names.h"
+#include "text.h"
+#include <stdio.h>
+#include <string.h>
+
+int cli_check_format(const char *name, bool all) {
+  char quoted[CLI_QUOTE_BYTES], names[160];
+  polyad_format_description about;
+  size_t at = (size_t)snprintf(names, sizeof names, all ? "auto, all" : "auto");
+  if (strcmp(name, "auto") == 0 || (all && strcmp(name, "all") == 0)) return 0;
+  for (int k = 0; k < polyad_format_count(); ++k) {
+    if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
+    if (strcmp(about.name, name) == 0) return 0;
+    if (at < sizeof names)
+      at += (size_t)snprintf(names + at, sizeof names - at, ", %s", about.name);
+  }
+  return cli_usage_error("--format %s found; expected %s", cli_quote(quoted, name), names);
+}
+
+int cli_check_like(const char *name) {
+  char quoted[CLI_QUOTE_BYTES], names[200];
+  size_t at = 0;
+  for (int k = 0; polyad_generate_like_name(k) != NULL; ++k) {
+    if (strcmp(polyad_generate_like_name(k), name) == 0) return 0;
+    if (at < sizeof names)
+      at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", k == 0 ? "" : ", ",
+                             polyad_generate_like_name(k));
+  }
+  return cli_usage_error("no published tensor is called %s; expected %s", cli_quote(quoted, name),
+                         names);
+}
+
+static bool ends_with(const char *path, size_t length, const char *end) {
+  size_t size = strlen(end);
+  return length > size && memcmp(path + length - size, end, size) == 0;
+}
+
+int cli_check_tensor_name(const char *path) {
+  static const char *const extensions[] = {".tns", ".txt", ".sptensor", ".csv", ".tsv"};
+  char quoted[CLI_QUOTE_BYTES];
+  size_t length = strlen(path);
+  if (strcmp(path, "-") == 0 || ends_with(path, length, ".ptn")) return 0;
+  if (ends_with(path, length, ".gz"))
+    length -= 3;
+  else if (ends_with(path, length, ".zst"))
+    length -= 4;
+  const char *slash = strrchr(path, '/');
+  size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+  for (size_t k = 0; k < sizeof extensions / sizeof *extensions && folder < length; ++k)
+    if (ends_with(path + folder, length - folder, extensions[k])) return 0;
+  return cli_usage_error("output %s has no known extension; expected .tns, .txt, .ptn, .csv or "
+                         ".tsv, all but .ptn also with .gz or .zst",
+                         cli_quote(quoted, path));
+}

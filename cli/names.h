@@ -1,0 +1,16 @@
+/* Names on the command line that only the library can judge, checked before any work. */
+#ifndef CLI_NAMES_H
+#define CLI_NAMES_H
+
+#include <stdbool.h>
+
+/** Each returns 0, or 2 after an error that lists what is expected. */
+
+/** A storage format, "auto", or where `all` "all". */
+int cli_check_format(const char *name, bool all);
+/** A published tensor that can be imitated. */
+int cli_check_like(const char *name);
+/** A tensor file whose extension says its format, or "-". */
+int cli_check_tensor_name(const char *path);
+
+#endif

@@ -1,0 +1,67 @@
+/* Where results go: checked before any work. */
+#include "session.h"
+#include "text.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_is_directory_name(const char *path) {
+  size_t length = strlen(path);
+  return length > 0 && path[length - 1] == '/';
+}
+
+/* Whether two names lead to one file, also through symbolic and hard links. */
+static bool is_same_file(const char *a, const char *b) {
+  struct stat one, other;
+  if (strcmp(a, b) == 0) return true;
+  if (stat(a, &one) != 0 || stat(b, &other) != 0) return false;
+  return S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* A directory that is to be made, in one that can be written. */
+static int check_new_directory(struct cli_session *session, const struct cli_output *output) {
+  char quoted[CLI_QUOTE_BYTES];
+  struct stat about;
+  if (lstat(output->path, &about) == 0)
+    return cli_failure("%s %s exists; expected a directory that is not there yet", output->name,
+                       cli_quote(quoted, output->path));
+  char *beside = strdup(output->path);
+  if (beside == NULL) return cli_failure("out of memory");
+  for (size_t k = strlen(beside); k > 1 && beside[k - 1] == '/'; --k)
+    beside[k - 1] = '\0';
+  polyad_status status = polyad_output_check(session->context, beside);
+  free(beside);
+  return status == POLYAD_OK ? 0 : cli_library_failure(session->context);
+}
+
+static int check_output(struct cli_session *session, const struct cli_output *output,
+                        const char *const *inputs, int input_count) {
+  char quoted[CLI_QUOTE_BYTES];
+  if (output->path == NULL || strcmp(output->path, "-") == 0) return 0;
+  for (int k = 0; k < input_count; ++k)
+    if (inputs[k] != NULL && is_same_file(output->path, inputs[k]))
+      return cli_failure("%s %s is the input; expected another file", output->name,
+                         cli_quote(quoted, output->path));
+  if (cli_is_directory_name(output->path)) return check_new_directory(session, output);
+  if (polyad_output_check(session->context, output->path) != POLYAD_OK)
+    return cli_library_failure(session->context);
+  return 0;
+}
+
+int cli_check_outputs(struct cli_session *session, const struct cli_output *outputs, int count,
+                      const char *const *inputs, int input_count) {
+  for (int i = 0; i < count; ++i)
+    for (int j = i + 1; j < count; ++j)
+      if (outputs[i].path != NULL && outputs[j].path != NULL &&
+          is_same_file(outputs[i].path, outputs[j].path))
+        return cli_usage_error(
+            "%s and %s both go to %s; expected two places", outputs[i].name, outputs[j].name,
+            strcmp(outputs[i].path, "-") == 0 ? "standard output" : "the same file");
+  for (int k = 0; k < count; ++k) {
+    int status = check_output(session, &outputs[k], inputs, input_count);
+    if (status != 0) return status;
+  }
+  return 0;
+}

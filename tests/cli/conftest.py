@@ -1,0 +1,125 @@
+"""Runs the command in a scratch folder and checks what every failure must look like."""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import jsonschema
+import pytest
+
+COMMAND = os.environ.get("POLYAD_COMMAND", "polyad")
+ROOT = pathlib.Path(os.environ.get("POLYAD_ROOT", pathlib.Path(__file__).parents[2]))
+GOOD = "1 1 1 1.0\n1 2 1 2.0\n2 1 2 3.0\n"
+
+
+class Result:
+    def __init__(self, process):
+        self.status = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr.decode("utf-8", "strict")
+
+    @property
+    def json(self):
+        return json.loads(self.out.decode("utf-8", "strict"), parse_constant=refuse_constant)
+
+
+def refuse_constant(name):
+    raise AssertionError(f"JSON holds {name}")
+
+
+class Polyad:
+    """The command in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "good.tns").write_text(GOOD)
+
+    def path(self, name):
+        return self.folder / name
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    def run(self, *arguments, stdin=b"", env=None, timeout=120, preexec=None):
+        everything = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "OMP_"))}
+        everything.update(env or {})
+        return Result(subprocess.run(
+            [COMMAND, *[os.fsencode(a) if isinstance(a, str) else a for a in map(keep, arguments)]],
+            input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
+            env=everything, timeout=timeout, preexec_fn=preexec))
+
+    def ok(self, *arguments, **options):
+        result = self.run(*arguments, **options)
+        assert result.status == 0, result.err
+        return result
+
+    def json(self, *arguments, **options):
+        result = self.ok(*arguments, "--json", "-", **options)
+        validate(arguments[0], result.json)
+        return result.json
+
+    def fails(self, status, *arguments, says=(), **options):
+        """The command must fail in the one form that all failures have."""
+        before = self.snapshot()
+        result = self.run(*arguments, **options)
+        expected = status if isinstance(status, tuple) else (status,)
+        assert result.status in expected, (result.status, result.err)
+        assert result.out == b""
+        check_error(result.err)
+        for text in [says] if isinstance(says, str) else says:
+            assert text in result.err, result.err
+        assert self.snapshot() == before, "a failed run changed files"
+        return result
+
+    def snapshot(self):
+        found = {}
+        for path in sorted(self.folder.rglob("*")):
+            name = str(path.relative_to(self.folder))
+            if path.is_symlink():
+                found[name] = os.readlink(path)
+            elif path.is_file():
+                found[name] = path.read_bytes() if os.access(path, os.R_OK) else None
+            else:
+                found[name] = "other"
+        return found
+
+
+def keep(argument):
+    return argument if isinstance(argument, (bytes, str)) else str(argument)
+
+
+def check_error(text):
+    """One line of at most 300 bytes, no control bytes; notes and warnings may come before."""
+    lines = text.splitlines()
+    errors = [line for line in lines if "error:" in line]
+    assert len(errors) == 1, text
+    assert re.match(r"polyad: (.*: )?error: .", errors[0]), text
+    assert len(errors[0].encode()) <= 300, len(errors[0])
+    assert all(c >= " " and c != "\x7f" for c in errors[0]), repr(errors[0])
+
+
+def validate(command, value):
+    schema = json.loads((ROOT / "docs/json" / f"{command}.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.validate(value, schema)
+
+
+def read_tns(path):
+    """Coordinates to value, of a .tns file (plain or gzip)."""
+    opener = gzip.open if str(path).endswith(".gz") else open
+    found = {}
+    with opener(path, "rt") as file:
+        for line in file:
+            *index, value = line.split()
+            found[tuple(map(int, index))] = float(value)
+    return found
+
+
+@pytest.fixture
+def polyad(tmp_path):
+    return Polyad(tmp_path)

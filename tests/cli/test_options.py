@@ -1,0 +1,349 @@
+"""Options: every wrong usage is told, names its option, and has exit status 2."""
+
+import os
+import subprocess
+
+import pytest
+
+CPD = ("cpd", "good.tns", "-r", "2")
+
+
+# ---- H01 subcommands
+
+def test_no_arguments(polyad):
+    result = polyad.run()
+    assert result.status == 2 and result.out == b"" and "usage: polyad SUBCOMMAND" in result.err
+
+
+def test_help_word(polyad):
+    result = polyad.run("help")
+    assert result.status == 2 and result.out == b"" and "usage: polyad" in result.err
+
+
+@pytest.mark.parametrize("typed, meant", [
+    ("cdp", "cpd"), ("inof", "info"), ("covnert", "convert"), ("benhc", "bench"),
+    ("formatss", "formats"), ("devies", "devices"), ("scroe", "score"), ("generat", "generate")])
+def test_did_you_mean(polyad, typed, meant):
+    polyad.fails(2, typed, says=f"did you mean {meant}?")
+
+
+@pytest.mark.parametrize("name", ["zzz", "tucker", "", "\x1b[2J", "--nonsense"])
+def test_unknown_subcommand(polyad, name):
+    assert "did you mean" not in polyad.fails(2, name).err
+
+
+# ---- H02 getopt
+
+@pytest.mark.parametrize("arguments, says", [
+    (("--nosuch",), "--nosuch"), (("-Z",), "-Z"), (("--checkpont", "x"), "checkpoint"),
+    (("--max",), "--max"), (("--max", "3"), "ambiguous"), (("--tol",), "--tol"),
+    (("-r",), "rank"), (("--nonnegative=3",), "--nonnegative"), (("--quiet", "-Zq"), "-Z")])
+def test_bad_option(polyad, arguments, says):
+    polyad.fails(2, *CPD, *arguments, says=says)
+
+
+def test_misspelt_option_suggests(polyad):
+    polyad.fails(2, *CPD, "--restart-s", "2", says="did you mean --restarts?")
+
+
+def test_last_option_wins(polyad):
+    assert polyad.json(*CPD, "--seed", "1", "--seed", "7", "-r", "1")["seed"] == 7
+
+
+def test_abbreviation(polyad):
+    assert polyad.json(*CPD, "--max-it", "3", "--tol", "0")["iterations"] == 3
+
+
+# ---- H04 to H10 numbers
+
+def test_rank_missing(polyad):
+    polyad.fails(2, "cpd", "good.tns", says="rank")
+
+
+@pytest.mark.parametrize("rank", ["0", "-1", "abc", "1e3", "16x", "", "1.5", " 3", "0x10", "+3",
+                                  "18446744073709551616"])
+def test_rank(polyad, rank):
+    polyad.fails(2, "cpd", "good.tns", "--rank", rank, says="rank")
+
+
+def test_rank_beyond_memory(polyad):
+    polyad.write("wide.tns", "10000 10000 10000 1\n1 1 1 2\n")
+    for rank in ("100000000", "4611686018427387904", "18446744073709551615"):
+        polyad.fails(1, "cpd", "wide.tns", "-r", rank, "--memory-limit", "1G")
+
+
+@pytest.mark.parametrize("rank", [3, 8])
+def test_rank_beyond_dims_and_nnz(polyad, rank):
+    result = polyad.json("cpd", "good.tns", "-r", rank, "--max-iters", "30")
+    assert 0.99 <= result["fit"] <= 1 and result["regularized_solves"] > 0
+
+
+@pytest.mark.parametrize("tol", ["nan", "inf", "-1", "1,5", "1e", "", "0x1p-3", "1e400", "--"])
+def test_tolerance(polyad, tol):
+    polyad.fails(2, *CPD, f"--tol={tol}", says="tol")
+
+
+@pytest.mark.parametrize("tol", ["0", "1e-400"])
+def test_tolerance_zero_runs_to_the_limit(polyad, tol):
+    assert polyad.json(*CPD, "--tol", tol, "--max-iters", "9")["iterations"] == 9
+
+
+@pytest.mark.parametrize("count", ["-1", "1e3", "9223372036854775808", "2147483648", "x"])
+def test_iterations(polyad, count):
+    polyad.fails(2, *CPD, f"--max-iters={count}", says="max-iters")
+
+
+def test_no_iterations_gives_the_guess(polyad):
+    result = polyad.json(*CPD, "--max-iters", "0")
+    assert result["iterations"] == 0 and result["trace"] == []
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "abc", "1.5", "99999999999999999999"])
+def test_threads(polyad, count):
+    polyad.fails(2, *CPD, f"--threads={count}", says="threads")
+
+
+def test_too_many_threads_are_capped(polyad):
+    result = polyad.run(*CPD, "--threads", "100000", "--json", "-")
+    assert result.status == 0 and result.json["threads"] < 1000
+    assert "100000" in result.err
+
+
+@pytest.mark.parametrize("value", ["0", "a", "1000000", "-3"])
+def test_omp_environment_is_ignored(polyad, value):
+    threads = polyad.json(*CPD)["threads"]
+    assert polyad.json(*CPD, env={"OMP_NUM_THREADS": value})["threads"] == threads
+
+
+def test_processors_of_this_process(polyad):
+    one = polyad.run(*CPD, "--json", "-", preexec=lambda: os.sched_setaffinity(0, {
+        min(os.sched_getaffinity(0))}))
+    assert one.json["threads"] == 1
+
+
+@pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "1.5", "abc"])
+def test_seed(polyad, seed):
+    polyad.fails(2, *CPD, f"--seed={seed}", says="seed")
+
+
+@pytest.mark.parametrize("seed", [0, 18446744073709551615])
+def test_seed_limits(polyad, seed):
+    assert polyad.json(*CPD, "--seed", seed)["seed"] == seed
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "4X", "4GG", "G", "1e9", "", "99999999999T"])
+def test_memory_limit(polyad, size):
+    polyad.fails(2, *CPD, f"--memory-limit={size}", says="memory-limit")
+
+
+@pytest.mark.parametrize("size", ["500M", "1G", "1g", "2GiB", "1GB", "1000000000"])
+def test_memory_limit_accepted(polyad, size):
+    polyad.ok(*CPD, "--memory-limit", size)
+
+
+# ---- H11 devices
+
+@pytest.mark.parametrize("device", ["cuda:-1", "cuda:x", "cuda:", "gpu", "cpu:1", "CUDA", "cuda:1.5"])
+def test_device_syntax(polyad, device):
+    polyad.fails(2, *CPD, "--device", device, says="device")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "opencl"])
+def test_device_missing(polyad, device):
+    polyad.fails(1, *CPD, "--device", device)
+
+
+def test_device_hidden(polyad):
+    polyad.fails(1, *CPD, "--device", "cuda", env={"CUDA_VISIBLE_DEVICES": ""})
+
+
+def test_device_auto_falls_back(polyad):
+    result = polyad.run(*CPD, "--verbose", "--json", "-", env={"CUDA_VISIBLE_DEVICES": ""})
+    assert result.json["device"] == "cpu" and "CPU" in result.err
+
+
+# ---- H12, H13 choices
+
+def test_format_unknown_lists_them(polyad):
+    result = polyad.fails(2, *CPD, "--format", "nosuch")
+    for row in polyad.json("formats")["formats"]:
+        assert row["name"] in result.err
+
+
+def test_format_that_cannot(polyad):
+    """Every format that is limited says so and does not fall back."""
+    order = 17 - 1
+    polyad.write("deep.tns", "1 " * order + "1\n" + "2 " * order + "2\n")
+    for row in polyad.json("formats")["formats"]:
+        result = polyad.run("cpd", "deep.tns", "-r", "1", "--format", row["name"], "--json", "-")
+        if row["max_order"] < order:
+            assert result.status == 1 and row["name"] in result.err
+        else:
+            assert result.status == 0 and result.json["format"] == row["name"]
+
+
+def test_variant_unknown(polyad):
+    polyad.fails((1, 2), *CPD, "--format", "csf", "--variant", "nosuch", says="nosuch")
+
+
+@pytest.mark.parametrize("precision", ["f16", "F64", "", "double", "f3"])
+def test_precision(polyad, precision):
+    polyad.fails(2, *CPD, f"--precision={precision}", says="precision")
+
+
+@pytest.mark.parametrize("algorithm", ["apr-mu", "apr-pdnr", "apr-pqnr"])
+def test_algorithm_of_another_build(polyad, algorithm):
+    polyad.fails(1, *CPD, "--algorithm", algorithm, says=(algorithm, "als"))
+
+
+def test_algorithm_unknown(polyad):
+    polyad.fails(2, *CPD, "--algorithm", "svd", says="algorithm")
+
+
+# ---- H14 --init FILE
+
+KTENSOR = "ktensor\n3\n2 2 2\n2\n1 1\n" + "matrix\n2\n2 2\n1 2\n3 4\n" * 3
+
+
+@pytest.mark.parametrize("content, says", [
+    (None, "m.ktensor"),
+    (KTENSOR.replace("2 2 2", "2 2 3").replace("2\n2 2\n1 2\n3 4\n", "2\n3 2\n1 2\n3 4\n5 6\n", 3),
+     "m.ktensor"),
+    (KTENSOR.replace("1 2\n3 4", "1 nan\n3 4", 1), "m.ktensor:8"),
+    (KTENSOR[:-20], "m.ktensor"),
+    ("sptensor\n3\n2 2 2\n1\n1 1 1 1.0\n", "m.ktensor:1"),
+    ("", "m.ktensor")])
+def test_init_file(polyad, content, says):
+    if content is not None:
+        polyad.write("m.ktensor", content)
+    polyad.fails(1, *CPD, "--init", "m.ktensor", says=says)
+
+
+def test_init_file_of_other_dims_or_rank(polyad):
+    polyad.write("m.ktensor", KTENSOR)
+    polyad.fails(1, "cpd", "good.tns", "-r", "3", "--init", "m.ktensor")
+    polyad.write("wide.tns", "3 3 3 1\n1 1 1 2\n")
+    polyad.fails(1, "cpd", "wide.tns", "-r", "2", "--init", "m.ktensor")
+
+
+def test_init_file_is_used(polyad):
+    polyad.write("m.ktensor", KTENSOR)
+    first = polyad.json(*CPD, "--init", "m.ktensor", "--seed", "1")
+    second = polyad.json(*CPD, "--init", "m.ktensor", "--seed", "2")
+    assert first["fit"] == second["fit"]
+
+
+# ---- H17, H18 operands
+
+@pytest.mark.parametrize("arguments", [
+    ("info",), ("info", "good.tns", "good.tns"), ("cpd", "-r", "2"), ("convert", "good.tns"),
+    ("convert", "a", "b", "c"), ("score", "a"), ("generate",), ("formats", "x"), ("devices", "x"),
+    ("bench",), ("bench", "mttkrp"), ("info", "")])
+def test_operands(polyad, arguments):
+    polyad.fails(2, *arguments)
+
+
+def test_double_dash(polyad):
+    polyad.write("-r", "1 1 1 1\n")
+    assert polyad.json("info", "./-r")["nnz"] == 1
+    result = polyad.run("info", "--json", "-", "--", "-r")
+    assert result.status == 0 and result.json["nnz"] == 1
+
+
+def test_long_argument(polyad):
+    polyad.fails((1, 2), "info", "x" * 100000)
+    polyad.fails(2, "x" * 100000)
+    polyad.fails(2, *CPD, "--" + "y" * 100000)
+    polyad.fails(2, *CPD, "--tol", "9" * 100000)
+
+
+def test_many_arguments(polyad):
+    polyad.fails(2, "info", *["good.tns"] * 10000)
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe.tns", b"\x1b]0;owned\x07", b"%n%s%s", b"a\nb.tns"])
+def test_argument_is_shown_escaped(polyad, name):
+    result = polyad.fails(1, "info", name)
+    assert "\x1b" not in result.err and "\\x" in result.err or b"%" in name
+    polyad.fails(2, name)
+    polyad.fails(2, *CPD, "--precision", name)
+
+
+# ---- H19 locales
+
+@pytest.mark.parametrize("locale", ["C", "de_DE.UTF-8", "tr_TR.UTF-8", ""])
+def test_locale(polyad, locale):
+    env = {"LC_ALL": locale}
+    result = polyad.run("cpd", "good.tns", "-r", "2", "--tol", "1e-4", "--precision", "f32",
+                        "--json", "-", env=env)
+    assert result.status == 0 and b"," in result.out
+    plain = polyad.json("cpd", "good.tns", "-r", "2", "--tol", "1e-4", "--precision", "f32")
+    assert result.json["fit"] == plain["fit"]
+    polyad.fails(2, *CPD, "--precision", "F32", env=env)
+    polyad.fails(2, *CPD, "--tol", "1,5", env=env)
+
+
+# ---- H20 generate
+
+@pytest.mark.parametrize("arguments", [
+    ("--dims", "0x3"), ("--dims", "3"), ("--dims", ""), ("--dims", "9223372036854775808,2"),
+    ("--dims", "4,,4"), ("--dims", "4,0,4"), ("--dims", "4,x,4"), ("--dims", "4,4,"),
+    ("--dims", ",".join(["2"] * 17)), ("--dims", "9,9", "--nnz", "-1"),
+    ("--dims", "9,9", "--nnz", "0"), ("--dims", "9,9", "--rank", "0"),
+    ("--dims", "9,9", "--rank", "2", "--noise", "nan"), ("--dims", "9,9", "--cluster", "1"),
+    ("--dims", "9,9", "--skew", "-1"), ("--dims", "9,9", "--skew", "1,2,3"),
+    ("--dims", "9,9", "--noise", "1"), ("--dims", "9,9", "--like", "uber"),
+    ("--like", "nosuch"), ("--like", "uber", "--scale", "0"), ("--like", "uber", "--scale", "-1"),
+    ()])
+def test_generate(polyad, arguments):
+    has_nnz = "--nnz" in arguments or "--like" in arguments
+    polyad.fails(2, "generate", "x.tns", *arguments, *(() if has_nnz else ("--nnz", "3")))
+
+
+def test_generate_needs_a_count(polyad):
+    polyad.fails(2, "generate", "x.tns", "--dims", "9,9", says="nnz")
+
+
+def test_generate_more_than_cells(polyad):
+    polyad.fails(1, "generate", "x.tns", "--dims", "10,20", "--nnz", "201", says=("200", "201"))
+
+
+# ---- H22 convert
+
+@pytest.mark.parametrize("name", ["out.xyz", "out", "out.tns.xz", "out.gz", ".tns"])
+def test_convert_to_unknown(polyad, name):
+    polyad.fails(2, "convert", "good.tns", name, says=(".tns", ".ptn", ".csv"))
+
+
+# ---- H23 bench
+
+@pytest.mark.parametrize("arguments", [
+    ("mttkrp", "good.tns", "--repeat", "0"), ("mttkrp", "good.tns", "--repeat", "-1"),
+    ("nosuch", "good.tns"), ("mttkrp", "like:nosuch"), ("mttkrp", "like:uber@0"),
+    ("mttkrp", "like:uber@x"), ("mttkrp", "good.tns", "--repeat", "1000000000")])
+def test_bench(polyad, arguments):
+    polyad.fails(2, "bench", *arguments)
+
+
+@pytest.mark.parametrize("kernel", ["phi", "pi", "ttmc", "roof"])
+def test_bench_kernel_of_another_build(polyad, kernel):
+    polyad.fails(1, "bench", kernel, "good.tns", says=kernel)
+
+
+def test_bench_format_unknown(polyad):
+    polyad.fails(2, "bench", "mttkrp", "good.tns", "--format", "nosuch", says="csf")
+
+
+# ---- H24 environment
+
+def test_environment_is_not_an_interface(polyad):
+    env = {f"POLYAD_{name}": "\x01garbage" for name in ("THREADS", "DEVICE", "FORMAT", "SEED", "X")}
+    assert polyad.json(*CPD, env=env)["fit"] == polyad.json(*CPD)["fit"]
+
+
+# ---- start-up
+
+def test_version(polyad):
+    for option in ("--version", "-V"):
+        result = polyad.ok(option)
+        assert result.out.startswith(b"polyad 0.") and b"csf" in result.out
