@@ -28,7 +28,8 @@ static int is_file(int file) {
   strcpy(link, "/proc/self/fd/");
   char digits[12], *at = digits + sizeof digits;
   *--at = '\0';
-  do *--at = (char)('0' + file % 10);
+  do
+    *--at = (char)('0' + file % 10);
   while ((file /= 10) > 0);
   strcat(link, at);
   ssize_t length = readlink(link, path, sizeof path - 1);
@@ -57,24 +58,29 @@ static size_t cut(const char *kind, size_t size) {
   return is_short && size > 1 ? 1 : size;
 }
 
+typedef ssize_t transfer(int, const void *, size_t);
+typedef ssize_t transfer_at(int, void *, size_t, off_t);
+typedef int on_file(int);
+typedef int on_names(const char *, const char *);
+
 #define REAL(name, type)                                                                           \
-  static type real;                                                                                \
-  if (real == NULL) real = (type)dlsym(RTLD_NEXT, name)
+  static type *real;                                                                               \
+  if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, name)
 
 ssize_t write(int file, const void *data, size_t size) {
-  REAL("write", ssize_t(*)(int, const void *, size_t));
+  REAL("write", transfer);
   if (!is_file(file)) return real(file, data, size);
   return fails("write") ? -1 : real(file, data, cut("write", size));
 }
 
 ssize_t read(int file, void *data, size_t size) {
-  REAL("read", ssize_t(*)(int, void *, size_t));
+  REAL("read", transfer);
   if (!is_file(file)) return real(file, data, size);
   return fails("read") ? -1 : real(file, data, cut("read", size));
 }
 
 ssize_t pread(int file, void *data, size_t size, off_t offset) {
-  REAL("pread", ssize_t(*)(int, void *, size_t, off_t));
+  REAL("pread", transfer_at);
   if (!is_file(file)) return real(file, data, size, offset);
   return fails("read") ? -1 : real(file, data, cut("read", size), offset);
 }
@@ -84,17 +90,17 @@ ssize_t pread64(int file, void *data, size_t size, off_t offset) {
 }
 
 int fsync(int file) {
-  REAL("fsync", int (*)(int));
+  REAL("fsync", on_file);
   return is_file(file) && fails("fsync") ? -1 : real(file);
 }
 
 int fdatasync(int file) {
-  REAL("fdatasync", int (*)(int));
+  REAL("fdatasync", on_file);
   return is_file(file) && fails("fsync") ? -1 : real(file);
 }
 
 int close(int file) {
-  REAL("close", int (*)(int));
+  REAL("close", on_file);
   int failing = is_file(file) && fails("close"), number = errno, result = real(file);
   if (!failing) return result;
   errno = number;
@@ -102,6 +108,6 @@ int close(int file) {
 }
 
 int rename(const char *from, const char *to) {
-  REAL("rename", int (*)(const char *, const char *));
+  REAL("rename", on_names);
   return is_named(to) && fails("rename") ? -1 : real(from, to);
 }
