@@ -85,7 +85,7 @@ static polyad_status read_any(polyad_context *context, const char *path,
   case POLYAD_FILE_PTN:
     return pd_ptn_read(context, path, &chosen, tensor);
   case POLYAD_FILE_DELIMITED:
-    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0, "this build cannot read the format");
+    return pd_delimited_read(context, path, &chosen, tensor);
   case POLYAD_FILE_AUTO: /* an unknown extension, or standard input: text */
   case POLYAD_FILE_TNS:
   case POLYAD_FILE_TOOLBOX:

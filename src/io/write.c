@@ -8,7 +8,8 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   pd_begin(context);
   if (tensor == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or path is NULL");
-  polyad_file_format by_name = pd_file_format_of(path, NULL);
+  char delimiter = 0;
+  polyad_file_format by_name = pd_file_format_of(path, &delimiter);
   if (format == POLYAD_FILE_AUTO) format = strcmp(path, "-") == 0 ? POLYAD_FILE_TNS : by_name;
   switch (format) {
   case POLYAD_FILE_TNS:
@@ -20,8 +21,7 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   case POLYAD_FILE_PTN:
     return pd_ptn_write(context, tensor, path);
   case POLYAD_FILE_DELIMITED:
-    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
-                      "this build cannot write the format");
+    return pd_delimited_write(context, tensor, path, delimiter);
   case POLYAD_FILE_AUTO:
     break;
   }

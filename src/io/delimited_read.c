@@ -1,0 +1,197 @@
+/* Reads delimited text: each label of a column becomes an index of its mode. */
+#include "io/coordinates.h"
+#include "io/delimited_columns.h"
+#include "io/delimited_dictionary.h"
+#include "io/formats.h"
+#include "io/number.h"
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK_ROWS = 4096 }; /* fewest */
+
+struct reader {
+  polyad_context *context;
+  const polyad_read_options *options;
+  struct pd_input *input;
+  struct pd_rows rows;
+  struct pd_columns_plan plan;
+  struct pd_dictionary dictionary[POLYAD_MAX_ORDER];
+  struct pd_coordinates coordinates;
+};
+
+static polyad_status fail_field(struct reader *r, const struct pd_field *field, const char *what) {
+  char quoted[PD_QUOTE_BYTES];
+  return pd_rows_fail(&r->rows, POLYAD_PARSE, field->text, "%s %s",
+                      pd_quote(quoted, field->text, field->length), what);
+}
+
+static polyad_status parse_number(struct reader *r, const struct pd_field *field, double *value) {
+  if (pd_parse_double(field->text, field->text + field->length, value) == PD_NUMBER_MALFORMED)
+    return fail_field(r, field,
+                      memchr(field->text, ',', field->length) != NULL
+                          ? "is no number; expected a decimal point, not a comma"
+                          : "is no finite number; expected a number");
+  double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
+  if (!isfinite(kept)) return fail_field(r, field, "is too large; expected a finite number");
+  return POLYAD_OK;
+}
+
+static polyad_status take_label(struct reader *r, int mode, uint32_t *number) {
+  const struct pd_mode_column *column = &r->plan.mode[mode];
+  struct pd_field field = r->rows.field[column->column];
+  if (column->grid == PD_GRID_NONE) {
+    PD_TRY(pd_rows_plain(&r->rows, &field));
+    return pd_dictionary_number(&r->dictionary[mode], field.text, field.length, number);
+  }
+  double value;
+  char label[32];
+  size_t length;
+  if (pd_parse_double(field.text, field.text + field.length, &value) == PD_NUMBER_MALFORMED)
+    return fail_field(r, &field, "is no finite number; expected one to round or bin");
+  if (!pd_grid_label(column, value, label, &length))
+    return fail_field(r, &field, "is too large to round or bin; expected below 2^53 steps");
+  return pd_dictionary_number(&r->dictionary[mode], label, length, number);
+}
+
+static polyad_status take_row(struct reader *r) {
+  struct pd_rows *rows = &r->rows;
+  if (rows->fields != r->plan.count) {
+    size_t at = rows->fields < r->plan.count ? rows->fields - 1 : r->plan.count;
+    return pd_rows_fail(rows, POLYAD_PARSE, rows->field[at].text,
+                        "%zu fields; expected %zu, as in the header", rows->fields, r->plan.count);
+  }
+  struct pd_chunk *chunk = r->coordinates.last;
+  if (chunk == NULL || chunk->count == chunk->room)
+    PD_TRY(pd_coordinates_room(&r->coordinates, CHUNK_ROWS, &chunk));
+  double value = 1;
+  for (int n = 0; n < r->plan.order; ++n)
+    PD_TRY(take_label(r, n, (uint32_t *)chunk->index[n] + chunk->count));
+  if (r->plan.value != SIZE_MAX) PD_TRY(parse_number(r, &rows->field[r->plan.value], &value));
+  if (r->options->type == POLYAD_F32)
+    ((float *)chunk->values)[chunk->count] = (float)value;
+  else
+    ((double *)chunk->values)[chunk->count] = value;
+  pd_coordinates_add(&r->coordinates, 1);
+  return POLYAD_OK;
+}
+
+/* A number nobody can foresee; results do not depend on it. */
+static uint64_t hash_seed(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)now.tv_sec ^
+         (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)&now;
+}
+
+static polyad_status take_header(struct reader *r) {
+  bool found;
+  PD_TRY(pd_rows_next(&r->rows, &found));
+  if (!found)
+    return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), 0, 0,
+                      "file is empty; expected a header and rows");
+  PD_TRY(pd_columns_plan_make(r->context, &r->rows, r->options, &r->plan));
+  r->coordinates = (struct pd_coordinates){.context = r->context,
+                                           .order = r->plan.order,
+                                           .type = r->options->type,
+                                           .index_bytes = sizeof(uint32_t)};
+  uint64_t seed = hash_seed();
+  for (int n = 0; n < r->plan.order; ++n)
+    PD_TRY(pd_dictionary_open(r->context, seed, &r->dictionary[n]));
+  return POLYAD_OK;
+}
+
+static polyad_status take_rows(struct reader *r) {
+  for (;;) {
+    bool found;
+    PD_TRY(pd_rows_next(&r->rows, &found));
+    if (!found) break;
+    PD_TRY(take_row(r));
+  }
+  if (r->coordinates.count == 0)
+    return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), 0, 0,
+                      "a header and no rows; expected rows below it");
+  return POLYAD_OK;
+}
+
+/* Labels were numbered as they came; now they are sorted. */
+static polyad_status sort_mode(struct reader *r, int mode) {
+  uint32_t *place;
+  PD_TRY(PD_NEW(r->context, r->dictionary[mode].labels.count, &place));
+  polyad_status status = pd_dictionary_sort(&r->dictionary[mode], place);
+  for (struct pd_chunk *chunk = r->coordinates.first; chunk != NULL && status == POLYAD_OK;
+       chunk = chunk->next) {
+    uint32_t *index = chunk->index[mode];
+    for (uint64_t p = 0; p < chunk->count; ++p)
+      index[p] = place[index[p]];
+  }
+  pd_free(r->context, place);
+  return status;
+}
+
+/* The dims given are a demand: another tensor than the one asked for is an error. */
+static polyad_status check_dims(struct reader *r, const uint64_t *dims) {
+  const polyad_read_options *options = r->options;
+  if (options->order == 0) return POLYAD_OK;
+  if (options->order != r->plan.order)
+    return pd_fail_at(r->context, POLYAD_MISMATCH, pd_input_path(r->input), 0, 0,
+                      "%d columns are modes; expected %d, as the dims given", r->plan.order,
+                      options->order);
+  for (int n = 0; n < options->order; ++n)
+    if (options->dims[n] != dims[n])
+      return pd_fail_at(r->context, POLYAD_MISMATCH, pd_input_path(r->input), 0, 0,
+                        "mode %d has %llu labels; expected %llu, as given", n + 1,
+                        (unsigned long long)dims[n], (unsigned long long)options->dims[n]);
+  return POLYAD_OK;
+}
+
+static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
+  uint64_t dims[POLYAD_MAX_ORDER];
+  for (int n = 0; n < r->plan.order; ++n) {
+    PD_TRY(sort_mode(r, n));
+    dims[n] = r->dictionary[n].labels.count;
+  }
+  PD_TRY(check_dims(r, dims));
+  PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, tensor));
+  for (int n = 0; n < r->plan.order; ++n) {
+    pd_tensor_take_labels(*tensor, n, &r->dictionary[n].labels);
+    (*tensor)->mode_name[n] = r->plan.name[n];
+    r->plan.name[n] = NULL;
+  }
+  return POLYAD_OK;
+}
+
+static void clear(struct reader *r) {
+  pd_rows_close(&r->rows);
+  pd_columns_plan_clear(r->context, &r->plan);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_dictionary_close(&r->dictionary[n]);
+  pd_coordinates_clear(&r->coordinates);
+  pd_input_close(r->input);
+  pd_free(r->context, r);
+}
+
+polyad_status pd_delimited_read(polyad_context *context, const char *path,
+                                const polyad_read_options *options, polyad_tensor **tensor) {
+  char delimiter = options->delimiter == 0 ? ',' : options->delimiter;
+  struct reader *r;
+  *tensor = NULL;
+  if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a quote or line end as delimiter; expected ',', a tab or another byte");
+  PD_TRY(PD_NEW_ZERO(context, 1, &r));
+  r->context = context;
+  r->options = options;
+  r->coordinates.context = context;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_input_open(context, path, &r->input));
+  PD_TRY_CLEANUP(pd_rows_open(context, r->input, delimiter, &r->rows));
+  PD_TRY_CLEANUP(take_header(r));
+  PD_TRY_CLEANUP(take_rows(r));
+  PD_TRY_CLEANUP(finish(r, tensor));
+
+cleanup:
+  clear(r);
+  return status;
+}
