@@ -170,14 +170,6 @@ polyad_status pd_input_error(struct pd_input *s, uint64_t line) {
   return pd_decoder_fail(s->decoder, line);
 }
 
-uint64_t pd_input_size_bound(const struct pd_input *s) {
-  int64_t size = pd_decoder_size(s->decoder);
-  if (size < 0) return UINT64_MAX;
-  /* Runs are what zstd and gzip pack most tightly: at most so many bytes for one. */
-  return pd_decoder_compressed(s->decoder) ? pd_mul_saturated((uint64_t)size, 1 << 15)
-                                           : (uint64_t)size;
-}
-
 uint64_t pd_input_plain_size(const struct pd_input *s) {
   int64_t size = pd_decoder_size(s->decoder);
   return size < 0 || pd_decoder_compressed(s->decoder) ? 0 : (uint64_t)size;

@@ -23,9 +23,6 @@ void pd_input_skip(struct pd_input *input, size_t size);
 /** Records the error that pd_input_read() met; `line` is the last whole line before it (0: none).
  *  Returns its status. */
 polyad_status pd_input_error(struct pd_input *input, uint64_t line);
-/** Most bytes that the data can have: the file's size for plain regular files, 32768 times
- *  that for compressed ones, no bound for pipes. Headers that declare more are lies. */
-uint64_t pd_input_size_bound(const struct pd_input *input);
 /** Size of a plain regular file; 0 when it is not known or the data is compressed. */
 uint64_t pd_input_plain_size(const struct pd_input *input);
 /** Closes; NULL is fine. */

@@ -5,6 +5,10 @@
 
 polyad_status pd_scanner_create(polyad_context *context, struct pd_input *input,
                                 struct pd_scanner **out) {
+  const unsigned char *head;
+  size_t size;
+  PD_TRY(pd_input_peek(input, &head, &size));
+  if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) pd_input_skip(input, 3);
   struct pd_scanner *scanner = NULL;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &scanner));
@@ -31,7 +35,7 @@ static polyad_status peek(struct pd_scanner *s, int *byte) {
   if (s->at == s->used && !s->end) {
     size_t got;
     if (pd_input_read(s->input, s->buffer, PD_SCANNER_BYTES, &got) != POLYAD_OK)
-      return pd_input_error(s->input, s->line);
+      return pd_input_error(s->input, s->line - 1);
     s->at = 0;
     s->used = got;
     s->end = got == 0;

@@ -1,6 +1,5 @@
 #include "io/tns_line.h"
 #include "io/number.h"
-#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -216,7 +215,7 @@ static int parse_value(const struct reporter *to, const struct pd_tns_form *form
                   PD_NUMBER_LONGEST);
   if (result == PD_NUMBER_TOO_LARGE)
     return report(to, p, "value %s is not finite; expected a magnitude of at most 1.8e308", quoted);
-  if (form->single && fabs(*value) > (double)FLT_MAX)
+  if (form->single && isinf((float)*value))
     return report(to, p, "value %s; expected a magnitude of at most 3.4e38, a float's largest",
                   quoted);
   *underflow |=
