@@ -159,6 +159,7 @@ const struct polyad_format pd_flycoo_format = {
     .estimate_seconds = estimate_seconds,
     .build = build,
     .check = pd_flycoo_check,
+    .expand = pd_flycoo_expand,
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,

@@ -97,4 +97,8 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
 /** Validates every invariant of the storage. */
 polyad_status pd_flycoo_check(polyad_context *context, const void *storage);
 
+/** Makes a tensor of the elements. */
+polyad_status pd_flycoo_expand(polyad_context *context, const void *storage,
+                               polyad_tensor **tensor);
+
 #endif

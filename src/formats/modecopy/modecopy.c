@@ -161,6 +161,7 @@ const struct polyad_format pd_modecopy_format = {
     .estimate_seconds = estimate_seconds,
     .build = build,
     .check = pd_modecopy_check,
+    .expand = pd_modecopy_expand,
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,

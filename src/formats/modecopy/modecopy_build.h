@@ -19,5 +19,8 @@ polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_m
 
 /** Validates every invariant of the storage. */
 polyad_status pd_modecopy_check(polyad_context *context, const void *storage);
+/** Makes a tensor of the nonzeros of the copy of mode 0. */
+polyad_status pd_modecopy_expand(polyad_context *context, const void *storage,
+                                 polyad_tensor **tensor);
 
 #endif
