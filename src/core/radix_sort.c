@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { THREAD_GRAIN = 1 << 14, PACK_BLOCK = 1024 };
+enum { THREAD_GRAIN = 1 << 14, PACK_BLOCK = 1024, MOST_KEYS = 32 };
 
 static int key_width(const struct pd_key *key) {
   return key->limit == 0 ? 8 * key->bytes : pd_bit_length(key->limit - 1);
@@ -48,30 +48,6 @@ static void identity(uint64_t count, void *permutation, int bytes, int threads) 
       ((uint64_t *)permutation)[p] = p;
 }
 
-polyad_status pd_sort_permutation(polyad_context *context, uint64_t count, int key_count,
-                                  const struct pd_key *keys, int permutation_bytes,
-                                  void *permutation) {
-  assert(permutation_bytes == 8 || count <= UINT64_C(1) << 32);
-  int threads = pd_threads_for(context, count, THREAD_GRAIN);
-  identity(count, permutation, permutation_bytes, threads);
-  if (count < 2) return POLYAD_OK;
-
-  uint64_t *packed;
-  PD_TRY(PD_NEW(context, count, &packed));
-  polyad_status status = POLYAD_OK;
-  /* The least significant keys first, as many at a time as 64 bits hold. */
-  for (int last = key_count; last > 0 && status == POLYAD_OK;) {
-    int first = last - 1, bits = key_width(&keys[first]);
-    while (first > 0 && bits + key_width(&keys[first - 1]) <= 64)
-      bits += key_width(&keys[--first]);
-    pack_keys(count, last - first, &keys[first], permutation, permutation_bytes, packed, threads);
-    status = pd_sort_u64(context, count, packed, bits, permutation, (size_t)permutation_bytes);
-    last = first;
-  }
-  pd_free(context, packed);
-  return status;
-}
-
 static int compare_items(int key_count, const struct pd_key *keys, uint64_t p, uint64_t q) {
   for (int k = 0; k < key_count; ++k) {
     uint64_t a = key_at(&keys[k], p), b = key_at(&keys[k], q);
@@ -96,6 +72,76 @@ bool pd_is_sorted(const polyad_context *context, uint64_t count, int key_count,
   }
   *strict = !descents && !ties;
   return !descents;
+}
+
+/* ---- what is sorted already -------------------------------------------------------------------
+ *
+ * Nonzeros of a tensor are sorted by its modes in turn. Another order of the modes then needs only
+ * its first few keys sorted: among items that agree in these, a stable sort leaves the others in
+ * the order they have. */
+
+/* Finds columns by which the items are sorted, first to last; returns how many. *distinct tells
+ * whether no two items agree in all of these. */
+static int present_order(const polyad_context *context, uint64_t count, int key_count,
+                         const struct pd_key *keys, int *column, bool *distinct) {
+  struct pd_key sorted[MOST_KEYS];
+  bool used[MOST_KEYS] = {false};
+  int found = 0;
+  *distinct = false;
+  while (found < key_count && !*distinct) {
+    int k = 0;
+    for (; k < key_count; ++k) {
+      sorted[found] = keys[k];
+      if (!used[k] && pd_is_sorted(context, count, found + 1, sorted, distinct)) break;
+    }
+    if (k == key_count) break;
+    used[k] = true;
+    column[found++] = k;
+  }
+  return found;
+}
+
+/* How many of the leading keys a stable sort must look at. */
+static int keys_to_sort(const polyad_context *context, uint64_t count, int key_count,
+                        const struct pd_key *keys) {
+  int column[MOST_KEYS];
+  bool distinct;
+  if (key_count > MOST_KEYS) return key_count;
+  int known = present_order(context, count, key_count, keys, column, &distinct);
+  if (known < key_count && !distinct) return key_count;
+  for (int leading = 0; leading < key_count; ++leading) {
+    int next = leading; /* keys after the leading ones must come as the items stand */
+    bool agrees = true;
+    for (int k = 0; k < known; ++k)
+      if (column[k] >= leading) agrees = agrees && column[k] == next++;
+    if (agrees) return leading;
+  }
+  return key_count;
+}
+
+polyad_status pd_sort_permutation(polyad_context *context, uint64_t count, int key_count,
+                                  const struct pd_key *keys, int permutation_bytes,
+                                  void *permutation) {
+  assert(permutation_bytes == 8 || count <= UINT64_C(1) << 32);
+  int threads = pd_threads_for(context, count, THREAD_GRAIN);
+  identity(count, permutation, permutation_bytes, threads);
+  key_count = keys_to_sort(context, count, key_count, keys);
+  if (count < 2 || key_count == 0) return POLYAD_OK;
+
+  uint64_t *packed;
+  PD_TRY(PD_NEW(context, count, &packed));
+  polyad_status status = POLYAD_OK;
+  /* The least significant keys first, as many at a time as 64 bits hold. */
+  for (int last = key_count; last > 0 && status == POLYAD_OK;) {
+    int first = last - 1, bits = key_width(&keys[first]);
+    while (first > 0 && bits + key_width(&keys[first - 1]) <= 64)
+      bits += key_width(&keys[--first]);
+    pack_keys(count, last - first, &keys[first], permutation, permutation_bytes, packed, threads);
+    status = pd_sort_u64(context, count, packed, bits, permutation, (size_t)permutation_bytes);
+    last = first;
+  }
+  pd_free(context, packed);
+  return status;
 }
 
 /* ---- gathering ---------------------------------------------------------------------------- */

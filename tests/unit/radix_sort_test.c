@@ -140,6 +140,82 @@ static void permutation_sorts(void **state) {
   free(wide_gathered);
 }
 
+static int sort_order[4];
+static uint32_t *sort_column[4];
+
+static int by_columns(const void *a, const void *b) {
+  uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
+  for (int k = 0; k < 4; ++k) {
+    const uint32_t *column = sort_column[sort_order[k]];
+    if (column[p] != column[q]) return column[p] < column[q] ? -1 : 1;
+  }
+  return p < q ? -1 : p > q;
+}
+
+/* Sorted columns in every other order, with and without repeated items and constant columns:
+ * most need only some of the keys looked at. */
+static void sorted_columns_are_reordered(void **state) {
+  (void)state;
+  enum { COUNT = 30000 };
+  static const uint32_t ranges[][4] = {{9, 7, 5, 200}, {40, 50, 60, 70}, {1, 30, 1, 20}};
+  polyad_context *context = new_context(3);
+  uint32_t *raw[4], *expected = malloc(COUNT * 4), *permutation = malloc(COUNT * 4);
+  for (int k = 0; k < 4; ++k) {
+    raw[k] = malloc(COUNT * 4);
+    sort_column[k] = malloc(COUNT * 4);
+  }
+  for (int c = 0; c < 3; ++c) {
+    for (uint32_t p = 0; p < COUNT; ++p)
+      for (int k = 0; k < 4; ++k)
+        raw[k][p] = (uint32_t)(pd_random_u64((uint64_t)c, (uint64_t)k, p) % ranges[c][k]);
+    struct pd_key keys[4];
+    for (int k = 0; k < 4; ++k)
+      keys[k] = (struct pd_key){raw[k], 4, ranges[c][k]};
+    assert_int_equal(pd_sort_permutation(context, COUNT, 4, keys, 4, permutation), POLYAD_OK);
+    for (int k = 0; k < 4; ++k)
+      pd_gather(context, COUNT, permutation, 4, raw[k], 4, sort_column[k]);
+    for (int code = 0; code < 256; ++code) {
+      int seen = 0;
+      for (int k = 0; k < 4; ++k) {
+        sort_order[k] = code >> 2 * k & 3;
+        seen |= 1 << sort_order[k];
+        keys[k] = (struct pd_key){sort_column[sort_order[k]], 4, ranges[c][sort_order[k]]};
+      }
+      if (seen != 15) continue; /* no order of the four */
+      for (uint32_t p = 0; p < COUNT; ++p)
+        expected[p] = p;
+      qsort(expected, COUNT, 4, by_columns);
+      assert_int_equal(pd_sort_permutation(context, COUNT, 4, keys, 4, permutation), POLYAD_OK);
+      assert_memory_equal(permutation, expected, COUNT * 4);
+    }
+  }
+  for (int k = 0; k < 4; ++k) {
+    free(raw[k]);
+    free(sort_column[k]);
+  }
+  free(expected);
+  free(permutation);
+  end_context(context);
+}
+
+/* More keys than are looked at for an order. */
+static void many_keys_are_sorted(void **state) {
+  (void)state;
+  enum { KEYS = 40, COUNT = 100 };
+  polyad_context *context = new_context(1);
+  uint32_t values[KEYS][COUNT], permutation[COUNT];
+  struct pd_key keys[KEYS];
+  for (int k = 0; k < KEYS; ++k) {
+    keys[k] = (struct pd_key){values[k], 4, 0};
+    for (uint32_t p = 0; p < COUNT; ++p)
+      values[k][p] = k == KEYS - 1 ? COUNT - p : 7;
+  }
+  assert_int_equal(pd_sort_permutation(context, COUNT, KEYS, keys, 4, permutation), POLYAD_OK);
+  for (uint32_t p = 0; p < COUNT; ++p)
+    assert_int_equal(permutation[p], COUNT - 1 - p);
+  end_context(context);
+}
+
 static void order_is_seen(void **state) {
   (void)state;
   enum { COUNT = 100000 };
@@ -176,10 +252,9 @@ static void order_is_seen(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(u64_agrees_with_qsort),
-      cmocka_unit_test(skewed_keys_are_sorted),
-      cmocka_unit_test(permutation_sorts),
-      cmocka_unit_test(order_is_seen),
+      cmocka_unit_test(u64_agrees_with_qsort), cmocka_unit_test(skewed_keys_are_sorted),
+      cmocka_unit_test(permutation_sorts),     cmocka_unit_test(sorted_columns_are_reordered),
+      cmocka_unit_test(many_keys_are_sorted),  cmocka_unit_test(order_is_seen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
