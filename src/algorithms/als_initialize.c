@@ -107,8 +107,5 @@ polyad_status pd_als_initialize(struct pd_als *als, int restart) {
       if (als->options->nonnegative) make_nonnegative(als);
     }
   }
-  PD_TRY(pd_als_upload(als));
-  /* Least squares forgets the scale of the guess; HALS starts from it. */
-  bool scales = als->options->nonnegative && als->options->max_iterations > 0;
-  return scales ? pd_als_scale_guess(als) : POLYAD_OK;
+  return pd_als_upload(als);
 }

@@ -95,21 +95,6 @@ polyad_status pd_als_evaluate(struct pd_als *als) {
   return fetch_fit(als);
 }
 
-/* The multiple of the first guess that is nearest to X has <X, M> / ||M||^2 as factor. */
-polyad_status pd_als_scale_guess(struct pd_als *als) {
-  double scalar[PD_SCALARS];
-  PD_TRY(compute_inner(als));
-  PD_TRY(
-      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
-  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
-  double factor = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
-  if (!isfinite(factor) || factor <= 0) return POLYAD_OK;
-  for (uint64_t r = 0; r < als->options->rank; ++r)
-    als->host_lambda[r] *= factor;
-  return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
-}
-
 static void record(struct pd_als *als) {
   als->trace[als->iteration - 1] = (polyad_trace_row){.iteration = als->iteration,
                                                       .fit = als->fit.fit,

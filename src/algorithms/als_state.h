@@ -91,9 +91,6 @@ polyad_status pd_als_download(struct pd_als *als);
 polyad_status pd_als_iterate(struct pd_als *als);
 /** Computes the fit of the current factors without changing them. */
 polyad_status pd_als_evaluate(struct pd_als *als);
-/** Multiplies the weights of the first guess so that it is as near to the tensor as it can be. */
-polyad_status pd_als_scale_guess(struct pd_als *als);
-
 /** Iterates until a stopping rule holds. */
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason);
 

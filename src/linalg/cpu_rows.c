@@ -91,6 +91,7 @@ static double column_norm(const struct pd_column_sums *sums, size_t r, enum pd_s
   case PD_SCALE_MAX_AT_LEAST_1:
     break;
   }
+  if (sums->largest[r] == 0) return 0;
   return sums->largest[r] > 1.0 ? sums->largest[r] : 1.0;
 }
 

@@ -39,8 +39,10 @@ static void rows_by_matrix(const struct pd_factor_kernels *kernels, const void *
   kernels->multiply(rows, rank, user, m, x, inner, tile);
 }
 
-/* work->inverse = v^+ from eigenvectors (contiguous in `vectors`) and eigenvalues. */
-static void pseudo_inverse(struct pd_linalg_work *work, const double *eigenvalues) {
+/* work->inverse = v^+ from eigenvectors (contiguous in `vectors`) and eigenvalues. Rows of zeros in
+ * v (components with a zero column) are exactly zero in v^+ too: rounding must not wake them. */
+static void pseudo_inverse(struct pd_linalg_work *work, const double *v,
+                           const double *eigenvalues) {
   size_t rank = work->rank;
   double largest = fmax(eigenvalues[rank - 1], 0), kept = 0;
   double least = (double)rank * DBL_EPSILON * largest;
@@ -54,6 +56,9 @@ static void pseudo_inverse(struct pd_linalg_work *work, const double *eigenvalue
         work->inverse[r * rank + s] += factor * work->vectors[k * rank + s];
     }
   }
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t s = 0; s < rank; ++s)
+      if (v[r * rank + r] == 0 || v[s * rank + s] == 0) work->inverse[r * rank + s] = 0;
   work->scalars[PD_SCALAR_KEPT] = kept;
 }
 
@@ -80,7 +85,7 @@ polyad_status pd_cpu_update(polyad_context *context, struct pd_linalg_work *work
     return POLYAD_OK;
   }
   PD_TRY(eigen_decompose(context, work, v->data));
-  pseudo_inverse(work, work->numbers + work->rank);
+  pseudo_inverse(work, v->data, work->numbers + work->rank);
   work->scalars[PD_SCALAR_FALLBACKS] += 1;
   pd_cpu_update_rows(context, work, rows_by_matrix, work->inverse, x, x, scaling, lambda, gram);
   return POLYAD_OK;
@@ -91,38 +96,11 @@ static void rows_by_hals(const struct pd_factor_kernels *kernels, const void *us
   kernels->hals(rows, rank, user, m, x, inner, tile);
 }
 
-static void fill_column(struct pd_matrix *x, size_t column) {
-  for (uint64_t i = 0; i < x->rows; ++i) {
-    if (x->type == POLYAD_F64)
-      ((double *)x->data)[i * x->stride + column] = 1;
-    else
-      ((float *)x->data)[i * x->stride + column] = 1;
-  }
-}
-
-static void revive_columns(polyad_context *context, struct pd_linalg_work *work,
-                           struct pd_matrix *x, double *lambda, double *gram) {
-  size_t rank = work->rank;
-  double largest = 0;
-  bool revived = false;
-  for (size_t r = 0; r < rank; ++r)
-    if (gram[r * rank + r] > 0 && lambda[r] > largest) largest = lambda[r];
-  if (!(largest > 0)) return; /* nothing is left of the model: m is nowhere positive */
-  for (size_t r = 0; r < rank; ++r) {
-    if (gram[r * rank + r] > 0) continue;
-    fill_column(x, r);
-    lambda[r] = largest * DBL_EPSILON / (double)x->rows;
-    revived = true;
-  }
-  if (revived) pd_cpu_gram(context, work, x, gram);
-}
-
 polyad_status pd_cpu_update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
                                         const struct pd_matrix *v, const struct pd_matrix *m,
                                         struct pd_matrix *x, enum pd_scaling scaling,
                                         struct pd_matrix *lambda, struct pd_matrix *gram) {
   pd_cpu_scale(work, x, lambda->data);
   pd_cpu_update_rows(context, work, rows_by_hals, v->data, m, x, scaling, lambda, gram);
-  revive_columns(context, work, x, lambda->data, gram->data);
   return POLYAD_OK;
 }

@@ -55,8 +55,7 @@ struct pd_linalg {
                           struct pd_matrix *lambda, struct pd_matrix *gram);
   /** The same by one sweep of hierarchical alternating least squares that starts from the
    *  current x with its columns multiplied by the current lambda: entries stay nonnegative.
-   *  m is another matrix than x. A column that becomes zero would stay so for ever: it becomes
-   *  all ones instead, with a lambda that is rounding error beside the largest. */
+   *  m is another matrix than x. */
   polyad_status (*update_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
                                       const struct pd_matrix *v, const struct pd_matrix *m,
                                       struct pd_matrix *x, enum pd_scaling scaling,

@@ -2,8 +2,10 @@
 #include "als_fixture.h"
 #include "core/random.h"
 #include "failing_allocator.h"
+#include "plan/plan.h"
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../data/golden_cp_als.h"
@@ -564,6 +566,43 @@ static void hosvd_finds_the_leading_vectors(void **state) {
   als_context_end(context);
 }
 
+/* Whatever order a format keeps, its tensor comes back bit for bit. */
+static void formats_give_their_nonzeros_back(void **state) {
+  (void)state;
+  static const uint64_t dims[5] = {70, 1, 300, 9, 20};
+  for (int order = 1; order <= 5; ++order)
+    for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
+      for (int f = 0; f < polyad_format_count(); ++f) {
+        polyad_format_description about;
+        assert_int_equal(polyad_format_describe(f, &about), POLYAD_OK);
+        char variants[256];
+        snprintf(variants, sizeof variants, "%s", about.variants);
+        for (char *variant = strtok(variants, " "); variant != NULL; variant = strtok(NULL, " ")) {
+          polyad_context *context = als_context(2);
+          polyad_tensor *wide = als_random_tensor(context, order, dims, 3000, 8, 1), *tensor, *back;
+          ALS_OK(context, polyad_tensor_convert(context, wide, (polyad_type)precision, &tensor));
+          polyad_plan_options options;
+          polyad_plan_options_init(&options);
+          options.format = about.name;
+          options.variant = variant;
+          options.precision = (polyad_type)precision;
+          polyad_plan *plan;
+          polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
+          if (status == POLYAD_OK) {
+            ALS_OK(context, plan->format->expand(context, plan->storage, &back));
+            assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+            polyad_tensor_destroy(back);
+            polyad_plan_destroy(plan);
+          } else {
+            assert_int_equal(status, POLYAD_UNSUPPORTED);
+          }
+          polyad_tensor_destroy(tensor);
+          polyad_tensor_destroy(wide);
+          als_context_end(context);
+        }
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(published_values),
@@ -580,6 +619,7 @@ int main(void) {
       cmocka_unit_test(wrong_options_are_refused),
       cmocka_unit_test(memory_limit_names_the_mode),
       cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(formats_give_their_nonzeros_back),
       cmocka_unit_test(hosvd_starts_near_the_answer),
       cmocka_unit_test(hosvd_finds_the_leading_vectors),
   };
