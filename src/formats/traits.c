@@ -110,17 +110,18 @@ static void sketch_part(const polyad_tensor *tensor, uint64_t begin, uint64_t en
 static polyad_status count_fibers(polyad_context *context, const polyad_tensor *tensor,
                                   struct pd_traits *traits) {
   int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
-  uint8_t(*longest)[POLYAD_MAX_ORDER][SKETCH];
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &longest));
+  int order = tensor->order;
+  uint8_t(*longest)[SKETCH]; /* of each thread and mode */
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * (uint64_t)order, &longest));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     sketch_part(tensor, pd_part_begin(tensor->nnz, t, threads),
-                pd_part_begin(tensor->nnz, t + 1, threads), longest[t]);
-  for (int n = 0; n < tensor->order; ++n) {
+                pd_part_begin(tensor->nnz, t + 1, threads), longest + t * order);
+  for (int n = 0; n < order; ++n) {
     for (int t = 1; t < threads; ++t)
       for (int k = 0; k < SKETCH; ++k)
-        if (longest[t][n][k] > longest[0][n][k]) longest[0][n][k] = longest[t][n][k];
-    uint64_t fibers = (uint64_t)(sketch_count(longest[0][n]) + 0.5);
+        if (longest[t * order + n][k] > longest[n][k]) longest[n][k] = longest[t * order + n][k];
+    uint64_t fibers = (uint64_t)(sketch_count(longest[n]) + 0.5);
     traits->fibers[n] = fibers < tensor->nnz ? fibers : tensor->nnz;
   }
   pd_free(context, longest);

@@ -34,6 +34,7 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   else
     candidate->supported = format->supports(traits, request, reason);
   if (!candidate->supported) return;
+  snprintf(candidate->variant, PD_REASON_BYTES, "%s", request->variant);
   format->estimate_bytes(traits, request, &candidate->storage_bytes, &candidate->building_bytes);
   candidate->seconds = format->estimate_seconds(traits, request);
   candidate->fits = within_limit(context, candidate->building_bytes);

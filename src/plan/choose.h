@@ -13,7 +13,8 @@ struct pd_candidate {
   bool supported;
   bool fits; /* in the memory limit */
   uint64_t storage_bytes, building_bytes;
-  double seconds; /* of one MTTKRP in every mode, estimated or (tuned) measured */
+  double seconds;                /* of one MTTKRP in every mode, estimated or (tuned) measured */
+  char variant[PD_REASON_BYTES]; /* to build */
   char reason[PD_REASON_BYTES];
 };
 

@@ -1,6 +1,7 @@
 /* Creating, describing and destroying plans. */
 #include "plan/plan.h"
 #include "plan/choose.h"
+#include "plan/tune.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
 
 /* `tensor` has the plan's type; with `take` its arrays may go into the plan. */
 static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
-                            const struct pd_request *request, const char *format,
+                            struct pd_request *request, const polyad_plan_options *options,
                             polyad_plan **result) {
   polyad_status status = POLYAD_OK;
   polyad_plan *plan = NULL;
@@ -102,14 +103,19 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
   plan->context = context;
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
-  PD_TRY_CLEANUP(pd_candidates_list(context, &traits, request, format, candidates, &count));
+  PD_TRY_CLEANUP(
+      pd_candidates_list(context, &traits, request, options->format, candidates, &count));
+  if (options->tune)
+    PD_TRY_CLEANUP(pd_candidates_measure(context, tensor, request, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
+  request->variant = candidates[choice].variant;
   plan->device = request->device;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
   take_facts(plan, tensor);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
-  pd_candidates_explain(candidates, count, choice, plan->variant, false, plan->explanation);
+  pd_candidates_explain(candidates, count, choice, plan->variant, options->tune != 0,
+                        plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   *result = plan;
   plan = NULL;
@@ -129,10 +135,10 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   struct pd_request request;
   PD_TRY(make_request(context, options, &request));
   if (tensor->type == request.precision) /* `build` leaves the tensor as it is without `take` */
-    return create(context, (polyad_tensor *)tensor, false, &request, options->format, plan);
+    return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
   polyad_tensor *converted;
   PD_TRY(polyad_tensor_convert(context, tensor, request.precision, &converted));
-  polyad_status status = create(context, converted, true, &request, options->format, plan);
+  polyad_status status = create(context, converted, true, &request, options, plan);
   polyad_tensor_destroy(converted);
   return status;
 }
@@ -155,7 +161,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
     polyad_tensor_destroy(mine);
     mine = converted;
   }
-  status = create(context, mine, true, &request, options->format, plan);
+  status = create(context, mine, true, &request, options, plan);
 cleanup:
   polyad_tensor_destroy(mine);
   return status;

@@ -11,17 +11,6 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
   return true;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
-  *storage = sizeof(struct pd_coo);
-  for (int n = 0; n < traits->order; ++n)
-    *storage = pd_add_saturated(*storage, pd_rowsum_estimate_bytes(traits->order, traits->dims, n,
-                                                                   traits->nnz, traits->nonempty[n],
-                                                                   request->precision,
-                                                                   request->force_index64));
-  *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
-}
-
 /* Variant plain cuts nothing, variant tiled the output and the first two columns in four. */
 static void choose_tiling(const struct pd_traits *traits, const struct pd_request *request,
                           int mode, struct pd_tiling *tiling) {
@@ -33,7 +22,21 @@ static void choose_tiling(const struct pd_traits *traits, const struct pd_reques
   for (int g = 0; g < tiling->columns && g < 2; ++g) {
     bits = pd_index_bits(traits->dims[tiling->mode[g]]) - 2;
     tiling->shift[g] = bits < 0 ? 0 : bits;
+    tiling->runs = 4 * tiling->runs < traits->nnz ? 4 * tiling->runs : traits->nnz;
   }
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  *storage = sizeof(struct pd_coo);
+  for (int n = 0; n < traits->order; ++n) {
+    struct pd_tiling tiling;
+    choose_tiling(traits, request, n, &tiling);
+    *storage = pd_add_saturated(
+        *storage, pd_rowsum_estimate_bytes(traits->order, traits->dims, n, traits->nnz, tiling.runs,
+                                           request->precision, request->force_index64));
+  }
+  *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
 }
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {

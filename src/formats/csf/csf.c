@@ -20,8 +20,10 @@ static uint64_t tree_bytes(const struct pd_traits *traits, const struct pd_reque
     int n = modes[l];
     paths = pd_mul_saturated(paths, traits->nonempty[n]);
     uint64_t nodes = paths < traits->nnz ? paths : traits->nnz;
-    if (l == traits->order - 2 && traits->fibers[modes[l + 1]] < nodes)
-      nodes = traits->fibers[modes[l + 1]];
+    if (l == traits->order - 2) { /* the count of fibers is good to a few percent */
+      uint64_t fibers = pd_add_saturated(traits->fibers[modes[l + 1]], traits->nnz / 16);
+      nodes = fibers < nodes ? fibers : nodes;
+    }
     uint64_t start = traits->nnz < UINT32_MAX && !request->force_index64 ? 4 : 8;
     uint64_t item = l < traits->order - 1 ? start : pd_type_bytes(request->precision);
     item += (uint64_t)pd_rowsum_index_bytes(traits->dims[n], request->force_index64);

@@ -209,13 +209,13 @@ uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type) {
 }
 
 uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,
-                                  uint64_t rows, polyad_type type, bool force_index64) {
+                                  uint64_t runs, polyad_type type, bool force_index64) {
   uint64_t item = pd_type_bytes(type);
   for (int m = 0; m < order; ++m)
     if (m != mode) item += (uint64_t)pd_rowsum_index_bytes(dims[m], force_index64);
   uint64_t start = (uint64_t)start_bytes(nnz, force_index64);
   uint64_t row = (force_index64 ? 8 : (uint64_t)pd_index_bytes(dims[mode])) + start;
-  return pd_add_saturated(pd_mul_saturated(nnz, item), pd_mul_saturated(rows, row) + start);
+  return pd_add_saturated(pd_mul_saturated(nnz, item), pd_mul_saturated(runs, row) + start);
 }
 
 uint64_t pd_rowsum_building_bytes(uint64_t nnz) {

@@ -18,6 +18,7 @@ struct pd_tiling {
   bool tiled;
   int block_shift;             /* a block has 2^block_shift output rows */
   int shift[POLYAD_MAX_ORDER]; /* a tile has 2^shift[g] rows of column g's factor */
+  uint64_t runs;               /* at most */
   double nanoseconds;          /* estimated, of one thread for one MTTKRP */
 };
 
@@ -36,7 +37,7 @@ void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list);
 uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type);
 /** The same before it is built, and what building takes on top. */
 uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,
-                                  uint64_t rows, polyad_type type, bool force_index64);
+                                  uint64_t runs, polyad_type type, bool force_index64);
 uint64_t pd_rowsum_building_bytes(uint64_t nnz);
 
 /** Makes the tensor again that the list was built from (without labels). */

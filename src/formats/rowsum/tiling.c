@@ -37,6 +37,14 @@ static double tiles_of(const struct column *column, int shift) {
   return shift >= column->bits ? 1 : ldexp(1, column->bits - shift);
 }
 
+/* A row with k nonzeros has at most k runs: this is an upper bound. */
+static double runs_of(const struct model *model, const struct pd_tiling *tiling) {
+  double tiles = 1;
+  for (int g = 0; g < model->columns; ++g)
+    tiles *= tiles_of(&model->column[g], tiling->shift[g]);
+  return fmin(model->nnz, model->out_rows * tiles);
+}
+
 static double cost(const struct model *model, const struct pd_tiling *tiling) {
   double tiles = 1, sum = 0;
   for (int g = 0; g < model->columns; ++g)
@@ -57,9 +65,7 @@ static double cost(const struct model *model, const struct pd_tiling *tiling) {
     double once = fetches * line_cost(table);
     sum += model->lines * (mine == 1 ? once : fmin(fetched + loaded, once));
   }
-  double runs = fmin(model->nnz, model->out_rows * tiles);
-  /* Runs of one tile are not all there: a row with k nonzeros is in at most k tiles. */
-  return sum + runs * RUN_START + model->nnz * 0.4 * (model->columns + 1);
+  return sum + runs_of(model, tiling) * RUN_START + model->nnz * 0.4 * (model->columns + 1);
 }
 
 /* The other modes, the longest first and the leaf last. */
@@ -129,7 +135,7 @@ static void cut_tiles(struct model *model, const struct pd_request *request, int
 void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *request, int mode,
                       bool tiles, struct pd_tiling *tiling) {
   struct model model;
-  *tiling = (struct pd_tiling){.columns = 0};
+  *tiling = (struct pd_tiling){.runs = traits->nonempty[mode]};
   int row_bits = pd_index_bits(traits->dims[mode]);
   for (int leaf = 0; leaf < traits->order; ++leaf) {
     if (leaf == mode) continue;
@@ -137,6 +143,7 @@ void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *r
     set_model(traits, request, mode, leaf, &model);
     plain_tiling(&model, &next);
     if (tiles) cut_tiles(&model, request, row_bits, &next);
+    next.runs = (uint64_t)runs_of(&model, &next);
     if (tiling->columns == 0 || next.nanoseconds < tiling->nanoseconds) *tiling = next;
   }
 }

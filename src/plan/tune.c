@@ -1,0 +1,136 @@
+#include "plan/tune.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNS = 3 };
+
+/* A storage on its device with all that running it needs. */
+struct trial {
+  const struct pd_candidate *candidate;
+  const struct pd_device *device;
+  void *storage, *on_device, *scratch;
+};
+
+static void trial_clear(polyad_context *context, struct trial *trial) {
+  const struct polyad_kernels *kernels = trial->candidate->kernels;
+  if (trial->scratch != NULL) kernels->workspace_destroy(context, trial->scratch);
+  if (kernels->upload != NULL && trial->on_device != NULL)
+    kernels->unload(context, trial->device, trial->on_device);
+  if (trial->storage != NULL) trial->candidate->format->destroy(context, trial->storage);
+}
+
+static polyad_status trial_make(polyad_context *context, const polyad_tensor *tensor,
+                                const struct pd_request *request, struct trial *trial) {
+  const struct polyad_kernels *kernels = trial->candidate->kernels;
+  /* Without `take` a build leaves the tensor as it is. */
+  PD_TRY(trial->candidate->format->build(context, (polyad_tensor *)tensor, false, request,
+                                         &trial->storage));
+  trial->on_device = trial->storage;
+  if (kernels->upload != NULL) {
+    trial->on_device = NULL;
+    PD_TRY(kernels->upload(context, trial->device, trial->storage, &trial->on_device));
+  }
+  return kernels->workspace_create(context, trial->device, trial->on_device, request->rank,
+                                   &trial->scratch);
+}
+
+/* The fastest of a few runs, all modes one after the other as an algorithm calls them. */
+static polyad_status trial_run(polyad_context *context, int order, struct trial *trial,
+                               struct pd_matrix *factors, double *seconds) {
+  const struct pd_matrix *pointers[POLYAD_MAX_ORDER];
+  for (int n = 0; n < order; ++n)
+    pointers[n] = &factors[n];
+  *seconds = INFINITY;
+  for (int run = 0; run < RUNS; ++run) {
+    double start = pd_seconds();
+    for (int n = 0; n < order; ++n) {
+      struct pd_matrix out = factors[order];
+      out.rows = factors[n].rows;
+      PD_TRY(trial->candidate->kernels->mttkrp(context, trial->on_device, trial->scratch, n,
+                                               pointers, &out));
+    }
+    PD_TRY(trial->device->functions->synchronize(context, trial->device));
+    double took = pd_seconds() - start;
+    if (run > 0 && took < *seconds) *seconds = took;
+  }
+  return POLYAD_OK;
+}
+
+static void measure(polyad_context *context, const polyad_tensor *tensor, struct pd_request request,
+                    struct pd_matrix *factors, const char *variant,
+                    struct pd_candidate *candidate) {
+  struct trial trial = {.candidate = candidate, .device = request.device};
+  double seconds = INFINITY;
+  request.variant = variant;
+  polyad_status status = trial_make(context, tensor, &request, &trial);
+  if (status == POLYAD_OK) status = trial_run(context, tensor->order, &trial, factors, &seconds);
+  trial_clear(context, &trial);
+  if (status != POLYAD_OK) {
+    if (isinf(candidate->seconds))
+      snprintf(candidate->reason, PD_REASON_BYTES, "%.200s", polyad_last_error(context));
+    pd_begin(context); /* a candidate that cannot run is no error of the call */
+  } else if (seconds < candidate->seconds) {
+    candidate->seconds = seconds;
+    snprintf(candidate->variant, sizeof candidate->variant, "%s", variant);
+  }
+}
+
+static void measure_variants(polyad_context *context, const polyad_tensor *tensor,
+                             const struct pd_request *request, struct pd_matrix *factors,
+                             struct pd_candidate *candidate) {
+  candidate->seconds = INFINITY;
+  if (strcmp(request->variant, "auto") != 0) {
+    measure(context, tensor, *request, factors, request->variant, candidate);
+  } else {
+    char variants[PD_REASON_BYTES], *rest = NULL;
+    snprintf(variants, sizeof variants, "%s", candidate->format->variants);
+    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
+      if (strcmp(v, "paper") != 0) /* atomic schemes are never chosen by themselves */
+        measure(context, tensor, *request, factors, v, candidate);
+  }
+  if (isinf(candidate->seconds)) candidate->supported = false;
+}
+
+/* One matrix per mode, filled with ones, and one that is as long as the longest mode. */
+static polyad_status make_factors(polyad_context *context, const polyad_tensor *tensor,
+                                  const struct pd_request *request, struct pd_matrix *factors) {
+  polyad_status status = POLYAD_OK;
+  uint64_t longest = 0;
+  size_t item = pd_type_bytes(request->precision);
+  void *ones = NULL;
+  for (int n = 0; n < tensor->order; ++n)
+    if (tensor->dims[n] > longest) longest = tensor->dims[n];
+  uint64_t count;
+  if (!pd_mul(longest, request->rank, &count))
+    return pd_fail(context, POLYAD_OVERFLOW, "a factor is too large");
+  PD_TRY_CLEANUP(pd_alloc(context, count, item, &ones));
+  for (uint64_t k = 0; k < count; ++k)
+    if (request->precision == POLYAD_F32)
+      ((float *)ones)[k] = 1;
+    else
+      ((double *)ones)[k] = 1;
+  for (int n = 0; n <= tensor->order; ++n) {
+    uint64_t rows = n < tensor->order ? tensor->dims[n] : longest;
+    PD_TRY_CLEANUP(pd_matrix_create(context, request->device, request->precision, rows,
+                                    request->rank, &factors[n]));
+    PD_TRY_CLEANUP(pd_matrix_from_host(context, &factors[n], ones));
+  }
+cleanup:
+  pd_free(context, ones);
+  return status;
+}
+
+polyad_status pd_candidates_measure(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_request *request,
+                                    struct pd_candidate *candidates, int count) {
+  struct pd_matrix factors[POLYAD_MAX_ORDER + 1];
+  memset(factors, 0, sizeof factors);
+  polyad_status status = make_factors(context, tensor, request, factors);
+  for (int c = 0; c < count && status == POLYAD_OK; ++c)
+    if (candidates[c].supported && candidates[c].fits)
+      measure_variants(context, tensor, request, factors, &candidates[c]);
+  for (int n = 0; n <= tensor->order; ++n)
+    if (factors[n].data != NULL) pd_matrix_destroy(context, &factors[n]);
+  return status;
+}

@@ -1,0 +1,326 @@
+/* Plans: options, choice, explanation, memory, ownership, tuning, registry. */
+#include "harness.h"
+#include "plan/plan.h"
+#include "unit/failing_allocator.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static polyad_context *make_context(void) {
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, 2), POLYAD_OK);
+  return context;
+}
+
+enum { NNZ = 3000 };
+
+/* A tensor of 20 x 30 x 25 with three fibers of index in common; value p + 1. */
+static polyad_status try_tensor(polyad_context *context, polyad_type type, polyad_tensor **tensor) {
+  static uint32_t index[3][NNZ];
+  static double value[NNZ];
+  static const uint64_t dims[3] = {20, 30, 25};
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  for (uint32_t p = 0; p < NNZ; ++p) {
+    index[0][p] = p * 7 % 20;
+    index[1][p] = p / 7 % 30;
+    index[2][p] = p * 13 % 25;
+    value[p] = p % 9 + 1;
+  }
+  input.order = 3;
+  input.dims = dims;
+  input.nnz = NNZ;
+  input.index_type = POLYAD_U32;
+  for (int n = 0; n < 3; ++n) {
+    input.index[n] = index[n];
+    input.index_stride[n] = 4;
+  }
+  input.values = value;
+  input.value_stride = 8;
+  input.type = type;
+  return polyad_tensor_create(context, &input, tensor);
+}
+
+static polyad_tensor *make_tensor(polyad_context *context, polyad_type type) {
+  polyad_tensor *tensor = NULL;
+  assert_int_equal(try_tensor(context, type, &tensor), POLYAD_OK);
+  return tensor;
+}
+
+static void test_bad_options(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.format = "cfs";
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_non_null(strstr(polyad_last_error(context), "cfs"));
+  options.format = "csf";
+  options.variant = "three";
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
+  assert_non_null(strstr(polyad_last_error(context), "auto one two all"));
+  options.variant = "";
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
+  options.variant = "auto";
+  options.rank = 0;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  options.rank = 1;
+  options.precision = (polyad_type)7;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(context, tensor, NULL, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(context, NULL, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(NULL, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_null(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static void test_facts(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  assert_int_equal(polyad_plan_order(plan), 3);
+  assert_int_equal(polyad_plan_dims(plan)[1], 30);
+  assert_int_equal(polyad_plan_nnz(plan), polyad_tensor_nnz(tensor));
+  assert_int_equal(polyad_plan_type(plan), POLYAD_F64);
+  assert_string_equal(polyad_plan_device(plan), "cpu");
+  assert_true(fabs(polyad_plan_norm(plan) - polyad_tensor_norm(tensor)) <=
+              4e-16 * polyad_tensor_norm(tensor));
+  /* The explanation names the choice first and every other format with a reason. */
+  const char *text = polyad_plan_explanation(plan);
+  assert_int_equal(strncmp(text, polyad_plan_format(plan), strlen(polyad_plan_format(plan))), 0);
+  for (int f = 0; f < pd_format_count(); ++f)
+    assert_non_null(strstr(text, pd_format_at(f)->name));
+  polyad_plan_destroy(plan);
+  polyad_plan_destroy(NULL);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+/* The estimate bounds what is stored, and building stays within what was announced. */
+static void test_bytes(void **state) {
+  (void)state;
+  static const char *const chosen[][2] = {{"coo", "auto"}, {"coo", "plain"}, {"coo", "tiled"},
+                                          {"csf", "one"},  {"csf", "two"},   {"csf", "all"}};
+  for (size_t c = 0; c < sizeof chosen / sizeof *chosen; ++c) {
+    polyad_context *context = make_context();
+    polyad_tensor *tensor = make_tensor(context, POLYAD_F32);
+    polyad_plan_options options;
+    polyad_plan_options_init(&options);
+    options.format = chosen[c][0];
+    options.variant = chosen[c][1];
+    options.precision = POLYAD_F32;
+    uint64_t estimate = 0;
+    polyad_plan *plan = NULL;
+    assert_int_equal(polyad_format_estimate_bytes(context, tensor, &options, &estimate), POLYAD_OK);
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    assert_true(polyad_plan_bytes(plan) <= estimate);
+    assert_true(estimate <= 2 * polyad_plan_bytes(plan));
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+    assert_int_equal(polyad_memory_in_use(context), 0);
+    polyad_context_destroy(context);
+  }
+}
+
+static void test_memory_limit(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  uint64_t before = polyad_memory_in_use(context);
+  assert_int_equal(polyad_set_memory_limit(context, before + 100000), POLYAD_OK);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_MEMORY_LIMIT);
+  assert_non_null(strstr(polyad_last_error(context), "building format"));
+  assert_int_equal(polyad_memory_in_use(context), before);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static void test_take_consumes(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  options.format = "nonsense";
+  assert_int_equal(polyad_plan_create_take(context, &tensor, &options, &plan),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_null(tensor);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  tensor = make_tensor(context, POLYAD_F32); /* of another type than the plan */
+  options.format = "auto";
+  assert_int_equal(polyad_plan_create_take(context, &tensor, &options, &plan), POLYAD_OK);
+  assert_null(tensor);
+  assert_int_equal(polyad_plan_type(plan), POLYAD_F64);
+  polyad_plan_destroy(plan);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+static void test_tuning_measures(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.tune = 1;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  assert_non_null(strstr(polyad_plan_explanation(plan), "measured"));
+  assert_null(strstr(polyad_plan_explanation(plan), "estimated"));
+  assert_int_equal(plan->format->check(context, plan->storage), POLYAD_OK);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static void test_mttkrp_arguments(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL, *other = NULL;
+  polyad_workspace *workspace = NULL;
+  polyad_plan_options_init(&options);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &other), POLYAD_OK);
+  assert_int_equal(polyad_workspace_create(context, plan, 0, &workspace), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_workspace_create(context, plan, 2, &workspace), POLYAD_OK);
+  static double a[60], out[60];
+  const void *factors[3] = {a, a, a}, *missing[3] = {a, NULL, a};
+  assert_int_equal(polyad_mttkrp(context, plan, workspace, 3, factors, out),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_mttkrp(context, plan, workspace, -1, factors, out),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_mttkrp(context, plan, workspace, 0, missing, out),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_mttkrp(context, plan, workspace, 1, missing, out), POLYAD_OK);
+  assert_int_equal(polyad_mttkrp(context, other, workspace, 0, factors, out), POLYAD_MISMATCH);
+  polyad_workspace_destroy(workspace);
+  polyad_workspace_destroy(NULL);
+  polyad_plan_destroy(plan);
+  polyad_plan_destroy(other);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static void test_format_list(void **state) {
+  (void)state;
+  polyad_format_description about;
+  bool coo = false, csf = false;
+  for (int f = 0; f < polyad_format_count(); ++f) {
+    assert_int_equal(polyad_format_describe(f, &about), POLYAD_OK);
+    assert_true(strlen(about.name) > 0 && strlen(about.summary) > 0 && strlen(about.paper) > 0);
+    assert_int_equal(strncmp(about.variants, "auto", 4), 0);
+    coo |= strcmp(about.name, "coo") == 0 && strstr(about.devices, "cpu") != NULL;
+    csf |= strcmp(about.name, "csf") == 0 && strstr(about.devices, "cpu") != NULL;
+  }
+  assert_true(coo && csf);
+  assert_int_equal(polyad_format_describe(-1, &about), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_format_describe(polyad_format_count(), &about), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_format_describe(0, NULL), POLYAD_INVALID_ARGUMENT);
+}
+
+/* Kernels can be registered once per format and device. */
+static void test_registration(void **state) {
+  (void)state;
+  static const struct polyad_kernels mine = {.format = "coo", .device = "test-device"};
+  static const struct polyad_kernels built_in = {.format = "coo", .device = "cpu"};
+  assert_null(pd_kernels_find("coo", "test-device"));
+  assert_int_equal(pd_kernels_register(&mine), POLYAD_OK);
+  assert_ptr_equal(pd_kernels_find("coo", "test-device"), &mine);
+  assert_int_equal(pd_kernels_register(&mine), POLYAD_INTERNAL);
+  assert_int_equal(pd_kernels_register(&built_in), POLYAD_INTERNAL);
+}
+
+/* Slices are counted exactly; fibers to a few percent. */
+static void test_traits(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  struct pd_traits traits;
+  assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
+  for (int n = 0; n < 3; ++n) {
+    uint64_t slices = 0, fullest = 0, fibers = 0;
+    static uint64_t count[32];
+    static bool seen[32][32];
+    memset(count, 0, sizeof count);
+    memset(seen, 0, sizeof seen);
+    for (uint64_t p = 0; p < tensor->nnz; ++p) {
+      ++count[pd_tensor_index(tensor, n, p)];
+      bool *fiber = &seen[pd_tensor_index(tensor, n == 0 ? 1 : 0, p)]
+                         [pd_tensor_index(tensor, n == 2 ? 1 : 2, p)];
+      fibers += !*fiber;
+      *fiber = true;
+    }
+    for (int i = 0; i < 32; ++i) {
+      slices += count[i] > 0;
+      if (count[i] > fullest) fullest = count[i];
+    }
+    assert_int_equal(traits.nonempty[n], slices);
+    assert_int_equal(traits.slice_max[n], fullest);
+    assert_true(fabs((double)traits.fibers[n] - (double)fibers) <= 0.1 * (double)fibers);
+  }
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+/* Every allocation fails in turn. */
+static polyad_status plan_and_run(polyad_context *context, void *data) {
+  polyad_tensor *tensor = NULL;
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  polyad_status status = try_tensor(context, POLYAD_F64, &tensor);
+  if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, data, &plan);
+  if (status == POLYAD_OK) status = polyad_workspace_create(context, plan, 3, &workspace);
+  static double a[90], out[90];
+  const void *factors[3] = {a, a, a};
+  for (int n = 0; n < 3 && status == POLYAD_OK; ++n)
+    status = polyad_mttkrp(context, plan, workspace, n, factors, out);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  return status;
+}
+
+static void test_failing_allocations(void **state) {
+  (void)state;
+  static const char *const chosen[][2] = {{"coo", "plain"}, {"coo", "tiled"}, {"csf", "two"}};
+  for (size_t c = 0; c < sizeof chosen / sizeof *chosen; ++c) {
+    polyad_plan_options options;
+    polyad_plan_options_init(&options);
+    options.format = chosen[c][0];
+    options.variant = chosen[c][1];
+    options.rank = 3;
+    assert_true(sweep_failures(plan_and_run, &options, 2) > 10);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bad_options),
+      cmocka_unit_test(test_facts),
+      cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_take_consumes),
+      cmocka_unit_test(test_tuning_measures),
+      cmocka_unit_test(test_mttkrp_arguments),
+      cmocka_unit_test(test_format_list),
+      cmocka_unit_test(test_registration),
+      cmocka_unit_test(test_traits),
+      cmocka_unit_test(test_failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
