@@ -13,7 +13,12 @@ import tempfile
 
 import cffi
 
-# The C compiler calls these; python/polyad/_context.py implements them.
+# Macros that Python needs; the compiler fills in their values.
+CONSTANTS = """
+#define POLYAD_MAX_ORDER ...
+"""
+
+# The C library calls these; python/polyad/_context.py implements them.
 CALLBACKS = """
 extern "Python" void polyad_python_log(void *user, polyad_log_level level, const char *message);
 extern "Python" int polyad_python_progress(void *user, const polyad_progress *progress);
@@ -34,7 +39,7 @@ def declarations(compiler: str, include: str) -> str:
 def main() -> None:
     compiler, include, output = sys.argv[1:]
     ffi = cffi.FFI()
-    ffi.cdef(declarations(compiler, include) + CALLBACKS)
+    ffi.cdef(declarations(compiler, include) + CONSTANTS + CALLBACKS)
     ffi.set_source("polyad._native", "#include <polyad/polyad.h>\n", py_limited_api=True)
     ffi.emit_c_code(output)
 

@@ -247,33 +247,28 @@ class KruskalTensor:
         return ctx, handle
 
     def _like(self, ctx: Context, handle: Any) -> KruskalTensor:
-        model = KruskalTensor._wrap(ctx, handle)
+        model = KruskalTensor._over(ctx, handle)
         model.labels, model.mode_names, model.info = self.labels, self.mode_names, self.info
         return model
 
     @staticmethod
     def _wrap(ctx: Context, handle: Any) -> KruskalTensor:
+        """A model that takes over what the library made."""
+        return KruskalTensor._over(ctx, ffi.gc(handle, lib.polyad_ktensor_destroy))
+
+    @staticmethod
+    def _over(ctx: Context, handle: Any) -> KruskalTensor:
         """Arrays over a C model, without a copy; they keep it (and its context) alive."""
-        if not isinstance(handle, _Owned):
-            handle = _Owned(ctx, handle)
-        raw = handle.pointer
-        order, rank = lib.polyad_ktensor_order(raw), int(lib.polyad_ktensor_rank(raw))
-        dims = lib.polyad_ktensor_dims(raw)
-        dtype = DTYPES[lib.polyad_ktensor_type(raw)]
+        owner = (ctx, handle)
+        order, rank = lib.polyad_ktensor_order(handle), int(lib.polyad_ktensor_rank(handle))
+        dims = lib.polyad_ktensor_dims(handle)
+        dtype = DTYPES[lib.polyad_ktensor_type(handle)]
         model = KruskalTensor.__new__(KruskalTensor)
-        model.weights = view(lib.polyad_ktensor_weights(raw), (rank,), dtype, handle, True)
-        model.factors = [view(lib.polyad_ktensor_factor(raw, mode), (int(dims[mode]), rank),
-                              dtype, handle, True) for mode in range(order)]
+        model.weights = view(lib.polyad_ktensor_weights(handle), (rank,), dtype, owner, True)
+        model.factors = [view(lib.polyad_ktensor_factor(handle, mode), (int(dims[mode]), rank),
+                              dtype, owner, True) for mode in range(order)]
         model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
         return model
-
-
-class _Owned:
-    """A C model together with the context that owns its memory."""
-
-    def __init__(self, ctx: Context, handle: Any) -> None:
-        self.context = ctx
-        self.pointer = ffi.gc(handle, lib.polyad_ktensor_destroy)
 
 
 def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:

@@ -39,7 +39,10 @@ def pixels(figure, tmp_path):
 
 
 def texts(figure):
-    return " ".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
+    found = figure.findobj(matplotlib.text.Text)
+    for table in figure.findobj(matplotlib.table.Table):
+        found += [cell.get_text() for cell in table.get_celld().values()]
+    return " ".join(text.get_text() for text in found)
 
 
 def test_components(model, tmp_path):
