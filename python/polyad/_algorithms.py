@@ -270,7 +270,8 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     -------
     ndarray, shape (I_mode, R)
     """
-    matrices = factors.factors if isinstance(factors, KruskalTensor) else list(factors)
+    matrices: list[Any] = list(
+        factors.factors if isinstance(factors, KruskalTensor) else factors)
     if len(matrices) < 1:
         raise ValueError("no factors are given")
     other = np.asarray(matrices[0 if index(mode, "mode") % len(matrices) else -1])

@@ -76,13 +76,11 @@ def context() -> Context:
     return found
 
 
-@ffi.def_extern(name="polyad_python_log")  # type: ignore[untyped-decorator]
 def _log(user: Any, level: int, message: Any) -> None:
     levels = {0: logging.WARNING, 1: logging.INFO, 2: logging.DEBUG}
     logger.log(levels.get(level, logging.INFO), "%s", text(message))
 
 
-@ffi.def_extern(name="polyad_python_progress", error=1)  # type: ignore[untyped-decorator]
 def _progress(user: Any, progress: Any) -> int:
     self: Context = ffi.from_handle(user)
     # Python runs signal handlers here, so that Ctrl-C arrives as KeyboardInterrupt between
@@ -100,6 +98,11 @@ def _progress(user: Any, progress: Any) -> int:
     except BaseException as exception:  # noqa: BLE001 - handed on by finish()
         self.exception = exception
         return 1
+
+
+# What C calls; an error in the progress function ends the run.
+ffi.def_extern(name="polyad_python_log")(_log)
+ffi.def_extern(name="polyad_python_progress", error=1)(_progress)
 
 
 def index(value: Any, name: str) -> int:
