@@ -45,6 +45,7 @@ examples=$scratch/examples
 (cd "$scratch" && "$examples/decompose_file" "$source/data/nycflights13.tns.gz" 3 model.ktensor) |
   tee "$scratch/decompose.log"
 grep -q '^component 3' "$scratch/decompose.log" || fail "decompose_file printed no third component"
+grep -q '^  carrier: [A-Z0-9][A-Z0-9]$' "$scratch/decompose.log" || fail "no labels were printed"
 head -n 1 "$scratch/model.ktensor" | grep -q '^ktensor' || fail "no model was written"
 "$examples/from_arrays" | tee "$scratch/arrays.log"
 awk '/^fit/ { exit !($2 > 0.9999) }' "$scratch/arrays.log" || fail "from_arrays missed the patterns"

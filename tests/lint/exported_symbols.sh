@@ -6,9 +6,9 @@ exported=$(nm -D --defined-only "$1" | awk '{print $3}' | sort)
 # Names before a parenthesis in the preprocessed headers are the functions.
 declared=$(echo '#include <polyad/polyad.h>' | "${CC:-cc}" -E -P -Iinclude -x c - |
   grep -oE '\bpolyad_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
-undeclared=$(comm -13 <(echo "$declared") <(echo "$exported"))
-if [ -n "$undeclared" ]; then
-  echo "exported, and declared in no public header: $undeclared"
+if ! difference=$(diff <(echo "$declared") <(echo "$exported")); then
+  echo "declared in public headers (<) and exported (>) differ:"
+  echo "$difference"
   exit 1
 fi
 echo "$(wc -l <<<"$exported") functions"

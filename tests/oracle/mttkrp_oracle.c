@@ -15,8 +15,10 @@ void oracle_mttkrp(const struct oracle_tensor *tensor, int mode, size_t rank,
   size_t rows = (size_t)tensor->dims[mode];
   long double *error = calloc(rows * rank + 1, sizeof *error);
   if (error == NULL) abort();
-  for (size_t k = 0; k < rows * rank; ++k) exact[k] = magnitude[k] = 0;
-  for (size_t i = 0; i < rows; ++i) terms[i] = 0;
+  for (size_t k = 0; k < rows * rank; ++k)
+    exact[k] = magnitude[k] = 0;
+  for (size_t i = 0; i < rows; ++i)
+    terms[i] = 0;
   for (size_t p = 0; p < tensor->nnz; ++p) {
     const uint64_t *index = tensor->index + p * (size_t)tensor->order;
     size_t row = (size_t)index[mode];
@@ -29,7 +31,8 @@ void oracle_mttkrp(const struct oracle_tensor *tensor, int mode, size_t rank,
       magnitude[row * rank + r] += fabsl(product);
     }
   }
-  for (size_t k = 0; k < rows * rank; ++k) exact[k] += error[k];
+  for (size_t k = 0; k < rows * rank; ++k)
+    exact[k] += error[k];
   free(error);
 }
 

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tensor as a plain list: index[p * order + n], value[p]. Repeats count as often as they occur. */
+/* A tensor as a plain list: index[p * order + n], value[p]. Repeats count as often as they occur.
+ */
 struct oracle_tensor {
   int order;
   const uint64_t *dims;

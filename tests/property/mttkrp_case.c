@@ -50,14 +50,16 @@ void problem_make(const struct mttkrp_case *from, size_t rank, uint64_t seed,
     size_t count = (size_t)from->dims[n] * rank;
     problem->factor[n] = malloc(count * sizeof(double));
     assert_non_null(problem->factor[n]);
-    for (size_t k = 0; k < count; ++k) problem->factor[n][k] = number(&seed);
+    for (size_t k = 0; k < count; ++k)
+      problem->factor[n][k] = number(&seed);
   }
 }
 
 void problem_free(struct problem *problem) {
   free(problem->index);
   free(problem->value);
-  for (int n = 0; n < problem->from->order; ++n) free(problem->factor[n]);
+  for (int n = 0; n < problem->from->order; ++n)
+    free(problem->factor[n]);
 }
 
 struct oracle_tensor problem_tensor(const struct problem *problem) {
@@ -121,7 +123,8 @@ void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_wor
   for (size_t k = 0; k < count; ++k)
     out[k] = type == POLYAD_F32 ? (double)((float *)result)[k] : ((double *)result)[k];
   free(result);
-  for (int n = 0; n < order; ++n) free((void *)factors[n]);
+  for (int n = 0; n < order; ++n)
+    free((void *)factors[n]);
 }
 
 /* Roundings on the way to one entry: of repeats when they are merged (to the tensor's type), of

@@ -202,14 +202,19 @@ static void linear(const char *format, const char *variant) {
     size_t count = (size_t)from->dims[mode] * problem.rank;
     double *once = malloc(count * sizeof *once), *twice = malloc(count * sizeof *twice);
     run_mode(context, &problem, &options, mode, once);
-    for (size_t p = 0; p < problem.entries; ++p) problem.value[p] *= 2;
+    for (size_t p = 0; p < problem.entries; ++p)
+      problem.value[p] *= 2;
     int other = (mode + 1) % from->order;
     size_t length = (size_t)from->dims[other] * problem.rank;
-    for (size_t k = 0; k < length; ++k) problem.factor[other][k] *= -4;
+    for (size_t k = 0; k < length; ++k)
+      problem.factor[other][k] *= -4;
     run_mode(context, &problem, &options, mode, twice);
-    for (size_t k = 0; k < count; ++k) assert_true(twice[k] == -8 * once[k]);
-    for (size_t p = 0; p < problem.entries; ++p) problem.value[p] /= 2;
-    for (size_t k = 0; k < length; ++k) problem.factor[other][k] /= -4;
+    for (size_t k = 0; k < count; ++k)
+      assert_true(twice[k] == -8 * once[k]);
+    for (size_t p = 0; p < problem.entries; ++p)
+      problem.value[p] /= 2;
+    for (size_t k = 0; k < length; ++k)
+      problem.factor[other][k] /= -4;
     free(once);
     free(twice);
   }

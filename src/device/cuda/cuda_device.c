@@ -20,8 +20,7 @@ static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *
     PD_TRY(
         PD_CUDA(context, state, cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking)));
   for (int k = 0; k < 2; ++k)
-    if (state->timer[k] == NULL)
-      PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer[k])));
+    if (state->timer[k] == NULL) PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer[k])));
   PD_TRY(open_staging(context, state, &state->staging[0]));
   PD_TRY(open_staging(context, state, &state->staging[1]));
   state->ready = true;
