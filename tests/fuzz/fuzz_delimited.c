@@ -1,0 +1,30 @@
+/* The reader of delimited text. The first byte chooses among options. */
+#include "fuzz_input.h"
+
+#include "io/formats.h"
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const char *const columns[] = {NULL, "a", "a:round=1", "a:bin=0.25,b"};
+  if (size == 0) return 0;
+  char path[64];
+  int file = fuzz_open(data + 1, size - 1, path);
+  polyad_context *context = fuzz_context(1);
+  polyad_read_options options;
+  polyad_tensor *tensor;
+  polyad_read_options_init(&options);
+  options.columns = columns[data[0] % 4];
+  options.delimiter = data[0] & 4 ? '\t' : ',';
+  options.type = data[0] & 8 ? POLYAD_F32 : POLYAD_F64;
+  options.value = data[0] & 16 ? "b" : NULL;
+  options.duplicates = (polyad_duplicates)((data[0] >> 5) % 5);
+  polyad_status status = pd_delimited_read(context, path, &options, &tensor);
+  if (status == POLYAD_OK)
+    fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
+  else
+    fuzz_check_failure(context, status);
+  polyad_tensor_destroy(tensor);
+  fuzz_context_end(context);
+  close(file);
+  return 0;
+}
