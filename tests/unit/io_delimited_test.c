@@ -365,6 +365,66 @@ static void rows_cross_the_buffer(void **state) {
   polyad_tensor_destroy(tensor);
 }
 
+static void bad_delimiters_and_dims(void **state) {
+  (void)state;
+  put("x.csv", "a,b\n1,2\n", 8);
+  polyad_read_options options;
+  polyad_tensor *tensor;
+  polyad_read_options_init(&options);
+  options.delimiter = '"';
+  assert_int_equal(polyad_tensor_read(context, "x.csv", &options, &tensor),
+                   POLYAD_INVALID_ARGUMENT);
+  options.delimiter = 0;
+  options.order = 2;
+  options.dims[0] = 1;
+  options.dims[1] = 2;
+  assert_int_equal(polyad_tensor_read(context, "x.csv", &options, &tensor), POLYAD_MISMATCH);
+  assert_non_null(strstr(polyad_last_error(context), "mode 2 has 1 labels; expected 2, as given"));
+  options.dims[1] = 1;
+  assert_int_equal(polyad_tensor_read(context, "x.csv", &options, &tensor), POLYAD_OK);
+  polyad_tensor_destroy(tensor);
+}
+
+/* ---- every allocation fails once ------------------------------------------------------------ */
+
+static long allocations_left;
+
+static void *allocate(void *user, size_t alignment, size_t bytes) {
+  (void)user;
+  if (allocations_left-- == 0) return NULL;
+  return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *pointer, size_t bytes) {
+  (void)user;
+  (void)bytes;
+  free(pointer);
+}
+
+static void no_memory_is_an_error(void **state) {
+  (void)state;
+  const polyad_allocator allocator = {allocate, release, NULL};
+  polyad_context *failing;
+  put("x.csv", "a,b:c,value\n\"x\"\"\",1,2\ny,2,3\n", 28);
+  allocations_left = -1;
+  assert_int_equal(polyad_context_create_with_allocator(&allocator, &failing), POLYAD_OK);
+  polyad_status status = POLYAD_OUT_OF_MEMORY;
+  for (long n = 0; status != POLYAD_OK; ++n) {
+    polyad_tensor *tensor = NULL;
+    allocations_left = n;
+    status = polyad_tensor_read(failing, "x.csv", NULL, &tensor);
+    if (status == POLYAD_OK)
+      status = polyad_tensor_write(failing, tensor, "z.csv", POLYAD_FILE_AUTO);
+    allocations_left = -1;
+    polyad_tensor_destroy(tensor);
+    assert_true(status == POLYAD_OK || status == POLYAD_OUT_OF_MEMORY);
+    assert_int_equal(polyad_memory_in_use(failing), 0);
+    if (status != POLYAD_OK) assert_int_equal(access("z.csv", F_OK), -1);
+    assert_true(n < 200);
+  }
+  polyad_context_destroy(failing);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -381,6 +441,8 @@ int main(void) {
       TEST(headers_are_always_distinct),
       TEST(too_many_columns),
       TEST(rows_cross_the_buffer),
+      TEST(bad_delimiters_and_dims),
+      TEST(no_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
