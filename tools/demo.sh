@@ -17,11 +17,13 @@ echo
 
 cat <<'TEXT'
 
-215,551 crime reports in Chicago, January to November 2022: date x hour x community area x crime type.
+215,551 crime reports in Chicago, January to November 2022: date x hour x community area x crime
+type. One component is a few evenings at the end of July in area 32, the Loop: thefts at the
+Lollapalooza festival.
 TEXT
-echo "\$ $polyad cpd data/chicago-crime-2022.tns.gz --rank 4 --nonnegative --seed 1"
+echo "\$ $polyad cpd data/chicago-crime-2022.tns.gz --rank 3 --nonnegative --seed 1"
 echo
-"$polyad" cpd data/chicago-crime-2022.tns.gz --rank 4 --nonnegative --seed 1
+"$polyad" cpd data/chicago-crime-2022.tns.gz --rank 3 --nonnegative --seed 1
 
 cat <<TEXT
 
