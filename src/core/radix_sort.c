@@ -3,7 +3,15 @@
 #include <assert.h>
 #include <string.h>
 
-enum { THREAD_GRAIN = 1 << 14, PACK_BLOCK = 1024, MOST_KEYS = 32 };
+enum {
+  THREAD_GRAIN = 1 << 14,
+  PACK_BLOCK = 1024,
+  MOST_KEYS = 32,
+  SAMPLE_RUNS = 64,
+  SAMPLE_RUN = 64,
+  SAMPLE = SAMPLE_RUNS * SAMPLE_RUN,
+  SAMPLE_FROM = 4 * SAMPLE
+};
 
 static int key_width(const struct pd_key *key) {
   return key->limit == 0 ? 8 * key->bytes : pd_bit_length(key->limit - 1);
@@ -56,6 +64,21 @@ static int compare_items(int key_count, const struct pd_key *keys, uint64_t p, u
   return 0;
 }
 
+/* Compares each item of a part with the one before, which first keys of 32 bits mostly settle. */
+static void compare_part(int key_count, const struct pd_key *keys, uint64_t begin, uint64_t end,
+                         int *descents, int *ties) {
+  const uint32_t *first = keys[0].bytes == 4 ? keys[0].values : NULL;
+  const uint32_t *second = key_count > 1 && keys[1].bytes == 4 ? keys[1].values : NULL;
+  for (uint64_t p = begin; p < end && !*descents; ++p) {
+    if (first != NULL && first[p - 1] < first[p]) continue;
+    if (first != NULL && second != NULL && first[p - 1] == first[p] && second[p - 1] < second[p])
+      continue;
+    int order = compare_items(key_count, keys, p - 1, p);
+    *descents |= order > 0;
+    *ties |= order == 0;
+  }
+}
+
 bool pd_is_sorted(const polyad_context *context, uint64_t count, int key_count,
                   const struct pd_key *keys, bool *strict) {
   int threads = pd_threads_for(context, count, THREAD_GRAIN);
@@ -63,12 +86,8 @@ bool pd_is_sorted(const polyad_context *context, uint64_t count, int key_count,
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(| : descents, ties)
   for (int part = 0; part < threads; ++part) {
     uint64_t begin = pd_part_begin(count, part, threads);
-    uint64_t end = pd_part_begin(count, part + 1, threads);
-    for (uint64_t p = begin == 0 ? 1 : begin; p < end && !descents; ++p) {
-      int order = compare_items(key_count, keys, p - 1, p);
-      descents |= order > 0;
-      ties |= order == 0;
-    }
+    compare_part(key_count, keys, begin == 0 ? 1 : begin, pd_part_begin(count, part + 1, threads),
+                 &descents, &ties);
   }
   *strict = !descents && !ties;
   return !descents;
@@ -80,43 +99,83 @@ bool pd_is_sorted(const polyad_context *context, uint64_t count, int key_count,
  * its first few keys sorted: among items that agree in these, a stable sort leaves the others in
  * the order they have. */
 
-/* Finds columns by which the items are sorted, first to last; returns how many. *distinct tells
- * whether no two items agree in all of these. */
-static int present_order(const polyad_context *context, uint64_t count, int key_count,
-                         const struct pd_key *keys, int *column, bool *distinct) {
-  struct pd_key sorted[MOST_KEYS];
-  bool used[MOST_KEYS] = {false};
-  int found = 0;
-  *distinct = false;
-  while (found < key_count && !*distinct) {
-    int k = 0;
-    for (; k < key_count; ++k) {
-      sorted[found] = keys[k];
-      if (!used[k] && pd_is_sorted(context, count, found + 1, sorted, distinct)) break;
-    }
-    if (k == key_count) break;
-    used[k] = true;
-    column[found++] = k;
+/* Items from all over, in runs, so that early and late keys both differ. */
+static void take_sample(uint64_t count, const struct pd_key *key, uint64_t *sample) {
+  for (uint64_t run = 0; run < SAMPLE_RUNS; ++run) {
+    uint64_t first = (count - SAMPLE_RUN) / (SAMPLE_RUNS - 1) * run;
+    for (uint64_t p = 0; p < SAMPLE_RUN; ++p)
+      sample[run * SAMPLE_RUN + p] = key_at(key, first + p);
   }
-  return found;
 }
 
-/* How many of the leading keys a stable sort must look at. */
-static int keys_to_sort(const polyad_context *context, uint64_t count, int key_count,
-                        const struct pd_key *keys) {
-  int column[MOST_KEYS];
-  bool distinct;
-  if (key_count > MOST_KEYS) return key_count;
-  int known = present_order(context, count, key_count, keys, column, &distinct);
-  if (known < key_count && !distinct) return key_count;
+/* Finds an order of the keys by which a sample is sorted, the first key as late as can be; keys
+ * that it does not tell apart come last. False when there is no order. */
+static bool order_of_sample(const polyad_context *context, int key_count,
+                            const struct pd_key *sample, int *column) {
+  struct pd_key sorted[MOST_KEYS];
+  bool used[MOST_KEYS] = {false}, distinct = false;
+  int known = 0;
+  while (known < key_count && !distinct) {
+    int k = key_count > 1 ? 1 : 0, tried = 0;
+    for (; tried < key_count; ++tried, k = (k + 1) % key_count) { /* the first key last */
+      sorted[known] = sample[k];
+      if (!used[k] && pd_is_sorted(context, SAMPLE, known + 1, sorted, &distinct)) break;
+    }
+    if (tried == key_count) return false;
+    used[k] = true;
+    column[known++] = k;
+  }
+  int next = known;
+  for (int k = 1; k < key_count; ++k)
+    if (!used[k]) column[next++] = k;
+  if (next < key_count) column[next] = 0;
+  return true;
+}
+
+/* How many of the leading keys a stable sort must look at when the items are sorted by the keys
+ * column[0], column[1], and so on: the keys after the leading ones must come in this order. */
+static int leading_keys(int key_count, const int *column) {
   for (int leading = 0; leading < key_count; ++leading) {
-    int next = leading; /* keys after the leading ones must come as the items stand */
+    int next = leading;
     bool agrees = true;
-    for (int k = 0; k < known; ++k)
+    for (int k = 0; k < key_count; ++k)
       if (column[k] >= leading) agrees = agrees && column[k] == next++;
     if (agrees) return leading;
   }
   return key_count;
+}
+
+static polyad_status keys_to_sort(polyad_context *context, uint64_t count, int key_count,
+                                  const struct pd_key *keys, int *needed) {
+  *needed = key_count;
+  if (key_count > MOST_KEYS || count < SAMPLE_FROM) return POLYAD_OK;
+  struct pd_key sample[MOST_KEYS], present[MOST_KEYS];
+  int column[MOST_KEYS];
+  uint64_t *values;
+  PD_TRY(PD_NEW(context, SAMPLE * (uint64_t)key_count, &values));
+  for (int k = 0; k < key_count; ++k) {
+    take_sample(count, &keys[k], values + k * SAMPLE);
+    sample[k] = (struct pd_key){values + k * SAMPLE, 8, 0};
+  }
+  bool found = order_of_sample(context, key_count, sample, column), distinct;
+  pd_free(context, values);
+  if (!found) return POLYAD_OK;
+  int place = 0;
+  while (column[place] != 0)
+    ++place;
+  /* The sample may have put the first key too late, behind keys that it ties with nearly always. */
+  for (;; --place) {
+    int leading = leading_keys(key_count, column);
+    for (int k = 0; k < key_count; ++k)
+      present[k] = keys[column[k]];
+    if (leading < key_count && pd_is_sorted(context, count, key_count, present, &distinct)) {
+      *needed = leading;
+      return POLYAD_OK;
+    }
+    if (place == 0) return POLYAD_OK;
+    column[place] = column[place - 1];
+    column[place - 1] = 0;
+  }
 }
 
 polyad_status pd_sort_permutation(polyad_context *context, uint64_t count, int key_count,
@@ -125,7 +184,7 @@ polyad_status pd_sort_permutation(polyad_context *context, uint64_t count, int k
   assert(permutation_bytes == 8 || count <= UINT64_C(1) << 32);
   int threads = pd_threads_for(context, count, THREAD_GRAIN);
   identity(count, permutation, permutation_bytes, threads);
-  key_count = keys_to_sort(context, count, key_count, keys);
+  PD_TRY(keys_to_sort(context, count, key_count, keys, &key_count));
   if (count < 2 || key_count == 0) return POLYAD_OK;
 
   uint64_t *packed;

@@ -157,14 +157,15 @@ static int by_columns(const void *a, const void *b) {
 static void sorted_columns_are_reordered(void **state) {
   (void)state;
   enum { COUNT = 30000 };
-  static const uint32_t ranges[][4] = {{9, 7, 5, 200}, {40, 50, 60, 70}, {1, 30, 1, 20}};
+  static const uint32_t ranges[][4] = {
+      {9, 7, 5, 200}, {40, 50, 60, 70}, {1, 30, 1, 20}, {9, 70, 5, 20}};
   polyad_context *context = new_context(3);
   uint32_t *raw[4], *expected = malloc(COUNT * 4), *permutation = malloc(COUNT * 4);
   for (int k = 0; k < 4; ++k) {
     raw[k] = malloc(COUNT * 4);
     sort_column[k] = malloc(COUNT * 4);
   }
-  for (int c = 0; c < 3; ++c) {
+  for (int c = 0; c < 4; ++c) {
     for (uint32_t p = 0; p < COUNT; ++p)
       for (int k = 0; k < 4; ++k)
         raw[k][p] = (uint32_t)(pd_random_u64((uint64_t)c, (uint64_t)k, p) % ranges[c][k]);
@@ -174,6 +175,11 @@ static void sorted_columns_are_reordered(void **state) {
     assert_int_equal(pd_sort_permutation(context, COUNT, 4, keys, 4, permutation), POLYAD_OK);
     for (int k = 0; k < 4; ++k)
       pd_gather(context, COUNT, permutation, 4, raw[k], 4, sort_column[k]);
+    for (int k = 0; c == 3 && k < 4; ++k) { /* one item out of place, seen or not by a sample */
+      uint32_t moved = sort_column[k][100];
+      sort_column[k][100] = sort_column[k][20077];
+      sort_column[k][20077] = moved;
+    }
     for (int code = 0; code < 256; ++code) {
       int seen = 0;
       for (int k = 0; k < 4; ++k) {
