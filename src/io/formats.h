@@ -41,6 +41,11 @@ polyad_status pd_toolbox_write(polyad_context *context, const polyad_tensor *ten
 /* polyad's binary: opens the file itself, because it is read in parallel at offsets */
 polyad_status pd_ptn_read(polyad_context *context, const char *path,
                           const polyad_read_options *options, polyad_tensor **tensor);
+/** Whether the input begins as such a file does. */
+bool pd_ptn_recognise(struct pd_input *input);
+/** The same from an input of which nothing was read, in order. */
+polyad_status pd_ptn_read_input(polyad_context *context, struct pd_input *input,
+                                const polyad_read_options *options, polyad_tensor **tensor);
 polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor, const char *path);
 
 /* Delimited text with labels */

@@ -1,4 +1,5 @@
 #include "io/ptn_layout.h"
+#include "io/atomic_file.h"
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -108,4 +109,10 @@ polyad_status pd_ptn_host_check(polyad_context *context) {
   if (first == (PD_PTN_ENDIAN_MARK & 0xff)) return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED,
                  ".ptn files are little-endian, this machine is not; use a text format");
+}
+
+polyad_status pd_ptn_name_check(polyad_context *context, const char *path) {
+  if (pd_compression_of(path) == PD_PLAIN) return POLYAD_OK;
+  return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
+                    ".ptn files are not compressed; expected a name without .gz or .zst");
 }

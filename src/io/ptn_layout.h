@@ -100,4 +100,7 @@ polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
 /** Fails on machines whose byte order is not the file's. */
 polyad_status pd_ptn_host_check(polyad_context *context);
 
+/** Fails for names that promise compression: a .ptn file is read at offsets. */
+polyad_status pd_ptn_name_check(polyad_context *context, const char *path);
+
 #endif

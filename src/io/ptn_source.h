@@ -3,23 +3,26 @@
 #ifndef PD_PTN_SOURCE_H
 #define PD_PTN_SOURCE_H
 
-#include "core/core.h"
-#include <polyad/context.h>
+#include "io/input.h"
 
 struct pd_ptn_source {
   const char *path;
-  int file;
-  bool close;    /* opened here */
-  bool seekable; /* a regular file */
-  uint64_t size; /* of a regular file; UINT64_MAX: not known */
+  int file;               /* of a regular file */
+  struct pd_input *input; /* of a pipe, else NULL */
+  bool close;             /* opened here */
+  bool seekable;          /* a regular file */
+  uint64_t size;          /* of a regular file; UINT64_MAX: not known */
 };
 
 polyad_status pd_ptn_source_open(polyad_context *context, const char *path,
                                  struct pd_ptn_source *source);
+/** An input that was opened already, and of which nothing was read. */
+struct pd_ptn_source pd_ptn_source_of_input(struct pd_input *input);
 void pd_ptn_source_close(struct pd_ptn_source *source);
 
 /** Reads up to `bytes` at `offset`; in a pipe that must be the place reached. Returns what was
- *  read (less only at the end of the file), or -1 with errno set. Regular files: thread-safe. */
+ *  read (less only at the end of the file), or -1 (with errno set for regular files). Regular
+ *  files: thread-safe. */
 int64_t pd_ptn_source_read(struct pd_ptn_source *source, uint64_t offset, uint64_t bytes,
                            void *buffer);
 

@@ -55,6 +55,7 @@ polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor,
   char *labels = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_ptn_host_check(context));
+  PD_TRY(pd_ptn_name_check(context, path));
   pd_ptn_header_init(&header, tensor->order, tensor->dims, tensor->nnz, tensor->type);
   header.repeats_merged = tensor->repeats_merged;
   header.zeros_dropped = tensor->zeros_dropped;

@@ -58,7 +58,8 @@ static polyad_status check_options(polyad_context *context, const polyad_read_op
   return POLYAD_OK;
 }
 
-/* Text that may be FROSTT's or the Tensor Toolbox's, which its first word tells. */
+/* Text that may be FROSTT's or the Tensor Toolbox's, which its first word tells; what has no
+ * extension that says otherwise may also be polyad's binary. */
 static polyad_status read_text(polyad_context *context, const char *path,
                                const polyad_read_options *options, polyad_file_format format,
                                polyad_tensor **tensor) {
@@ -66,6 +67,10 @@ static polyad_status read_text(polyad_context *context, const char *path,
   polyad_status status = POLYAD_OK;
   bool toolbox = format == POLYAD_FILE_TOOLBOX;
   PD_TRY(pd_input_open(context, path, &input));
+  if (format == POLYAD_FILE_AUTO && pd_ptn_recognise(input)) {
+    status = pd_ptn_read_input(context, input, options, tensor);
+    goto cleanup;
+  }
   if (!toolbox) PD_TRY_CLEANUP(pd_toolbox_recognise(input, &toolbox));
   status = toolbox ? pd_toolbox_read(context, input, options, tensor)
                    : pd_tns_read(context, input, options, tensor);

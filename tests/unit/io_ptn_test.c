@@ -261,6 +261,36 @@ static void pipes_are_read(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Without an extension the first bytes tell, also of standard input, which is never compressed. */
+static void files_are_recognised(void **state) {
+  (void)state;
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  const uint64_t dims[] = {30, 40};
+  polyad_tensor *tensor = random_tensor(context, 2, dims, 100, POLYAD_F64), *back;
+  const char *path = scratch("unnamed");
+  assert_int_equal(pd_ptn_write(context, tensor, path), POLYAD_OK);
+  assert_int_equal(polyad_tensor_read(context, path, NULL, &back), POLYAD_OK);
+  assert_same(tensor, back);
+  polyad_tensor_destroy(back);
+  int kept = dup(STDIN_FILENO), file = open(path, O_RDONLY);
+  assert_true(kept >= 0 && file >= 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
+  polyad_status status = polyad_tensor_read(context, "-", NULL, &back);
+  assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+  close(kept);
+  close(file);
+  assert_int_equal(status, POLYAD_OK);
+  assert_same(tensor, back);
+  polyad_tensor_destroy(back);
+  unlink(path);
+  assert_int_equal(polyad_tensor_write(context, tensor, "x.ptn.gz", POLYAD_FILE_AUTO),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(access("x.ptn.gz", F_OK), -1);
+  polyad_tensor_destroy(tensor);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
 /* The file of version 1, written once and kept: read for ever. */
 static void golden_file_is_read(void **state) {
   (void)state;
@@ -301,6 +331,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(pieces_make_the_same_file),
       cmocka_unit_test(a_wrong_number_of_pieces_leaves_no_file),
       cmocka_unit_test(pipes_are_read),
+      cmocka_unit_test(files_are_recognised),
       cmocka_unit_test(golden_file_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
