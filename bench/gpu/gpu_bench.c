@@ -1,0 +1,293 @@
+/* Times MTTKRP of the GPU's formats in every mode of a generated tensor, checks the results, and
+ * prints one JSON object. Run by bench/h200.sh.
+ *
+ * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D]
+ *   SET: default (both formats, float and double), paper (all variants of the papers, float),
+ *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration) */
+#include "core/core.h"
+#include "device/device_registry.h"
+#include "formats/flycoo/flycoo_layout.h"
+#include "formats/modecopy/modecopy_layout.h"
+#include "gpu_check.h"
+#include "gpu_tensors.h"
+#include "plan/plan.h"
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+  polyad_context *context;
+  const struct pd_device *device;
+  const struct bench_tensor *from;
+  polyad_tensor *tensor[2]; /* by type */
+  struct pd_traits traits;
+  uint64_t rank;
+  int runs, partitions;
+  int rows; /* printed so far */
+};
+
+static void die(struct run *run, const char *what) {
+  fprintf(stderr, "gpu_bench: %s: %s\n", what, polyad_last_error(run->context));
+  exit(1);
+}
+
+static void must(struct run *run, polyad_status status, const char *what) {
+  if (status != POLYAD_OK) die(run, what);
+}
+
+/* Something to be timed. */
+struct choice {
+  const char *format, *variant;
+  polyad_type type;
+  int columns;
+};
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void make_factors(struct run *run, polyad_type type, struct pd_matrix *factor,
+                         struct bench_factors *host) {
+  for (int n = 0; n < run->from->order; ++n) {
+    uint64_t rows = run->from->dims[n];
+    bench_factor_fill(host, n, rows, run->rank, type);
+    must(run, pd_matrix_create(run->context, run->device, type, rows, run->rank, &factor[n]),
+         "factors");
+    must(run, pd_matrix_from_host(run->context, &factor[n], host->data[n]), "factors");
+    bench_factor_drop(host, n);
+  }
+}
+
+static void print_row(struct run *run, const struct choice *choice, int mode, double *seconds,
+                      double worst, double build, uint64_t bytes, const char *about) {
+  qsort(seconds, (size_t)run->runs, sizeof *seconds, by_value);
+  double nnz = (double)run->traits.nnz, median = seconds[run->runs / 2];
+  double flops = (double)run->from->order * (double)run->rank * nnz;
+  printf("%s\n  {\"format\": \"%s\", \"variant\": \"%s\", \"precision\": \"%s\", \"columns\": %d, "
+         "\"mode\": %d, \"rank\": %llu, \"median_seconds\": %.9g, \"min_seconds\": %.9g, "
+         "\"max_seconds\": %.9g, \"runs\": %d, \"flops\": %.0f, \"gflops\": %.6g, "
+         "\"build_seconds\": %.4g, \"bytes_format\": %llu, \"max_relative_error\": %.3g, "
+         "\"about\": \"%s\"}",
+         run->rows++ > 0 ? "," : "", choice->format, choice->variant,
+         choice->type == POLYAD_F32 ? "f32" : "f64", choice->columns, mode + 1,
+         (unsigned long long)run->rank, median, seconds[0], seconds[run->runs - 1], run->runs,
+         flops, 1e-9 * flops / median, build, (unsigned long long)bytes, worst, about);
+}
+
+/* All modes in turn, `runs` times after two rounds that are not counted. */
+static void time_modes(struct run *run, const struct choice *choice,
+                       const struct polyad_kernels *kernels, const void *storage,
+                       const void *on_device, double build, uint64_t bytes, const char *about) {
+  enum { WARM_UP = 2 };
+  int order = run->from->order;
+  void *scratch = NULL;
+  struct pd_matrix factor[POLYAD_MAX_ORDER], out[POLYAD_MAX_ORDER];
+  const struct pd_matrix *list[POLYAD_MAX_ORDER];
+  struct bench_factors host = {{NULL}};
+  double *seconds = calloc((size_t)(order * run->runs), sizeof *seconds), total = 0;
+  if (seconds == NULL) die(run, "no memory");
+  (void)storage;
+  make_factors(run, choice->type, factor, &host);
+  for (int n = 0; n < order; ++n) {
+    list[n] = &factor[n];
+    must(run,
+         pd_matrix_create(run->context, run->device, choice->type, run->from->dims[n], run->rank,
+                          &out[n]),
+         "output");
+  }
+  must(run, kernels->workspace_create(run->context, run->device, on_device, run->rank, &scratch),
+       "workspace");
+  const struct pd_device_functions *device = run->device->functions;
+  for (int round = 0; round < WARM_UP + run->runs; ++round)
+    for (int n = 0; n < order; ++n) {
+      double once = pd_seconds();
+      if (device->timer_start != NULL)
+        must(run, device->timer_start(run->context, run->device), "timer");
+      must(run, kernels->mttkrp(run->context, on_device, scratch, n, list, &out[n]), "mttkrp");
+      if (device->timer_stop != NULL)
+        must(run, device->timer_stop(run->context, run->device, &once), "timer");
+      else
+        once = pd_seconds() - once;
+      if (round >= WARM_UP) seconds[n * run->runs + round - WARM_UP] = once;
+    }
+  for (int n = 0; n < order; ++n) {
+    double worst = bench_check(run->context, run->tensor[choice->type], run->rank, n, &out[n]);
+    print_row(run, choice, n, seconds + n * run->runs, worst, build, bytes, about);
+    total += seconds[n * run->runs + run->runs / 2];
+    if (worst > (choice->type == POLYAD_F32 ? 1e-4 : 1e-12))
+      fprintf(stderr, "%s %s/%s mode %d: WRONG by %.3g\n", run->from->name, choice->format,
+              choice->variant, n + 1, worst);
+  }
+  fprintf(stderr, "%-10s %-9s %-15s %s P=%-2d all modes %10.3f ms (", run->from->name,
+          choice->format, choice->variant, choice->type == POLYAD_F32 ? "f32" : "f64",
+          choice->columns, 1e3 * total);
+  for (int n = 0; n < order; ++n)
+    fprintf(stderr, "%s%.3f", n > 0 ? " " : "", 1e3 * seconds[n * run->runs + run->runs / 2]);
+  fprintf(stderr, ")  build %.2f s, %.3f GB, %s\n", build, 1e-9 * (double)bytes, about);
+  fflush(stdout);
+  kernels->workspace_destroy(run->context, scratch);
+  for (int n = 0; n < order; ++n) {
+    pd_matrix_destroy(run->context, &factor[n]);
+    pd_matrix_destroy(run->context, &out[n]);
+  }
+  free(seconds);
+}
+
+static polyad_tensor *tensor_of(struct run *run, polyad_type type) {
+  if (run->tensor[type] == NULL)
+    must(run,
+         polyad_tensor_convert(run->context, run->tensor[POLYAD_F32], type, &run->tensor[type]),
+         "conversion");
+  return run->tensor[type];
+}
+
+/* Columns other than the first reuse the storage: they only change how blocks are shaped. */
+static void time_choice(struct run *run, const struct choice *choice, const int *columns,
+                        int column_count) {
+  const struct polyad_format *format = pd_format_find(choice->format);
+  const struct polyad_kernels *kernels = pd_kernels_find(choice->format, run->device->kind);
+  if (format == NULL || kernels == NULL) die(run, "no such format");
+  struct pd_request request = {.variant = choice->variant,
+                               .rank = run->rank,
+                               .precision = choice->type,
+                               .threads = polyad_threads(run->context),
+                               .device = run->device,
+                               .partitions = run->partitions};
+  void *storage = NULL, *on_device = NULL;
+  char about[PD_REASON_BYTES];
+  double begin = pd_seconds();
+  must(run, format->build(run->context, tensor_of(run, choice->type), false, &request, &storage),
+       "build");
+  double build = pd_seconds() - begin;
+  format->describe(storage, about);
+  if (kernels->upload != NULL)
+    must(run, kernels->upload(run->context, run->device, storage, &on_device), "upload");
+  else
+    on_device = storage;
+  for (int k = 0; k < column_count; ++k) {
+    struct choice now = *choice;
+    now.columns = columns[k];
+    if (strcmp(choice->format, "flycoo") == 0)
+      ((struct pd_flycoo *)storage)->columns = columns[k];
+    else
+      ((struct pd_modecopy *)storage)->columns = columns[k];
+    time_modes(run, &now, kernels, storage, on_device, build, format->bytes(storage), about);
+  }
+  if (kernels->unload != NULL) kernels->unload(run->context, run->device, on_device);
+  format->destroy(run->context, storage);
+}
+
+static void time_one(struct run *run, const char *format, const char *variant, polyad_type type) {
+  struct choice choice = {format, variant, type, 32};
+  int columns = 32;
+  time_choice(run, &choice, &columns, 1);
+}
+
+static void time_als(struct run *run) {
+  polyad_plan_options options;
+  polyad_cp_als_options als;
+  polyad_plan_options_init(&options);
+  options.format = "modecopy";
+  options.rank = run->rank;
+  polyad_cp_als_options_init(&als);
+  als.rank = run->rank;
+  als.max_iterations = 50;
+  als.tolerance = 0;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+    polyad_plan *plan = NULL;
+    polyad_ktensor *model = NULL;
+    polyad_run_info info = {0};
+    options.precision = (polyad_type)type;
+    must(run, polyad_plan_create(run->context, tensor_of(run, options.precision), &options, &plan),
+         "plan");
+    must(run, polyad_cp_als(run->context, plan, &als, &model, &info), "cp_als");
+    printf("%s\n  {\"kernel\": \"als\", \"format\": \"modecopy\", \"precision\": \"%s\", \"rank\": "
+           "%llu, \"seconds_per_iteration\": %.9g, \"iterations\": %d, \"fit\": %.12g}",
+           run->rows++ > 0 ? "," : "", type == POLYAD_F32 ? "f32" : "f64",
+           (unsigned long long)run->rank, info.seconds_per_iteration, info.iterations, info.fit);
+    fprintf(stderr, "%-10s cp-als %s: %.3f ms per iteration, fit %.6f\n", run->from->name,
+            type == POLYAD_F32 ? "f32" : "f64", 1e3 * info.seconds_per_iteration, info.fit);
+    polyad_run_info_clear(&info);
+    polyad_ktensor_destroy(model);
+    polyad_plan_destroy(plan);
+  }
+}
+
+static void run_set(struct run *run, const char *set) {
+  static const int sweep[] = {1, 2, 4, 8, 16, 32, 64};
+  static const char *const copies[] = {"paper", "paper-scheme1", "paper-scheme2"};
+  static const char *const fly[] = {"cyclic", "no-remap", "paper", "paper-no-remap",
+                                    "paper-cyclic"};
+  if (strcmp(set, "default") == 0) {
+    for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+      time_one(run, "modecopy", "auto", (polyad_type)type);
+      time_one(run, "flycoo", "auto", (polyad_type)type);
+    }
+  } else if (strcmp(set, "f32") == 0) {
+    time_one(run, "modecopy", "auto", POLYAD_F32);
+    time_one(run, "flycoo", "auto", POLYAD_F32);
+  } else if (strcmp(set, "paper") == 0) {
+    for (size_t k = 0; k < sizeof copies / sizeof *copies; ++k)
+      time_one(run, "modecopy", copies[k], POLYAD_F32);
+    for (size_t k = 0; k < sizeof fly / sizeof *fly; ++k)
+      time_one(run, "flycoo", fly[k], POLYAD_F32);
+  } else if (strcmp(set, "columns") == 0) {
+    struct choice choice = {"flycoo", "paper", POLYAD_F32, 32};
+    time_choice(run, &choice, sweep, (int)(sizeof sweep / sizeof *sweep));
+  } else if (strcmp(set, "als") == 0) {
+    time_als(run);
+  } else {
+    fprintf(stderr, "gpu_bench: unknown set %s\n", set);
+    exit(2);
+  }
+}
+
+int main(int count, char **arguments) {
+  struct run run = {.rank = 32, .runs = 10};
+  double scale = 1;
+  if (count < 2 || (run.from = bench_tensor_find(arguments[1])) == NULL) {
+    fprintf(stderr, "usage: gpu_bench TENSOR [SET...] [rank=R] [runs=K] [scale=S] "
+                    "[partitions=K]; see the source\n");
+    return 2;
+  }
+  if (polyad_context_create(&run.context) != POLYAD_OK) return 1;
+  const char *device = "cuda";
+  for (int k = 2; k < count; ++k)
+    if (strncmp(arguments[k], "device=", 7) == 0) device = arguments[k] + 7;
+  must(&run, polyad_set_device(run.context, device), "device");
+  must(&run, polyad_set_memory_limit(run.context, UINT64_MAX), "limit");
+  must(&run, pd_device_of(run.context, &run.device), "device");
+  for (int k = 2; k < count; ++k) {
+    if (strncmp(arguments[k], "rank=", 5) == 0) run.rank = strtoull(arguments[k] + 5, NULL, 10);
+    if (strncmp(arguments[k], "runs=", 5) == 0) run.runs = atoi(arguments[k] + 5);
+    if (strncmp(arguments[k], "scale=", 6) == 0) scale = atof(arguments[k] + 6);
+    if (strncmp(arguments[k], "partitions=", 11) == 0) run.partitions = atoi(arguments[k] + 11);
+  }
+  double begin = pd_seconds();
+  must(&run, bench_tensor_make(run.context, run.from, scale, &run.tensor[POLYAD_F32]), "tensor");
+  must(&run, pd_traits_compute(run.context, run.tensor[POLYAD_F32], &run.traits), "traits");
+  fprintf(stderr, "%s: %llu nonzeros in %.1f s\n", run.from->name,
+          (unsigned long long)run.traits.nnz, pd_seconds() - begin);
+  polyad_device_description about;
+  memset(&about, 0, sizeof about);
+  for (int k = 0; k < polyad_device_count(run.context); ++k) {
+    must(&run, polyad_device_describe(run.context, k, &about), "device");
+    if (strcmp(about.name, run.device->name) == 0) break;
+  }
+  printf("{\"file\": \"like:%s\", \"order\": %d, \"dims\": [", run.from->name, run.from->order);
+  for (int n = 0; n < run.from->order; ++n)
+    printf("%s%llu", n > 0 ? ", " : "", (unsigned long long)run.from->dims[n]);
+  printf("], \"nnz\": %llu, \"kernel\": \"mttkrp\", \"device\": \"%s\", \"device_name\": \"%s\", "
+         "\"version\": \"%s\", \"results\": [",
+         (unsigned long long)run.traits.nnz, about.name, about.description, polyad_version());
+  for (int k = 2; k < count; ++k)
+    if (strchr(arguments[k], '=') == NULL) run_set(&run, arguments[k]);
+  printf("\n]}\n");
+  polyad_tensor_destroy(run.tensor[0]);
+  polyad_tensor_destroy(run.tensor[1]);
+  polyad_context_destroy(run.context);
+  return 0;
+}
