@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Builds polyad on a machine with an NVIDIA GPU, tests it, and measures.
+#
+# usage: bench/h200.sh STAGE…
+#   carry     here, with a package registry: fetches the Debian packages of the libraries into
+#             .carry (ignored by git; to be taken along to a machine that has no registry)
+#   build     builds for this machine's GPU; libraries come from .carry where it exists
+#   test      the tests labelled gpu, and the formats' tests on the CPU
+#   sanitize  compute-sanitizer: memcheck and racecheck on a small set
+#   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
+#   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   profile   Nsight Compute on a few kernels
+# Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
+# STAGE.jsonl, what was printed in STAGE.log. Settings of the GPU are left as they are.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+OUT=${OUT:-build-gpu/results}
+build=${BUILD:-build-gpu}
+root=${CARRY_ROOT:-/tmp/polyad-carry}
+architectures=${ARCHITECTURES:-90}
+mkdir -p "$OUT"
+
+packages=(libopenblas-pthread-dev libopenblas0-pthread liblapacke-dev liblapacke libtmglib3
+  libtmglib-dev libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
+  libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
+  pkgconf-bin libpkgconf3)
+
+carry() {
+  mkdir -p .carry && (cd .carry && rm -f ./*.deb && apt-get -q download "${packages[@]}") &&
+    du -sh .carry
+}
+
+# Makes the carried libraries visible to pkg-config, the linker and programs.
+use_carried() {
+  [ -d .carry ] || return 0
+  local lib=$root/usr/lib/x86_64-linux-gnu file
+  if [ ! -e "$root/.unpacked" ]; then
+    mkdir -p "$root"
+    for file in .carry/*.deb; do dpkg-deb -x "$file" "$root" || return 1; done
+    # What update-alternatives would do.
+    cp "$lib/openblas-pthread/pkgconfig/openblas.pc" "$lib/pkgconfig/openblas.pc"
+    for file in lapack blas; do
+      cp "$lib/openblas-pthread/pkgconfig/$file-openblas.pc" "$lib/pkgconfig/$file.pc"
+    done
+    touch "$root/.unpacked"
+  fi
+  export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$lib/pkgconfig:$root/usr/share/pkgconfig
+  export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+  export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
+  command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
+}
+
+build() {
+  use_carried || return 1
+  cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
+    -DPOLYAD_BUILD_CLI=OFF &&
+    cmake --build "$build"
+}
+
+test_gpu() {
+  use_carried
+  local failed=0 name
+  for name in gpu_linalg gpu_mttkrp gpu_fault; do
+    timeout 240 "$build/tests/gpu/test_$name" || { echo "FAILED: $name"; failed=1; }
+  done
+  return $failed
+}
+
+sanitize() {
+  use_carried
+  local tool failed=0
+  for tool in memcheck racecheck; do
+    timeout 150 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$build/tests/gpu/test_gpu_mttkrp" test_remapping_keeps_the_order || failed=1
+    timeout 100 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$build/tests/gpu/test_gpu_linalg" test_rank_deficient || failed=1
+  done
+  return $failed
+}
+
+# measure STAGE "TENSOR SET…"…: one process per tensor, each result written when it is ready.
+measure() {
+  use_carried
+  local stage=$1 line failed=0
+  shift
+  for line in "$@"; do
+    # shellcheck disable=SC2086
+    timeout 400 "$build/bench/gpu/gpu_bench" $line >"$OUT/one.json" || { echo "FAILED: $line"; failed=1; }
+    tr -d '\n' <"$OUT/one.json" >>"$OUT/$stage.jsonl" && echo >>"$OUT/$stage.jsonl"
+  done
+  rm -f "$OUT/one.json"
+  return $failed
+}
+
+profile() {
+  use_carried
+  local metrics=sm__throughput.avg.pct_of_peak_sustained_elapsed
+  metrics+=,l1tex__throughput.avg.pct_of_peak_sustained_elapsed
+  metrics+=,lts__throughput.avg.pct_of_peak_sustained_elapsed
+  metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed
+  metrics+=,gpu__time_duration.sum,sm__warps_active.avg.pct_of_peak_sustained_active
+  metrics+=,smsp__inst_executed.sum,lts__t_sectors_op_read.sum,l1tex__t_sector_hit_rate.pct
+  local tensor
+  for tensor in uber nell-2; do
+    timeout 200 ncu --clock-control none --metrics "$metrics" --launch-skip 8 --launch-count 12 \
+      "$build/bench/gpu/gpu_bench" "$tensor" f32 runs=2
+  done
+}
+
+{ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; } 2>&1
+for stage in "$@"; do
+  start=$SECONDS
+  {
+    case $stage in
+      carry) carry ;;
+      build) build ;;
+      test) test_gpu ;;
+      sanitize) sanitize ;;
+      small) measure small "uber default paper columns als" "nips default paper columns als" \
+        "chicago default paper columns als" "movies default paper" ;;
+      medium) measure medium "nell-2 default" "vast f32 paper" "enron f32" ;;
+      medium-paper) measure medium-paper "nell-2 paper" "enron paper" ;;
+      large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
+      large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
+      huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      profile) profile ;;
+      *)
+        echo "unknown stage $stage" >&2
+        exit 2
+        ;;
+    esac
+  } >"$OUT/$stage.log" 2>&1
+  code=$?
+  echo "== $stage: exit $code, $((SECONDS - start)) s"
+  if [ "$code" -ne 0 ]; then tail -n 40 "$OUT/$stage.log"; else
+    grep -E "all modes|cp-als|tests|PASSED|FAILED|WRONG|ERROR SUMMARY|RACECHECK|skipped" "$OUT/$stage.log" |
+      cut -c1-170
+  fi
+  [ "$stage" != build ] || [ "$code" -eq 0 ] || exit 1
+done
