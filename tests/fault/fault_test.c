@@ -36,7 +36,7 @@ static polyad_status write_tensor(polyad_context *context, const polyad_ktensor 
 static const struct route routes[] = {
     {"in.tns", "model.ktensor", write_model}, {"in.tns.gz", "out.ptn", write_tensor},
     {"in.ptn", "out.tns.gz", write_tensor},   {"in.tns.zst", "out.tns.zst", write_tensor},
-    {"in.txt", "out.tns", write_tensor},
+    {"in.txt", "out.tns", write_tensor},      {"in.csv.gz", "out.csv", write_tensor},
 };
 enum { ROUTES = sizeof routes / sizeof *routes };
 
@@ -158,6 +158,103 @@ static void every_allocation_fails(void **state) {
     }
 }
 
+static polyad_status write_directory(polyad_context *context, const polyad_ktensor *model,
+                                     const polyad_tensor *tensor, const char *path) {
+  return polyad_ktensor_write_directory(context, model, tensor, 3, path);
+}
+
+static void remove_folder(const char *path) {
+  DIR *directory = opendir(path);
+  assert_non_null(directory);
+  char name[512];
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+    if (entry->d_name[0] != '.') {
+      snprintf(name, sizeof name, "%.200s/%.200s", path, entry->d_name);
+      assert_int_equal(remove(name), 0);
+    }
+  closedir(directory);
+  assert_int_equal(rmdir(path), 0);
+}
+
+/* A model that is written as a directory is there with all its files, or not at all. */
+static void directories_are_whole_or_absent(void **state) {
+  (void)state;
+  static struct route route = {"in.tns", "model", write_directory};
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  int files = entries(folder), descriptors = entries("/proc/self/fd");
+  assert_int_equal(decompose(context, &route), POLYAD_OK);
+  int whole = entries(at("model"));
+  remove_folder(at("model"));
+  for (int call = 0; call < FAULTY_CALLS; ++call) {
+    struct fault_report report = {true, false};
+    for (long n = 0; report.failed; ++n) {
+      faulty_calls_start((struct fault_plan){(enum faulty_call)call, n, EIO, false});
+      polyad_status status = decompose(context, &route);
+      report = faulty_calls_stop();
+      assert_true(status == POLYAD_OK ? !report.failed || report.harmless : status == POLYAD_IO);
+      if (status == POLYAD_OK) {
+        assert_int_equal(entries(at("model")), whole);
+        remove_folder(at("model"));
+      }
+      assert_int_equal(entries(folder), files);
+      assert_int_equal(entries("/proc/self/fd"), descriptors);
+    }
+  }
+  polyad_context_destroy(context);
+}
+
+static polyad_status decompose_with_state(polyad_context *context, bool resume) {
+  polyad_tensor *tensor = NULL;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_plan_options plan_options;
+  polyad_cp_als_options als_options;
+  polyad_plan_options_init(&plan_options);
+  polyad_cp_als_options_init(&als_options);
+  plan_options.rank = als_options.rank = 2;
+  als_options.max_iterations = resume ? 6 : 4;
+  als_options.tolerance = 0;
+  als_options.checkpoint = resume ? NULL : at("state");
+  als_options.checkpoint_every = 1;
+  als_options.resume = resume ? at("state") : NULL;
+  polyad_status status = polyad_tensor_read(context, at("in.tns"), NULL, &tensor);
+  if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
+  if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &als_options, &model, NULL);
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  return status;
+}
+
+/* Whatever fails while checkpoints are written, one that is there can be resumed from. */
+static void checkpoints_are_whole(void **state) {
+  (void)state;
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  int resumed = 0, descriptors = entries("/proc/self/fd");
+  for (int call = 0; call < FAULTY_CALLS; ++call) {
+    struct fault_report report = {true, false};
+    for (long n = 0; report.failed; ++n) {
+      (void)remove(at("state"));
+      (void)remove(at("state.prev"));
+      faulty_calls_start((struct fault_plan){(enum faulty_call)call, n, ENOSPC, false});
+      polyad_status status = decompose_with_state(context, false);
+      report = faulty_calls_stop();
+      assert_true(status == POLYAD_OK || (report.failed && status == POLYAD_IO));
+      if (access(at("state"), F_OK) == 0) {
+        assert_int_equal(decompose_with_state(context, true), POLYAD_OK);
+        ++resumed;
+      }
+      assert_int_equal(entries("/proc/self/fd"), descriptors);
+    }
+  }
+  assert_true(resumed > FAULTY_CALLS);
+  (void)remove(at("state"));
+  (void)remove(at("state.prev"));
+  polyad_context_destroy(context);
+}
+
 /* Short transfers and interruptions change nothing. */
 static void storms_are_weathered(void **state) {
   (void)state;
@@ -180,7 +277,7 @@ static void storms_are_weathered(void **state) {
 
 static int make_inputs(void **state) {
   (void)state;
-  static const char *const names[] = {"in.tns.gz", "in.tns.zst", "in.ptn", "in.txt"};
+  static const char *const names[] = {"in.tns.gz", "in.tns.zst", "in.ptn", "in.txt", "in.csv.gz"};
   snprintf(folder, sizeof folder, "/tmp/polyad-fault-XXXXXX");
   if (mkdtemp(folder) == NULL) return -1;
   FILE *file = fopen(at("in.tns"), "w");
@@ -213,6 +310,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_system_call_fails),
       cmocka_unit_test(every_allocation_fails),
+      cmocka_unit_test(directories_are_whole_or_absent),
+      cmocka_unit_test(checkpoints_are_whole),
       cmocka_unit_test(storms_are_weathered),
   };
   return cmocka_run_group_tests(tests, make_inputs, remove_all);
