@@ -54,7 +54,7 @@ use_carried() {
 build() {
   use_carried || return 1
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
-    -DPOLYAD_BUILD_CLI=OFF &&
+    -DPOLYAD_BUILD_PYTHON=OFF &&
     cmake --build "$build"
 }
 
