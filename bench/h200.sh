@@ -47,7 +47,7 @@ use_carried() {
   export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$lib/pkgconfig:$root/usr/share/pkgconfig
   export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
   export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-  export LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
+  export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
 }
 
