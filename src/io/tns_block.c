@@ -4,7 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { PIECES_MAX = 256 };
+enum { PIECES_MAX = 256, ENOUGH_BYTES = 64 << 10 };
 
 /* The lines of one thread. */
 struct piece {
@@ -217,17 +217,16 @@ static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coo
   }
 }
 
-/* The share of the text's lines tells how many the rest will have: a little more is expected, so
+/* The lines of a first block tell how many the bytes behind it hold: a little more is expected, so
  * that one chunk takes them all. */
 static void expect(struct pd_coordinates *coordinates, const struct pd_tns_text *text,
                    const struct piece *pieces, int count) {
-  if (coordinates->expected > 0 || text->bytes_expected == 0) return;
   uint64_t lines = 0, bytes = (uint64_t)(text->end - text->begin);
+  if (coordinates->expected > 0 || bytes < ENOUGH_BYTES) return;
   for (int k = 0; k < count; ++k)
     lines += pieces[k].lines;
-  if (text->bytes_expected > bytes)
-    coordinates->expected =
-        (uint64_t)((double)lines / (double)bytes * (double)text->bytes_expected * 1.03) + 4096;
+  double more = 1.03 * (double)lines / (double)bytes * (double)text->bytes_after;
+  coordinates->expected = coordinates->count + lines + (uint64_t)more;
 }
 
 polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd_tns_text *text,

@@ -15,7 +15,7 @@ struct reader {
   struct pd_tns_form form;
   struct pd_coordinates coordinates;
   struct pd_tns_blocks blocks;
-  uint64_t bytes_expected;             /* size of a plain file; 0: not known */
+  uint64_t bytes_after;                /* not yet read of a plain file; 0: not known */
   uint64_t declared;                   /* nonzeros that a header promised; UINT64_MAX: no header */
   uint64_t lines;                      /* before the current text */
   uint64_t underflows, underflow_line; /* values that round to zero; the line of the first */
@@ -95,7 +95,7 @@ static polyad_status parse(struct reader *r, const char *text, const char *end, 
                               .end = end,
                               .truncated = truncated,
                               .piece_bytes = r->blocks.piece_bytes,
-                              .bytes_expected = r->bytes_expected};
+                              .bytes_after = r->bytes_after};
   PD_TRY(pd_tns_parse_block(&r->form, &block, &r->coordinates, &result));
   if (r->coordinates.count > r->declared || result.error_line > 0)
     PD_TRY(fail_surplus(r, text, end, left, result.error_line));
@@ -161,6 +161,7 @@ static polyad_status take_all(struct reader *r) {
     if (pd_input_read(r->input, r->buffer + r->carried, r->blocks.block_bytes, &got) != POLYAD_OK)
       return pd_input_error(r->input, r->lines);
     if (got == 0) break;
+    r->bytes_after -= got < r->bytes_after ? got : r->bytes_after;
     PD_TRY(take_block(r, got));
   }
   if (r->carried == 0) {
@@ -210,7 +211,7 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   r->options = options;
   r->input = input;
   r->blocks = *blocks;
-  r->bytes_expected = pd_input_plain_size(input);
+  r->bytes_after = pd_input_plain_size(input);
   r->declared = declared;
   r->lines = lines;
   r->started = lines > 0;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <polyad/polyad.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,5 +269,6 @@ int main(void) {
       cmocka_unit_test(every_case),
       cmocka_unit_test(accepted_tensors_round_trip),
   };
+  (void)signal(SIGPIPE, SIG_IGN); /* readers that have seen enough close their pipe */
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
