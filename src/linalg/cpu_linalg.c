@@ -2,13 +2,18 @@
 #include "linalg/cpu_solve.h"
 #include <string.h>
 
+static uint64_t padded_number(uint64_t rank) {
+  return pd_add_saturated(rank, PD_COLUMN_TILE - 1) / PD_COLUMN_TILE * PD_COLUMN_TILE;
+}
+
 static uint64_t numbers_per_thread(uint64_t rank) {
-  return pd_add_saturated(pd_mul_saturated(rank, rank), pd_mul_saturated(rank, 4 + PD_ROW_TILE));
+  uint64_t padded = padded_number(rank);
+  return pd_mul_saturated(padded, pd_add_saturated(padded, 2 + PD_TILE_ROWS));
 }
 
 static uint64_t shared_numbers(uint64_t rank) {
   /* lower, vectors, inverse; numbers; LAPACK's dsyev with room for blocks of 32 */
-  return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, rank)),
+  return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, padded_number(rank))),
                           pd_mul_saturated(rank, 2 + 34));
 }
 
@@ -46,7 +51,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
     return status;
   }
   double *next = work->memory;
-  size_t square = work->rank * work->rank;
+  size_t padded = pd_padded(work->rank), square = work->rank * padded;
   work->lower = next;
   work->vectors = (next += square);
   work->inverse = (next += square);
@@ -56,10 +61,10 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   next += 34 * work->rank;
   for (int t = 0; t < work->threads; ++t) {
     work->thread[t].gram = next;
-    work->thread[t].columns = (next += square);
-    work->thread[t].inner = (next += 3 * work->rank);
-    work->thread[t].tile = (next += work->rank);
-    next += PD_ROW_TILE * work->rank;
+    work->thread[t].norm = (next += padded * padded);
+    work->thread[t].inner = (next += padded);
+    work->thread[t].tile = (next += padded);
+    next += PD_TILE_ROWS * padded;
   }
   *out = work;
   return POLYAD_OK;

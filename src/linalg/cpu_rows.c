@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 << 10, LEAST_WORK = 1 << 15 };
+enum { BLOCK_BYTES = 32 << 10, LEAST_WORK = 1 << 15 };
 
 static char *row_at(const struct pd_matrix *matrix, uint64_t row) {
   return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
@@ -24,14 +24,21 @@ static uint64_t block_rows(const struct pd_matrix *a) {
 
 /* Adds the threads' upper triangles in order and mirrors the sum. */
 static void collect_gram(const struct pd_linalg_work *work, int threads, double *gram) {
-  size_t rank = work->rank;
+  size_t rank = work->rank, padded = pd_padded(rank);
   for (size_t r = 0; r < rank; ++r)
     for (size_t s = r; s < rank; ++s) {
       double sum = 0;
       for (int t = 0; t < threads; ++t)
-        sum += work->thread[t].gram[r * rank + s];
+        sum += work->thread[t].gram[r * padded + s];
       gram[r * rank + s] = gram[s * rank + r] = sum;
     }
+}
+
+static void clear_thread(const struct pd_linalg_work *work, int thread) {
+  size_t padded = pd_padded(work->rank);
+  memset(work->thread[thread].gram, 0, padded * padded * sizeof(double));
+  memset(work->thread[thread].norm, 0, padded * sizeof(double));
+  memset(work->thread[thread].inner, 0, padded * sizeof(double));
 }
 
 void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
@@ -43,31 +50,31 @@ void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const str
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(a->rows, t, threads);
     uint64_t end = pd_part_begin(a->rows, t + 1, threads);
-    memset(work->thread[t].gram, 0, work->rank * work->rank * sizeof(double));
-    kernels->gram(end - begin, work->rank, row_at(a, begin), work->thread[t].gram);
+    clear_thread(work, t);
+    kernels->gram(end - begin, work->rank, row_at(a, begin), work->thread[t].gram,
+                  work->thread[t].tile);
   }
   collect_gram(work, threads, gram);
 }
 
-static struct pd_column_sums sums_of(const struct pd_linalg_work *work, int thread) {
-  double *columns = work->thread[thread].columns;
-  size_t rank = work->rank;
-  return (struct pd_column_sums){
-      .square = columns, .largest = columns + rank, .absolute = columns + 2 * rank};
-}
-
-/* Adds up the threads' column sums into thread 0's, in order. */
-static struct pd_column_sums collect_sums(const struct pd_linalg_work *work, int threads) {
-  struct pd_column_sums total = sums_of(work, 0);
-  for (int t = 1; t < threads; ++t) {
-    struct pd_column_sums part = sums_of(work, t);
-    for (size_t r = 0; r < work->rank; ++r) {
-      total.square[r] += part.square[r];
-      total.absolute[r] += part.absolute[r];
-      if (part.largest[r] > total.largest[r]) total.largest[r] = part.largest[r];
-    }
+/* Norm of column r from what the threads found and the unscaled Gram matrix. */
+static double column_norm(const struct pd_linalg_work *work, int threads, size_t r,
+                          enum pd_scaling scaling, const double *gram) {
+  double largest = 0, sum = 0;
+  for (int t = 0; t < threads; ++t) {
+    double part = work->thread[t].norm[r];
+    sum += part;
+    largest = part > largest ? part : largest;
   }
-  return total;
+  switch (scaling) {
+  case PD_SCALE_NORM_2:
+    return sqrt(gram[r * work->rank + r]);
+  case PD_SCALE_NORM_1:
+    return sum;
+  case PD_SCALE_MAX_AT_LEAST_1:
+    break;
+  }
+  return largest > 0 && largest < 1 ? 1 : largest;
 }
 
 /* Sum over columns of weight times the threads' inner products, in order. */
@@ -80,19 +87,6 @@ static double collect_inner(const struct pd_linalg_work *work, int threads, cons
     sum += weight == NULL ? column : weight[r] * column;
   }
   return sum;
-}
-
-static double column_norm(const struct pd_column_sums *sums, size_t r, enum pd_scaling scaling) {
-  switch (scaling) {
-  case PD_SCALE_NORM_2:
-    return sqrt(sums->square[r]);
-  case PD_SCALE_NORM_1:
-    return sums->absolute[r];
-  case PD_SCALE_MAX_AT_LEAST_1:
-    break;
-  }
-  if (sums->largest[r] == 0) return 0;
-  return sums->largest[r] > 1.0 ? sums->largest[r] : 1.0;
 }
 
 static void scale_gram(size_t rank, const double *factor, double *gram) {
@@ -124,25 +118,24 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     struct pd_cpu_thread *scratch = &work->thread[t];
-    struct pd_column_sums sums = sums_of(work, t);
-    memset(scratch->gram, 0, rank * rank * sizeof(double));
-    memset(scratch->columns, 0, 3 * rank * sizeof(double));
-    memset(scratch->inner, 0, rank * sizeof(double));
+    clear_thread(work, t);
     uint64_t end = pd_part_begin(x->rows, t + 1, threads);
     for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
       uint64_t rows = end - row < block ? end - row : block;
       function(kernels, user, rows, rank, row_at(m, row), row_at(x, row), scratch->inner,
                scratch->tile);
-      kernels->column_sums(rows, rank, row_at(x, row), &sums);
-      kernels->gram(rows, rank, row_at(x, row), scratch->gram);
+      if (scaling == PD_SCALE_MAX_AT_LEAST_1)
+        kernels->largest(rows, rank, row_at(x, row), scratch->norm);
+      else if (scaling == PD_SCALE_NORM_1)
+        kernels->absolute(rows, rank, row_at(x, row), scratch->norm);
+      kernels->gram(rows, rank, row_at(x, row), scratch->gram, scratch->tile);
     }
   }
   collect_gram(work, threads, gram->data);
-  struct pd_column_sums sums = collect_sums(work, threads);
   double *norms = lambda->data, *factor = work->numbers;
   bool scaled = false;
   for (size_t r = 0; r < rank; ++r) {
-    norms[r] = column_norm(&sums, r, scaling);
+    norms[r] = column_norm(work, threads, r, scaling, gram->data);
     factor[r] = norms[r] > 0 ? 1.0 / norms[r] : 1.0;
     scaled = scaled || factor[r] != 1.0;
   }

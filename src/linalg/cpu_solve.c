@@ -16,19 +16,29 @@ static void rows_by_cholesky(const struct pd_factor_kernels *kernels, const void
   kernels->solve(rows, rank, by->lower, by->inverse_diagonal, m, x, inner, tile);
 }
 
+static bool all_finite(size_t count, const double *numbers) {
+  for (size_t k = 0; k < count; ++k)
+    if (!isfinite(numbers[k])) return false;
+  return true;
+}
+
+/* Pivots above this part of their diagonal entries make the explicit inverse as good as
+ * substitution to all but a few digits, and multiplying by it is several times faster. */
+static const double well_conditioned = 1e-6;
+
 /* Factors v into work->lower; false when v is not numerically positive definite: a pivot that
  * is rounding error beside its diagonal entry tells nothing. */
-static bool factorise(struct pd_linalg_work *work, const double *v) {
+static bool factorise(struct pd_linalg_work *work, const double *v, double *least_ratio) {
   size_t rank = work->rank;
   double *lower = work->lower;
+  if (!all_finite(rank * rank, v)) return false;
   memcpy(lower, v, rank * rank * sizeof(double));
-  for (size_t k = 0; k < rank * rank; ++k)
-    if (!isfinite(lower[k])) return false;
   lapack_int n = (lapack_int)rank;
   if (LAPACKE_dpotrf_work(LAPACK_ROW_MAJOR, 'L', n, lower, n) != 0) return false;
   for (size_t r = 0; r < rank; ++r) {
     double pivot = lower[r * rank + r], ratio = pivot * pivot / v[r * rank + r];
     if (!(ratio > (double)rank * DBL_EPSILON)) return false;
+    if (ratio < *least_ratio) *least_ratio = ratio;
     work->numbers[rank + r] = 1.0 / pivot;
   }
   return true;
@@ -39,38 +49,52 @@ static void rows_by_matrix(const struct pd_factor_kernels *kernels, const void *
   kernels->multiply(rows, rank, user, m, x, inner, tile);
 }
 
+/* work->inverse = (L L^T)^-1, by solving for the rows of the unit matrix. */
+static void invert(struct pd_linalg_work *work, const struct cholesky *by) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  size_t rank = work->rank, padded = pd_padded(rank);
+  struct pd_cpu_thread *scratch = &work->thread[0];
+  memset(work->vectors, 0, rank * rank * sizeof(double));
+  for (size_t r = 0; r < rank; ++r)
+    work->vectors[r * rank + r] = 1;
+  kernels->solve(rank, rank, by->lower, by->inverse_diagonal, work->vectors, work->vectors,
+                 scratch->inner, scratch->tile);
+  memset(work->inverse, 0, rank * padded * sizeof(double));
+  for (size_t r = 0; r < rank; ++r)
+    memcpy(work->inverse + r * padded, work->vectors + r * rank, rank * sizeof(double));
+}
+
 /* work->inverse = v^+ from eigenvectors (contiguous in `vectors`) and eigenvalues. Rows of zeros in
  * v (components with a zero column) are exactly zero in v^+ too: rounding must not wake them. */
 static void pseudo_inverse(struct pd_linalg_work *work, const double *v,
                            const double *eigenvalues) {
-  size_t rank = work->rank;
+  size_t rank = work->rank, padded = pd_padded(rank);
   double largest = fmax(eigenvalues[rank - 1], 0), kept = 0;
   double least = (double)rank * DBL_EPSILON * largest;
-  memset(work->inverse, 0, rank * rank * sizeof(double));
+  memset(work->inverse, 0, rank * padded * sizeof(double));
   for (size_t k = 0; k < rank; ++k) {
     if (!(eigenvalues[k] > least)) continue;
     ++kept;
     for (size_t r = 0; r < rank; ++r) {
       double factor = work->vectors[k * rank + r] / eigenvalues[k];
       for (size_t s = 0; s < rank; ++s)
-        work->inverse[r * rank + s] += factor * work->vectors[k * rank + s];
+        work->inverse[r * padded + s] += factor * work->vectors[k * rank + s];
     }
   }
   for (size_t r = 0; r < rank; ++r)
     for (size_t s = 0; s < rank; ++s)
-      if (v[r * rank + r] == 0 || v[s * rank + s] == 0) work->inverse[r * rank + s] = 0;
+      if (v[r * rank + r] == 0 || v[s * rank + s] == 0) work->inverse[r * padded + s] = 0;
   work->scalars[PD_SCALAR_KEPT] = kept;
 }
 
 static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_work *work,
                                      const double *v) {
   size_t rank = work->rank;
-  memcpy(work->vectors, v, rank * rank * sizeof(double));
   lapack_int n = (lapack_int)rank;
-  lapack_int info =
+  memcpy(work->vectors, v, rank * rank * sizeof(double));
+  if (!all_finite(rank * rank, v) ||
       LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', n, work->vectors, n, work->numbers + rank,
-                         work->eigen_work, work->eigen_work_size);
-  if (info != 0)
+                         work->eigen_work, work->eigen_work_size) != 0)
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the normal equations hold numbers that are not finite; scale the values");
   return POLYAD_OK;
@@ -79,8 +103,14 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
 polyad_status pd_cpu_update(polyad_context *context, struct pd_linalg_work *work,
                             const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
                             struct pd_matrix *lambda, struct pd_matrix *gram) {
-  if (factorise(work, v->data)) {
+  double least_ratio = 1;
+  if (factorise(work, v->data, &least_ratio)) {
     struct cholesky by = {work->lower, work->numbers + work->rank};
+    if (least_ratio >= well_conditioned) {
+      invert(work, &by);
+      pd_cpu_update_rows(context, work, rows_by_matrix, work->inverse, x, x, scaling, lambda, gram);
+      return POLYAD_OK;
+    }
     pd_cpu_update_rows(context, work, rows_by_cholesky, &by, x, x, scaling, lambda, gram);
     return POLYAD_OK;
   }

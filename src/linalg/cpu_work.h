@@ -5,12 +5,12 @@
 #include "linalg/factor_kernels.h"
 #include "linalg/linalg.h"
 
-/** Scratch of one thread. */
+/** Scratch of one thread; see pd_padded(). */
 struct pd_cpu_thread {
-  double *gram;    /* rank x rank */
-  double *columns; /* 3 x rank: the column sums */
-  double *inner;   /* rank */
-  double *tile;    /* PD_ROW_TILE x rank */
+  double *gram;  /* padded x padded */
+  double *norm;  /* padded: largest magnitude or sum of magnitudes of each column */
+  double *inner; /* padded */
+  double *tile;  /* PD_TILE_ROWS x padded */
 };
 
 struct pd_linalg_work {
@@ -19,7 +19,7 @@ struct pd_linalg_work {
   double scalars[PD_SCALARS];
   double *lower;      /* rank x rank: Cholesky factor */
   double *vectors;    /* rank x rank: eigenvectors */
-  double *inverse;    /* rank x rank: pseudo-inverse */
+  double *inverse;    /* rank x padded: inverse or pseudo-inverse */
   double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
   double *eigen_work; /* LAPACK's */
   int eigen_work_size;

@@ -14,28 +14,33 @@
 
 /** Rows that are solved together: one lane of the vector unit per row. */
 enum { PD_ROW_TILE = 16 };
+/** Rows that `tile` has room for. */
+enum { PD_TILE_ROWS = 64 };
+/** Columns of the tiles that Gram and product are computed in; their matrices are padded with
+ *  zeros to a multiple of it. */
+enum { PD_COLUMN_TILE = 16 };
 
-/** Sums over the rows of x that scaling needs, `rank` numbers each. */
-struct pd_column_sums {
-  double *square;   /* of entries squared */
-  double *largest;  /* magnitude */
-  double *absolute; /* of magnitudes */
-};
+/** Columns with padding: the stride of Gram sums, of multiply's matrix and of tiles. */
+static inline size_t pd_padded(size_t rank) {
+  return (rank + PD_COLUMN_TILE - 1) / PD_COLUMN_TILE * PD_COLUMN_TILE;
+}
 
 struct pd_factor_kernels {
   const char *name;
-  /** gram(r,s) += sum over rows of a(i,r) a(i,s) for s >= r. */
-  void (*gram)(uint64_t rows, size_t rank, const void *a, double *gram);
+  /** gram(r,s) += sum over rows of a(i,r) a(i,s), at least for s >= r; padded x padded. */
+  void (*gram)(uint64_t rows, size_t rank, const void *a, double *gram, double *tile);
   /** x = m (L L^T)^-1 for `rows` rows, with L lower triangular, row major, and
    *  inverse_diagonal its diagonal's reciprocals; inner[r] += sum of m(i,r) x(i,r). x may be m.
-   *  `tile` holds PD_ROW_TILE * rank doubles. */
+   *  `tile` holds PD_TILE_ROWS * padded doubles, here and below. */
   void (*solve)(uint64_t rows, size_t rank, const double *lower, const double *inverse_diagonal,
                 const void *m, void *x, double *inner, double *tile);
-  /** x = m w for a rank x rank matrix w, row major; inner and x as above. */
+  /** x = m w for a matrix w, rank x padded, row major; x as above; inner is padded. */
   void (*multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
                    double *inner, double *tile);
-  /** Adds to the sums. */
-  void (*column_sums)(uint64_t rows, size_t rank, const void *x, struct pd_column_sums *sums);
+  /** largest[r] = the largest of itself and all |x(i,r)|. */
+  void (*largest)(uint64_t rows, size_t rank, const void *x, double *largest);
+  /** sum[r] += sum over rows of |x(i,r)|. */
+  void (*absolute)(uint64_t rows, size_t rank, const void *x, double *sum);
   /** inner[r] += sum over rows of m(i,r) x(i,r). */
   void (*inner)(uint64_t rows, size_t rank, const void *m, const void *x, double *inner);
   /** x(i,r) *= factor[r]. */

@@ -1,27 +1,30 @@
 /* Body of the factor kernels for one value type and instruction set. The includer defines VAL
  * (float or double) and NAME(x) (a name of its own for x). */
 
-static void NAME(gram)(uint64_t rows, size_t rank, const void *a, double *gram) {
-  const VAL *row = a;
-  uint64_t i = 0;
-  /* Four rows at a time: one load and store of the Gram row serves four products. */
-  for (; i + 4 <= rows; i += 4, row += 4 * rank) {
-    const VAL *r0 = row, *r1 = row + rank, *r2 = row + 2 * rank, *r3 = row + 3 * rank;
-    for (size_t r = 0; r < rank; ++r) {
-      double *out = gram + r * rank;
-      double a0 = r0[r], a1 = r1[r], a2 = r2[r], a3 = r3[r];
+/* Rows as doubles, padded with zeros: the rows themselves where they are so already. */
+static inline const double *NAME(load_rows)(size_t rows, size_t rank, size_t padded,
+                                            const VAL *from, double *tile) {
+  if (sizeof(VAL) == sizeof(double) && rank == padded) return (const void *)from;
+  for (size_t i = 0; i < rows; ++i) {
 #pragma omp simd
-      for (size_t s = r; s < rank; ++s)
-        out[s] += a0 * (double)r0[s] + a1 * (double)r1[s] + a2 * (double)r2[s] + a3 * (double)r3[s];
-    }
+    for (size_t r = 0; r < rank; ++r)
+      tile[i * padded + r] = (double)from[i * rank + r];
+    for (size_t r = rank; r < padded; ++r)
+      tile[i * padded + r] = 0;
   }
-  for (; i < rows; ++i, row += rank)
-    for (size_t r = 0; r < rank; ++r) {
-      double *out = gram + r * rank, ar = row[r];
-#pragma omp simd
-      for (size_t s = r; s < rank; ++s)
-        out[s] += ar * (double)row[s];
-    }
+  return tile;
+}
+
+static void NAME(gram)(uint64_t rows, size_t rank, const void *a, double *gram, double *tile) {
+  const VAL *row = a;
+  size_t padded = pd_padded(rank), step = TILE_VECTORS * LANES;
+  for (uint64_t i = 0; i < rows; i += PD_TILE_ROWS, row += PD_TILE_ROWS * rank) {
+    size_t count = rows - i < PD_TILE_ROWS ? (size_t)(rows - i) : PD_TILE_ROWS;
+    const double *from = NAME(load_rows)(count, rank, padded, row, tile);
+    for (size_t r = 0; r < rank; r += TILE_ROWS)
+      for (size_t s = r / step * step; s < rank; s += step)
+        gram_tile(count, padded, from, r, s, gram);
+  }
 }
 
 /* Substitution runs along the columns of a row, so rows are the vector lanes: a tile of rows
@@ -83,35 +86,48 @@ static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const vo
                            double *inner, double *tile) {
   const VAL *in = m;
   VAL *out = x;
-  for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
-    for (size_t r = 0; r < rank; ++r)
-      tile[r] = 0.0;
-    for (size_t s = 0; s < rank; ++s) {
-      double factor = in[s];
-      const double *line = w + s * rank;
-#pragma omp simd
-      for (size_t r = 0; r < rank; ++r)
-        tile[r] += factor * line[r];
+  size_t padded = pd_padded(rank);
+  double *product = tile + TILE_ROWS * padded;
+  for (uint64_t i = 0; i < rows; i += TILE_ROWS, in += TILE_ROWS * rank, out += TILE_ROWS * rank) {
+    size_t count = rows - i < TILE_ROWS ? (size_t)(rows - i) : TILE_ROWS;
+    const double *from = tile;
+    if (count == TILE_ROWS) {
+      from = NAME(load_rows)(count, rank, padded, in, tile);
+    } else {
+      memset(tile, 0, TILE_ROWS * padded * sizeof *tile);
+      for (size_t k = 0; k < count; ++k)
+        for (size_t r = 0; r < rank; ++r)
+          tile[k * padded + r] = (double)in[k * rank + r];
     }
-    for (size_t r = 0; r < rank; ++r) {
-      inner[r] += (double)in[r] * tile[r];
-      out[r] = (VAL)tile[r];
+    for (size_t s = 0; s < rank; s += TILE_VECTORS * LANES)
+      product_tile(rank, padded, from, w, s, product);
+    for (size_t k = 0; k < count; ++k) {
+#pragma omp simd
+      for (size_t r = 0; r < rank; ++r) {
+        inner[r] += from[k * padded + r] * product[k * padded + r];
+        out[k * rank + r] = (VAL)product[k * padded + r];
+      }
     }
   }
 }
 
-static void NAME(column_sums)(uint64_t rows, size_t rank, const void *x,
-                              struct pd_column_sums *sums) {
+static void NAME(largest)(uint64_t rows, size_t rank, const void *x, double *largest) {
   const VAL *row = x;
-  double *square = sums->square, *largest = sums->largest, *absolute = sums->absolute;
   for (uint64_t i = 0; i < rows; ++i, row += rank) {
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r) {
       double value = row[r], magnitude = value < 0 ? -value : value;
-      square[r] += value * value;
-      absolute[r] += magnitude;
       largest[r] = magnitude > largest[r] ? magnitude : largest[r];
     }
+  }
+}
+
+static void NAME(absolute)(uint64_t rows, size_t rank, const void *x, double *sum) {
+  const VAL *row = x;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      sum[r] += row[r] < 0 ? -(double)row[r] : (double)row[r];
   }
 }
 

@@ -1,6 +1,59 @@
 /* All factor kernels of one instruction set. The includer defines ISA (a string) and TABLE (the
  * table's name) and is compiled with that instruction set's flags. */
 #include "linalg/factor_kernels.h"
+#include <string.h>
+
+/* A vector register of doubles, and the shape of the register tiles: TILE_ROWS x TILE_VECTORS
+ * accumulators. PD_COLUMN_TILE is a multiple of both TILE_ROWS and TILE_VECTORS * LANES. */
+#if defined(__AVX512F__)
+enum { LANES = 8, TILE_ROWS = 8, TILE_VECTORS = 2 };
+#elif defined(__AVX2__)
+enum { LANES = 4, TILE_ROWS = 4, TILE_VECTORS = 2 };
+#else
+enum { LANES = 2, TILE_ROWS = 4, TILE_VECTORS = 2 };
+#endif
+typedef double vector __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+
+static inline vector load(const double *from) { return *(const vector *)from; }
+static inline void store(double *to, vector value) { *(vector *)to = value; }
+
+/* acc[TILE_ROWS][TILE_VECTORS] of sum(r0 + k, s0 + ...) += sum over rows of a tile of a(i, r0 + k)
+ * a(i, s0 + ...). */
+static inline void gram_tile(size_t rows, size_t padded, const double *a, size_t r0, size_t s0,
+                             double *gram) {
+  vector sum[TILE_ROWS][TILE_VECTORS];
+  for (int k = 0; k < TILE_ROWS; ++k)
+    for (int v = 0; v < TILE_VECTORS; ++v)
+      sum[k][v] = load(gram + (r0 + (size_t)k) * padded + s0 + (size_t)(v * LANES));
+  for (size_t i = 0; i < rows; ++i, a += padded) {
+    vector right[TILE_VECTORS];
+    for (int v = 0; v < TILE_VECTORS; ++v)
+      right[v] = load(a + s0 + v * LANES);
+    for (int k = 0; k < TILE_ROWS; ++k)
+      for (int v = 0; v < TILE_VECTORS; ++v)
+        sum[k][v] += a[r0 + (size_t)k] * right[v];
+  }
+  for (int k = 0; k < TILE_ROWS; ++k)
+    for (int v = 0; v < TILE_VECTORS; ++v)
+      store(gram + (r0 + (size_t)k) * padded + s0 + (size_t)(v * LANES), sum[k][v]);
+}
+
+/* out(k, s0 + ...) = sum over s of a(k, s) w(s, s0 + ...) for TILE_ROWS rows. */
+static inline void product_tile(size_t rank, size_t padded, const double *a, const double *w,
+                                size_t s0, double *out) {
+  vector sum[TILE_ROWS][TILE_VECTORS] = {{{0}}};
+  for (size_t s = 0; s < rank; ++s) {
+    vector right[TILE_VECTORS];
+    for (int v = 0; v < TILE_VECTORS; ++v)
+      right[v] = load(w + s * padded + s0 + (size_t)(v * LANES));
+    for (int k = 0; k < TILE_ROWS; ++k)
+      for (int v = 0; v < TILE_VECTORS; ++v)
+        sum[k][v] += a[(size_t)k * padded + s] * right[v];
+  }
+  for (int k = 0; k < TILE_ROWS; ++k)
+    for (int v = 0; v < TILE_VECTORS; ++v)
+      store(out + (size_t)k * padded + s0 + (size_t)(v * LANES), sum[k][v]);
+}
 
 #define VAL float
 #define NAME(x) x##_f32
@@ -16,7 +69,8 @@ const struct pd_factor_kernels TABLE[2] = {
                     .gram = gram_f32,
                     .solve = solve_f32,
                     .multiply = multiply_f32,
-                    .column_sums = column_sums_f32,
+                    .largest = largest_f32,
+                    .absolute = absolute_f32,
                     .inner = inner_f32,
                     .scale = scale_f32,
                     .hals = hals_f32},
@@ -24,7 +78,8 @@ const struct pd_factor_kernels TABLE[2] = {
                     .gram = gram_f64,
                     .solve = solve_f64,
                     .multiply = multiply_f64,
-                    .column_sums = column_sums_f64,
+                    .largest = largest_f64,
+                    .absolute = absolute_f64,
                     .inner = inner_f64,
                     .scale = scale_f64,
                     .hals = hals_f64},

@@ -15,7 +15,7 @@ polyad_status pd_subspace_create(polyad_context *context, uint64_t rows, uint64_
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, count, &subspace->y));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, columns, &subspace->values));
   PD_TRY_CLEANUP(PD_NEW(context, columns * columns, &subspace->square));
-  PD_TRY_CLEANUP(PD_NEW(context, columns * columns, &subspace->rotation));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, columns * pd_padded((size_t)columns), &subspace->rotation));
   return POLYAD_OK;
 cleanup:
   pd_subspace_destroy(subspace);
@@ -76,7 +76,7 @@ static polyad_status rotate_to_singular_vectors(struct pd_subspace *s) {
     bool strong = eigenvalues[from] > least;
     s->values[k] = strong ? sqrt(eigenvalues[from]) : 0;
     for (size_t r = 0; r < l; ++r)
-      s->rotation[r * l + k] = strong ? s->square[from * l + r] / s->values[k] : 0;
+      s->rotation[r * pd_padded(l) + k] = strong ? s->square[from * l + r] / s->values[k] : 0;
   }
   rotate(s);
   return POLYAD_OK;
@@ -86,14 +86,14 @@ static polyad_status rotate_to_singular_vectors(struct pd_subspace *s) {
 static polyad_status polish(struct pd_subspace *s) {
   size_t l = s->columns;
   PD_TRY(decompose(s));
-  memset(s->rotation, 0, l * l * sizeof(double));
+  memset(s->rotation, 0, l * pd_padded(l) * sizeof(double));
   for (size_t k = 0; k < l; ++k) {
     double eigenvalue = s->work->numbers[k];
     if (!(eigenvalue > 0.5)) continue; /* a zero column */
     for (size_t r = 0; r < l; ++r) {
       double factor = s->square[k * l + r] / sqrt(eigenvalue);
       for (size_t c = 0; c < l; ++c)
-        s->rotation[r * l + c] += factor * s->square[k * l + c];
+        s->rotation[r * pd_padded(l) + c] += factor * s->square[k * l + c];
     }
   }
   rotate(s);

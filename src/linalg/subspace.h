@@ -15,7 +15,8 @@ struct pd_subspace {
   double
       *values; /* the image's singular values after pd_subspace_orthonormalize(), largest first */
   struct pd_linalg_work *work;
-  double *square, *rotation; /* columns x columns */
+  double *square;   /* columns x columns */
+  double *rotation; /* columns x padded */
 };
 
 polyad_status pd_subspace_create(polyad_context *context, uint64_t rows, uint64_t columns,

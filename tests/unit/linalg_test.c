@@ -1,0 +1,369 @@
+/* The CPU's dense algebra against sums in wider precision, with bounds from rounding-error analysis
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2002). */
+#include "harness.h"
+
+#include "core/random.h"
+#include "device/device_registry.h"
+#include "linalg/factor_kernels.h"
+#include "linalg/linalg.h"
+#include <float.h>
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANK = 40, MOST_ROWS = 5000 };
+static const size_t ranks[] = {1, 2, 3, 7, 8, 15, 16, 17, 33, 40};
+static const uint64_t row_counts[] = {1, 3, 16, 63, 65, 130, 5000};
+
+struct setting {
+  polyad_context *context;
+  struct pd_linalg_work *work;
+  struct pd_matrix x, m, v, gram, lambda;
+};
+
+#define OK(call) assert_int_equal(call, POLYAD_OK)
+
+static void start(struct setting *s, int threads, polyad_type type, uint64_t rows, size_t rank) {
+  OK(polyad_context_create(&s->context));
+  OK(polyad_set_threads(s->context, threads));
+  OK(pd_cpu_linalg.work_create(s->context, &pd_cpu_device, rank, &s->work));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, type, rows, rank, &s->x));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, type, rows, rank, &s->m));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, rank, rank, &s->v));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, rank, rank, &s->gram));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, 1, rank, &s->lambda));
+}
+
+static void finish(struct setting *s) {
+  pd_matrix_destroy(s->context, &s->x);
+  pd_matrix_destroy(s->context, &s->m);
+  pd_matrix_destroy(s->context, &s->v);
+  pd_matrix_destroy(s->context, &s->gram);
+  pd_matrix_destroy(s->context, &s->lambda);
+  pd_cpu_linalg.work_destroy(s->context, s->work);
+  assert_int_equal(polyad_memory_in_use(s->context), 0);
+  polyad_context_destroy(s->context);
+}
+
+static double get(const struct pd_matrix *a, uint64_t i, size_t r) {
+  uint64_t k = i * a->stride + r;
+  return a->type == POLYAD_F64 ? ((const double *)a->data)[k] : (double)((const float *)a->data)[k];
+}
+
+static void set(struct pd_matrix *a, uint64_t i, size_t r, double value) {
+  if (a->type == POLYAD_F64)
+    ((double *)a->data)[i * a->stride + r] = value;
+  else
+    ((float *)a->data)[i * a->stride + r] = (float)value;
+}
+
+static void fill(struct pd_matrix *a, uint64_t seed, double low) {
+  for (uint64_t i = 0; i < a->rows; ++i)
+    for (size_t r = 0; r < a->columns; ++r)
+      set(a, i, r, low + (1 - low) * pd_random_uniform(seed, r, i));
+}
+
+/* v = B^T B / rows + shift I for a random B. */
+static void fill_definite(struct pd_matrix *v, double shift) {
+  size_t rank = v->columns;
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t s = 0; s < rank; ++s) {
+      double sum = r == s ? shift : 0;
+      for (uint64_t k = 0; k < 2 * rank; ++k)
+        sum += pd_random_uniform(77, r, k) * pd_random_uniform(77, s, k) / (2.0 * (double)rank);
+      set(v, r, s, sum);
+    }
+}
+
+/* gram = x^T x, within what any order of summation of `rows` products may round off. */
+static void check_gram(const struct setting *s, double extra) {
+  size_t rank = s->x.columns;
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t c = 0; c < rank; ++c) {
+      long double sum = 0, magnitude = 0;
+      for (uint64_t i = 0; i < s->x.rows; ++i) {
+        long double product = (long double)get(&s->x, i, r) * get(&s->x, i, c);
+        sum += product;
+        magnitude += fabsl(product);
+      }
+      double bound = ((double)s->x.rows + 4) * DBL_EPSILON + extra;
+      assert_true(fabsl(get(&s->gram, r, c) - sum) <= bound * magnitude);
+    }
+}
+
+static void gram_is_a_sum_of_products(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q)
+      for (size_t k = 0; k < sizeof row_counts / sizeof *row_counts; ++k)
+        for (int threads = 1; threads <= 3; threads += 2) {
+          struct setting s;
+          start(&s, threads, (polyad_type)type, row_counts[k], ranks[q]);
+          fill(&s.x, 5, -1);
+          OK(pd_cpu_linalg.gram(s.context, s.work, &s.x, &s.gram));
+          check_gram(&s, 0);
+          finish(&s);
+        }
+}
+
+static double expected_norm(const struct setting *s, size_t r, enum pd_scaling scaling) {
+  double square = 0, largest = 0, sum = 0; /* of the scaled column */
+  for (uint64_t i = 0; i < s->x.rows; ++i) {
+    double value = fabs(get(&s->x, i, r));
+    square += value * value;
+    sum += value;
+    largest = value > largest ? value : largest;
+  }
+  return scaling == PD_SCALE_NORM_2 ? sqrt(square) : scaling == PD_SCALE_NORM_1 ? sum : largest;
+}
+
+/* Checks x lambda v = m row by row: the residual of a backward stable solution, or of a product
+ * with an inverse of a well conditioned matrix, is a small multiple of what |x| |v| rounds to. */
+static void check_solution(const struct setting *s, double unit) {
+  size_t rank = s->x.columns;
+  double norm_v = 0;
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t c = 0; c < rank; ++c)
+      norm_v = fmax(norm_v, fabs(get(&s->v, r, c)));
+  for (uint64_t i = 0; i < s->x.rows; ++i) {
+    double norm_x = 0;
+    for (size_t r = 0; r < rank; ++r)
+      norm_x += fabs(get(&s->x, i, r) * get(&s->lambda, 0, r));
+    for (size_t c = 0; c < rank; ++c) {
+      long double product = 0;
+      for (size_t r = 0; r < rank; ++r)
+        product += (long double)get(&s->x, i, r) * get(&s->lambda, 0, r) * get(&s->v, r, c);
+      double bound = 16 * (double)(rank + 1) * unit * norm_x * norm_v * (double)rank;
+      assert_true(fabsl(product - get(&s->m, i, c)) <= bound + unit * fabs(get(&s->m, i, c)));
+    }
+  }
+}
+
+static void check_update(int type, uint64_t rows, size_t rank, enum pd_scaling scaling, int threads,
+                         double shift) {
+  struct setting s;
+  double scalar[PD_SCALARS], unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+  start(&s, threads, (polyad_type)type, rows, rank);
+  fill(&s.m, 9, -3);
+  memcpy(s.x.data, s.m.data, rows * rank * pd_type_bytes((polyad_type)type));
+  fill_definite(&s.v, shift);
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, scaling, &s.lambda, &s.gram));
+  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  assert_true(scalar[PD_SCALAR_FALLBACKS] == 0);
+  check_solution(&s, unit);
+  /* The Gram matrix was summed before x was scaled and rounded. */
+  check_gram(&s, 8 * unit);
+  long double inner = 0, magnitude = 0;
+  for (uint64_t i = 0; i < rows; ++i)
+    for (size_t r = 0; r < rank; ++r) {
+      long double product = (long double)get(&s.m, i, r) * get(&s.x, i, r) * get(&s.lambda, 0, r);
+      inner += product;
+      magnitude += fabsl(product);
+    }
+  assert_true(fabsl(scalar[PD_SCALAR_INNER] - inner) <= ((double)rows + 16) * unit * magnitude);
+  for (size_t r = 0; r < rank; ++r) {
+    double norm = expected_norm(&s, r, scaling), tolerance = ((double)rows + 8) * unit;
+    assert_true(get(&s.lambda, 0, r) > 0);
+    if (scaling == PD_SCALE_MAX_AT_LEAST_1)
+      assert_true(norm <= 1 + tolerance &&
+                  (get(&s.lambda, 0, r) == 1 || fabs(norm - 1) <= tolerance));
+    else
+      assert_true(fabs(norm - 1) <= tolerance);
+  }
+  finish(&s);
+}
+
+static void update_solves_and_scales(void **state) {
+  (void)state;
+  static const double shifts[] = {1, 1e-4}; /* well conditioned, and not so well */
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q)
+      for (size_t k = 0; k < sizeof row_counts / sizeof *row_counts; k += 2)
+        for (int scaling = PD_SCALE_NORM_2; scaling <= PD_SCALE_NORM_1; ++scaling)
+          for (int c = 0; c < 2; ++c)
+            check_update(type, row_counts[k], ranks[q], (enum pd_scaling)scaling, 1 + (int)k % 3,
+                         shifts[c]);
+}
+
+/* Two equal columns in v: the solution of least norm gives both the same. */
+static void singular_equations_have_a_least_norm_solution(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t rank = 2; rank <= 17; rank += 5) {
+      struct setting s;
+      double scalar[PD_SCALARS], unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+      start(&s, 2, (polyad_type)type, 200, rank);
+      fill(&s.m, 9, 0);
+      fill_definite(&s.v, 1);
+      for (size_t r = 0; r < rank; ++r) { /* column and row 1 as 0 */
+        set(&s.v, 1, r, get(&s.v, 0, r));
+      }
+      for (size_t r = 0; r < rank; ++r)
+        set(&s.v, r, 1, get(&s.v, r, 0));
+      for (uint64_t i = 0; i < 200; ++i)
+        set(&s.m, i, 1, get(&s.m, i, 0));
+      memcpy(s.x.data, s.m.data, 200 * rank * pd_type_bytes((polyad_type)type));
+      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram));
+      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      assert_true(scalar[PD_SCALAR_FALLBACKS] == 1);
+      assert_true(scalar[PD_SCALAR_KEPT] == (double)rank - 1);
+      check_solution(&s, unit);
+      check_gram(&s, 8 * unit);
+      for (uint64_t i = 0; i < 200; ++i)
+        assert_true(fabs(get(&s.x, i, 0) - get(&s.x, i, 1)) <= 1000 * (double)rank * unit);
+      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      assert_true(scalar[PD_SCALAR_FALLBACKS] == 0); /* counted once */
+      finish(&s);
+    }
+}
+
+static void zero_equations_give_zero(void **state) {
+  (void)state;
+  struct setting s;
+  double scalar[PD_SCALARS];
+  start(&s, 2, POLYAD_F64, 100, 5);
+  fill(&s.x, 3, 0);
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_MAX_AT_LEAST_1, &s.lambda,
+                          &s.gram));
+  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  assert_true(scalar[PD_SCALAR_FALLBACKS] == 1 && scalar[PD_SCALAR_KEPT] == 0);
+  for (size_t r = 0; r < 5; ++r) {
+    assert_true(get(&s.lambda, 0, r) == 0 && get(&s.gram, r, r) == 0);
+    for (uint64_t i = 0; i < 100; ++i)
+      assert_true(get(&s.x, i, r) == 0);
+  }
+  set(&s.v, 2, 2, NAN);
+  assert_int_equal(
+      pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram),
+      POLYAD_NUMERICAL);
+  finish(&s);
+}
+
+/* f(x) = tr(x v x^T) - 2 tr(m x^T): what an update of one factor minimises. */
+static long double objective(const struct setting *s) {
+  long double sum = 0;
+  for (uint64_t i = 0; i < s->x.rows; ++i)
+    for (size_t r = 0; r < s->x.columns; ++r) {
+      long double xr = (long double)get(&s->x, i, r) * get(&s->lambda, 0, r);
+      sum -= 2 * xr * get(&s->m, i, r);
+      for (size_t c = 0; c < s->x.columns; ++c)
+        sum += xr * get(&s->v, r, c) * get(&s->x, i, c) * get(&s->lambda, 0, c);
+    }
+  return sum;
+}
+
+static void hals_descends_and_stays_nonnegative(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q) {
+      struct setting s;
+      double unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+      start(&s, 2, (polyad_type)type, 300, ranks[q]);
+      fill(&s.m, 9, -1);
+      fill(&s.x, 4, 0);
+      fill_definite(&s.v, 0.1);
+      for (size_t r = 0; r < ranks[q]; ++r)
+        set(&s.lambda, 0, r, 1 + (double)r);
+      long double before = objective(&s);
+      for (int sweep = 0; sweep < 10; ++sweep) {
+        OK(pd_cpu_linalg.update_nonnegative(s.context, s.work, &s.v, &s.m, &s.x,
+                                            PD_SCALE_MAX_AT_LEAST_1, &s.lambda, &s.gram));
+        long double after = objective(&s);
+        assert_true(after <= before + 64 * unit * fabsl(before));
+        before = after;
+        check_gram(&s, 8 * unit);
+        for (uint64_t i = 0; i < 300; ++i)
+          for (size_t r = 0; r < ranks[q]; ++r)
+            assert_true(get(&s.x, i, r) >= 0);
+      }
+      finish(&s);
+    }
+}
+
+static void small_operations(void **state) {
+  (void)state;
+  struct setting s;
+  double scalar[PD_SCALARS];
+  start(&s, 1, POLYAD_F64, 7, 3);
+  struct pd_matrix grams[3], product;
+  const struct pd_matrix *list[3];
+  for (int n = 0; n < 3; ++n) {
+    OK(pd_matrix_create(s.context, &pd_cpu_device, POLYAD_F64, 3, 3, &grams[n]));
+    fill(&grams[n], (uint64_t)n, 0);
+    list[n] = &grams[n];
+  }
+  OK(pd_matrix_create(s.context, &pd_cpu_device, POLYAD_F64, 3, 3, &product));
+  OK(pd_cpu_linalg.hadamard(s.context, s.work, 3, list, 1, 0.5, &product));
+  for (size_t r = 0; r < 3; ++r)
+    for (size_t c = 0; c < 3; ++c)
+      assert_true(get(&product, r, c) ==
+                  1.0 * get(&grams[0], r, c) * get(&grams[2], r, c) + (r == c ? 0.5 : 0));
+  fill(&s.m, 1, 0);
+  fill(&s.x, 2, 0);
+  for (size_t r = 0; r < 3; ++r)
+    set(&s.lambda, 0, r, 2 + (double)r);
+  OK(pd_cpu_linalg.weighted_inner(s.context, s.work, &s.m, &s.x, &s.lambda));
+  OK(pd_cpu_linalg.quadratic_form(s.context, s.work, &product, &s.lambda));
+  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  long double inner = 0, form = 0;
+  for (size_t r = 0; r < 3; ++r) {
+    for (uint64_t i = 0; i < 7; ++i)
+      inner += (long double)get(&s.lambda, 0, r) * get(&s.m, i, r) * get(&s.x, i, r);
+    for (size_t c = 0; c < 3; ++c)
+      form += (long double)get(&s.lambda, 0, r) * get(&product, r, c) * get(&s.lambda, 0, c);
+  }
+  assert_true(fabsl(scalar[PD_SCALAR_INNER] - inner) <= 24 * DBL_EPSILON * inner);
+  assert_true(fabsl(scalar[PD_SCALAR_MODEL] - form) <= 12 * DBL_EPSILON * form);
+  for (int n = 0; n < 3; ++n)
+    pd_matrix_destroy(s.context, &grams[n]);
+  pd_matrix_destroy(s.context, &product);
+  finish(&s);
+}
+
+/* Every instruction set of this machine computes what the plain kernels compute. */
+static void instruction_sets_agree(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  enum { RANK = 19, ROWS = 77 };
+  static double w[RANK * 64], m[ROWS * RANK], x[2][ROWS * RANK], inner[2][64], gram[2][64 * 64],
+      tile[PD_TILE_ROWS * 64];
+  const struct pd_factor_kernels *tables[] = {pd_factor_kernels_plain, pd_factor_kernels_avx2,
+                                              pd_factor_kernels_avx512};
+  const char *have = pd_cpu_capability();
+  int count = strcmp(have, "avx512") == 0 ? 3 : strcmp(have, "avx2") == 0 ? 2 : 1;
+  size_t padded = pd_padded(RANK);
+  for (size_t k = 0; k < ROWS * RANK; ++k)
+    m[k] = pd_random_uniform(1, 1, k) - 0.5;
+  for (size_t r = 0; r < RANK; ++r)
+    for (size_t c = 0; c < RANK; ++c)
+      w[r * padded + c] = pd_random_uniform(2, r, c);
+  for (int t = 0; t < count; ++t) {
+    int at = t > 0;
+    const struct pd_factor_kernels *kernels = &tables[t][POLYAD_F64];
+    memset(inner[at], 0, sizeof inner[at]);
+    memset(gram[at], 0, sizeof gram[at]);
+    kernels->multiply(ROWS, RANK, w, m, x[at], inner[at], tile);
+    kernels->gram(ROWS, RANK, x[at], gram[at], tile);
+    for (size_t k = 0; k < ROWS * RANK; ++k)
+      assert_true(fabs(x[at][k] - x[0][k]) <= 2 * RANK * DBL_EPSILON * RANK);
+    for (size_t r = 0; r < RANK; ++r)
+      for (size_t c = r; c < RANK; ++c)
+        assert_true(fabs(gram[at][r * padded + c] - gram[0][r * padded + c]) <=
+                    8 * ROWS * DBL_EPSILON * ROWS * RANK * RANK);
+  }
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gram_is_a_sum_of_products),
+      cmocka_unit_test(update_solves_and_scales),
+      cmocka_unit_test(singular_equations_have_a_least_norm_solution),
+      cmocka_unit_test(zero_equations_give_zero),
+      cmocka_unit_test(hals_descends_and_stays_nonnegative),
+      cmocka_unit_test(small_operations),
+      cmocka_unit_test(instruction_sets_agree),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
