@@ -65,6 +65,8 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   cli_json_real(o, "max_relative_error", row->max_relative_error);
   cJSON_AddItemToArray(bench->rows, o);
   if (!cli_shows_results(&bench->session, NULL)) return;
+  if (cJSON_GetArraySize(bench->rows) == 1)
+    printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
   printf("%-10s %-5s %11.3f ms %11.3f ms", row->format,
          row->mode > 0
              ? (char[]){(char)('0' + row->mode / 10 % 10), (char)('0' + row->mode % 10), '\0'}
@@ -157,8 +159,6 @@ static int run(struct bench *bench, int which, const char *command) {
   if (kernels[which].tensor) status = load(bench);
   if (status != 0) return status;
   cli_computing_begin(session);
-  if (cli_shows_results(&bench->session, NULL))
-    printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
   status = kernels[which].run(bench);
   cli_computing_end();
   if (status == 0) status = write_object(bench, command);

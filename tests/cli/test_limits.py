@@ -1,0 +1,197 @@
+"""Memory limits and signals: category J, without devices."""
+
+import json
+import os
+import pty
+import re
+import resource
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import COMMAND, GOOD, check_error, validate
+
+SANITIZED = bool(os.environ.get("POLYAD_SANITIZE"))
+
+
+def medium(polyad):
+    polyad.ok("generate", "x.ptn", "--dims", "3000,2000,1000", "--nnz", "300000", "--seed", "1")
+    return "x.ptn"
+
+
+# ---- J01, J03 memory
+
+@pytest.mark.long
+@pytest.mark.xfail(raises=subprocess.TimeoutExpired, strict=False,
+                   reason="OpenBLAS waits for ever when the system refuses it memory")
+@pytest.mark.skipif(SANITIZED, reason="sanitizers reserve address space")
+@pytest.mark.parametrize("megabytes", [50, 75, 100, 125, 150, 175, 200, 250, 300, 400])
+def test_j01_address_space(polyad, megabytes):
+    name = medium(polyad)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    result = polyad.run("cpd", name, "-r", "16", "--threads", "2", "--max-iters", "2",
+                        "--output", "m.ktensor", preexec=limit, timeout=20)
+    # 127: the loader could not map the libraries, before any line of ours.
+    assert result.status in (0, 1, 127), (result.status, result.err)
+    if result.status == 1:
+        check_error(result.err.splitlines()[-1])
+    assert polyad.path("m.ktensor").exists() == (result.status == 0)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep shadow memory")
+@pytest.mark.parametrize("megabytes", [1, 8, 16, 24, 32, 48, 64, 128])
+def test_j03_memory_limit(polyad, megabytes):
+    name = medium(polyad)
+    # What the process takes before it reads a tensor does not count as the tensor's.
+    bare = polyad.json("cpd", "good.tns", "-r", "1")["peak_bytes"]
+    result = polyad.run("cpd", name, "-r", "16", "--max-iters", "2", "--memory-limit",
+                        f"{megabytes}M", "--json", "-")
+    assert result.status in (0, 1)
+    if result.status == 0:
+        assert result.json["peak_bytes"] <= bare + 1.05 * (megabytes << 20)
+    else:
+        check_error(result.err)
+        assert "limit" in result.err and "B" in result.err
+
+
+@pytest.mark.parametrize("megabytes", [1, 4])
+def test_j03_refused_with_bytes(polyad, megabytes):
+    polyad.fails(1, "cpd", medium(polyad), "-r", "16", "--memory-limit", f"{megabytes}M",
+                 says=("limit", "iB"))
+
+
+def test_huge_dims_are_refused_with_bytes(polyad):
+    polyad.write("gap.tns", "1 1 1 1.0\n1000000000 1 1 2.0\n")
+    polyad.fails(1, "cpd", "gap.tns", "-r", "16", "--memory-limit", "8G", says=("limit",))
+
+
+# ---- J04, J05 signals
+
+class Running:
+    """A decomposition that goes on until it is told to end."""
+
+    def __init__(self, polyad, *more):
+        name = medium(polyad)
+        self.polyad = polyad
+        self.process = subprocess.Popen(
+            [COMMAND, "cpd", name, "-r", "8", "--tol", "0", "--max-iters", "1000000", "--output",
+             "m.ktensor", "--json", "m.json", "--checkpoint", "c", "--checkpoint-every", "1",
+             *more], cwd=polyad.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not polyad.path("c").exists():  # the first checkpoint: iterations are running
+            assert time.monotonic() < deadline and self.process.poll() is None
+            time.sleep(0.01)
+
+    def end(self, *signals, timeout=10):
+        begin = time.monotonic()
+        for number in signals:
+            self.process.send_signal(number)
+            time.sleep(0.01)
+        out, err = self.process.communicate(timeout=timeout)
+        return self.process.returncode, time.monotonic() - begin, out, err
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143),
+                                            (signal.SIGHUP, 129)])
+def test_j04_once_keeps_the_result(polyad, number, status):
+    found, seconds, out, err = Running(polyad).end(number)
+    assert found == status and seconds < 5 and err == b""
+    result = json.loads(polyad.path("m.json").read_text())
+    validate("cpd", result)
+    assert result["reason"] == "cancelled" and result["iterations"] >= 1
+    assert not result["converged"] and len(result["trace"]) == result["iterations"]
+    polyad.ok("score", "m.ktensor", "m.ktensor")
+    assert b"component 1" in out
+    names = sorted(path.name for path in polyad.folder.iterdir())
+    assert not [name for name in names if name.endswith(".tmp")], names
+
+
+def test_j04_twice_ends_at_once(polyad):
+    found, seconds, _, _ = Running(polyad).end(signal.SIGINT, signal.SIGINT, signal.SIGINT)
+    assert found == 130 and seconds < 5
+
+
+def test_j04_ignored_hangup_stays_ignored(polyad):
+    name = medium(polyad)
+    process = subprocess.Popen(["nohup", COMMAND, "cpd", name, "-r", "2", "--tol", "0",
+                                "--max-seconds", "1.5", "--max-iters", "1000000", "--quiet"],
+                               cwd=polyad.folder, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(30) == 0
+
+
+def test_j04_while_waiting_for_input(polyad):
+    """Nothing is lost: the process ends at once, with the signal's status."""
+    process = subprocess.Popen([COMMAND, "info", "-"], stdin=subprocess.PIPE, cwd=polyad.folder,
+                               stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(5) == 130
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_j04_bench_gives_what_is_measured(polyad):
+    """H23: an interrupted benchmark writes the rows that it has."""
+    name = medium(polyad)
+    process = subprocess.Popen([COMMAND, "bench", "mttkrp", name, "--repeat", "1000000", "--mode",
+                                "1", "--json", "b.json"], cwd=polyad.folder,
+                               stdout=subprocess.PIPE)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    result = json.loads(polyad.path("b.json").read_text())
+    validate("bench", result)
+    assert len(result["results"]) == 1 and 1 <= result["results"][0]["runs"] < 1000000
+
+
+def test_j05_stopped_and_continued(polyad):
+    running = Running(polyad)
+    running.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    running.process.send_signal(signal.SIGCONT)
+    time.sleep(0.2)
+    found, _, _, _ = running.end(signal.SIGINT)
+    result = json.loads(polyad.path("m.json").read_text())
+    assert found == 130
+    times = [row["seconds"] for row in result["trace"]]
+    assert times == sorted(times) and times[0] >= 0
+
+
+# ---- the progress bar
+
+def on_terminal(polyad, *arguments):
+    """What the command writes to a terminal on standard error."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([COMMAND, *arguments], cwd=polyad.folder, stderr=slave,
+                               stdout=subprocess.PIPE)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    process.communicate()
+    os.close(master)
+    return process.returncode, seen.decode()
+
+
+def test_progress_only_on_a_terminal(polyad):
+    arguments = ("cpd", medium(polyad), "-r", "8", "--tol", "0", "--max-iters", "12")
+    status, seen = on_terminal(polyad, *arguments)
+    assert status == 0 and re.search(r"\[[#.-]+\] \d+/12 .*fit 0\.\d+", seen)
+    assert "left" in seen
+    assert seen.endswith("\r\x1b[K")  # nothing remains of it
+    assert polyad.run(*arguments).err == ""
+    assert on_terminal(polyad, *arguments, "--quiet") == (0, "")
