@@ -60,6 +60,7 @@ static size_t cut(const char *kind, size_t size) {
 
 typedef ssize_t transfer(int, const void *, size_t);
 typedef ssize_t transfer_at(int, void *, size_t, off_t);
+typedef ssize_t transfer_from(int, const void *, size_t, off_t);
 typedef int on_file(int);
 typedef int on_names(const char *, const char *);
 
@@ -71,6 +72,16 @@ ssize_t write(int file, const void *data, size_t size) {
   REAL("write", transfer);
   if (!is_file(file)) return real(file, data, size);
   return fails("write") ? -1 : real(file, data, cut("write", size));
+}
+
+ssize_t pwrite(int file, const void *data, size_t size, off_t offset) {
+  REAL("pwrite", transfer_from);
+  if (!is_file(file)) return real(file, data, size, offset);
+  return fails("write") ? -1 : real(file, data, cut("write", size), offset);
+}
+
+ssize_t pwrite64(int file, const void *data, size_t size, off_t offset) {
+  return pwrite(file, data, size, offset);
 }
 
 ssize_t read(int file, void *data, size_t size) {
