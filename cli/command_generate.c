@@ -69,15 +69,15 @@ static int check(struct generate *g) {
 static int parse(struct generate *g, int argc, char **argv) {
   const struct cli_option options[] = {
       {.kind = CLI_GROUP, .help = "size and shape"},
-      {"dims", 0, CLI_TEXT, &g->dims, "I1,I2,…", "lengths of the modes", NULL, 0, 0},
+      {"dims", 0, CLI_TEXT, &g->dims, "I1,I2,...", "lengths of the modes", NULL, 0, 0},
       {"nnz", 0, CLI_COUNT, &g->nnz, "N", "distinct nonzeros", NULL, 1, 0},
-      {"skew", 0, CLI_TEXT, &g->skew, "A1,A2,…",
+      {"skew", 0, CLI_TEXT, &g->skew, "A1,A2,...",
        "exponents of the modes' power laws (default 0: "
        "uniform)",
        NULL, 0, 0},
       {"cluster", 0, CLI_REAL, &g->cluster, "C", "share of nonzeros that continue a fiber", NULL, 0,
        0},
-      {"like", 0, CLI_TEXT, &g->like, "NAME", "like a published tensor (see below)", NULL, 0, 0},
+      {"like", 0, CLI_TEXT, &g->like, "NAME", "like a published tensor (names above)", NULL, 0, 0},
       {"scale", 0, CLI_REAL, &g->scale, "S", "with --like: multiplies the nonzeros", NULL, 0, 0},
       {.kind = CLI_GROUP, .help = "values from a known model"},
       {"rank", 'r', CLI_COUNT, &g->rank, "R", "components of the model", NULL, 1, 0},

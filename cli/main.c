@@ -27,7 +27,7 @@ static const struct {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_usage(FILE *to) {
-  fputs("usage: polyad SUBCOMMAND [options] FILE…\n\n"
+  fputs("usage: polyad SUBCOMMAND [options] FILE...\n\n"
         "polyad finds the latent factors of sparse tensors.\n\nsubcommands:\n",
         to);
   for (int k = 0; k < COMMANDS; ++k)

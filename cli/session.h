@@ -54,12 +54,12 @@ struct cli_session {
   {.name = "duplicates", .kind = CLI_CHOICE, .target = &(s).duplicates, .argument = "POLICY",      \
    .choices = "sum max min first error",                                                           \
    .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
-  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,…",                   \
+  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,...",                   \
    .help = "lengths of the modes (default: as found)"},                                            \
   {.name = "labels", .kind = CLI_TEXT, .target = &(s).labels, .argument = "DIR",                   \
    .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
   {.name = "columns", .kind = CLI_TEXT, .target = &(s).columns, .argument = "LIST",                \
-   .help = "delimited text: columns that are modes, NAME[:round=D|:bin=W],…"},                     \
+   .help = "delimited text: columns that are modes, NAME[:round=D|:bin=W],..."},                     \
   {.name = "value", .kind = CLI_TEXT, .target = &(s).value, .argument = "NAME",                    \
    .help = "delimited text: column of the values (default: value, else rows are counted)"},        \
   {.name = "delimiter", .kind = CLI_TEXT, .target = &(s).delimiter, .argument = "C",               \

@@ -1,0 +1,52 @@
+# bash completion of polyad
+
+_polyad() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]} options=
+  local commands="cpd info convert generate bench score formats devices"
+  local talk="--json --quiet --verbose --help"
+  local common="--device --precision --threads --memory-limit --seed $talk"
+  local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
+  COMPREPLY=()
+
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$current")
+    return
+  fi
+  case $command in
+    cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
+      --restarts --checkpoint --checkpoint-every --resume --format --variant --output --top
+      $reading $common" ;;
+    info) options="--format --variant --rank $reading $common" ;;
+    convert) options="$reading $common" ;;
+    generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
+      $common" ;;
+    bench) options="--rank --format --variant --mode --repeat --warmup $reading $common" ;;
+    score) options="--no-weights $talk" ;;
+    formats | devices) options=$talk ;;
+  esac
+  case $previous in
+    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als" -- "$current") ;;
+    --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl" -- "$current") ;;
+    --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
+    --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;
+    --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;
+    --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "auto all
+      $("${COMP_WORDS[0]}" formats 2>/dev/null | sed -n 's/^\([a-z0-9-]\{1,\}\) .*/\1/p')" -- "$current") ;;
+    --like) mapfile -t COMPREPLY < <(compgen -W "amazon delicious music nell-1 twitch vast chicago
+      enron nips uber nell-2 lbnl-network movies art book g1 g2 g3" -- "$current") ;;
+    --labels) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    *)
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+      elif [ "$command" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "mttkrp build read stream end-to-end" -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+      ;;
+  esac
+}
+
+complete -o filenames -F _polyad polyad

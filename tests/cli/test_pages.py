@@ -1,0 +1,88 @@
+"""Help, man page, completions and schemas tell of the same options."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import COMMAND, ROOT
+
+COMMANDS = ["cpd", "info", "convert", "generate", "bench", "score", "formats", "devices"]
+
+
+def options_of(polyad, command):
+    text = polyad.ok(command, "--help").out.decode()
+    return set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+)", text, re.M))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(polyad, command):
+    result = polyad.ok(command, "--help")
+    lines = result.out.decode().splitlines()
+    assert lines[0].startswith(f"usage: polyad {command}") and result.err == ""
+    assert polyad.ok(command, "-h").out == result.out
+    assert {"--json", "--quiet", "--verbose"} <= options_of(polyad, command)
+
+
+def test_help_of_all_names_each(polyad):
+    text = polyad.ok("--help").out.decode()
+    assert all(re.search(rf"^  {command} ", text, re.M) for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_man_page_names_every_option(polyad, command):
+    page = (ROOT / "docs/man/polyad.1").read_text()
+    written = {"-" + name for name in re.findall(r"Fl (-[a-z0-9-]+)", page)}
+    assert options_of(polyad, command) <= written
+    assert re.search(rf"Cm .*\b{command}\b", page)
+
+
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is missing")
+def test_man_page_is_clean():
+    done = subprocess.run(["mandoc", "-Tlint", ROOT / "docs/man/polyad.1"], capture_output=True)
+    assert done.stdout == b"" and done.returncode == 0
+
+
+def complete_bash(line):
+    """What bash offers for the last word of a command line."""
+    words = line.split(" ")
+    script = (f"source '{ROOT}/completions/polyad.bash'\n"
+              f"COMP_WORDS=({' '.join(repr(w) for w in words)})\nCOMP_CWORD={len(words) - 1}\n"
+              "_polyad\nprintf '%s\\n' \"${COMPREPLY[@]}\"")
+    path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PATH": path})
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_bash_completes_every_option(polyad, command):
+    assert complete_bash(f"polyad {command} --") == options_of(polyad, command) | {"--help"}
+
+
+def test_bash_completes_words(polyad):
+    assert complete_bash("polyad ") == {*COMMANDS, "--help", "--version"}
+    assert complete_bash("polyad cpd --precision ") == {"f32", "f64"}
+    assert complete_bash("polyad bench m") == {"mttkrp"}
+    names = {row["name"] for row in polyad.json("formats")["formats"]}
+    assert complete_bash("polyad cpd --format ") == names | {"auto", "all"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_zsh_knows_every_option(polyad, command):
+    text = (ROOT / "completions/_polyad").read_text()
+    known = set(re.findall(r"--[a-z0-9-]+", text))
+    assert options_of(polyad, command) <= known
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is missing")
+def test_zsh_syntax():
+    subprocess.run(["zsh", "-n", ROOT / "completions/_polyad"], check=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_schema_is_strict(command):
+    schema = json.loads((ROOT / f"docs/json/{command}.json").read_text())
+    assert schema["additionalProperties"] is False and schema["required"]

@@ -1,0 +1,398 @@
+"""What each subcommand gives when all is well."""
+
+import json
+import math
+import os
+import re
+import subprocess
+
+import pytest
+from conftest import COMMAND, GOOD, ROOT, read_tns, validate
+
+FLIGHTS = ROOT / "data/nycflights13.tns.gz"
+UBER = ROOT / "data/uber-apr-may.tns.gz"
+AMINO = ROOT / "data/aminoacids.tns.gz"
+
+
+# ---- cpd
+
+def test_cpd_shows_components_by_label(polyad):
+    text = polyad.ok("cpd", FLIGHTS, "-r", "3", "--seed", "1").out.decode()
+    lines = text.splitlines()
+    assert "365 x 16 x 3 x 105" in text and "fit 0." in text
+    assert [line.split()[1] for line in lines if line.startswith("component")] == ["1", "2", "3"]
+    for mode, label in (("carrier", "UA"), ("origin", "EWR"), ("date", "2013-"),
+                        ("destination", "LAX")):
+        rows = [line for line in lines if line.strip().startswith(mode)]
+        assert len(rows) == 3 and any(label in row for row in rows)
+
+
+def test_cpd_without_labels_shows_indices(polyad):
+    text = polyad.ok("cpd", "good.tns", "-r", "1", "--top", "1").out.decode()
+    assert re.search(r"^  mode 3 +2 ", text, re.M)
+
+
+def test_cpd_top_zero_shows_no_components(polyad):
+    assert b"component" not in polyad.ok("cpd", "good.tns", "-r", "2", "--top", "0").out
+
+
+def test_cpd_quiet_says_nothing(polyad):
+    result = polyad.ok("cpd", FLIGHTS, "-r", "2", "--quiet", "-o", "m.ktensor")
+    assert result.out == b"" and result.err == ""
+
+
+def test_cpd_verbose_explains_the_plan(polyad):
+    result = polyad.ok("cpd", FLIGHTS, "-r", "2", "--verbose")
+    assert "csf" in result.err and "coo" in result.err
+
+
+def test_cpd_json(polyad):
+    result = polyad.json("cpd", FLIGHTS, "-r", "4", "--seed", "3", "--threads", "2")
+    assert result["nnz"] == 103075 and result["dims"] == [365, 16, 3, 105]
+    assert result["rank"] == 4 and result["seed"] == 3 and result["threads"] == 2
+    assert result["converged"] and result["reason"] == "tolerance"
+    trace = result["trace"]
+    assert [row["iteration"] for row in trace] == list(range(1, result["iterations"] + 1))
+    assert trace[-1]["fit"] == pytest.approx(result["fit"], abs=1e-12)
+    assert abs(trace[-1]["fit"] - trace[-2]["fit"]) < 1e-4
+    assert all(a["seconds"] <= b["seconds"] for a, b in zip(trace, trace[1:]))
+    assert len(result["seconds_mttkrp"]) == 4 and result["log_likelihood"] is None
+
+
+def test_cpd_is_reproducible(polyad):
+    for name in ("a", "b"):
+        polyad.ok("cpd", FLIGHTS, "-r", "3", "--threads", "2", "--output", f"{name}.ktensor")
+    assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["coo", "csf", "modecopy", "flycoo"])
+def test_cpd_in_every_format_finds_the_same(polyad, name):
+    auto = polyad.json("cpd", FLIGHTS, "-r", "3", "--format", "auto", "--tol", "0",
+                       "--max-iters", "5")
+    result = polyad.json("cpd", FLIGHTS, "-r", "3", "--format", name, "--tol", "0",
+                         "--max-iters", "5")
+    assert result["format"] == name
+    assert result["fit"] == pytest.approx(auto["fit"], abs=1e-10)
+
+
+def test_cpd_precision(polyad):
+    single = polyad.json("cpd", AMINO, "-r", "3", "--precision", "f32")
+    double = polyad.json("cpd", AMINO, "-r", "3", "--precision", "f64")
+    assert single["precision"] == "f32" and single["bytes_format"] < double["bytes_format"]
+    assert single["fit"] == pytest.approx(double["fit"], abs=1e-3)
+
+
+def test_cpd_fit_is_that_of_the_written_model(polyad):
+    """1 - ||X - M|| / ||X||, computed here from the files."""
+    polyad.write("x.tns", "".join(f"{i} {j} {k} {(i * 7 + j * 3 + k) % 5 + 1}\n"
+                                  for i in range(1, 5) for j in range(1, 4) for k in range(1, 3)))
+    result = polyad.json("cpd", "x.tns", "-r", "2", "--output", "m.ktensor")
+    words = polyad.path("m.ktensor").read_text().split()
+    order = int(words[1])
+    dims = [int(w) for w in words[2:2 + order]]
+    rank = int(words[2 + order])
+    weights = [float(w) for w in words[3 + order:3 + order + rank]]
+    at, factors = 3 + order + rank, []
+    for length in dims:
+        assert words[at:at + 2] == ["matrix", "2"]
+        values = [float(w) for w in words[at + 4:at + 4 + length * rank]]
+        factors.append([values[i * rank:(i + 1) * rank] for i in range(length)])
+        at += 4 + length * rank
+    x = read_tns(polyad.path("x.tns"))
+    difference = square = 0.0
+    for i in range(dims[0]):
+        for j in range(dims[1]):
+            for k in range(dims[2]):
+                model = sum(weights[r] * factors[0][i][r] * factors[1][j][r] * factors[2][k][r]
+                            for r in range(rank))
+                value = x.get((i + 1, j + 1, k + 1), 0.0)
+                difference += (value - model) ** 2
+                square += value ** 2
+    assert result["fit"] == pytest.approx(1 - math.sqrt(difference / square), abs=1e-9)
+    assert weights == sorted(weights, reverse=True)
+    for factor in factors:
+        for r in range(rank):
+            assert sum(row[r] ** 2 for row in factor) == pytest.approx(1, abs=1e-12)
+
+
+def test_cpd_nonnegative(polyad):
+    polyad.ok("cpd", FLIGHTS, "-r", "3", "--nonnegative", "--output", "m.ktensor")
+    assert "-" not in polyad.path("m.ktensor").read_text().replace("e-", "")
+
+
+def test_cpd_restarts_keep_the_best(polyad):
+    fits = [polyad.json("cpd", AMINO, "-r", "4", "--restarts", n)["fit"] for n in (1, 4)]
+    assert fits[1] >= fits[0]
+
+
+def test_cpd_max_seconds(polyad):
+    result = polyad.json("cpd", UBER, "-r", "8", "--tol", "0", "--max-iters", "100000",
+                         "--max-seconds", "0.2")
+    assert result["reason"] == "max_seconds" and result["seconds"] < 20
+
+
+def test_cpd_output_directory(polyad):
+    polyad.ok("cpd", FLIGHTS, "-r", "2", "--output", "model/")
+    names = {path.name for path in polyad.path("model").iterdir()}
+    assert {"lambda.txt", "mode1.txt", "mode4.txt"} <= names
+    assert len(polyad.path("model/lambda.txt").read_text().split()) == 2
+    assert len(polyad.path("model/mode4.txt").read_text().splitlines()) == 105
+    assert any("EWR" in path.read_text() for path in polyad.path("model").glob("*top*"))
+
+
+def test_cpd_output_to_standard_output(polyad):
+    result = polyad.ok("cpd", "good.tns", "-r", "2", "--output", "-")
+    assert result.out.startswith(b"ktensor\n3\n2 2 2\n2\n") and b"component" not in result.out
+
+
+def test_cpd_resumes_to_the_same_bits(polyad):
+    whole = ("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--threads", "2")
+    polyad.ok(*whole, "--max-iters", "12", "--output", "whole.ktensor")
+    polyad.ok(*whole, "--max-iters", "6", "--checkpoint", "c", "--checkpoint-every", "3")
+    polyad.ok(*whole, "--max-iters", "12", "--resume", "c", "--output", "resumed.ktensor")
+    assert (polyad.path("whole.ktensor").read_bytes() ==
+            polyad.path("resumed.ktensor").read_bytes())
+
+
+@pytest.mark.parametrize("change, says", [(("-r", "4"), "rank"), (("--precision", "f32"), "")])
+def test_cpd_resume_of_another_run(polyad, change, says):
+    """I04: the option and both values."""
+    polyad.ok("cpd", "good.tns", "-r", "2", "--checkpoint", "c", "--checkpoint-every", "1")
+    polyad.fails(1, "cpd", "good.tns", "-r", "2", *change, "--resume", "c", says=says)
+
+
+def test_cpd_resume_of_another_tensor(polyad):
+    """I03: one value changed."""
+    polyad.ok("cpd", "good.tns", "-r", "2", "--checkpoint", "c", "--checkpoint-every", "1")
+    polyad.write("other.tns", GOOD.replace("3.0", "3.5"))
+    polyad.fails(1, "cpd", "other.tns", "-r", "2", "--resume", "c")
+
+
+@pytest.mark.parametrize("keep", range(0, 200, 23))
+def test_cpd_resume_of_a_cut_checkpoint(polyad, keep):
+    """I01."""
+    polyad.ok("cpd", "good.tns", "-r", "2", "--checkpoint", "c", "--checkpoint-every", "1",
+              "--max-iters", "1", "--tol", "0")
+    whole = polyad.path("c").read_bytes()
+    polyad.write("cut", whole[:min(keep, len(whole) - 1)])
+    polyad.fails(1, "cpd", "good.tns", "-r", "2", "--resume", "cut", says="cut")
+
+
+def test_cpd_resume_of_nothing(polyad):
+    polyad.fails(1, "cpd", "good.tns", "-r", "2", "--resume", "missing", says="missing")
+
+
+# ---- info
+
+def test_info(polyad):
+    result = polyad.json("info", FLIGHTS, "-r", "10")
+    x = read_tns(FLIGHTS)
+    assert result["nnz"] == len(x) and result["order"] == 4
+    assert result["value_sum"] == sum(x.values()) and result["value_max"] == max(x.values())
+    assert result["norm"] == pytest.approx(math.sqrt(sum(v * v for v in x.values())), rel=1e-12)
+    assert result["density"] == pytest.approx(len(x) / math.prod(result["dims"]), rel=1e-12)
+    for n in range(4):
+        slices = {}
+        for index in x:
+            slices[index[n]] = slices.get(index[n], 0) + 1
+        assert result["slices"][n] == len(slices)
+        assert result["slice_max"][n] == max(slices.values())
+        assert result["fibers"][n] == len({index[:n] + index[n + 1:] for index in x})
+    assert result["fibers_exact"]
+    assert result["key_bits"] == sum(math.ceil(math.log2(d)) for d in result["dims"])
+    for row in result["formats"]:
+        assert row["bytes"] == row["bytes_format"] + row["bytes_factors"]
+        assert row["bytes_factors"] == 8 * 10 * sum(result["dims"])
+    assert {"coo", "csf"} <= {row["format"] for row in result["formats"]}
+
+
+def test_info_bytes_are_those_of_the_plan(polyad):
+    for name in ("coo", "csf"):
+        estimate = polyad.json("info", FLIGHTS, "--format", name, "-r", "16")["formats"][0]
+        real = polyad.json("cpd", FLIGHTS, "--format", name, "-r", "16", "--max-iters", "1")
+        assert estimate["bytes_format"] == pytest.approx(real["bytes_format"], rel=0.35)
+
+
+def test_info_text(polyad):
+    text = polyad.ok("info", FLIGHTS).out.decode()
+    for part in ("365 x 16 x 3 x 105", "103075", "density", "carrier", "csf", "coo"):
+        assert part in text
+
+
+def test_info_counts_what_was_merged_and_dropped(polyad):
+    polyad.write("d.tns", "1 1 1\n1 1 2\n2 2 5\n2 2 -5\n3 1 0\n")
+    result = polyad.json("info", "d.tns")
+    assert (result["nnz"], result["repeats_merged"], result["zeros_dropped"]) == (1, 2, 2)
+    assert result["dims"] == [3, 2] and result["value_sum"] == 3
+
+
+@pytest.mark.parametrize("policy, value", [("sum", 6), ("max", 4), ("min", -1), ("first", 3)])
+def test_duplicates(polyad, policy, value):
+    polyad.write("d.tns", "1 1 3\n1 1 4\n1 1 -1\n")
+    assert polyad.json("info", "d.tns", "--duplicates", policy)["value_sum"] == value
+
+
+def test_duplicates_error(polyad):
+    polyad.write("d.tns", "1 1 3\n1 1 4\n")
+    polyad.fails(1, "info", "d.tns", "--duplicates", "error")
+
+
+def test_reading_options(polyad):
+    polyad.write("z.tns", "0 0 5\n1 1 6\n")
+    assert polyad.json("info", "z.tns", "--index-base", "0")["dims"] == [2, 2]
+    polyad.write("p.tns", "1 1\n2 3\n")
+    pattern = polyad.json("info", "p.tns", "--pattern", "--dims", "5,6")
+    assert pattern["dims"] == [5, 6] and pattern["value_sum"] == 2
+    polyad.fails(1, "info", "p.tns", "--pattern", "--dims", "5,2", says="p.tns:2")
+    polyad.fails(2, "info", "p.tns", "--index-base", "2")
+    polyad.fails(2, "info", "p.tns", "--delimiter", "ab")
+
+
+# ---- convert
+
+@pytest.mark.parametrize("suffix", [".tns", ".tns.gz", ".tns.zst", ".txt", ".txt.gz", ".ptn",
+                                    ".csv", ".tsv", ".csv.gz"])
+def test_convert_round_trip(polyad, suffix):
+    polyad.ok("convert", FLIGHTS, "x" + suffix)
+    polyad.ok("convert", "x" + suffix, "back.tns")
+    first, back = polyad.json("info", FLIGHTS), polyad.json("info", "back.tns")
+    if suffix[:4] in (".csv", ".tsv"):  # labels are numbered in the order of their first use
+        assert sorted(read_tns(FLIGHTS).values()) == sorted(
+            read_tns(polyad.path("back.tns")).values())
+    else:
+        assert back["hash"] == first["hash"] and back["dims"] == first["dims"]
+    text = polyad.ok("cpd", "x" + suffix, "-r", "1").out.decode()
+    assert "UA" in text and "carrier" in text  # labels came along
+
+
+def test_convert_json(polyad):
+    result = polyad.json("convert", "good.tns", "x.ptn")
+    assert result["nnz"] == 3 and result["output"] == "x.ptn"
+
+
+def test_convert_to_standard_output(polyad):
+    assert polyad.ok("convert", "good.tns", "-").out == b"1 1 1 1\n1 2 1 2\n2 1 2 3\n"
+
+
+# ---- generate, score
+
+def test_generate_is_deterministic(polyad):
+    shape = ("--dims", "50,40,30", "--nnz", "5000", "--skew", "0.5", "--cluster", "0.3")
+    for name, threads, seed in (("a.tns", 1, 5), ("b.tns", 2, 5), ("c.tns", 2, 6)):
+        polyad.ok("generate", name, *shape, "--threads", threads, "--seed", seed)
+    assert polyad.path("a.tns").read_bytes() == polyad.path("b.tns").read_bytes()
+    assert polyad.path("a.tns").read_bytes() != polyad.path("c.tns").read_bytes()
+    x = read_tns(polyad.path("a.tns"))
+    assert len(x) == 5000 and all(1 <= i <= 50 and 1 <= j <= 40 and 1 <= k <= 30 for i, j, k in x)
+
+
+def test_generate_like(polyad):
+    polyad.ok("generate", "u.ptn", "--like", "uber", "--scale", "0.01")
+    result = polyad.json("info", "u.ptn")
+    assert result["dims"] == [183, 24, 1140, 1717] and result["nnz"] == round(33094.9)
+
+
+def test_generate_and_recover(polyad):
+    polyad.ok("generate", "x.tns", "--dims", "20,18,16", "--nnz", "5760", "--rank", "3", "--truth",
+              "truth.ktensor", "--seed", "2")
+    result = polyad.json("cpd", "x.tns", "-r", "3", "--restarts", "5", "--tol", "1e-10",
+                         "--max-iters", "2000", "-o", "m.ktensor")
+    assert result["fit"] > 0.999
+    assert polyad.json("score", "truth.ktensor", "m.ktensor")["score"] > 0.99
+
+
+def test_generate_json(polyad):
+    result = polyad.json("generate", "x.txt", "--dims", "9,9", "--nnz", "20")
+    assert result["nnz"] == 20 and result["dims"] == [9, 9]
+
+
+def test_score(polyad):
+    for seed in (1, 2):
+        polyad.ok("cpd", FLIGHTS, "-r", 2 + seed, "--seed", seed, "-o", f"{seed}.ktensor")
+    same = polyad.json("score", "1.ktensor", "1.ktensor")
+    assert same["score"] == pytest.approx(1, abs=1e-12) and same["matching"] == [1, 2, 3]
+    other = polyad.json("score", "1.ktensor", "2.ktensor")
+    assert 0 <= other["score"] < 1 and other["ranks"] == [3, 4]
+    assert polyad.ok("score", "1.ktensor", "1.ktensor").out == b"1.000000\n"
+    polyad.ok("cpd", "good.tns", "-r", "1", "-o", "small.ktensor")
+    polyad.fails(1, "score", "1.ktensor", "small.ktensor")
+
+
+# ---- bench
+
+@pytest.mark.parametrize("precision, epsilon", [("f64", 2.0 ** -53), ("f32", 2.0 ** -24)])
+def test_bench_mttkrp(polyad, precision, epsilon):
+    result = polyad.json("bench", "mttkrp", FLIGHTS, "-r", "8", "--repeat", "3", "--format", "all",
+                         "--precision", precision)
+    formats = {row["format"] for row in result["results"]}
+    assert {"coo", "csf"} <= formats and len(result["results"]) == 4 * len(formats)
+    longest = max(polyad.json("info", FLIGHTS)["slice_max"])
+    for row in result["results"]:
+        assert row["min_seconds"] <= row["median_seconds"] <= row["max_seconds"]
+        assert row["runs"] == 3 and row["flops"] == 4 * 8 * 103075
+        assert row["gflops"] == pytest.approx(row["flops"] / row["median_seconds"] / 1e9)
+        # |error| / sum of magnitudes is at most (terms + factors) roundings of a sum in any order.
+        assert 0 <= row["max_relative_error"] <= (longest + 4) * epsilon
+        assert 0 < row["bound_share"]
+
+
+@pytest.mark.parametrize("kernel", ["read", "build", "end-to-end"])
+def test_bench_other_kernels(polyad, kernel):
+    result = polyad.json("bench", kernel, FLIGHTS, "-r", "2", "--repeat", "2")
+    assert result["kernel"] == kernel and result["nnz"] == 103075 and result["results"]
+    assert result["command"].startswith(f"polyad bench {kernel}")
+
+
+def test_bench_stream(polyad):
+    result = polyad.json("bench", "stream", "--repeat", "2")
+    assert [row["format"] for row in result["results"]] == ["copy", "scale", "add", "triad"]
+    assert all(row["gbytes_per_second"] > 0.1 for row in result["results"])
+
+
+def test_bench_like(polyad):
+    result = polyad.json("bench", "mttkrp", "like:uber@0.01", "-r", "4", "--repeat", "1", "--mode",
+                         "2")
+    assert result["nnz"] == 33095 and [row["mode"] for row in result["results"]] == [2]
+
+
+def test_bench_text(polyad):
+    text = polyad.ok("bench", "mttkrp", "good.tns", "--repeat", "1").out.decode()
+    assert len(text.splitlines()) == 4 and "median" in text
+
+
+# ---- formats, devices
+
+def test_formats(polyad):
+    rows = {row["name"]: row for row in polyad.json("formats")["formats"]}
+    assert {"coo", "csf"} <= set(rows)
+    for name, row in rows.items():
+        assert name.encode() in polyad.ok("formats").out
+        assert not row["built"] or "mttkrp" in row["kernels"]
+
+
+def test_devices(polyad):
+    result = polyad.json("devices")
+    assert result["devices"][0]["name"] == "cpu" and result["devices"][0]["processors"] >= 1
+    assert "cuda" in result["absent"] or any(d["name"] == "cuda:0" for d in result["devices"])
+
+
+# ---- JSON
+
+def test_json_file_and_name_of_odd_bytes(polyad):
+    name = b"odd\xff\x01.tns"
+    (polyad.folder / os.fsdecode(name)).write_text(GOOD)
+    polyad.ok("info", name, "--json", "x.json")
+    result = json.loads(polyad.path("x.json").read_bytes().decode("utf-8", "strict"))
+    validate("info", result)
+    assert result["file"].startswith("odd")
+
+
+@pytest.mark.parametrize("content", ["1 1 1 1e300\n2 2 2 1e-300\n", "1 1 1 1e-300\n2 2 2 2e-300\n",
+                                     "1 1 1 1e150\n2 2 2 1e-150\n", "1 1 1 5.0\n",
+                                     "2147483648 2147483648 2147483648 1\n1 1 1 2\n"])
+def test_json_never_holds_nan(polyad, content):
+    polyad.write("x.tns", content)
+    polyad.json("info", "x.tns")
+    result = polyad.run("cpd", "x.tns", "-r", "1", "--json", "-", "--memory-limit", "2G")
+    if result.status == 0:
+        validate("cpd", result.json)
