@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""MTTKRP in all modes on the CPU: polyad, SPLATT and ALTO in interleaved rounds.
+
+usage: bench/mttkrp_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
+           [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN]
+           [--names uber,nips] [--ranks 16,32] [--precisions f64,f32] [--rounds 5] [--threads 2]
+
+DIR holds NAME.tns (what ALTO and, without the others, everybody reads), and where they are
+NAME.ptn for polyad and NAME.bin for SPLATT (their binary files only load faster). Each round runs
+every program once on the same tensor, so that what else the machine does touches all alike. A
+program's figure is the median over rounds of the sum over modes of its medians over iterations;
+ALTO prints only the mean of its iterations. SPLATT runs with its defaults (two CSF) as `splatt cpd`,
+which reports its MTTKRP times; ALTO runs its own MTTKRP benchmark (keys of more than 64 bits need
+its 128-bit build).
+"""
+import argparse
+import csv
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+
+ITERATIONS = 5
+
+
+def run(command, threads):
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def existing(options, name, extension):
+    path = os.path.join(options.tensors, name + extension)
+    return path if os.path.exists(path) else os.path.join(options.tensors, name + ".tns")
+
+
+def time_polyad(options, name, rank, precision):
+    out = run([options.polyad, "bench", "mttkrp", existing(options, name, ".ptn"), "-r", str(rank),
+               "--precision", precision, "--threads", str(options.threads), "--device", "cpu",
+               "--repeat", str(ITERATIONS), "--warmup", "1", "--json", "-"], options.threads)
+    rows = json.loads(out)["results"]
+    return {"seconds": sum(row["median_seconds"] for row in rows),
+            "format": rows[0]["format"], "variant": rows[0]["variant"],
+            "bytes_format": rows[0]["bytes_format"], "build_seconds": rows[0]["build_seconds"],
+            "max_relative_error": max(row["max_relative_error"] for row in rows)}
+
+
+def time_splatt(options, name, rank, precision):
+    program = options.splatt if precision == "f64" else options.splatt_f32
+    if not program:
+        return None
+    out = run([program, "cpd", existing(options, name, ".bin"), "-r", str(rank), "-i",
+               str(ITERATIONS), "-t", str(options.threads), "--tol", "0", "--nowrite", "-v", "-v"],
+              options.threads)
+    modes = {}
+    for mode, slowest in re.findall(r"MTTKRP mode (\d+):.*max: ([0-9.]+)s", out):
+        modes.setdefault(mode, []).append(float(slowest))
+    return {"seconds": sum(statistics.median(times) for times in modes.values())}
+
+
+def key_bits(path):
+    """Bits of a nonzero's indices side by side, from the largest index of each mode."""
+    largest = []
+    with open(path, encoding="ascii") as lines:
+        for line in lines:
+            index = [int(word) for word in line.split()[:-1]]
+            largest = [max(a, b) for a, b in zip(largest, index)] if largest else index
+    return sum(max(1, (i - 1).bit_length()) for i in largest)
+
+
+def time_alto(options, name, rank, precision):
+    path = os.path.join(options.tensors, name + ".tns")
+    program = options.alto64
+    if options.alto128 and name not in options.bits:
+        options.bits[name] = key_bits(path)
+    if options.bits.get(name, 0) > 64:
+        program = options.alto128
+    if not program or precision != "f64" or not os.path.exists(path):
+        return None
+    out = run([program, "-l", "als", "-p", "-m", str(ITERATIONS), "-r", str(rank), "-t", "-1", "-i",
+               path], options.threads)
+    return {"seconds": float(re.search(r"ALTO runtime:\s+([0-9.]+)", out).group(1)) / ITERATIONS}
+
+
+PROGRAMS = {"polyad": time_polyad, "splatt": time_splatt, "alto": time_alto}
+
+
+def measure(options, name, rank, precision):
+    times = {program: [] for program in PROGRAMS}
+    about = {}
+    for number in range(options.rounds):
+        for program, function in PROGRAMS.items():
+            result = function(options, name, rank, precision)
+            if result is None:
+                continue
+            times[program].append(result.pop("seconds"))
+            if program == "polyad":
+                about = result
+        print(f"{name} r{rank} {precision} round {number + 1}: " +
+              ", ".join(f"{p} {t[-1]:.4f}" for p, t in times.items() if t), file=sys.stderr)
+    row = {"tensor": name, "rank": rank, "precision": precision, **about}
+    for program, seconds in times.items():
+        row[program + "_seconds"] = statistics.median(seconds) if seconds else None
+        row[program + "_rounds"] = seconds
+    for peer in ("splatt", "alto"):
+        # A round's programs ran side by side: the median of its ratios is steadier than the ratio.
+        pairs = zip(times[peer], times["polyad"])
+        row[peer + "_over_polyad"] = (statistics.median(a / b for a, b in pairs)
+                                      if times[peer] else None)
+    return row
+
+
+def write(options, rows):
+    load = os.getloadavg()
+    record = {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count(),
+              "threads": options.threads, "rounds": options.rounds, "iterations": ITERATIONS,
+              "load_average": load, "command": " ".join(sys.argv), "results": rows}
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+        record["machine"] = names[0] if names else record["machine"]
+    with open(options.output, "w", encoding="utf-8") as out:
+        json.dump(record, out, indent=1)
+        out.write("\n")
+    columns = ["tensor", "rank", "precision", "format", "polyad_seconds", "splatt_seconds",
+               "alto_seconds", "splatt_over_polyad", "alto_over_polyad"]
+    with open(os.path.splitext(options.output)[0] + ".csv", "w", encoding="utf-8") as out:
+        table = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tensors", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--polyad", default="build/polyad")
+    for peer in ("splatt", "splatt-f32", "alto64", "alto128"):
+        parser.add_argument("--" + peer)
+    parser.add_argument("--names", default="uber,nips,chicago,nell2,enron,vast,delicious")
+    parser.add_argument("--ranks", default="16,32")
+    parser.add_argument("--precisions", default="f64,f32")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    options.bits = {}
+    rows = []
+    for precision in options.precisions.split(","):
+        for rank in options.ranks.split(","):
+            for name in options.names.split(","):
+                rows.append(measure(options, name, int(rank), precision))
+                write(options, rows)
+
+
+if __name__ == "__main__":
+    main()
