@@ -37,17 +37,28 @@ struct header {
   struct pd_input *input;
   const char *line, *p, *end; /* of the present line; of the next; of the bytes */
   uint64_t lines;
+  bool drained; /* nothing is left to read */
 };
 
 /* Where the first bytes end, the data ends too, or cannot be read further. */
-static polyad_status fail_end(struct header *h, const char *expected) {
+static polyad_status drain(struct header *h) {
   unsigned char byte;
   size_t left, got;
   const unsigned char *data;
+  if (h->drained) return POLYAD_OK;
   PD_TRY(pd_input_peek(h->input, &data, &left));
   pd_input_skip(h->input, left);
+  h->drained = true;
   if (pd_input_read(h->input, &byte, 1, &got) != POLYAD_OK)
     return pd_input_error(h->input, h->lines - 1);
+  if (got > 0)
+    return pd_fail_at(h->context, POLYAD_PARSE, h->path, h->lines, 1,
+                      "a header line of more than %zu bytes; expected a few numbers", left);
+  return POLYAD_OK;
+}
+
+static polyad_status fail_end(struct header *h, const char *expected) {
+  PD_TRY(drain(h));
   return pd_fail_at(h->context, POLYAD_PARSE, h->path, h->lines, 0,
                     "the file ends here; expected %s", expected);
 }
@@ -62,6 +73,7 @@ static polyad_status next_line(struct header *h, const char *expected, const cha
   ++h->lines;
   if (h->p >= h->end) return fail_end(h, expected);
   const char *line_end = memchr(h->p, '\n', (size_t)(h->end - h->p));
+  if (line_end == NULL) PD_TRY(drain(h));
   h->line = *text = h->p;
   *stop = line_end == NULL ? h->end : line_end;
   h->p = line_end == NULL ? h->end : line_end + 1;
@@ -140,6 +152,6 @@ polyad_status pd_toolbox_read(polyad_context *context, struct pd_input *input,
   polyad_read_options body = *options;
   if (options->order == 0) memcpy(body.dims, dims, sizeof dims);
   body.order = (int)order;
-  pd_input_skip(input, (size_t)(h.p - begin));
+  if (!h.drained) pd_input_skip(input, (size_t)(h.p - begin));
   return pd_tns_read_body(context, input, &body, nnz, h.lines, tensor);
 }
