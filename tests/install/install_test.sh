@@ -22,7 +22,8 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 
 echo "== files"
 find "$prefix" ! -type d -printf '%P\n' | LC_ALL=C sort | tee "$scratch/files"
-for file in include/polyad/polyad.h bin/polyad; do
+for file in include/polyad/polyad.h bin/polyad share/man/man1/polyad.1 \
+  share/bash-completion/completions/polyad share/zsh/site-functions/_polyad; do
   grep -q "^$file\$" "$scratch/files" || fail "$file was not installed"
 done
 version=$(pkg-config --modversion polyad)
