@@ -74,9 +74,8 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        0, 0},
       {.kind = CLI_GROUP, .help = "output"},
       {"output", 'o', CLI_TEXT, &cpd->output, "PATH",
-       "write the model: a file (Tensor Toolbox "
-       "text), or DIR/ for one file per factor",
-       NULL, 0, 0},
+       "write the model: a file (Tensor Toolbox text),\nor DIR/ for one file per factor", NULL, 0,
+       0},
       {"top", 0, CLI_COUNT, &cpd->top, "K", "entries shown per mode and component (default 5)",
        NULL, 0, 100},
       CLI_READ_OPTIONS(cpd->session),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 64 };
+enum { OPTIONS_MAX = 64, HELP_COLUMN = 30 };
 
 bool cli_read_count(const char *text, uint64_t *value) {
   uint64_t sum = 0;
@@ -155,10 +155,15 @@ static void print_option(const struct cli_option *option) {
   if (option->letter != 0) snprintf(letter, sizeof letter, "-%c, ", option->letter);
   snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name,
            option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
-  if (cli_width(left) > 29)
-    printf("%s\n%30s%s\n", left, "", option->help);
-  else
-    printf("%-30s%s\n", left, option->help);
+  printf(cli_width(left) > HELP_COLUMN - 1 ? "%s\n%*s" : "%s%*s", left,
+         cli_width(left) > HELP_COLUMN - 1 ? HELP_COLUMN : HELP_COLUMN - cli_width(left), "");
+  for (const char *line = option->help;;) { /* a line feed goes on in the help's column */
+    size_t length = strcspn(line, "\n");
+    printf("%.*s\n", (int)length, line);
+    if (line[length] == '\0') break;
+    line += length + 1;
+    printf("%*s", HELP_COLUMN, "");
+  }
 }
 
 static void print_help(const struct cli_usage *usage) {

@@ -23,7 +23,7 @@ struct cli_session {
 #define CLI_TALK_OPTIONS(s)                                                                        \
   {.kind = CLI_GROUP, .help = "result and messages"},                                              \
   {.name = "json", .kind = CLI_TEXT, .target = &(s).json, .argument = "FILE",                      \
-   .help = "write a JSON object; - writes it, and nothing else, to standard output"},              \
+   .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
   {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .target = &(s).quiet,                         \
    .help = "no talk, only errors"},                                                                \
   {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .target = &(s).verbose,                     \
@@ -54,14 +54,14 @@ struct cli_session {
   {.name = "duplicates", .kind = CLI_CHOICE, .target = &(s).duplicates, .argument = "POLICY",      \
    .choices = "sum max min first error",                                                           \
    .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
-  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,...",                   \
+  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,...",                 \
    .help = "lengths of the modes (default: as found)"},                                            \
   {.name = "labels", .kind = CLI_TEXT, .target = &(s).labels, .argument = "DIR",                   \
    .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
   {.name = "columns", .kind = CLI_TEXT, .target = &(s).columns, .argument = "LIST",                \
-   .help = "delimited text: columns that are modes, NAME[:round=D|:bin=W],..."},                     \
+   .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],..."},                  \
   {.name = "value", .kind = CLI_TEXT, .target = &(s).value, .argument = "NAME",                    \
-   .help = "delimited text: column of the values (default: value, else rows are counted)"},        \
+   .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
   {.name = "delimiter", .kind = CLI_TEXT, .target = &(s).delimiter, .argument = "C",               \
    .help = "delimited text: what separates fields"}
 /* clang-format on */
