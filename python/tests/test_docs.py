@@ -24,6 +24,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     found = blocks(page)
     assert found, f"{page} has no code block"
     (tmp_path / "data").symlink_to(ROOT / "data")
+    polyad.read(ROOT / "data/nycflights13.tns.gz").save(tmp_path / "flights.csv")
     monkeypatch.chdir(tmp_path)
     names = {}
     for number, block in enumerate(found):
