@@ -180,6 +180,7 @@ static int run(struct generate *g) {
       {"OUT", g->output}, {"--truth", g->truth}, {"--json", session->json}};
   int status = cli_check_outputs(session, outputs, 3, NULL, 0);
   if (status != 0) return status;
+  cli_computing_begin(session); /* a signal must not leave half a file */
   if (streams(g)) {
     if (polyad_generate_to_file(context, &g->options, g->output) != POLYAD_OK)
       return cli_library_failure(context);
@@ -204,5 +205,6 @@ int cli_generate(int argc, char **argv) {
   status = cli_session_open(&g.session);
   if (status == 0) status = run(&g);
   cli_session_close(&g.session);
-  return status == 0 ? cli_finish_output() : status;
+  if (status == 0) status = cli_finish_output();
+  return status == 0 ? cli_signal_status() : status;
 }

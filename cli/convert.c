@@ -9,6 +9,7 @@ static int convert(struct cli_session *session, const char *in, const char *out)
   const struct cli_output outputs[] = {{"OUT", out}, {"--json", session->json}};
   int status = cli_check_outputs(session, outputs, 2, &in, 1);
   if (status == 0) status = cli_read_tensor(session, in, &tensor);
+  if (status == 0) cli_computing_begin(session); /* a signal must not leave half a file */
   if (status == 0 &&
       polyad_tensor_write(session->context, tensor, out, POLYAD_FILE_AUTO) != POLYAD_OK)
     status = cli_library_failure(session->context);
@@ -26,7 +27,7 @@ static int convert(struct cli_session *session, const char *in, const char *out)
     if (status == 0) status = cli_finish_output();
   }
   polyad_tensor_destroy(tensor);
-  return status;
+  return status == 0 ? cli_signal_status() : status;
 }
 
 int cli_convert(int argc, char **argv) {

@@ -57,6 +57,7 @@ int cli_session_open(struct cli_session *session) {
 }
 
 void cli_session_close(struct cli_session *session) {
+  cli_computing_end();
   if (session->warnings > WARNINGS_SHOWN)
     fprintf(stderr, "polyad: warning: ... and %d more\n", session->warnings - WARNINGS_SHOWN);
   polyad_context_destroy(session->context);

@@ -126,6 +126,28 @@ def test_j04_ignored_hangup_stays_ignored(polyad):
     assert process.wait(30) == 0
 
 
+@pytest.mark.parametrize("arguments", [
+    ("generate", "big.tns", "--dims", "90000,80000,70000", "--nnz", "4000000"),
+    ("generate", "big.tns.gz", "--dims", "900,800,700", "--nnz", "400000"),
+    ("convert", "x.ptn", "big.tns.gz")])
+def test_j04_while_writing(polyad, arguments):
+    """Either the whole file or nothing, and no temporary file."""
+    medium(polyad)
+    name = arguments[1] if arguments[0] == "generate" else arguments[2]
+    process = subprocess.Popen([COMMAND, *arguments], cwd=polyad.folder, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not [p for p in polyad.folder.iterdir() if p.name.startswith(name) and p.stat().st_size]:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 130) and err == b"", (process.returncode, err)
+    left = [p.name for p in polyad.folder.iterdir() if p.name.startswith("big")]
+    assert left in ([], [name])
+    if left:
+        polyad.ok("info", name)
+
+
 def test_j04_while_waiting_for_input(polyad):
     """Nothing is lost: the process ends at once, with the signal's status."""
     process = subprocess.Popen([COMMAND, "info", "-"], stdin=subprocess.PIPE, cwd=polyad.folder,
