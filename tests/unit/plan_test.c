@@ -277,6 +277,50 @@ static void test_traits(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Modes of 2^31 and more are stored and checked; a workspace for them is refused by its bytes. */
+static void test_huge_modes(void **state) {
+  (void)state;
+  static const char *const chosen[][2] = {{"coo", "auto"}, {"coo", "plain"}, {"coo", "tiled"},
+                                          {"csf", "one"},  {"csf", "two"},   {"csf", "all"}};
+  static const uint64_t dims[3] = {UINT64_C(1) << 40, (UINT64_C(1) << 31) + 5, 7};
+  static const uint64_t index[3][4] = {{(UINT64_C(1) << 40) - 1, 0, UINT64_C(1) << 33, 5},
+                                       {0, (UINT64_C(1) << 31) + 4, 77, 77},
+                                       {6, 0, 3, 3}};
+  for (size_t c = 0; c < sizeof chosen / sizeof *chosen; ++c) {
+    polyad_context *context = make_context();
+    polyad_tensor_input input;
+    polyad_tensor_input_init(&input);
+    input.order = 3;
+    input.dims = dims;
+    input.nnz = 4;
+    input.index_type = POLYAD_U64;
+    for (int n = 0; n < 3; ++n) {
+      input.index[n] = index[n];
+      input.index_stride[n] = 8;
+    }
+    polyad_tensor *tensor = NULL, *back = NULL;
+    polyad_plan *plan = NULL;
+    polyad_workspace *workspace = NULL;
+    polyad_plan_options options;
+    polyad_plan_options_init(&options);
+    options.format = chosen[c][0];
+    options.variant = chosen[c][1];
+    assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    assert_int_equal(plan->format->check(context, plan->storage), POLYAD_OK);
+    assert_int_equal(plan->format->expand(context, plan->storage, &back), POLYAD_OK);
+    assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(tensor));
+    if (strcmp(chosen[c][1], "one") == 0) {
+      assert_int_equal(polyad_workspace_create(context, plan, 16, &workspace), POLYAD_MEMORY_LIMIT);
+      assert_non_null(strstr(polyad_last_error(context), "a workspace needs"));
+    }
+    polyad_tensor_destroy(back);
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+    polyad_context_destroy(context);
+  }
+}
+
 /* Every allocation fails in turn. */
 static polyad_status plan_and_run(polyad_context *context, void *data) {
   polyad_tensor *tensor = NULL;
@@ -321,6 +365,7 @@ int main(void) {
       cmocka_unit_test(test_registration),
       cmocka_unit_test(test_traits),
       cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_huge_modes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
