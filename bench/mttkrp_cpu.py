@@ -43,7 +43,9 @@ def time_polyad(options, name, rank, precision):
     out = run([options.polyad, "bench", "mttkrp", existing(options, name, ".ptn"), "-r", str(rank),
                "--precision", precision, "--threads", str(options.threads), "--device", "cpu",
                "--repeat", str(ITERATIONS), "--warmup", "1", "--json", "-"], options.threads)
-    rows = json.loads(out)["results"]
+    record = json.loads(out)
+    rows = record["results"]
+    options.bits[name] = sum(max(1, (dim - 1).bit_length()) for dim in record["dims"])
     return {"seconds": sum(row["median_seconds"] for row in rows),
             "format": rows[0]["format"], "variant": rows[0]["variant"],
             "bytes_format": rows[0]["bytes_format"], "build_seconds": rows[0]["build_seconds"],
@@ -63,23 +65,9 @@ def time_splatt(options, name, rank, precision):
     return {"seconds": sum(statistics.median(times) for times in modes.values())}
 
 
-def key_bits(path):
-    """Bits of a nonzero's indices side by side, from the largest index of each mode."""
-    largest = []
-    with open(path, encoding="ascii") as lines:
-        for line in lines:
-            index = [int(word) for word in line.split()[:-1]]
-            largest = [max(a, b) for a, b in zip(largest, index)] if largest else index
-    return sum(max(1, (i - 1).bit_length()) for i in largest)
-
-
 def time_alto(options, name, rank, precision):
     path = os.path.join(options.tensors, name + ".tns")
-    program = options.alto64
-    if options.alto128 and name not in options.bits:
-        options.bits[name] = key_bits(path)
-    if options.bits.get(name, 0) > 64:
-        program = options.alto128
+    program = options.alto64 if options.bits[name] <= 64 else options.alto128
     if not program or precision != "f64" or not os.path.exists(path):
         return None
     out = run([program, "-l", "als", "-p", "-m", str(ITERATIONS), "-r", str(rank), "-t", "-1", "-i",
@@ -119,7 +107,7 @@ def write(options, rows):
     load = os.getloadavg()
     record = {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count(),
               "threads": options.threads, "rounds": options.rounds, "iterations": ITERATIONS,
-              "load_average": load, "command": " ".join(sys.argv), "results": rows}
+              "load_average": load, "command": " ".join(os.path.basename(word) for word in sys.argv), "results": rows}
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
         record["machine"] = names[0] if names else record["machine"]
