@@ -26,20 +26,30 @@ static bool all_finite(size_t count, const double *numbers) {
  * substitution to all but a few digits, and multiplying by it is several times faster. */
 static const double well_conditioned = 1e-6;
 
-/* Factors v into work->lower; false when v is not numerically positive definite: a pivot that
- * is rounding error beside its diagonal entry tells nothing. */
+/* Factors v into work->lower, row by row; false when v is not numerically positive definite: a
+ * pivot that is rounding error beside its diagonal entry tells nothing. LAPACK's routine would
+ * allocate a transposed copy and, for large ranks, start threads of its own in every iteration. */
 static bool factorise(struct pd_linalg_work *work, const double *v, double *least_ratio) {
   size_t rank = work->rank;
-  double *lower = work->lower;
+  double *lower = work->lower, *inverse_diagonal = work->numbers + rank;
   if (!all_finite(rank * rank, v)) return false;
-  memcpy(lower, v, rank * rank * sizeof(double));
-  lapack_int n = (lapack_int)rank;
-  if (LAPACKE_dpotrf_work(LAPACK_ROW_MAJOR, 'L', n, lower, n) != 0) return false;
+  memset(lower, 0, rank * rank * sizeof(double));
   for (size_t r = 0; r < rank; ++r) {
-    double pivot = lower[r * rank + r], ratio = pivot * pivot / v[r * rank + r];
+    double *row = lower + r * rank, square = v[r * rank + r];
+    for (size_t s = 0; s < r; ++s) {
+      const double *other = lower + s * rank;
+      double sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (size_t k = 0; k < s; ++k)
+        sum += row[k] * other[k];
+      row[s] = (v[r * rank + s] - sum) * inverse_diagonal[s];
+      square -= row[s] * row[s];
+    }
+    double ratio = square / v[r * rank + r];
     if (!(ratio > (double)rank * DBL_EPSILON)) return false;
     if (ratio < *least_ratio) *least_ratio = ratio;
-    work->numbers[rank + r] = 1.0 / pivot;
+    row[r] = sqrt(square);
+    inverse_diagonal[r] = 1.0 / row[r];
   }
   return true;
 }
