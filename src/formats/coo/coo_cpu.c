@@ -20,6 +20,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   (void)device;
   const struct pd_coo *coo = storage;
   return pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
+                                  pd_rowsum_threads(context, coo->order, coo->nnz, rank),
                                   (struct pd_rowsum_scratch **)scratch);
 }
 

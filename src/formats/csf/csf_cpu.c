@@ -62,11 +62,11 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   uint64_t each = 0, all = 0;
   *scratch = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
-  s->threads = polyad_threads(context);
+  s->threads = pd_rowsum_threads(context, csf->order, csf->nnz, rank);
   s->walk = current_walk();
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);
-  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, &s->sums));
+  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, s->threads, &s->sums));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)s->threads, &s->part));
   PD_TRY_CLEANUP(
       PD_NEW(context, (uint64_t)s->threads * vectors_each(csf) * s->padded, &s->vectors));

@@ -50,13 +50,14 @@ static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_t
 }
 
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
-                                       uint64_t block_rows, struct pd_rowsum_scratch **result) {
+                                       uint64_t block_rows, int threads,
+                                       struct pd_rowsum_scratch **result) {
   polyad_status status = POLYAD_OK;
   struct pd_rowsum_scratch *scratch = NULL;
   *result = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->isa = current_isa();
-  scratch->threads = polyad_threads(context);
+  scratch->threads = threads;
   scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
   PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));

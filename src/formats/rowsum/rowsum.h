@@ -37,10 +37,20 @@ struct pd_rowsum {
 /** Memory of running jobs of one type and rank, and the kernels they use. */
 struct pd_rowsum_scratch;
 
-/** `threads` of the context is what jobs will run with; `block_rows` the most rows that a block of
- *  their lists has (1 when all are plain). */
+/** Threads worth starting for the MTTKRP of a tensor: a handful of nonzeros is summed sooner than
+ *  a second thread wakes up. */
+static inline int pd_rowsum_threads(const polyad_context *context, int order, uint64_t nnz,
+                                    uint64_t rank) {
+  enum { LEAST_PRODUCTS = 1 << 12 };
+  return pd_threads_for(context, pd_mul_saturated(pd_mul_saturated(nnz, rank), (uint64_t)order),
+                        LEAST_PRODUCTS);
+}
+
+/** `threads` is what jobs will run with; `block_rows` the most rows that a block of their lists
+ *  has (1 when all are plain). */
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
-                                       uint64_t block_rows, struct pd_rowsum_scratch **scratch);
+                                       uint64_t block_rows, int threads,
+                                       struct pd_rowsum_scratch **scratch);
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
 /** Bytes that it takes. */
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads);
