@@ -17,6 +17,11 @@ typedef struct polyad_plan polyad_plan;
 /** Memory that one running computation on a plan changes. */
 typedef struct polyad_workspace polyad_workspace;
 
+/** The most that polyad_plan_options::partitions may be. */
+#define POLYAD_MAX_PARTITIONS 1048576
+/** The most that polyad_plan_options::columns may be. */
+#define POLYAD_MAX_COLUMNS 64
+
 /** What a plan is to be good at. Start from polyad_plan_options_init(). */
 typedef struct polyad_plan_options {
   const char *format;    /**< "auto" (default) or a name of polyad_format_info() */
@@ -25,6 +30,10 @@ typedef struct polyad_plan_options {
   polyad_type precision; /**< type of values and factors (default POLYAD_F64) */
   int tune;              /**< non-zero: measure candidates instead of estimating */
   int force_index64;     /**< non-zero: 64-bit indices even where 32 bits do (for tests) */
+  int partitions;        /**< parts that formats which partition a mode make of it (kappa), up to
+                              POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
+  int columns;           /**< nonzeros that a GPU's thread block of a paper's variant takes at once
+                              (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */

@@ -23,6 +23,12 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "precision %d found; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->precision);
+  if (options->partitions < 0 || options->partitions > POLYAD_MAX_PARTITIONS)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d partitions found; expected 0 to %d",
+                   options->partitions, POLYAD_MAX_PARTITIONS);
+  if (options->columns < 0 || options->columns > POLYAD_MAX_COLUMNS)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d columns found; expected 0 to %d",
+                   options->columns, POLYAD_MAX_COLUMNS);
   return POLYAD_OK;
 }
 
@@ -33,7 +39,9 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .rank = options->rank,
                                  .precision = options->precision,
                                  .threads = polyad_threads(context),
-                                 .force_index64 = options->force_index64 != 0};
+                                 .force_index64 = options->force_index64 != 0,
+                                 .partitions = options->partitions,
+                                 .columns = options->columns};
   return pd_device_of(context, &request->device);
 }
 

@@ -1,5 +1,7 @@
 /* Plans: options, choice, explanation, memory, ownership, tuning, registry. */
 #include "harness.h"
+
+#include "formats/flycoo/flycoo_layout.h"
 #include "plan/plan.h"
 #include "unit/failing_allocator.h"
 #include <math.h>
@@ -75,6 +77,44 @@ static void test_bad_options(void **state) {
   assert_int_equal(polyad_plan_create(context, NULL, &options, &plan), POLYAD_INVALID_ARGUMENT);
   assert_int_equal(polyad_plan_create(NULL, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
   assert_null(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+/* kappa and P reach the storage; out of range they are refused. */
+static void test_partitions_and_columns(void **state) {
+  (void)state;
+  static const struct {
+    int partitions, columns;
+    polyad_status expected;
+  } table[] = {{0, 0, POLYAD_OK},
+               {82, 1, POLYAD_OK},
+               {POLYAD_MAX_PARTITIONS, POLYAD_MAX_COLUMNS, POLYAD_OK},
+               {-1, 0, POLYAD_INVALID_ARGUMENT},
+               {POLYAD_MAX_PARTITIONS + 1, 0, POLYAD_INVALID_ARGUMENT},
+               {0, -1, POLYAD_INVALID_ARGUMENT},
+               {0, POLYAD_MAX_COLUMNS + 1, POLYAD_INVALID_ARGUMENT}};
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = NULL;
+  assert_int_equal(try_tensor(context, POLYAD_F64, &tensor), POLYAD_OK);
+  for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
+    polyad_plan_options options;
+    polyad_plan *plan = NULL;
+    polyad_plan_options_init(&options);
+    options.format = "flycoo";
+    options.partitions = table[c].partitions;
+    options.columns = table[c].columns;
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), table[c].expected);
+    if (table[c].expected == POLYAD_OK) {
+      const struct pd_flycoo *storage = plan->storage;
+      assert_int_equal(storage->partitions, table[c].partitions > 0 ? table[c].partitions : 2);
+      assert_int_equal(storage->columns, table[c].columns > 0 ? table[c].columns : 32);
+    } else {
+      const char *what = table[c].columns == 0 ? "partitions found" : "columns found";
+      assert_non_null(strstr(polyad_last_error(context), what));
+    }
+    polyad_plan_destroy(plan);
+  }
   polyad_tensor_destroy(tensor);
   polyad_context_destroy(context);
 }
@@ -354,17 +394,12 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bad_options),
-      cmocka_unit_test(test_facts),
-      cmocka_unit_test(test_bytes),
-      cmocka_unit_test(test_memory_limit),
-      cmocka_unit_test(test_take_consumes),
-      cmocka_unit_test(test_tuning_measures),
-      cmocka_unit_test(test_mttkrp_arguments),
-      cmocka_unit_test(test_format_list),
-      cmocka_unit_test(test_registration),
-      cmocka_unit_test(test_traits),
-      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_bad_options),     cmocka_unit_test(test_partitions_and_columns),
+      cmocka_unit_test(test_facts),           cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_memory_limit),    cmocka_unit_test(test_take_consumes),
+      cmocka_unit_test(test_tuning_measures), cmocka_unit_test(test_mttkrp_arguments),
+      cmocka_unit_test(test_format_list),     cmocka_unit_test(test_registration),
+      cmocka_unit_test(test_traits),          cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_huge_modes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

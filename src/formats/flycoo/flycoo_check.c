@@ -33,6 +33,8 @@ static polyad_status check_partitions(polyad_context *context, const struct pd_f
   const uint64_t *start = storage->mode[mode].part_start;
   if (start[0] != 0 || start[storage->partitions] != storage->nnz)
     return broken(context, mode, 0, "partitions do not cover the elements");
+  for (int k = 0; k < storage->partitions; ++k)
+    if (start[k] > start[k + 1]) return broken(context, mode, start[k], "partitions overlap");
   memset(owner, 0, storage->dims[mode] * sizeof *owner);
   for (int k = 0; k < storage->partitions; ++k)
     for (uint64_t p = start[k]; p < start[k + 1]; ++p) {
@@ -57,6 +59,9 @@ static polyad_status check_rows(polyad_context *context, const struct pd_flycoo 
     if (p % PD_FLYCOO_CHUNK == 0 && order->chunk_row[p / PD_FLYCOO_CHUNK] != row)
       return broken(context, mode, p, "chunk_row names another row");
   }
+  uint64_t chunks = (storage->nnz + PD_FLYCOO_CHUNK - 1) / PD_FLYCOO_CHUNK;
+  if (order->chunk_row[chunks] != order->rows)
+    return broken(context, mode, storage->nnz, "chunk_row does not end with the rows");
   return POLYAD_OK;
 }
 

@@ -156,6 +156,12 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return POLYAD_OK;
 }
 
+const uint32_t *pd_flycoo_cpu_elements(const void *pointer, int *mode) {
+  const struct scratch *scratch = pointer;
+  *mode = scratch->mode;
+  return scratch->current;
+}
+
 const struct polyad_kernels pd_flycoo_kernels_cpu = {
     .format = "flycoo",
     .device = "cpu",

@@ -136,13 +136,29 @@ static uint64_t bytes(const void *pointer) {
   return sum;
 }
 
+/* Bits of one nonzero over all copies: by section III-C of the paper (whole bits per index), and
+ * as stored. */
+static void count_bits(const struct pd_modecopy *storage, int *formula, int *stored) {
+  int value = 8 * (int)pd_type_bytes(storage->type);
+  *formula = *stored = 0;
+  for (int mode = 0; mode < storage->order; ++mode) {
+    *stored += value + 32 * storage->copy[mode].planes;
+    *formula += value;
+    for (int n = 0; n < storage->order; ++n)
+      *formula += pd_index_bits(storage->dims[n]);
+  }
+}
+
 static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
   const struct pd_modecopy *storage = pointer;
-  if (storage->variant == PD_MODECOPY_SORTED) {
-    snprintf(text, PD_REASON_BYTES, "sorted, %d copies", storage->order);
-    return;
-  }
-  int at = snprintf(text, PD_REASON_BYTES, "paper, %d partitions, schemes", storage->partitions);
+  int formula, stored;
+  count_bits(storage, &formula, &stored);
+  int at = snprintf(text, PD_REASON_BYTES, "%s, %d copies of together %d bits (COO: %d)",
+                    storage->variant == PD_MODECOPY_SORTED ? "sorted" : "paper", storage->order,
+                    stored, formula);
+  if (storage->variant == PD_MODECOPY_SORTED) return;
+  at += snprintf(text + at, (size_t)(PD_REASON_BYTES - at), ", %d partitions, schemes",
+                 storage->partitions);
   for (int mode = 0; mode < storage->order && at > 0 && at < PD_REASON_BYTES; ++mode)
     at += snprintf(text + at, (size_t)(PD_REASON_BYTES - at), " %d", storage->copy[mode].scheme);
 }

@@ -26,9 +26,12 @@ static polyad_status check_sorted(polyad_context *context, const struct pd_modec
     bool ends = p + 1 == copy->row_start[row + 1];
     bool marked = (copy->plane[0][p] & (uint32_t)PD_MODECOPY_ROW_END) != 0;
     if (ends != marked) return broken(context, mode, p, "end of row and its mark disagree");
-    if (!ends && compare(copy, p, p + 1) >= 0) return broken(context, mode, p, "not in order");
+    if (!ends && p + 1 < storage->nnz && compare(copy, p, p + 1) >= 0)
+      return broken(context, mode, p, "not in order");
     row += ends;
   }
+  if (copy->chunk_row[pd_modecopy_chunks(storage->nnz)] != copy->rows)
+    return broken(context, mode, storage->nnz, "chunk_row does not end with the rows");
   for (uint64_t k = 0; copy->row_id != NULL && k < copy->rows; ++k)
     if (copy->row_id[k] >= storage->dims[mode] || (k > 0 && copy->row_id[k] <= copy->row_id[k - 1]))
       return broken(context, mode, copy->row_start[k], "row_id is not ascending");
