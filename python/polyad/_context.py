@@ -27,6 +27,7 @@ class Context:
             raise MemoryError("no memory for a context")
         self.pointer = ffi.gc(pointer[0], lib.polyad_context_destroy)
         self.default_threads = int(lib.polyad_threads(self.pointer))
+        self.device = ""  # as asked for last
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
         self._handle = ffi.new_handle(self)
@@ -45,8 +46,9 @@ class Context:
         """Prepares the context for one computation."""
         threads = self.default_threads if threads is None else index(threads, "threads")
         self.check(lib.polyad_set_threads(self.pointer, threads))
-        if device != "auto" or lib.polyad_device(self.pointer) != b"cpu":
+        if device != self.device:
             self.check(lib.polyad_set_device(self.pointer, encode(device, "device")))
+            self.device = device
         if memory_limit is not None:
             self.check(lib.polyad_set_memory_limit(self.pointer, memory_limit))
         seed = index(seed, "seed")

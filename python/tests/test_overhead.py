@@ -1,0 +1,33 @@
+"""A call costs microseconds: small problems in loops are common in Python."""
+
+import time
+
+import numpy as np
+
+import polyad
+
+
+def fastest(call, rounds=200):
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)  # what the call itself costs; the rest is the machine's other work
+
+
+def test_a_call_takes_less_than_50_microseconds():
+    x = polyad.SparseTensor(np.array([[0, 1, 1], [1, 0, 0]], np.int32), np.ones(2))
+    factors = [np.ones((2, 2))] * 3
+    plan = polyad.Plan(x, 2)
+    assert fastest(lambda: polyad.mttkrp(plan, factors, 0)) < 50e-6
+    assert fastest(lambda: polyad.mttkrp(x, factors, 0)) < 50e-6
+    assert fastest(lambda: polyad.SparseTensor(np.zeros((1, 3), np.int32), [1.0])) < 50e-6
+
+
+def test_making_a_tensor_holds_one_copy():
+    rng = np.random.default_rng(0)
+    coords = rng.integers(0, 1000, (200_000, 3), np.uint32)
+    x = polyad.SparseTensor(coords, rng.random(200_000))
+    # 4 bytes an index, 8 a value, and what the object itself takes.
+    assert x.nbytes <= x.nnz * (3 * 4 + 8) * 1.05 + 65536
