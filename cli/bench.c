@@ -207,6 +207,7 @@ int cli_bench(int argc, char **argv) {
                                         .target = &bench.variant,
                                         .argument = "NAME",
                                         .help = "variant of the format"},
+                                       CLI_PARTITION_OPTIONS(bench.session),
                                        {.name = "mode",
                                         .kind = CLI_COUNT,
                                         .target = &bench.mode,

@@ -140,6 +140,7 @@ int bench_end_to_end(struct bench *bench) {
   polyad_plan_options_init(&options);
   options.format = bench->format;
   options.variant = bench->variant;
+  cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
   options.precision = cli_precision(session);
   begin = bench_now();

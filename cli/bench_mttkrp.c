@@ -145,6 +145,7 @@ static int make_plan(struct bench *bench, const char *format, polyad_plan **plan
   polyad_plan_options_init(&options);
   options.format = format;
   options.variant = bench->variant;
+  cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
   options.precision = cli_precision(&bench->session);
   double begin = bench_now();

@@ -114,6 +114,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .target = &cpd->variant,
        .argument = "NAME",
        .help = "auto (default) or one of the format's"},
+      CLI_PARTITION_OPTIONS(cpd->session),
       {.kind = CLI_GROUP, .help = "output"},
       {.name = "output",
        .letter = 'o',
@@ -180,6 +181,7 @@ static int build_plan(struct cpd *cpd) {
   polyad_plan_options_init(&options);
   options.format = cpd->format;
   options.variant = cpd->variant;
+  cli_set_partitions(session, &options);
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
   begin = now();

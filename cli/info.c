@@ -66,6 +66,7 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
   polyad_plan_options_init(&options);
   options.format = name;
   options.variant = info->variant;
+  cli_set_partitions(&info->session, &options);
   options.rank = info->rank > 0 ? info->rank : 16;
   options.precision = cli_precision(&info->session);
   uint64_t bytes = 0, factors = info->rank > 0 ? factor_bytes(info) : 0;
@@ -177,6 +178,7 @@ int cli_info(int argc, char **argv) {
                                         .target = &info.variant,
                                         .argument = "NAME",
                                         .help = "variant of the format (default: auto)"},
+                                       CLI_PARTITION_OPTIONS(info.session),
                                        {.name = "rank",
                                         .letter = 'r',
                                         .kind = CLI_COUNT,

@@ -68,6 +68,11 @@ polyad_type cli_precision(const struct cli_session *session) {
   return strcmp(session->precision, "f32") == 0 ? POLYAD_F32 : POLYAD_F64;
 }
 
+void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options) {
+  options->partitions = (int)session->kappa;
+  options->columns = (int)session->block_columns;
+}
+
 static polyad_duplicates duplicates_of(const char *name) {
   static const char *const names[] = {"sum", "max", "min", "first", "error"};
   for (int k = 0; k < 5; ++k)

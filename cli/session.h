@@ -12,6 +12,7 @@ struct cli_session {
   const char *device, *precision, *json;
   uint64_t threads, memory_limit, seed;
   bool quiet, verbose;
+  uint64_t kappa, block_columns; /* of formats that partition */
   /* options of reading */
   bool pattern;
   uint64_t index_base;
@@ -28,6 +29,15 @@ struct cli_session {
    .help = "no talk, only errors"},                                                                \
   {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .target = &(s).verbose,                     \
    .help = "say what is chosen and why"}
+
+/** ... of formats that partition, ... */
+#define CLI_PARTITION_OPTIONS(s)                                                                   \
+  {.name = "kappa", .kind = CLI_COUNT, .target = &(s).kappa, .argument = "N",                      \
+   .help = "partitions of flycoo and modecopy (default: one per\nprocessor of the device)",        \
+   .least = 1, .most = POLYAD_MAX_PARTITIONS},                                                     \
+  {.name = "block-columns", .kind = CLI_COUNT, .target = &(s).block_columns, .argument = "P",      \
+   .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
+   .least = 1, .most = POLYAD_MAX_COLUMNS}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(s)                                                                      \
@@ -75,6 +85,8 @@ void cli_session_close(struct cli_session *session);
 /** Reads the tensor as the options say. 0, or an exit status. */
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
 polyad_type cli_precision(const struct cli_session *session);
+/** Hands --kappa and --block-columns to the plan. */
+void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
 
 struct cli_output {
   const char *name; /* for messages, such as "--json" */

@@ -7,6 +7,7 @@ _polyad() {
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
+  local storage="--kappa --block-columns"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -15,13 +16,13 @@ _polyad() {
   fi
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
-      --restarts --checkpoint --checkpoint-every --resume --format --variant --output --top
+      --restarts --checkpoint --checkpoint-every --resume --format --variant $storage --output --top
       $reading $common" ;;
-    info) options="--format --variant --rank $reading $common" ;;
+    info) options="--format --variant $storage --rank $reading $common" ;;
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
       $common" ;;
-    bench) options="--rank --format --variant --mode --repeat --warmup $reading $common" ;;
+    bench) options="--rank --format --variant $storage --mode --repeat --warmup $reading $common" ;;
     score) options="--no-weights $talk" ;;
     formats | devices) options=$talk ;;
   esac

@@ -141,6 +141,29 @@ def test_memory_limit_accepted(polyad, size):
     polyad.ok(*CPD, "--memory-limit", size)
 
 
+@pytest.mark.parametrize("command", [("cpd", "good.tns", "-r", "2"), ("info", "good.tns"),
+                                     ("bench", "mttkrp", "good.tns")])
+@pytest.mark.parametrize("option, value", [
+    ("--kappa", "0"), ("--kappa", "-1"), ("--kappa", "1048577"), ("--kappa", "x"),
+    ("--block-columns", "0"), ("--block-columns", "65"), ("--block-columns", "1.5")])
+def test_partitions(polyad, command, option, value):
+    polyad.fails(2, *command, f"{option}={value}", says=option)
+
+
+@pytest.mark.parametrize("name", ["flycoo", "modecopy"])
+def test_partitions_reach_the_format(polyad, name):
+    arguments = ("--format", name, "--variant", "paper", "--block-columns", "8")
+    for kappa in (1, 5, 82):
+        option = ("--kappa", str(kappa))
+        assert f"{kappa} partitions" in polyad.json(*CPD, *arguments, *option)["variant"]
+        measured = polyad.json("bench", "mttkrp", "good.tns", "--repeat", "1", *arguments, *option)
+        assert all(f"{kappa} partitions" in row["variant"] for row in measured["results"])
+    few, many = (polyad.json("info", "good.tns", *arguments, "--kappa", kappa)["formats"][0]
+                 for kappa in ("1", "1001"))
+    modes = len(polyad.json("info", "good.tns")["dims"])
+    assert many["bytes_format"] - few["bytes_format"] == 8 * 1000 * modes
+
+
 # ---- H11 devices
 
 @pytest.mark.parametrize("device", ["cuda:-1", "cuda:x", "cuda:", "gpu", "cpu:1", "CUDA", "cuda:1.5"])
