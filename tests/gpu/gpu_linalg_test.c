@@ -97,7 +97,8 @@ static void run(struct side *side, enum operation operation, enum pd_scaling sca
                 double scalars[PD_SCALARS]) {
   const struct pd_linalg *linalg = side->device->linalg;
   polyad_context *context = side->context;
-  const struct pd_matrix *grams[3] = {&side->v, &side->gram, &side->v};
+  /* The product goes to v, which may only be the matrix left out. */
+  const struct pd_matrix *grams[3] = {&side->gram, &side->gram, &side->v};
   polyad_status status = POLYAD_OK;
   switch (operation) {
   case UPDATE: /* m, solved in place */

@@ -339,7 +339,8 @@ __device__ static double norm_of(const double *sums, int blocks, int rank, int r
   size_t step = 4 * (size_t)rank;
   if (scaling == SCALE_NORM_2) return sqrt(warp_sum(sums + SUM_SQUARE * rank + r, blocks, step));
   if (scaling == SCALE_NORM_1) return warp_sum(sums + SUM_ABSOLUTE * rank + r, blocks, step);
-  return fmax(1.0, warp_largest(sums + SUM_LARGEST * rank + r, blocks, step));
+  double largest = warp_largest(sums + SUM_LARGEST * rank + r, blocks, step);
+  return largest > 0 ? fmax(1.0, largest) : 0; /* a zero column: lambda 0, as on the CPU */
 }
 
 /* One block: a warp per column. `lambda` NULL: only the inner products, weighted. */
