@@ -47,7 +47,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then e
 missing=()
 for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$state" = installed ] || missing+=("$package")
+  # With a second architecture it says "installedinstalled".
+  [[ $state == installed* ]] || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 

@@ -1,10 +1,10 @@
 /* Body of the factor kernels for one value type and instruction set. The includer defines VAL
- * (float or double) and NAME(x) (a name of its own for x). */
+ * (float or double), VAL_IS_DOUBLE (0 or 1) and NAME(x) (a name of its own for x). */
 
 /* Rows as doubles, padded with zeros: the rows themselves where they are so already. */
 static inline const double *NAME(load_rows)(size_t rows, size_t rank, size_t padded,
                                             const VAL *from, double *tile) {
-  if (sizeof(VAL) == sizeof(double) && rank == padded) return (const void *)from;
+  if (VAL_IS_DOUBLE && rank == padded) return (const void *)from;
   for (size_t i = 0; i < rows; ++i) {
 #pragma omp simd
     for (size_t r = 0; r < rank; ++r)

@@ -56,11 +56,14 @@ static inline void product_tile(size_t rank, size_t padded, const double *a, con
 }
 
 #define VAL float
+#define VAL_IS_DOUBLE 0
 #define NAME(x) x##_f32
 #include "linalg/factor_kernels_body.h"
 #undef VAL
+#undef VAL_IS_DOUBLE
 #undef NAME
 #define VAL double
+#define VAL_IS_DOUBLE 1
 #define NAME(x) x##_f64
 #include "linalg/factor_kernels_body.h"
 

@@ -1,6 +1,7 @@
 /* Writes the hostile texts into a folder, and a list of them: id, file, verdict, line. */
 #include "io_text_cases.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 int main(int count, char **arguments) {
@@ -15,8 +16,9 @@ int main(int count, char **arguments) {
     text_case_bytes(one, &bytes);
     snprintf(path, sizeof path, "%s/%s", arguments[1], one->file);
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes.bytes, 1, bytes.size, file) != bytes.size ||
-        fclose(file) != 0) {
+    bool written =
+        file != NULL && (bytes.size == 0 || fwrite(bytes.bytes, 1, bytes.size, file) == bytes.size);
+    if (file == NULL || fclose(file) != 0 || !written) {
       perror(path);
       return 1;
     }
