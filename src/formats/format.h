@@ -89,6 +89,26 @@ struct polyad_kernels {
    *  read. Two modes may not run at once on one scratch. */
   polyad_status (*mttkrp)(polyad_context *context, const void *storage, void *scratch, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+  /** Prepares repeated phi() calls of one mode with the same other factors (stores the rows of
+   *  Pi in `scratch`); NULL: Pi is computed on the fly. */
+  polyad_status (*pi)(polyad_context *context, const void *storage, void *scratch, int mode,
+                      const struct pd_matrix *const *factors);
+  /** out = Phi of `mode`, CP-APR's (X_(n) ./ max(B Pi, epsilon)) Pi' (Chi and Kolda 2012, eq.
+   *  4.4): B is factors[mode], with the weights in it; out is I_mode x rank, wholly overwritten. */
+  polyad_status (*phi)(polyad_context *context, const void *storage, void *scratch, int mode,
+                       const struct pd_matrix *const *factors, double epsilon,
+                       struct pd_matrix *out);
+  /** Bytes and making of what ttmc() needs: for factors of ranks[k] columns in mode k. */
+  uint64_t (*ttmc_workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);
+  polyad_status (*ttmc_workspace_create)(polyad_context *context, const struct pd_device *device,
+                                         const void *storage, const uint64_t *ranks,
+                                         void **scratch);
+  void (*ttmc_workspace_destroy)(polyad_context *context, void *scratch);
+  /** out = the tensor times the transpose of every factor but that of `mode`, unfolded along
+   *  `mode`: I_mode x (product of the other ranks), the last other mode's column varying fastest;
+   *  wholly overwritten. factors[k] is I_k x ranks[k]; factors[mode] is not read. */
+  polyad_status (*ttmc)(polyad_context *context, const void *storage, void *scratch, int mode,
+                        const struct pd_matrix *const *factors, struct pd_matrix *out);
 };
 
 /** The registry: one line per format in registry.c. */
