@@ -98,6 +98,12 @@ struct polyad_kernels {
   polyad_status (*phi)(polyad_context *context, const void *storage, void *scratch, int mode,
                        const struct pd_matrix *const *factors, double epsilon,
                        struct pd_matrix *out);
+  /** out (1 x 1, F64) = sum over nonzeros x of x log m, with m = (B Pi) at the nonzero: the data's
+   *  part of the Poisson log-likelihood, summed in double and in an order that depends on the
+   * number of threads only. B as for phi(). -infinity when some m is 0. */
+  polyad_status (*log_likelihood)(polyad_context *context, const void *storage, void *scratch,
+                                  int mode, const struct pd_matrix *const *factors,
+                                  struct pd_matrix *out);
   /** Bytes and making of what ttmc() needs: for factors of ranks[k] columns in mode k. */
   uint64_t (*ttmc_workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);
   polyad_status (*ttmc_workspace_create)(polyad_context *context, const struct pd_device *device,

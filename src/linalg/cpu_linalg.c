@@ -124,6 +124,8 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
   (void)context;
   memcpy(scalars, work->scalars, sizeof work->scalars);
   work->scalars[PD_SCALAR_FALLBACKS] = 0;
+  work->scalars[PD_SCALAR_UPDATES] = 0;
+  work->scalars[PD_SCALAR_SHIFTED] = 0;
   return POLYAD_OK;
 }
 
@@ -137,5 +139,9 @@ const struct pd_linalg pd_cpu_linalg = {
     .update_nonnegative = pd_cpu_update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .weigh = pd_cpu_weigh,
+    .kkt = pd_cpu_kkt,
+    .multiply = pd_cpu_multiply,
+    .normalize = pd_cpu_normalize,
     .fetch = fetch,
 };

@@ -5,13 +5,7 @@
 
 enum { BLOCK_BYTES = 32 << 10, LEAST_WORK = 1 << 15 };
 
-static char *row_at(const struct pd_matrix *matrix, uint64_t row) {
-  return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
-}
-
-/* Partial sums depend on how rows are split, so the split depends on the matrix and the number
- * of threads alone. */
-static int threads_for(const struct pd_linalg_work *work, const struct pd_matrix *a) {
+int pd_cpu_pass_threads(const struct pd_linalg_work *work, const struct pd_matrix *a) {
   uint64_t useful = a->rows * a->columns / LEAST_WORK;
   if (useful <= 1) return 1;
   return useful < (uint64_t)work->threads ? (int)useful : work->threads;
@@ -45,13 +39,13 @@ void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const str
                  double *gram) {
   (void)context;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(a->type);
-  int threads = threads_for(work, a);
+  int threads = pd_cpu_pass_threads(work, a);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(a->rows, t, threads);
     uint64_t end = pd_part_begin(a->rows, t + 1, threads);
     clear_thread(work, t);
-    kernels->gram(end - begin, work->rank, row_at(a, begin), work->thread[t].gram,
+    kernels->gram(end - begin, work->rank, pd_cpu_row(a, begin), work->thread[t].gram,
                   work->thread[t].tile);
   }
   collect_gram(work, threads, gram);
@@ -97,12 +91,12 @@ static void scale_gram(size_t rank, const double *factor, double *gram) {
 
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int threads = threads_for(work, x);
+  int threads = pd_cpu_pass_threads(work, x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(x->rows, t, threads);
     kernels->scale(pd_part_begin(x->rows, t + 1, threads) - begin, work->rank, factor,
-                   row_at(x, begin));
+                   pd_cpu_row(x, begin));
   }
 }
 
@@ -113,7 +107,7 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
   (void)context;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
   size_t rank = work->rank;
-  int threads = threads_for(work, x);
+  int threads = pd_cpu_pass_threads(work, x);
   uint64_t block = block_rows(x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
@@ -122,13 +116,13 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
     uint64_t end = pd_part_begin(x->rows, t + 1, threads);
     for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
       uint64_t rows = end - row < block ? end - row : block;
-      function(kernels, user, rows, rank, row_at(m, row), row_at(x, row), scratch->inner,
+      function(kernels, user, rows, rank, pd_cpu_row(m, row), pd_cpu_row(x, row), scratch->inner,
                scratch->tile);
       if (scaling == PD_SCALE_MAX_AT_LEAST_1)
-        kernels->largest(rows, rank, row_at(x, row), scratch->norm);
+        kernels->largest(rows, rank, pd_cpu_row(x, row), scratch->norm);
       else if (scaling == PD_SCALE_NORM_1)
-        kernels->absolute(rows, rank, row_at(x, row), scratch->norm);
-      kernels->gram(rows, rank, row_at(x, row), scratch->gram, scratch->tile);
+        kernels->absolute(rows, rank, pd_cpu_row(x, row), scratch->norm);
+      kernels->gram(rows, rank, pd_cpu_row(x, row), scratch->gram, scratch->tile);
     }
   }
   collect_gram(work, threads, gram->data);
@@ -148,13 +142,13 @@ void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
                            const struct pd_matrix *x, const double *weight) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int threads = threads_for(work, x);
+  int threads = pd_cpu_pass_threads(work, x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(x->rows, t, threads);
     memset(work->thread[t].inner, 0, work->rank * sizeof(double));
-    kernels->inner(pd_part_begin(x->rows, t + 1, threads) - begin, work->rank, row_at(m, begin),
-                   row_at(x, begin), work->thread[t].inner);
+    kernels->inner(pd_part_begin(x->rows, t + 1, threads) - begin, work->rank, pd_cpu_row(m, begin),
+                   pd_cpu_row(x, begin), work->thread[t].inner);
   }
   work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, weight);
 }

@@ -50,4 +50,25 @@ void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *
 void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
                  double *gram);
 
+/** The steps of CP-APR's multiplicative update; see linalg.h. */
+polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
+                           const struct pd_matrix *lambda, struct pd_matrix *x);
+polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *phi, const struct pd_matrix *b);
+polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b);
+polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *work,
+                               enum pd_scaling scaling, struct pd_matrix *x,
+                               struct pd_matrix *lambda);
+
+/** Row of a matrix. */
+static inline char *pd_cpu_row(const struct pd_matrix *matrix, uint64_t row) {
+  return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
+}
+
+/** Threads for one pass over a matrix. Partial sums depend on how rows are split, so the split
+ *  depends on the matrix and the number of threads alone. */
+int pd_cpu_pass_threads(const struct pd_linalg_work *work, const struct pd_matrix *a);
+
 #endif

@@ -50,6 +50,14 @@ struct pd_factor_kernels {
    * as above, with the new a; a is not m. */
   void (*hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a, double *inner,
                double *tile);
+  /** The steps of CP-APR, as linalg.h defines them. phi may be NULL; returns the entries shifted.
+   */
+  uint64_t (*weigh)(uint64_t rows, size_t rank, const void *phi, double kappa,
+                    double kappa_tolerance, const double *lambda, void *x);
+  /** The largest |min(b, 1 - phi)| of `count` entries and `most`; NaN when any is. */
+  double (*kkt)(uint64_t count, const void *phi, const void *b, double most);
+  /** b *= phi. */
+  void (*elementwise)(uint64_t count, const void *phi, void *b);
 };
 
 /** The kernels for a type on this machine. */

@@ -173,3 +173,49 @@ static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *
     }
   }
 }
+
+static uint64_t NAME(weigh)(uint64_t rows, size_t rank, const void *phi, double kappa,
+                            double kappa_tolerance, const double *lambda, void *x) {
+  const VAL *slope = phi;
+  VAL *row = x;
+  uint64_t shifted = 0;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+    if (slope == NULL) {
+#pragma omp simd
+      for (size_t r = 0; r < rank; ++r)
+        row[r] = (VAL)((double)row[r] * lambda[r]);
+      continue;
+    }
+#pragma omp simd reduction(+ : shifted)
+    for (size_t r = 0; r < rank; ++r) {
+      double value = row[r];
+      int shifts = (slope[r] > 1) & (value < kappa_tolerance);
+      shifted += (uint64_t)shifts;
+      row[r] = (VAL)((value + (shifts ? kappa : 0.0)) * lambda[r]);
+    }
+    slope += rank;
+  }
+  return shifted;
+}
+
+static double NAME(kkt)(uint64_t count, const void *phi, const void *b, double most) {
+  const VAL *slope = phi, *value = b;
+  /* NaN is neither less nor more than anything: it is counted apart. */
+  int lost = most != most;
+#pragma omp simd reduction(max : most) reduction(| : lost)
+  for (uint64_t k = 0; k < count; ++k) {
+    double rest = 1.0 - (double)slope[k], least = (double)value[k] < rest ? (double)value[k] : rest;
+    double size = least < 0 ? -least : least;
+    lost |= rest != rest || value[k] != value[k];
+    most = size > most ? size : most;
+  }
+  return lost ? __builtin_nan("") : most;
+}
+
+static void NAME(elementwise)(uint64_t count, const void *phi, void *b) {
+  const VAL *factor = phi;
+  VAL *value = b;
+#pragma omp simd
+  for (uint64_t k = 0; k < count; ++k)
+    value[k] *= factor[k];
+}

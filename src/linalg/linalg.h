@@ -19,6 +19,10 @@ enum pd_scalar {
   PD_SCALAR_KEPT,      /* eigenvalues kept by the last of them */
   PD_SCALAR_INNER,     /* <m, x> of the last update or weighted_inner */
   PD_SCALAR_MODEL,     /* squared norm of the model (quadratic_form) */
+  PD_SCALAR_KKT,       /* violation that kkt() found last */
+  PD_SCALAR_UPDATES,   /* times that multiply() changed its matrix since the last fetch */
+  PD_SCALAR_SHIFTED,   /* entries that weigh() shifted since the last fetch */
+  PD_SCALAR_MASS,      /* sum of lambda of the last normalize() */
   PD_SCALARS
 };
 
@@ -68,7 +72,29 @@ struct pd_linalg {
    *  all Grams. */
   polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
                                   const struct pd_matrix *g, const struct pd_matrix *lambda);
-  /** Waits, copies all scalars to the host, and clears FALLBACKS. */
+  /* The elementwise steps of CP-APR's multiplicative update (Chi and Kolda 2012, algorithm 3);
+   * NULL: the device has none. All matrices of one call have the same shape and type. */
+
+  /** x = (x + S) diag(lambda). S(i,r) is `kappa` where phi(i,r) > 1 and x(i,r) < kappa_tolerance
+   *  (an inadmissible zero), else 0; phi NULL: S is 0. SHIFTED grows by the shifted entries. */
+  polyad_status (*weigh)(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *phi, double kappa, double kappa_tolerance,
+                         const struct pd_matrix *lambda, struct pd_matrix *x);
+  /** KKT = the largest |min(b(i,r), 1 - phi(i,r))|; NaN when any entry is. */
+  polyad_status (*kkt)(polyad_context *context, struct pd_linalg_work *work,
+                       const struct pd_matrix *phi, const struct pd_matrix *b);
+  /** b(i,r) *= phi(i,r), and UPDATES grows by one; nothing when KKT < tolerance. The device
+   *  decides, so that inner iterations can be queued without waiting for their outcome. */
+  polyad_status (*multiply)(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *phi, double tolerance, struct pd_matrix *b);
+  /** lambda = norms of x's columns by `scaling`; columns divided by them (those of norm zero stay
+   *  zero and get lambda 0); MASS = sum of lambda. */
+  polyad_status (*normalize)(polyad_context *context, struct pd_linalg_work *work,
+                             enum pd_scaling scaling, struct pd_matrix *x,
+                             struct pd_matrix *lambda);
+  /** Whether fetch() has to wait for the device: then algorithms look less often. */
+  bool fetch_waits;
+  /** Waits, copies all scalars to the host, and clears FALLBACKS, UPDATES and SHIFTED. */
   polyad_status (*fetch)(polyad_context *context, struct pd_linalg_work *work,
                          double scalars[PD_SCALARS]);
 };

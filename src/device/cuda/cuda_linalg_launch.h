@@ -17,7 +17,7 @@ enum {
 };
 
 /** Device scalars: those of pd_scalar, then these. */
-enum { PD_GPU_NOT_FINITE = 4, PD_GPU_FAILED = 5, PD_GPU_SCALARS = 6 };
+enum { PD_GPU_NOT_FINITE = 8, PD_GPU_FAILED = 9, PD_GPU_SCALARS = 10 };
 
 /** A factor matrix. */
 struct pd_gpu_matrix {

@@ -1,0 +1,106 @@
+/* The elementwise steps of CP-APR on the CPU. */
+#include "linalg/cpu_work.h"
+#include <math.h>
+#include <string.h>
+
+polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
+                           const struct pd_matrix *lambda, struct pd_matrix *x) {
+  (void)context;
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
+  int threads = pd_cpu_pass_threads(work, x);
+  uint64_t shifted = 0;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : shifted)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(x->rows, t, threads),
+             end = pd_part_begin(x->rows, t + 1, threads);
+    shifted += kernels->weigh(end - begin, work->rank, phi == NULL ? NULL : pd_cpu_row(phi, begin),
+                              kappa, kappa_tolerance, lambda->data, pd_cpu_row(x, begin));
+  }
+  work->scalars[PD_SCALAR_SHIFTED] += (double)shifted;
+  return POLYAD_OK;
+}
+
+polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *phi, const struct pd_matrix *b) {
+  (void)context;
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(b->type);
+  int threads = pd_cpu_pass_threads(work, b);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(b->rows, t, threads),
+             end = pd_part_begin(b->rows, t + 1, threads);
+    work->thread[t].norm[0] =
+        kernels->kkt((end - begin) * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin), 0.0);
+  }
+  double most = 0;
+  for (int t = 0; t < threads; ++t)
+    if (!(work->thread[t].norm[0] <= most)) most = work->thread[t].norm[0];
+  for (int t = 0; t < threads; ++t)
+    if (isnan(work->thread[t].norm[0])) most = NAN;
+  work->scalars[PD_SCALAR_KKT] = most;
+  return POLYAD_OK;
+}
+
+polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+  (void)context;
+  if (work->scalars[PD_SCALAR_KKT] < tolerance) return POLYAD_OK;
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(b->type);
+  int threads = pd_cpu_pass_threads(work, b);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(b->rows, t, threads),
+             end = pd_part_begin(b->rows, t + 1, threads);
+    kernels->elementwise((end - begin) * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin));
+  }
+  work->scalars[PD_SCALAR_UPDATES] += 1;
+  return POLYAD_OK;
+}
+
+/* What one thread knows of the norms of its rows' columns: sums, squares or largest magnitudes. */
+static void measure(const struct pd_factor_kernels *kernels, enum pd_scaling scaling, uint64_t rows,
+                    size_t rank, const void *x, double *norm) {
+  memset(norm, 0, rank * sizeof *norm);
+  if (scaling == PD_SCALE_NORM_1)
+    kernels->absolute(rows, rank, x, norm);
+  else if (scaling == PD_SCALE_NORM_2)
+    kernels->inner(rows, rank, x, x, norm);
+  else
+    kernels->largest(rows, rank, x, norm);
+}
+
+static double joined_norm(const struct pd_linalg_work *work, int threads, enum pd_scaling scaling,
+                          size_t r) {
+  double sum = 0, largest = 0;
+  for (int t = 0; t < threads; ++t) {
+    double part = work->thread[t].norm[r];
+    sum += part;
+    largest = part > largest ? part : largest;
+  }
+  if (scaling == PD_SCALE_MAX_AT_LEAST_1) return largest > 0 && largest < 1 ? 1 : largest;
+  return scaling == PD_SCALE_NORM_2 ? sqrt(sum) : sum;
+}
+
+polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *work,
+                               enum pd_scaling scaling, struct pd_matrix *x,
+                               struct pd_matrix *lambda) {
+  (void)context;
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
+  int threads = pd_cpu_pass_threads(work, x);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(x->rows, t, threads),
+             end = pd_part_begin(x->rows, t + 1, threads);
+    measure(kernels, scaling, end - begin, work->rank, pd_cpu_row(x, begin), work->thread[t].norm);
+  }
+  double *norms = lambda->data, *factor = work->numbers, mass = 0;
+  for (size_t r = 0; r < work->rank; ++r) {
+    norms[r] = joined_norm(work, threads, scaling, r);
+    factor[r] = norms[r] > 0 ? 1.0 / norms[r] : 1.0;
+    mass += norms[r];
+  }
+  work->scalars[PD_SCALAR_MASS] = mass;
+  pd_cpu_scale(work, x, factor);
+  return POLYAD_OK;
+}
