@@ -99,6 +99,36 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_mttkrp(polyad_context *context,
                                                       polyad_workspace *workspace, int mode,
                                                       const void *const *factors, void *out);
 
+/** Columns of the tensor-times-matrix chain of `mode`: the product of the other modes' ranks.
+ *  @param ranks  columns of each mode's factor, at least 1; ranks[mode] does not count
+ *  @return POLYAD_OVERFLOW when the product does not fit into 64 bits */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc_columns(polyad_context *context,
+                                                            const polyad_plan *plan,
+                                                            const uint64_t *ranks, int mode,
+                                                            uint64_t *columns);
+/** Allocates all memory that polyad_ttmc() needs in any mode for factors of ranks[n] columns in
+ *  mode n.
+ *  @param[out] workspace  destroyed with polyad_workspace_destroy()
+ *  @return POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device,
+ *  POLYAD_MEMORY_LIMIT, POLYAD_OVERFLOW */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc_workspace_create(polyad_context *context,
+                                                                     const polyad_plan *plan,
+                                                                     const uint64_t *ranks,
+                                                                     polyad_workspace **workspace);
+/** Tensor-times-matrix chain of mode `mode`: the tensor multiplied in every other mode m by the
+ *  transpose of factors[m], unfolded along `mode` (Kolda and Bader 2009, section 2.5): row i is
+ *  the sum over nonzeros x with index i in `mode` of x times the Kronecker product of the rows
+ *  i_m of the other modes' factors.
+ *  @param workspace  from polyad_ttmc_workspace_create()
+ *  @param factors  one matrix per mode in host memory, I_m x ranks[m], row major, of the plan's
+ *                  type; factors[mode] is not read and may be NULL
+ *  @param[out] out  I_mode x polyad_ttmc_columns(), row major, overwritten; along a row the index
+ *                   of the last other mode varies fastest */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc(polyad_context *context,
+                                                    const polyad_plan *plan,
+                                                    polyad_workspace *workspace, int mode,
+                                                    const void *const *factors, void *out);
+
 /** One storage format of this library. */
 typedef struct polyad_format_description {
   const char *name;     /**< short name for options, such as "csf" */

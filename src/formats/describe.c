@@ -15,6 +15,16 @@ static const char *devices_of(const char *format) {
   return subsets[subset];
 }
 
+/* Kernels on any kind of device. */
+static const char *kernels_of(const char *format) {
+  static const char *const kinds[] = {"cpu", "cuda", "opencl"};
+  for (int k = 0; k < 3; ++k) {
+    const struct polyad_kernels *kernels = pd_kernels_find(format, kinds[k]);
+    if (kernels != NULL && kernels->ttmc != NULL) return "mttkrp ttmc innerprod";
+  }
+  return "mttkrp innerprod";
+}
+
 polyad_status polyad_format_describe(int which, polyad_format_description *about) {
   const struct polyad_format *format = pd_format_at(which);
   if (about == NULL || format == NULL) return POLYAD_INVALID_ARGUMENT;
@@ -23,7 +33,7 @@ polyad_status polyad_format_describe(int which, polyad_format_description *about
       .summary = format->summary,
       .paper = format->paper,
       .devices = devices_of(format->name),
-      .kernels = "mttkrp innerprod",
+      .kernels = kernels_of(format->name),
       .variants = format->variants,
       .min_order = format->min_order,
       .max_order = format->max_order,

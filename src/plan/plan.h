@@ -30,7 +30,8 @@ struct polyad_plan {
 struct polyad_workspace {
   polyad_context *context;
   const polyad_plan *plan;
-  uint64_t rank;
+  uint64_t rank;                    /* 0: of the tensor-times-matrix chain */
+  uint64_t ranks[POLYAD_MAX_ORDER]; /* of that */
   void *scratch;
 };
 
@@ -38,5 +39,15 @@ struct polyad_workspace {
 polyad_status pd_plan_mttkrp(polyad_context *context, const polyad_plan *plan,
                              polyad_workspace *workspace, int mode,
                              const struct pd_matrix *const *factors, struct pd_matrix *out);
+
+/** Tensor-times-matrix chain on matrices of the plan's device, with a workspace of
+ *  polyad_ttmc_workspace_create(); see struct polyad_kernels. factors[mode] may be NULL. */
+polyad_status pd_plan_ttmc(polyad_context *context, const polyad_plan *plan,
+                           polyad_workspace *workspace, int mode,
+                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** Bytes of the chain's result; fails with POLYAD_OVERFLOW or POLYAD_MEMORY_LIMIT, naming the
+ *  mode and the bytes. */
+polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *plan,
+                                 const uint64_t *ranks, int mode, uint64_t *bytes);
 
 #endif

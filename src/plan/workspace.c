@@ -29,7 +29,11 @@ polyad_status polyad_workspace_create(polyad_context *context, const polyad_plan
 
 void polyad_workspace_destroy(polyad_workspace *workspace) {
   if (workspace == NULL) return;
-  workspace->plan->kernels->workspace_destroy(workspace->context, workspace->scratch);
+  const struct polyad_kernels *kernels = workspace->plan->kernels;
+  if (workspace->rank == 0)
+    kernels->ttmc_workspace_destroy(workspace->context, workspace->scratch);
+  else
+    kernels->workspace_destroy(workspace->context, workspace->scratch);
   pd_free(workspace->context, workspace);
 }
 

@@ -194,4 +194,8 @@ const struct polyad_kernels pd_csf_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .ttmc_workspace_bytes = pd_csf_ttmc_workspace_bytes,
+    .ttmc_workspace_create = pd_csf_ttmc_workspace_create,
+    .ttmc_workspace_destroy = pd_csf_ttmc_workspace_destroy,
+    .ttmc = pd_csf_ttmc,
 };

@@ -238,4 +238,8 @@ const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .ttmc_workspace_bytes = pd_modecopy_ttmc_workspace_bytes,
+    .ttmc_workspace_create = pd_modecopy_ttmc_workspace_create,
+    .ttmc_workspace_destroy = pd_modecopy_ttmc_workspace_destroy,
+    .ttmc = pd_modecopy_ttmc,
 };

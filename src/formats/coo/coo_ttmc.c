@@ -1,0 +1,92 @@
+/* The tensor-times-matrix chain of "coo" on the CPU: each mode's list already has its rows in
+ * order; the runs of a tiled list are put in order first. */
+#include "formats/coo/coo.h"
+#include "formats/coo/coo_layout.h"
+#include "formats/rowsum/driver.h"
+#include "formats/ttmc/ttmc_rows.h"
+
+static struct pd_ttmc_shape shape_of(const struct pd_coo *coo) {
+  return (struct pd_ttmc_shape){.order = coo->order, .nnz = coo->nnz, .type = coo->type};
+}
+
+uint64_t pd_coo_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const struct pd_coo *coo = storage;
+  struct pd_ttmc_shape shape = shape_of(coo);
+  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
+  for (int n = 0; n < coo->order; ++n)
+    if (coo->list[n].blocks > 0)
+      bytes = pd_add_saturated(bytes, pd_ttmc_order_bytes(coo->list[n].runs, false));
+  return bytes;
+}
+
+static uint64_t row_of_run(const void *storage, int mode, uint64_t run) {
+  return pd_rowsum_row(&((const struct pd_coo *)storage)->list[mode], run);
+}
+
+static uint64_t start_of_run(const void *storage, int mode, uint64_t run) {
+  return pd_rowsum_start(&((const struct pd_coo *)storage)->list[mode], run);
+}
+
+polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch) {
+  (void)device;
+  const struct pd_coo *coo = storage;
+  struct pd_ttmc_shape shape = shape_of(coo);
+  struct pd_ttmc_work *work;
+  *scratch = NULL;
+  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n) {
+    if (coo->list[n].blocks == 0) continue;
+    struct pd_ttmc_segments runs = {.storage = storage,
+                                    .mode = n,
+                                    .dim = coo->dims[n],
+                                    .count = coo->list[n].runs,
+                                    .row = row_of_run,
+                                    .start = start_of_run};
+    status = pd_ttmc_order_create(context, &runs, pd_ttmc_work_order(work, n));
+  }
+  if (status != POLYAD_OK)
+    pd_ttmc_work_destroy(context, work);
+  else
+    *scratch = work;
+  return status;
+}
+
+void pd_coo_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
+static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
+                   struct pd_ttmc_block *block) {
+  const struct pd_rowsum *list = &((const struct pd_coo *)source->storage)->list[source->mode];
+  uint64_t run = block->hint[0];
+  for (uint64_t p = 0; p < count; ++p) {
+    run = pd_ttmc_find(list->row_start, list->start_bytes, list->runs, run, place[p]);
+    block->row[p] = pd_rowsum_row(list, run);
+    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)list->values)[place[p]]
+                                                 : ((const double *)list->values)[place[p]];
+  }
+  block->hint[0] = run;
+  for (int g = 0; g < list->columns; ++g)
+    for (uint64_t p = 0; p < count; ++p)
+      block->index[g][p] = pd_rowsum_id(list, g, place[p]);
+}
+
+polyad_status pd_coo_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct pd_coo *coo = storage;
+  struct pd_ttmc_source source = {.storage = storage,
+                                  .mode = mode,
+                                  .type = coo->type,
+                                  .nnz = coo->nnz,
+                                  .columns = coo->list[mode].columns,
+                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
+                                  .decode = decode};
+  for (int g = 0; g < source.columns; ++g)
+    source.column_mode[g] = coo->list[mode].mode[g];
+  pd_ttmc_run(scratch, &source, factors, out);
+  return POLYAD_OK;
+}

@@ -1,0 +1,120 @@
+/* The tensor-times-matrix chain of "csf" on the CPU: a walk along the tree. Where the output mode
+ * is not the root, the subtrees of its nodes are taken in the order of their rows; the modes above
+ * it are then the outermost columns, those below it the inner ones. */
+#include "formats/csf/csf.h"
+#include "formats/csf/csf_layout.h"
+#include "formats/rowsum/driver.h"
+#include "formats/ttmc/ttmc_rows.h"
+
+static struct pd_ttmc_shape shape_of(const struct pd_csf *csf) {
+  return (struct pd_ttmc_shape){.order = csf->order, .nnz = csf->nnz, .type = csf->type};
+}
+
+static const struct pd_csf_tree *tree_of(const struct pd_csf *csf, int mode) {
+  return &csf->tree[csf->tree_of[mode]];
+}
+
+/* Whether the nodes of the mode's level are not in the order of their rows. */
+static bool needs_order(const struct pd_csf *csf, int mode) { return csf->level_of[mode] > 0; }
+
+static bool is_leaf(const struct pd_csf *csf, int mode) {
+  return csf->level_of[mode] == csf->order - 1;
+}
+
+uint64_t pd_csf_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const struct pd_csf *csf = storage;
+  struct pd_ttmc_shape shape = shape_of(csf);
+  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
+  for (int n = 0; n < csf->order; ++n)
+    if (needs_order(csf, n))
+      bytes = pd_add_saturated(
+          bytes, pd_ttmc_order_bytes(tree_of(csf, n)->nodes[csf->level_of[n]], is_leaf(csf, n)));
+  return bytes;
+}
+
+static uint64_t row_of_node(const void *storage, int mode, uint64_t node) {
+  const struct pd_csf *csf = storage;
+  const struct pd_csf_tree *tree = tree_of(csf, mode);
+  int level = csf->level_of[mode];
+  return pd_id_at(tree->id[level], tree->id_bytes[level], node);
+}
+
+/* The first nonzero below a node. */
+static uint64_t start_of_node(const void *storage, int mode, uint64_t node) {
+  const struct pd_csf *csf = storage;
+  const struct pd_csf_tree *tree = tree_of(csf, mode);
+  for (int l = csf->level_of[mode]; l < csf->order - 1; ++l)
+    node = pd_id_at(tree->start[l], tree->start_bytes, node);
+  return node;
+}
+
+polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch) {
+  (void)device;
+  const struct pd_csf *csf = storage;
+  struct pd_ttmc_shape shape = shape_of(csf);
+  struct pd_ttmc_work *work;
+  *scratch = NULL;
+  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < csf->order && status == POLYAD_OK; ++n) {
+    if (!needs_order(csf, n) || csf->nnz == 0) continue;
+    struct pd_ttmc_segments nodes = {.storage = storage,
+                                     .mode = n,
+                                     .dim = csf->dims[n],
+                                     .count = tree_of(csf, n)->nodes[csf->level_of[n]],
+                                     .row = row_of_node,
+                                     .start = is_leaf(csf, n) ? NULL : start_of_node};
+    status = pd_ttmc_order_create(context, &nodes, pd_ttmc_work_order(work, n));
+  }
+  if (status != POLYAD_OK)
+    pd_ttmc_work_destroy(context, work);
+  else
+    *scratch = work;
+  return status;
+}
+
+void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
+/* From the leaves up: `node` holds the nodes of one level after the other. */
+static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
+                   struct pd_ttmc_block *block) {
+  const struct pd_csf *csf = source->storage;
+  const struct pd_csf_tree *tree = tree_of(csf, source->mode);
+  int leaf = csf->order - 1, level = csf->level_of[source->mode];
+  uint64_t node[PD_TTMC_BLOCK];
+  for (uint64_t p = 0; p < count; ++p) {
+    node[p] = place[p];
+    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)tree->values)[place[p]]
+                                                 : ((const double *)tree->values)[place[p]];
+  }
+  for (int l = leaf; l >= 0; --l) {
+    uint64_t *to = l == level ? block->row : block->index[l < level ? l : l - 1];
+    for (uint64_t p = 0; p < count; ++p) {
+      if (l < leaf)
+        node[p] = block->hint[l] = pd_ttmc_find(tree->start[l], tree->start_bytes, tree->nodes[l],
+                                                block->hint[l], node[p]);
+      to[p] = pd_id_at(tree->id[l], tree->id_bytes[l], node[p]);
+    }
+  }
+}
+
+polyad_status pd_csf_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct pd_csf *csf = storage;
+  const struct pd_csf_tree *tree = tree_of(csf, mode);
+  struct pd_ttmc_source source = {.storage = storage,
+                                  .mode = mode,
+                                  .type = csf->type,
+                                  .nnz = csf->nnz,
+                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
+                                  .decode = decode};
+  for (int l = 0; l < csf->order; ++l)
+    if (l != csf->level_of[mode]) source.column_mode[source.columns++] = tree->mode[l];
+  pd_ttmc_run(scratch, &source, factors, out);
+  return POLYAD_OK;
+}

@@ -1,0 +1,92 @@
+/* The tensor-times-matrix chain of "modecopy" on the CPU: the copies of the default variant have
+ * their rows in order; those of the paper's variants are put in order first. */
+#include "formats/modecopy/modecopy.h"
+#include "formats/modecopy/modecopy_layout.h"
+#include "formats/ttmc/ttmc_rows.h"
+
+static struct pd_ttmc_shape shape_of(const struct pd_modecopy *host) {
+  return (struct pd_ttmc_shape){.order = host->order, .nnz = host->nnz, .type = host->type};
+}
+
+uint64_t pd_modecopy_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const struct pd_modecopy *host = storage;
+  struct pd_ttmc_shape shape = shape_of(host);
+  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
+  if (host->variant == PD_MODECOPY_SORTED) return bytes;
+  uint64_t orders = pd_mul_saturated((uint64_t)host->order, pd_ttmc_order_bytes(host->nnz, true));
+  return pd_add_saturated(bytes, orders);
+}
+
+static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
+  const struct pd_modecopy_copy *copy = &((const struct pd_modecopy *)storage)->copy[mode];
+  return pd_modecopy_index(copy, copy->inputs, p);
+}
+
+polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
+                                                const struct pd_device *device, const void *storage,
+                                                const uint64_t *ranks, void **scratch) {
+  (void)device;
+  const struct pd_modecopy *host = storage;
+  struct pd_ttmc_shape shape = shape_of(host);
+  struct pd_ttmc_work *work;
+  *scratch = NULL;
+  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
+  polyad_status status = POLYAD_OK;
+  bool sorted = host->variant == PD_MODECOPY_SORTED || host->nnz == 0;
+  for (int n = 0; n < host->order && !sorted && status == POLYAD_OK; ++n) {
+    struct pd_ttmc_segments nonzeros = {.storage = storage,
+                                        .mode = n,
+                                        .dim = host->dims[n],
+                                        .count = host->nnz,
+                                        .row = row_of_nonzero};
+    status = pd_ttmc_order_create(context, &nonzeros, pd_ttmc_work_order(work, n));
+  }
+  if (status != POLYAD_OK)
+    pd_ttmc_work_destroy(context, work);
+  else
+    *scratch = work;
+  return status;
+}
+
+void pd_modecopy_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
+static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
+                   struct pd_ttmc_block *block) {
+  const struct pd_modecopy *host = source->storage;
+  const struct pd_modecopy_copy *copy = &host->copy[source->mode];
+  for (uint64_t p = 0; p < count; ++p) {
+    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)copy->values)[place[p]]
+                                                 : ((const double *)copy->values)[place[p]];
+    if (host->variant == PD_MODECOPY_SORTED) {
+      uint64_t row = block->hint[0] =
+          pd_ttmc_find(copy->row_start, 8, copy->rows, block->hint[0], place[p]);
+      block->row[p] = copy->row_id == NULL ? row : copy->row_id[row];
+    } else {
+      block->row[p] = pd_modecopy_index(copy, copy->inputs, place[p]);
+    }
+  }
+  for (int g = 0; g < copy->inputs; ++g)
+    for (uint64_t p = 0; p < count; ++p)
+      block->index[g][p] = pd_modecopy_index(copy, g, place[p]);
+}
+
+polyad_status pd_modecopy_ttmc(polyad_context *context, const void *storage, void *scratch,
+                               int mode, const struct pd_matrix *const *factors,
+                               struct pd_matrix *out) {
+  (void)context;
+  const struct pd_modecopy *host = storage;
+  const struct pd_modecopy_copy *copy = &host->copy[mode];
+  struct pd_ttmc_source source = {.storage = storage,
+                                  .mode = mode,
+                                  .type = host->type,
+                                  .nnz = host->nnz,
+                                  .columns = copy->inputs,
+                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
+                                  .decode = decode};
+  for (int g = 0; g < source.columns; ++g)
+    source.column_mode[g] = copy->field[g].mode;
+  pd_ttmc_run(scratch, &source, factors, out);
+  return POLYAD_OK;
+}

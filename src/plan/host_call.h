@@ -1,0 +1,25 @@
+/* Kernels on arrays of the host. */
+#ifndef PD_HOST_CALL_H
+#define PD_HOST_CALL_H
+
+#include "plan/plan.h"
+
+/** A kernel whose result is linear in the tensor's values, and what it is called with. */
+struct pd_host_call {
+  const polyad_plan *plan;
+  polyad_workspace *workspace;
+  int mode;
+  const void *const *factors;         /* row major, no padding, of the plan's type */
+  uint64_t columns[POLYAD_MAX_ORDER]; /* of each factor; columns[mode]: of the result */
+  polyad_status (*kernel)(polyad_context *context, const polyad_plan *plan,
+                          polyad_workspace *workspace, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out);
+};
+
+polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *plan,
+                                 const polyad_workspace *workspace, int mode,
+                                 const void *const *factors, const void *out);
+/** `out` gets dims[mode] x columns[mode] numbers. */
+polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out);
+
+#endif
