@@ -22,7 +22,9 @@ struct bench {
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
   polyad_tensor *tensor;
-  double triad; /* bytes per second, measured once; 0: not yet */
+  uint64_t elements; /* of each of stream's arrays; 0: the default */
+  bool portable;     /* tuned and portable kernels in turn */
+  double triad;      /* bytes per second, measured once; 0: not yet */
   cJSON *rows;
 };
 
@@ -33,7 +35,7 @@ void bench_summarise(double *seconds, int count, struct bench_row *row);
 void bench_add(struct bench *bench, const struct bench_row *row);
 /** Whether a signal asks to end with what is measured so far. */
 bool bench_interrupted(void);
-/** Sustained bandwidth of a = b + s * c with all threads, bytes per second. */
+/** Sustained bandwidth of a = b + s * c on the device, bytes per second. */
 double bench_triad(struct bench *bench);
 /** The largest relative error of `out` (MTTKRP of `mode`) over sampled rows that are computed
  *  again in long double: |computed - exact| over the sum of magnitudes of the row's terms. */

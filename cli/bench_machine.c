@@ -1,4 +1,4 @@
-/* bench read, bench stream, bench end-to-end. */
+/* bench read, bench end-to-end. */
 #include "bench.h"
 #include "text.h"
 #include <math.h>
@@ -6,99 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { STREAM_DOUBLES = 16 << 20 };
-
-struct stream {
-  double *a, *b, *c;
-};
-
-/* The four loops of STREAM (J. D. McCalpin); bytes as STREAM counts them. */
-static void stream_loop(const struct stream *s, int which, int threads) {
-  double *a = s->a, *b = s->b, *c = s->c;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t k = 0; k < STREAM_DOUBLES; ++k) {
-    if (which == 0)
-      c[k] = a[k];
-    else if (which == 1)
-      b[k] = 3.0 * c[k];
-    else if (which == 2)
-      c[k] = a[k] + b[k];
-    else
-      a[k] = b[k] + 3.0 * c[k];
-  }
-}
-
-static const struct {
-  const char *name;
-  int arrays;
-} loops[] = {{"copy", 2}, {"scale", 2}, {"add", 3}, {"triad", 3}};
-
-static bool stream_create(struct stream *s, int threads) {
-  size_t bytes = STREAM_DOUBLES * sizeof(double);
-  *s = (struct stream){aligned_alloc(4096, bytes), aligned_alloc(4096, bytes),
-                       aligned_alloc(4096, bytes)};
-  if (s->a == NULL || s->b == NULL || s->c == NULL) return false;
-  double *a = s->a, *b = s->b, *c = s->c;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t k = 0; k < STREAM_DOUBLES; ++k) {
-    a[k] = 1;
-    b[k] = 2;
-    c[k] = 0;
-  }
-  return true;
-}
-
-static void stream_destroy(struct stream *s) {
-  free(s->a);
-  free(s->b);
-  free(s->c);
-}
-
-double bench_triad(struct bench *bench) {
-  if (bench->triad > 0) return bench->triad;
-  struct stream s;
-  int threads = polyad_threads(bench->session.context);
-  double best = INFINITY;
-  if (stream_create(&s, threads)) {
-    for (int k = 0; k < 5; ++k) {
-      double begin = bench_now();
-      stream_loop(&s, 3, threads);
-      best = fmin(best, bench_now() - begin);
-    }
-  }
-  stream_destroy(&s);
-  bench->triad = isfinite(best) ? 3.0 * STREAM_DOUBLES * sizeof(double) / best : NAN;
-  return bench->triad;
-}
-
-int bench_stream(struct bench *bench) {
-  struct stream s;
-  int threads = polyad_threads(bench->session.context), status = 0;
-  double *seconds = malloc(bench->repeat * sizeof *seconds);
-  if (seconds == NULL || !stream_create(&s, threads)) {
-    free(seconds);
-    return cli_failure("out of memory");
-  }
-  for (int which = 0; which < 4 && !bench_interrupted(); ++which) {
-    int runs = 0;
-    for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
-      double begin = bench_now();
-      stream_loop(&s, which, threads);
-      if (k >= bench->warmup) seconds[runs++] = bench_now() - begin;
-      if (bench_interrupted() && runs > 0) break;
-    }
-    struct bench_row row = {.format = loops[which].name, .max_relative_error = NAN};
-    bench_summarise(seconds, runs, &row);
-    row.bytes_moved = (double)loops[which].arrays * STREAM_DOUBLES * sizeof(double);
-    bench_add(bench, &row);
-  }
-  /* The results must be used, or the loops could be left out. */
-  if (!isfinite(s.a[STREAM_DOUBLES / 2] + s.b[1] + s.c[2])) status = cli_failure("no numbers");
-  stream_destroy(&s);
-  free(seconds);
-  return status;
-}
 
 int bench_read(struct bench *bench) {
   struct stat about;

@@ -12,6 +12,7 @@
 #include <polyad/model.h>
 #include <polyad/plan.h>
 #include <polyad/status.h>
+#include <polyad/stream.h>
 #include <polyad/tensor.h>
 #include <polyad/version.h>
 

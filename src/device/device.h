@@ -28,6 +28,8 @@ struct pd_device {
   void *state; /* private to the device */
 };
 
+struct pd_stream_job;
+
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
 struct pd_device_functions {
@@ -53,6 +55,11 @@ struct pd_device_functions {
   polyad_status (*timer_start)(polyad_context *context, const struct pd_device *device);
   polyad_status (*timer_stop)(polyad_context *context, const struct pd_device *device,
                               double *seconds);
+  /** One loop of STREAM (portable/portable.h), tuned by hand for the device or compiled from the
+   *  source for all devices; `has_stream` says which there are. */
+  polyad_status (*stream)(polyad_context *context, const struct pd_device *device,
+                          const struct pd_stream_job *job, bool portable);
+  bool has_stream[2]; /* tuned, portable */
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */

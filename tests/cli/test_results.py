@@ -347,6 +347,20 @@ def test_bench_stream(polyad):
     result = polyad.json("bench", "stream", "--repeat", "2")
     assert [row["format"] for row in result["results"]] == ["copy", "scale", "add", "triad"]
     assert all(row["gbytes_per_second"] > 0.1 for row in result["results"])
+    assert all(row["variant"] == "tuned" for row in result["results"])
+
+
+@pytest.mark.parametrize("precision, width", [("f64", 8), ("f32", 4)])
+def test_bench_stream_portable(polyad, precision, width):
+    result = polyad.json("bench", "stream", "--portable", "--elements", "1000000", "--repeat", "2",
+                         "--precision", precision)
+    rows = result["results"]
+    assert [row["variant"] for row in rows] == ["tuned", "portable"] * 4
+    assert [row["format"] for row in rows[::2]] == ["copy", "scale", "add", "triad"]
+    assert all(row["max_relative_error"] == 0 and 0 < row["bound_share"] <= 1 for row in rows)
+    numbers = 1003520  # 1000000 rounded up to a multiple of 4096
+    arrays = [2, 2, 2, 2, 3, 3, 3, 3]
+    assert [row["bytes_moved"] for row in rows] == [numbers * width * n for n in arrays]
 
 
 def test_bench_like(polyad):

@@ -13,7 +13,7 @@ ALLOWED = {
     "core": set(),
     "tensor": {"core"},
     "io": {"core", "tensor"},
-    "device": {"core", "tensor", "linalg"},
+    "device": {"core", "tensor", "linalg", "portable"},
     "linalg": {"core", "tensor", "device"},
     "portable": {"core"},
     "formats": {"core", "tensor", "device", "linalg", "portable"},

@@ -1,5 +1,6 @@
 /* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
 #include "core/machine.h"
+#include "device/cpu/cpu_stream.h"
 #include "device/device.h"
 #include "device/module.h"
 #include "linalg/linalg.h"
@@ -56,6 +57,8 @@ static const struct pd_device_functions functions = {
     .fill_zero = fill_zero,
     .synchronize = synchronize,
     .memory_available = memory_available,
+    .stream = pd_cpu_stream,
+    .has_stream = {true, true},
 };
 
 const struct pd_device pd_cpu_device = {

@@ -1,0 +1,3 @@
+#define PD_CPU_TABLE pd_portable_cpu_avx2
+#define PD_CPU_CAPABILITY "avx2"
+#include "portable/portable_cpu_body.h"

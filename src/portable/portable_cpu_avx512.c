@@ -1,0 +1,3 @@
+#define PD_CPU_TABLE pd_portable_cpu_avx512
+#define PD_CPU_CAPABILITY "avx512"
+#include "portable/portable_cpu_body.h"
