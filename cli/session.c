@@ -71,6 +71,7 @@ polyad_type cli_precision(const struct cli_session *session) {
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options) {
   options->partitions = (int)session->kappa;
   options->columns = (int)session->block_columns;
+  options->order_for_mode = (int)session->order_for_mode;
 }
 
 static polyad_duplicates duplicates_of(const char *name) {

@@ -13,6 +13,7 @@ struct cli_session {
   uint64_t threads, memory_limit, seed;
   bool quiet, verbose;
   uint64_t kappa, block_columns; /* of formats that partition */
+  uint64_t order_for_mode;       /* of formats with one copy */
   /* options of reading */
   bool pattern;
   uint64_t index_base;
@@ -37,7 +38,10 @@ struct cli_session {
    .least = 1, .most = POLYAD_MAX_PARTITIONS},                                                     \
   {.name = "block-columns", .kind = CLI_COUNT, .target = &(s).block_columns, .argument = "P",      \
    .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
-   .least = 1, .most = POLYAD_MAX_COLUMNS}
+   .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
+  {.name = "order-for-mode", .kind = CLI_COUNT, .target = &(s).order_for_mode, .argument = "N",    \
+   .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
+   .least = 1, .most = POLYAD_MAX_ORDER}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(s)                                                                      \

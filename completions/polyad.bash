@@ -7,7 +7,7 @@ _polyad() {
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
-  local storage="--kappa --block-columns"
+  local storage="--kappa --block-columns --order-for-mode"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then

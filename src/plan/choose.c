@@ -17,6 +17,14 @@ static bool within_limit(polyad_context *context, uint64_t bytes) {
   return pd_add_saturated(polyad_memory_in_use(context), bytes) <= polyad_memory_limit(context);
 }
 
+/* Kernels that use atomics give other bits in every run: only by name. */
+static void leave_out_atomics(const struct pd_request *request, struct pd_candidate *candidate) {
+  if (candidate->format->deterministic || !candidate->supported) return;
+  candidate->supported = false;
+  snprintf(candidate->reason, PD_REASON_BYTES, "it is there to compare with%s",
+           strcmp(request->device->kind, "cpu") == 0 ? "" : ", and its sums are in no fixed order");
+}
+
 static void assess(polyad_context *context, const struct polyad_format *format,
                    const struct pd_traits *traits, const struct pd_request *request,
                    struct pd_candidate *candidate) {
@@ -46,8 +54,11 @@ polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits
   *count = 0;
   for (int f = 0; f < pd_format_count() && *count < PD_CANDIDATES_MAX; ++f) {
     const struct polyad_format *format = pd_format_at(f);
-    if (strcmp(name, "auto") == 0 || strcmp(name, format->name) == 0)
-      assess(context, format, traits, request, &candidates[(*count)++]);
+    bool any = strcmp(name, "auto") == 0;
+    if (!any && strcmp(name, format->name) != 0) continue;
+    assess(context, format, traits, request, &candidates[*count]);
+    if (any) leave_out_atomics(request, &candidates[*count]);
+    ++*count;
   }
   if (*count > 0) return POLYAD_OK;
   char quoted[PD_QUOTE_BYTES];

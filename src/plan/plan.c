@@ -29,6 +29,10 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
   if (options->columns < 0 || options->columns > POLYAD_MAX_COLUMNS)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d columns found; expected 0 to %d",
                    options->columns, POLYAD_MAX_COLUMNS);
+  if (options->order_for_mode < 0 || options->order_for_mode > POLYAD_MAX_ORDER)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "order for mode %d found; expected 1 to the number of modes, or 0",
+                   options->order_for_mode);
   return POLYAD_OK;
 }
 
@@ -41,7 +45,8 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .threads = polyad_threads(context),
                                  .force_index64 = options->force_index64 != 0,
                                  .partitions = options->partitions,
-                                 .columns = options->columns};
+                                 .columns = options->columns,
+                                 .order_for_mode = options->order_for_mode};
   return pd_device_of(context, &request->device);
 }
 

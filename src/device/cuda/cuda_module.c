@@ -1,6 +1,14 @@
 /* The module's entry: finds the GPUs and hands over their tables. */
 #include "device/cuda/cuda_state.h"
+#include "formats/bcsf/bcsf.h"
+#include "formats/blco/blco.h"
+#include "formats/coo/coo.h"
+#include "formats/fcoo/fcoo.h"
 #include "formats/flycoo/flycoo_cuda.h"
+#include "formats/fwc/fwc.h"
+#include "formats/hbcsf/hbcsf.h"
+#include "formats/hicoo/hicoo.h"
+#include "formats/mmcsf/mmcsf.h"
 #include "formats/modecopy/modecopy_cuda.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +20,10 @@ const struct pd_services *pd_cuda_services;
 static struct pd_cuda_state states[PD_MODULE_DEVICES];
 
 static const struct polyad_kernels *const kernels[] = {
-    &pd_modecopy_kernels_cuda,
-    &pd_flycoo_kernels_cuda,
+    &pd_modecopy_kernels_cuda, &pd_flycoo_kernels_cuda, &pd_blco_kernels_cuda,
+    &pd_mmcsf_kernels_cuda,    &pd_bcsf_kernels_cuda,   &pd_hbcsf_kernels_cuda,
+    &pd_hicoo_kernels_cuda,    &pd_fcoo_kernels_cuda,   &pd_fwc_kernels_cuda,
+    &pd_coo_kernels_cuda,
 };
 
 static void describe(const struct pd_cuda_state *state, const struct cudaDeviceProp *about,

@@ -5,16 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
-  (void)traits, (void)request, (void)reason;
-  return true;
+static bool on_gpu(const struct pd_request *request) {
+  return strcmp(request->device->kind, "cpu") != 0;
 }
 
-/* Variant plain cuts nothing, variant tiled the output and the first two columns in four. */
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  bool tiled = strcmp(request->variant, "tiled") == 0;
+  if (!on_gpu(request)) return true;
+  if (tiled) snprintf(reason, PD_REASON_BYTES, "variant tiled is made for the caches of a CPU");
+  return !tiled && pd_nz_supports(traits, request, reason);
+}
+
+/* Variants plain and paper cut nothing, nor does any on a GPU; variant tiled cuts the output and
+ * the first two columns in four. */
 static void choose_tiling(const struct pd_traits *traits, const struct pd_request *request,
                           int mode, struct pd_tiling *tiling) {
-  pd_tiling_choose(traits, request, mode, strcmp(request->variant, "auto") == 0, tiling);
+  bool cut = strcmp(request->variant, "auto") == 0 && !on_gpu(request);
+  pd_tiling_choose(traits, request, mode, cut, tiling);
   if (strcmp(request->variant, "tiled") != 0) return;
   int bits = pd_index_bits(traits->dims[mode]) - 2;
   tiling->tiled = true;
@@ -41,6 +49,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
   double sum = 0;
+  if (on_gpu(request)) return pd_nz_estimate_seconds(traits, request);
   for (int n = 0; n < traits->order; ++n) {
     struct pd_tiling tiling;
     choose_tiling(traits, request, n, &tiling);
@@ -52,7 +61,7 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
 static void destroy(polyad_context *context, void *storage) {
   struct pd_coo *coo = storage;
   if (coo == NULL) return;
-  for (int n = 0; n < coo->order; ++n)
+  for (int n = 0; n < coo->head.order; ++n)
     pd_rowsum_clear(context, &coo->list[n]);
   pd_free(context, coo);
 }
@@ -65,11 +74,9 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   *storage = NULL;
   PD_TRY(pd_traits_compute(context, tensor, &traits));
   PD_TRY(PD_NEW_ZERO(context, 1, &coo));
-  coo->order = tensor->order;
-  coo->nnz = tensor->nnz;
-  coo->type = tensor->type;
-  memcpy(coo->dims, tensor->dims, sizeof coo->dims);
-  for (int n = 0; n < coo->order; ++n) {
+  pd_nz_init(&coo->head, NULL, tensor);
+  coo->atomic = strcmp(request->variant, "paper") == 0;
+  for (int n = 0; n < coo->head.order; ++n) {
     struct pd_tiling tiling;
     choose_tiling(&traits, request, n, &tiling);
     polyad_status status =
@@ -85,24 +92,26 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
 
 static polyad_status check(polyad_context *context, const void *storage) {
   const struct pd_coo *coo = storage;
-  for (int n = 0; n < coo->order; ++n)
-    PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->dims));
+  for (int n = 0; n < coo->head.order; ++n)
+    PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->head.dims));
   return POLYAD_OK;
 }
 
 static uint64_t bytes(const void *storage) {
   const struct pd_coo *coo = storage;
   uint64_t total = sizeof *coo;
-  for (int n = 0; n < coo->order; ++n)
-    total += pd_rowsum_bytes(&coo->list[n], coo->type);
+  for (int n = 0; n < coo->head.order; ++n)
+    total += pd_rowsum_bytes(&coo->list[n], coo->head.type);
   return total;
 }
 
 static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   const struct pd_coo *coo = storage;
-  int length = snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->order);
+  int length =
+      snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->head.order);
   const char *word = "; tiled: modes";
-  for (int n = 0; n < coo->order; ++n) {
+  if (coo->atomic) snprintf(text, PD_REASON_BYTES, "one list and atomic sums on a GPU");
+  for (int n = 0; n < coo->head.order; ++n) {
     if (coo->list[n].blocks == 0) continue;
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s %d", word, n + 1);
     word = ",";
@@ -111,14 +120,14 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
 
 static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
   const struct pd_coo *coo = storage;
-  return pd_rowsum_expand(context, &coo->list[0], 0, coo->dims, coo->type, tensor);
+  return pd_rowsum_expand(context, &coo->list[0], 0, coo->head.dims, coo->head.type, tensor);
 }
 
 const struct polyad_format pd_coo_format = {
     .name = "coo",
     .summary = "Coordinates and values, sorted once for each mode",
     .paper = "B. W. Bader and T. G. Kolda, SIAM J. Sci. Comput. 30 (2007)",
-    .variants = "auto plain tiled",
+    .variants = "auto plain tiled paper",
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,

@@ -6,6 +6,7 @@
 
 extern const struct polyad_format pd_coo_format;
 extern const struct polyad_kernels pd_coo_kernels_cpu;
+extern const struct polyad_kernels pd_coo_kernels_cuda;
 
 /** The tensor-times-matrix chain on the CPU: slots of its kernels. */
 uint64_t pd_coo_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);

@@ -2,14 +2,12 @@
 #ifndef PD_COO_LAYOUT_H
 #define PD_COO_LAYOUT_H
 
-#include "formats/format.h"
+#include "formats/nonzeros/nonzeros.h"
 #include "formats/rowsum/rowsum.h"
 
 struct pd_coo {
-  int order;
-  uint64_t dims[POLYAD_MAX_ORDER];
-  uint64_t nnz;
-  polyad_type type;
+  struct pd_nz head;                       /* without decoding */
+  bool atomic;                             /* on a GPU: one list, sums by atomic operations */
   struct pd_rowsum list[POLYAD_MAX_ORDER]; /* list[n] gives the MTTKRP of mode n */
 };
 

@@ -1,0 +1,109 @@
+/* Building, checking and describing "bcsf". */
+#include "formats/bcsf/bcsf.h"
+#include "formats/bcsf/bcsf_layout.h"
+#include <stdio.h>
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  *storage = sizeof(struct pd_bcsf);
+  for (int n = 0; n < traits->order; ++n) {
+    int levels[POLYAD_MAX_ORDER];
+    pd_fibers_levels(traits->order, traits->dims, n, pd_fibers_leaf(traits, n), levels);
+    *storage = pd_add_saturated(*storage, pd_fibers_estimate(traits, levels, request->precision));
+  }
+  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_bcsf *bcsf = storage;
+  if (bcsf == NULL) return;
+  for (int n = 0; n < bcsf->head.order; ++n)
+    pd_fibers_clear(context, &bcsf->tree[n]);
+  pd_free(context, bcsf);
+}
+
+static const int *levels_of(const void *storage, int mode) {
+  return ((const struct pd_bcsf *)storage)->tree[mode].level;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return true;
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  const struct pd_bcsf *bcsf = storage;
+  pd_fibers_decode(&bcsf->tree[mode], bcsf->head.type, first, count, 0, block);
+}
+
+static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take, (void)request;
+  polyad_status status = POLYAD_OK;
+  struct pd_bcsf *bcsf = NULL;
+  struct pd_traits traits;
+  uint32_t *permutation = NULL;
+  *out = NULL;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &bcsf));
+  pd_nz_init(&bcsf->head, &ops, tensor);
+  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
+  for (int n = 0; n < tensor->order; ++n) {
+    int levels[POLYAD_MAX_ORDER];
+    pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n), levels);
+    PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, levels, permutation));
+    PD_TRY_CLEANUP(pd_fibers_build(context, tensor, levels, (uint32_t)tensor->nnz, permutation,
+                                   PD_BCSF_FIBER_MOST, &bcsf->tree[n]));
+  }
+  *out = bcsf;
+  bcsf = NULL;
+cleanup:
+  pd_free(context, permutation);
+  destroy(context, bcsf);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_bcsf *bcsf = storage;
+  for (int n = 0; n < bcsf->head.order; ++n)
+    PD_TRY(pd_fibers_check(context, &bcsf->tree[n], "bcsf", PD_BCSF_FIBER_MOST));
+  return pd_nz_check(context, &bcsf->head, "bcsf");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_bcsf *bcsf = storage;
+  uint64_t total = sizeof *bcsf;
+  for (int n = 0; n < bcsf->head.order; ++n)
+    total += pd_fibers_bytes(&bcsf->tree[n], bcsf->head.type);
+  return total;
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_bcsf *bcsf = storage;
+  snprintf(text, PD_REASON_BYTES, "%d trees, fibers of at most %d nonzeros", bcsf->head.order,
+           PD_BCSF_FIBER_MOST);
+}
+
+const struct polyad_format pd_bcsf_format = {
+    .name = "bcsf",
+    .summary = "Compressed fibers for each mode, long fibers and slices cut into equal parts",
+    .paper = "I. Nisa et al., IPDPS 2019",
+    .variants = "auto",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = false,
+    .supports = pd_nz_supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = pd_nz_estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_bcsf_kernels_cpu = PD_NZ_KERNELS_CPU("bcsf");

@@ -1,0 +1,220 @@
+/* Building, checking and describing "blco". */
+#include "formats/blco/blco.h"
+#include "formats/blco/blco_layout.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Bits of each mode among the lowest 64 of the curve, placed one mode after the other. */
+static void divide_bits(const struct pd_nz_curve *curve, int order, int *bits, int *shift) {
+  memset(bits, 0, POLYAD_MAX_ORDER * sizeof *bits);
+  for (int k = 0; k < curve->bits && k < 64; ++k)
+    ++bits[curve->place[k].mode];
+  for (int n = 0, at = 0; n < order; at += bits[n++])
+    shift[n] = at < 64 ? at : 0; /* a mode without bits needs no place */
+}
+
+static uint64_t most_blocks(const struct pd_traits *traits) {
+  struct pd_nz_curve curve;
+  pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
+  if (traits->nnz == 0 || curve.bits <= 64) return traits->nnz > 0;
+  uint64_t most = curve.bits >= 128 ? UINT64_MAX : UINT64_C(1) << (curve.bits - 64);
+  return most < traits->nnz ? most : traits->nnz;
+}
+
+static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, polyad_type type) {
+  return sizeof(struct pd_blco) + nnz * (8 + pd_type_bytes(type)) +
+         4 * (blocks * (uint64_t)(order + 1) + 1) + 4 * pd_nz_units(nnz, PD_BLCO_TILE);
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  struct pd_nz_curve curve;
+  pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
+  *storage = bytes_of(traits->order, traits->nnz, most_blocks(traits), request->precision);
+  *building = pd_add_saturated(
+      *storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, curve.words), 4 * traits->nnz));
+}
+
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  if (request->order_for_mode > traits->order) {
+    snprintf(reason, PD_REASON_BYTES, "it cannot be ordered for mode %d: there are %d modes",
+             request->order_for_mode, traits->order);
+    return false;
+  }
+  return pd_nz_supports(traits, request, reason);
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_blco *blco = storage;
+  if (blco == NULL) return;
+  for (int n = 0; n < blco->head.order; ++n)
+    pd_free(context, blco->base[n]);
+  pd_free(context, blco->start);
+  pd_free(context, blco->key);
+  pd_free(context, blco->values);
+  pd_free(context, blco->tile_block);
+  pd_free(context, blco);
+}
+
+/* Whether two nonzeros of the tensor are in one block. */
+static bool together(const struct pd_blco *blco, const polyad_tensor *tensor, uint64_t p,
+                     uint64_t q) {
+  for (int n = 0; n < tensor->order; ++n)
+    if ((pd_tensor_index(tensor, n, p) ^ pd_tensor_index(tensor, n, q)) >> blco->bits[n])
+      return false;
+  return true;
+}
+
+static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
+                                  const uint32_t *permutation, struct pd_blco *blco) {
+  uint64_t nnz = tensor->nnz, blocks = nnz > 0;
+  for (uint64_t p = 1; p < nnz; ++p)
+    blocks += !together(blco, tensor, permutation[p - 1], permutation[p]);
+  PD_TRY(PD_NEW(context, blocks + 1, &blco->start));
+  for (int n = 0; n < tensor->order; ++n)
+    PD_TRY(PD_NEW(context, blocks, &blco->base[n]));
+  uint32_t block = 0;
+  for (uint64_t p = 0; p < nnz; ++p) {
+    if (p > 0 && together(blco, tensor, permutation[p - 1], permutation[p])) continue;
+    for (int n = 0; n < tensor->order; ++n)
+      blco->base[n][block] =
+          (uint32_t)(pd_tensor_index(tensor, n, permutation[p]) & ~pd_low_mask(blco->bits[n]));
+    blco->start[block++] = (uint32_t)p;
+  }
+  blco->start[blocks] = (uint32_t)nnz;
+  blco->blocks = (uint32_t)blocks;
+  return POLYAD_OK;
+}
+
+static polyad_status build_keys(polyad_context *context, const polyad_tensor *tensor,
+                                const uint32_t *permutation, struct pd_blco *blco) {
+  uint64_t nnz = tensor->nnz;
+  int threads = pd_threads_for(context, nnz, 1 << 14);
+  PD_TRY(PD_NEW(context, nnz, &blco->key));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t p = 0; p < nnz; ++p) {
+    uint64_t key = 0;
+    for (int n = 0; n < tensor->order; ++n)
+      key |= (pd_tensor_index(tensor, n, permutation[p]) & pd_low_mask(blco->bits[n]))
+             << blco->shift[n];
+    blco->key[p] = key;
+  }
+  return pd_nz_gather_values(context, tensor, nnz, permutation, &blco->values);
+}
+
+static const int *levels(const void *storage, int mode) {
+  (void)mode;
+  return ((const struct pd_blco *)storage)->levels;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return false;
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  (void)mode;
+  const struct pd_blco *blco = storage;
+  uint64_t at = pd_nz_piece_of(blco->start, blco->blocks, first);
+  for (int k = 0; k < count; ++k) {
+    uint64_t p = first + (uint64_t)k;
+    while (p >= blco->start[at + 1])
+      ++at;
+    for (int n = 0; n < blco->head.order; ++n)
+      block->index[n][k] = pd_blco_index(blco, n, blco->key[p], blco->base[n][at]);
+    block->value[k] = pd_nz_value(blco->values, blco->head.type, p);
+  }
+}
+
+static const struct pd_nz_ops ops = {.levels = levels, .row_runs = row_runs, .decode = decode};
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take;
+  polyad_status status = POLYAD_OK;
+  struct pd_blco *blco = NULL;
+  struct pd_nz_curve curve;
+  uint32_t *permutation = NULL;
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &blco));
+  pd_nz_init(&blco->head, &ops, tensor);
+  blco->stream = strcmp(request->variant, "stream") == 0;
+  blco->ordered_for = request->order_for_mode - 1;
+  pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
+  divide_bits(&curve, tensor->order, blco->bits, blco->shift);
+  for (int n = 0; n < tensor->order; ++n)
+    blco->levels[n] = n;
+  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
+  double begin = pd_seconds();
+  PD_TRY_CLEANUP(pd_nz_sort_curve(context, tensor, &curve, blco->ordered_for, permutation));
+  blco->seconds_order = pd_seconds() - begin;
+  PD_TRY_CLEANUP(build_blocks(context, tensor, permutation, blco));
+  PD_TRY_CLEANUP(build_keys(context, tensor, permutation, blco));
+  PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_BLCO_TILE, blco->start, blco->blocks,
+                              &blco->tile_block));
+  *out = blco;
+  blco = NULL;
+cleanup:
+  pd_free(context, permutation);
+  destroy(context, blco);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_blco *blco = storage;
+  if (blco->start[0] != 0 || blco->start[blco->blocks] != blco->head.nnz)
+    return pd_nz_broken(context, "blco", "blocks do not hold all nonzeros", 0);
+  for (uint32_t b = 0; b < blco->blocks; ++b) {
+    if (blco->start[b] >= blco->start[b + 1])
+      return pd_nz_broken(context, "blco", "empty block", b);
+    for (int n = 0; n < blco->head.order; ++n)
+      if (blco->base[n][b] & pd_low_mask(blco->bits[n]))
+        return pd_nz_broken(context, "blco", "base with bits of the keys, block", b);
+  }
+  for (uint64_t t = 0; t * PD_BLCO_TILE < blco->head.nnz; ++t)
+    if (pd_nz_piece_of(blco->start, blco->blocks, t * PD_BLCO_TILE) != blco->tile_block[t])
+      return pd_nz_broken(context, "blco", "wrong block of tile", t);
+  return pd_nz_check(context, &blco->head, "blco");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_blco *blco = storage;
+  return bytes_of(blco->head.order, blco->head.nnz, blco->blocks, blco->head.type);
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_blco *blco = storage;
+  int bits = 0;
+  for (int n = 0; n < blco->head.order; ++n)
+    bits += blco->bits[n];
+  int length = snprintf(text, PD_REASON_BYTES, "%u blocks, keys of %d bits", blco->blocks, bits);
+  if (blco->ordered_for >= 0)
+    length +=
+        snprintf(text + length, (size_t)(PD_REASON_BYTES - length),
+                 "; ordered for mode %d in %.3g s", blco->ordered_for + 1, blco->seconds_order);
+  if (blco->stream)
+    snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "; streamed from host memory");
+}
+
+const struct polyad_format pd_blco_format = {
+    .name = "blco",
+    .summary = "Blocks of nonzeros whose indices are bits of one 64-bit key; one copy",
+    .paper = "A. Nguyen et al., ICS 2022",
+    .variants = "auto stream",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = false,
+    .supports = supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = pd_nz_estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_blco_kernels_cpu = PD_NZ_KERNELS_CPU("blco");

@@ -1,0 +1,334 @@
+/* MTTKRP of "blco" on a GPU: blocks on the device, or in the host's memory and streamed. */
+#include "device/cuda/cuda_sum.h"
+#include "formats/blco/blco.h"
+#include "formats/blco/blco_gpu.h"
+#include "formats/blco/blco_layout.h"
+#include "formats/nonzeros/nonzeros_cuda.h"
+
+enum {
+  COPIES_MOST = 32,
+  COPIES_ROWS = 4096, /* rows of all copies together */
+  BATCH_TILES = 1 << 14,
+  BUFFERS = 3
+};
+
+struct on_device {
+  const struct pd_blco *host;
+  bool streamed;
+  bool pinned[2]; /* keys, values */
+  uint64_t *key;  /* NULL when streamed */
+  void *values;
+  uint32_t *tile_block, *start, *base[POLYAD_MAX_ORDER];
+};
+
+/** Where a batch of nonzeros is while it is computed. */
+struct buffer {
+  uint64_t *key;
+  void *values;
+  cudaEvent_t ready, done;
+};
+
+struct scratch {
+  const struct pd_device *device;
+  void *copies;
+  uint64_t batch; /* tiles; 0: not streamed */
+  cudaStream_t stream;
+  cudaEvent_t begin;
+  struct buffer buffer[BUFFERS];
+};
+
+static uint64_t tiles_of(const struct pd_blco *blco) {
+  return (blco->head.nnz + PD_BLCO_TILE - 1) / PD_BLCO_TILE;
+}
+
+static uint64_t batch_tiles(const struct pd_blco *blco) {
+  uint64_t batch = tiles_of(blco) / 8;
+  return batch < 1 ? 1 : batch > BATCH_TILES ? BATCH_TILES : batch;
+}
+
+static int copies_of(uint64_t rows) {
+  uint64_t copies = COPIES_ROWS / rows;
+  return copies < 1 ? 1 : copies > COPIES_MOST ? COPIES_MOST : (int)copies;
+}
+
+static void unpin(struct on_device *made) {
+  const void *memory[2] = {made->host->key, made->host->values};
+  for (int k = 0; k < 2; ++k)
+    if (made->pinned[k] && cudaHostUnregister((void *)memory[k]) != cudaSuccess)
+      (void)cudaGetLastError();
+}
+
+static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+  struct on_device *made = pointer;
+  if (made == NULL) return;
+  unpin(made);
+  pd_cuda_release(context, device, made->key);
+  pd_cuda_release(context, device, made->values);
+  pd_cuda_release(context, device, made->tile_block);
+  pd_cuda_release(context, device, made->start);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_cuda_release(context, device, made->base[n]);
+  pd_cuda_services->free(context, made);
+}
+
+/* Transfers overlap with kernels only from memory that stays where it is; where the system does
+ * not let so much be pinned, they still work. */
+static void pin(struct on_device *made) {
+  const struct pd_blco *blco = made->host;
+  void *memory[2] = {blco->key, blco->values};
+  size_t bytes[2] = {blco->head.nnz * sizeof *blco->key,
+                     blco->head.nnz * pd_type_bytes(blco->head.type)};
+  for (int k = 0; k < 2; ++k) {
+    made->pinned[k] = bytes[k] > 0 &&
+                      cudaHostRegister(memory[k], bytes[k], cudaHostRegisterDefault) == cudaSuccess;
+    if (!made->pinned[k]) (void)cudaGetLastError();
+  }
+}
+
+static polyad_status upload_blocks(polyad_context *context, const struct pd_device *device,
+                                   struct on_device *made) {
+  const struct pd_blco *blco = made->host;
+  PD_TRY(pd_cuda_upload(context, device, pd_nz_units(blco->head.nnz, PD_BLCO_TILE),
+                        sizeof *blco->tile_block, blco->tile_block, (void **)&made->tile_block));
+  PD_TRY(pd_cuda_upload(context, device, (uint64_t)blco->blocks + 1, sizeof *blco->start,
+                        blco->start, (void **)&made->start));
+  for (int n = 0; n < blco->head.order; ++n)
+    PD_TRY(pd_cuda_upload(context, device, blco->blocks, sizeof *blco->base[n], blco->base[n],
+                          (void **)&made->base[n]));
+  return POLYAD_OK;
+}
+
+static polyad_status upload_nonzeros(polyad_context *context, const struct pd_device *device,
+                                     struct on_device *made) {
+  const struct pd_blco *blco = made->host;
+  uint64_t bytes = blco->head.nnz * (sizeof *blco->key + pd_type_bytes(blco->head.type));
+  uint64_t available = device->functions->memory_available(context, device);
+  made->streamed = blco->stream || bytes > available - available / 5;
+  if (made->streamed) {
+    pin(made);
+    return POLYAD_OK;
+  }
+  PD_TRY(pd_cuda_upload(context, device, blco->head.nnz, sizeof *blco->key, blco->key,
+                        (void **)&made->key));
+  return pd_cuda_upload(context, device, blco->head.nnz, pd_type_bytes(blco->head.type),
+                        blco->values, &made->values);
+}
+
+static polyad_status upload(polyad_context *context, const struct pd_device *device,
+                            const void *storage, void **out) {
+  struct on_device *made;
+  *out = NULL;
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
+  *made = (struct on_device){.host = storage};
+  polyad_status status = upload_blocks(context, device, made);
+  if (status == POLYAD_OK) status = upload_nonzeros(context, device, made);
+  if (status == POLYAD_OK)
+    *out = made;
+  else
+    unload(context, device, made);
+  return status;
+}
+
+/* Numbers in the copies of the mode that needs most of them. */
+static uint64_t copy_numbers(const struct pd_blco *blco, uint64_t rank) {
+  uint64_t most = 0;
+  for (int n = 0; n < blco->head.order; ++n) {
+    uint64_t copies = (uint64_t)copies_of(blco->head.dims[n]);
+    uint64_t numbers = pd_mul_saturated(copies * blco->head.dims[n], rank);
+    if (copies > 1 && numbers > most) most = numbers;
+  }
+  return most;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  (void)threads;
+  const struct on_device *made = storage;
+  uint64_t size = pd_type_bytes(made->host->head.type);
+  uint64_t bytes = pd_mul_saturated(copy_numbers(made->host, rank), size);
+  if (made->streamed) bytes += BUFFERS * batch_tiles(made->host) * PD_BLCO_TILE * (8 + size);
+  return bytes;
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  for (int k = 0; k < BUFFERS; ++k) {
+    struct buffer *buffer = &scratch->buffer[k];
+    pd_cuda_release(context, scratch->device, buffer->key);
+    pd_cuda_release(context, scratch->device, buffer->values);
+    if (buffer->ready != NULL) (void)cudaEventDestroy(buffer->ready);
+    if (buffer->done != NULL) (void)cudaEventDestroy(buffer->done);
+  }
+  if (scratch->begin != NULL) (void)cudaEventDestroy(scratch->begin);
+  if (scratch->stream != NULL) (void)cudaStreamDestroy(scratch->stream);
+  pd_cuda_release(context, scratch->device, scratch->copies);
+  pd_cuda_services->free(context, scratch);
+}
+
+static polyad_status open_stream(polyad_context *context, const struct on_device *made,
+                                 struct scratch *scratch) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  size_t size = pd_type_bytes(made->host->head.type);
+  scratch->batch = batch_tiles(made->host);
+  PD_TRY(
+      PD_CUDA(context, state, cudaStreamCreateWithFlags(&scratch->stream, cudaStreamNonBlocking)));
+  PD_TRY(
+      PD_CUDA(context, state, cudaEventCreateWithFlags(&scratch->begin, cudaEventDisableTiming)));
+  for (int k = 0; k < BUFFERS; ++k) {
+    struct buffer *buffer = &scratch->buffer[k];
+    PD_TRY(pd_cuda_allocate(context, scratch->device, scratch->batch * PD_BLCO_TILE,
+                            sizeof *buffer->key, (void **)&buffer->key));
+    PD_TRY(pd_cuda_allocate(context, scratch->device, scratch->batch * PD_BLCO_TILE, size,
+                            &buffer->values));
+    PD_TRY(
+        PD_CUDA(context, state, cudaEventCreateWithFlags(&buffer->ready, cudaEventDisableTiming)));
+    PD_TRY(
+        PD_CUDA(context, state, cudaEventCreateWithFlags(&buffer->done, cudaEventDisableTiming)));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  const struct on_device *made = storage;
+  struct scratch *scratch;
+  *out = NULL;
+  if (rank > INT32_MAX / 16)
+    return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
+                                  (unsigned long long)rank);
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct scratch){.device = device};
+  polyad_status status = pd_cuda_allocate(context, device, copy_numbers(made->host, rank),
+                                          pd_type_bytes(made->host->head.type), &scratch->copies);
+  if (status == POLYAD_OK && made->streamed) status = open_stream(context, made, scratch);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    workspace_destroy(context, scratch);
+  return status;
+}
+
+/* One call. */
+struct job {
+  struct pd_cuda_state *state;
+  const struct on_device *made;
+  struct scratch *scratch;
+  struct pd_blco_launch launch;
+  int aligned;
+  polyad_type type;
+};
+
+static int prepare(const struct on_device *made, const struct scratch *scratch, int mode,
+                   const struct pd_matrix *const *factors, struct pd_matrix *out,
+                   struct pd_blco_launch *launch) {
+  const struct pd_blco *blco = made->host;
+  struct pd_nz_device_list list = {.levels = blco->head.order};
+  list.list.nnz = blco->head.nnz;
+  list.list.values = made->values;
+  for (int n = 0; n < blco->head.order; ++n)
+    list.level[n] = n;
+  *launch = (struct pd_blco_launch){.key = made->key,
+                                    .tile_block = made->tile_block,
+                                    .start = made->start,
+                                    .row_bits = out->rows < 2 ? 1 : pd_bit_length(out->rows - 1),
+                                    .copies = scratch->copies,
+                                    .copy_count = copies_of(out->rows),
+                                    .rows = out->rows};
+  for (int n = 0; n < blco->head.order; ++n) {
+    launch->base[n] = made->base[n];
+    launch->shift[n] = blco->shift[n];
+    launch->mask[n] = pd_low_mask(blco->bits[n]);
+  }
+  return pd_nz_prepare(&list, mode, factors, out, &launch->nz);
+}
+
+static polyad_status start(polyad_context *context, const struct job *job,
+                           const struct pd_blco_launch *launch) {
+  cudaStream_t stream = job->state->stream;
+  if (job->type == POLYAD_F32)
+    return PD_CUDA(context, job->state, pd_blco_add_f32(launch, job->aligned, stream));
+  return PD_CUDA(context, job->state, pd_blco_add_f64(launch, job->aligned, stream));
+}
+
+/* Copies the tiles into the buffer and computes them, each as soon as the other permits. */
+static polyad_status run_batch(polyad_context *context, const struct job *job,
+                               struct buffer *buffer, uint64_t first, uint64_t tiles) {
+  struct pd_cuda_state *state = job->state;
+  struct scratch *scratch = job->scratch;
+  const struct pd_blco *blco = job->made->host;
+  struct pd_blco_launch launch = job->launch;
+  size_t size = pd_type_bytes(job->type);
+  uint64_t begin = first * PD_BLCO_TILE, end = begin + tiles * PD_BLCO_TILE;
+  if (end > blco->head.nnz) end = blco->head.nnz;
+  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, buffer->done, 0)));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyAsync(buffer->key, blco->key + begin, (end - begin) * sizeof *blco->key,
+                                 cudaMemcpyHostToDevice, scratch->stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyAsync(buffer->values, (const char *)blco->values + begin * size,
+                                 (end - begin) * size, cudaMemcpyHostToDevice, scratch->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(buffer->ready, scratch->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(state->stream, buffer->ready, 0)));
+  launch.first_tile = first;
+  launch.tiles = tiles;
+  launch.offset = begin;
+  launch.key = buffer->key;
+  launch.nz.list.values = buffer->values;
+  PD_TRY(start(context, job, &launch));
+  return PD_CUDA(context, state, cudaEventRecord(buffer->done, state->stream));
+}
+
+static polyad_status run_streamed(polyad_context *context, const struct job *job) {
+  struct pd_cuda_state *state = job->state;
+  struct scratch *scratch = job->scratch;
+  uint64_t all = tiles_of(job->made->host);
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, scratch->begin, 0)));
+  for (uint64_t first = 0, k = 0; first < all; first += scratch->batch, ++k) {
+    uint64_t tiles = all - first < scratch->batch ? all - first : scratch->batch;
+    PD_TRY(run_batch(context, job, &scratch->buffer[k % BUFFERS], first, tiles));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  struct scratch *scratch = workspace;
+  struct job job = {.state = pd_cuda_state_of(scratch->device),
+                    .made = storage,
+                    .scratch = scratch,
+                    .type = out->type};
+  struct pd_blco_launch *launch = &job.launch;
+  PD_TRY(pd_cuda_enter(context, job.state));
+  job.aligned = prepare(job.made, scratch, mode, factors, out, launch);
+  bool copies = launch->copy_count > 1;
+  uint64_t copy_bytes = (uint64_t)launch->copy_count * out->rows * out->columns;
+  PD_TRY(PD_CUDA(
+      context, job.state,
+      cudaMemsetAsync(copies ? scratch->copies : out->data, 0,
+                      (copies ? copy_bytes : out->rows * out->stride) * pd_type_bytes(out->type),
+                      job.state->stream)));
+  if (job.made->host->head.nnz > 0 && job.made->streamed) {
+    PD_TRY(run_streamed(context, &job));
+  } else if (job.made->host->head.nnz > 0) {
+    launch->tiles = tiles_of(job.made->host);
+    PD_TRY(start(context, &job, launch));
+  }
+  if (!copies) return POLYAD_OK;
+  if (out->type == POLYAD_F32)
+    return PD_CUDA(context, job.state, pd_blco_merge_f32(launch, job.state->stream));
+  return PD_CUDA(context, job.state, pd_blco_merge_f64(launch, job.state->stream));
+}
+
+const struct polyad_kernels pd_blco_kernels_cuda = {
+    .format = "blco",
+    .device = "cuda",
+    .upload = upload,
+    .unload = unload,
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+};

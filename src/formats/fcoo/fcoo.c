@@ -1,0 +1,170 @@
+/* Building, checking and describing "fcoo". */
+#include "formats/fcoo/fcoo.h"
+#include "formats/fcoo/fcoo_layout.h"
+#include <stdio.h>
+
+static uint64_t bytes_of(int order, uint64_t nnz, uint64_t rows, polyad_type type) {
+  uint64_t units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
+  return nnz * (4 * ((uint64_t)order - 1) + pd_type_bytes(type)) + 4 * rows + 12 * units;
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  *storage = sizeof(struct pd_fcoo);
+  for (int n = 0; n < traits->order; ++n)
+    *storage = pd_add_saturated(
+        *storage, bytes_of(traits->order, traits->nnz, traits->nonempty[n], request->precision));
+  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+}
+
+static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  return 1.01 * pd_nz_estimate_seconds(traits, request);
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_fcoo *fcoo = storage;
+  if (fcoo == NULL) return;
+  for (int n = 0; n < fcoo->head.order; ++n) {
+    struct pd_fcoo_mode *mode = &fcoo->mode[n];
+    for (int l = 0; l < POLYAD_MAX_ORDER; ++l)
+      pd_free(context, mode->id[l]);
+    pd_free(context, mode->flags);
+    pd_free(context, mode->row_id);
+    pd_free(context, mode->unit_row);
+    pd_free(context, mode->values);
+  }
+  pd_free(context, fcoo);
+}
+
+static const int *levels_of(const void *storage, int mode) {
+  return ((const struct pd_fcoo *)storage)->mode[mode].level;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return true;
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  const struct pd_fcoo *fcoo = storage;
+  const struct pd_fcoo_mode *from = &fcoo->mode[mode];
+  for (int k = 0; k < count; ++k) {
+    uint64_t p = first + (uint64_t)k;
+    block->index[mode][k] = from->row_id[pd_fcoo_row(from, p)];
+    for (int l = 1; l < fcoo->head.order; ++l)
+      block->index[from->level[l]][k] = from->id[l][p];
+    block->value[k] = pd_nz_value(from->values, fcoo->head.type, p);
+  }
+}
+
+static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+
+static polyad_status build_rows(polyad_context *context, const polyad_tensor *tensor, int output,
+                                const uint32_t *permutation, struct pd_fcoo_mode *mode) {
+  uint64_t nnz = tensor->nnz, units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
+  PD_TRY(PD_NEW_ZERO(context, units, &mode->flags));
+  PD_TRY(PD_NEW(context, units, &mode->unit_row));
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn == 1) PD_TRY(PD_NEW(context, mode->rows, &mode->row_id));
+    mode->rows = 0;
+    uint64_t before = UINT64_MAX;
+    for (uint64_t p = 0; p < nnz; ++p) {
+      uint64_t row = pd_tensor_index(tensor, output, permutation[p]);
+      if (row != before) {
+        if (turn == 1) mode->row_id[mode->rows] = (uint32_t)row;
+        mode->flags[p / 64] |= UINT64_C(1) << p % 64;
+        ++mode->rows;
+      }
+      if (p % PD_FCOO_UNIT == 0) mode->unit_row[p / PD_FCOO_UNIT] = mode->rows - 1;
+      before = row;
+    }
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status build_mode(polyad_context *context, const polyad_tensor *tensor, int output,
+                                uint32_t *permutation, struct pd_fcoo_mode *mode) {
+  mode->level[0] = output;
+  for (int n = 0, count = 1; n < tensor->order; ++n)
+    if (n != output) mode->level[count++] = n;
+  PD_TRY(pd_nz_sort_modes(context, tensor, mode->level, permutation));
+  PD_TRY(build_rows(context, tensor, output, permutation, mode));
+  for (int l = 1; l < tensor->order; ++l)
+    PD_TRY(pd_nz_gather_index(context, tensor, mode->level[l], tensor->nnz, permutation,
+                              &mode->id[l]));
+  return pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &mode->values);
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take, (void)request;
+  polyad_status status = POLYAD_OK;
+  struct pd_fcoo *fcoo = NULL;
+  uint32_t *permutation = NULL;
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &fcoo));
+  pd_nz_init(&fcoo->head, &ops, tensor);
+  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
+  for (int n = 0; n < tensor->order; ++n)
+    PD_TRY_CLEANUP(build_mode(context, tensor, n, permutation, &fcoo->mode[n]));
+  *out = fcoo;
+  fcoo = NULL;
+cleanup:
+  pd_free(context, permutation);
+  destroy(context, fcoo);
+  return status;
+}
+
+/* Flags and the rows of units agree. */
+static polyad_status check_flags(polyad_context *context, const struct pd_fcoo_mode *mode,
+                                 uint64_t nnz) {
+  uint64_t begun = 0;
+  for (uint64_t p = 0; p < nnz; ++p) {
+    begun += mode->flags[p / 64] >> p % 64 & 1;
+    if (begun == 0 || begun > mode->rows || pd_fcoo_row(mode, p) != begun - 1)
+      return pd_nz_broken(context, "fcoo", "wrong row of nonzero", p);
+  }
+  return begun == mode->rows ? POLYAD_OK : pd_nz_broken(context, "fcoo", "rows left over", begun);
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_fcoo *fcoo = storage;
+  for (int n = 0; n < fcoo->head.order; ++n)
+    PD_TRY(check_flags(context, &fcoo->mode[n], fcoo->head.nnz));
+  return pd_nz_check(context, &fcoo->head, "fcoo");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_fcoo *fcoo = storage;
+  uint64_t total = sizeof *fcoo;
+  for (int n = 0; n < fcoo->head.order; ++n)
+    total += bytes_of(fcoo->head.order, fcoo->head.nnz, fcoo->mode[n].rows, fcoo->head.type);
+  return total;
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_fcoo *fcoo = storage;
+  snprintf(text, PD_REASON_BYTES, "%d lists with a flag per nonzero", fcoo->head.order);
+}
+
+const struct polyad_format pd_fcoo_format = {
+    .name = "fcoo",
+    .summary = "For each mode: the other modes' indices, and a bit where an output row begins",
+    .paper = "B. Liu et al., CLUSTER 2017",
+    .variants = "auto",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = true,
+    .supports = pd_nz_supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_fcoo_kernels_cpu = PD_NZ_KERNELS_CPU("fcoo");

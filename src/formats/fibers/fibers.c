@@ -1,0 +1,265 @@
+/* Building, checking and decoding trees of compressed fibers. */
+#include "formats/fibers/fibers.h"
+#include <string.h>
+
+enum { GRAIN = 1 << 14 };
+
+void pd_fibers_levels(int order, const uint64_t *dims, int root, int leaf, int *levels) {
+  int count = 0;
+  if (root >= 0) levels[count++] = root;
+  int first = count;
+  for (int n = 0; n < order; ++n) {
+    if (n == root || n == leaf) continue;
+    int at = count++;
+    for (; at > first && dims[levels[at - 1]] > dims[n]; --at)
+      levels[at] = levels[at - 1];
+    levels[at] = n;
+  }
+  levels[count] = leaf;
+}
+
+int pd_fibers_leaf(const struct pd_traits *traits, int root) {
+  int leaf = root == 0 ? 1 : 0;
+  for (int n = 0; n < traits->order; ++n)
+    if (n != root && traits->fibers[n] < traits->fibers[leaf]) leaf = n;
+  return leaf;
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/* highest[p]: the highest level whose index differs from the nonzero before. */
+static void find_highest(const polyad_context *context, const polyad_tensor *tensor,
+                         const struct pd_fibers *tree, const uint32_t *permutation,
+                         uint8_t *highest) {
+  int threads = pd_threads_for(context, tree->nnz, GRAIN), leaf = tree->order - 1;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint32_t p = 0; p < tree->nnz; ++p) {
+    int l = 0;
+    while (p > 0 && l < leaf &&
+           pd_tensor_index(tensor, tree->level[l], permutation[p]) ==
+               pd_tensor_index(tensor, tree->level[l], permutation[p - 1]))
+      ++l;
+    highest[p] = (uint8_t)l;
+  }
+}
+
+/* Long fibers are cut: a cut begins a node of the level of the fibers. */
+static void cut_fibers(const struct pd_fibers *tree, uint32_t most, uint8_t *highest) {
+  int fiber = tree->order - 2;
+  uint32_t begin = 0;
+  for (uint32_t p = 0; p < tree->nnz; ++p) {
+    if (highest[p] > fiber && p - begin == most) highest[p] = (uint8_t)fiber;
+    if (highest[p] <= fiber) begin = p;
+  }
+}
+
+static void fill_level(const polyad_tensor *tensor, const uint32_t *permutation,
+                       const uint8_t *highest, int level, struct pd_fibers *tree) {
+  uint32_t node = 0, child = 0;
+  for (uint32_t p = 0; p < tree->nnz; ++p) {
+    if (highest[p] <= level) {
+      if (tree->start[level] != NULL) tree->start[level][node] = child;
+      tree->id[level][node++] =
+          (uint32_t)pd_tensor_index(tensor, tree->level[level], permutation[p]);
+    }
+    child += highest[p] <= level + 1;
+  }
+  if (tree->start[level] != NULL) tree->start[level][node] = child;
+}
+
+static polyad_status fill_levels(polyad_context *context, const polyad_tensor *tensor,
+                                 const uint32_t *permutation, const uint8_t *highest,
+                                 struct pd_fibers *tree) {
+  for (uint32_t p = 0; p < tree->nnz; ++p)
+    ++tree->nodes[highest[p]];
+  for (int l = 1; l < tree->order; ++l)
+    tree->nodes[l] += tree->nodes[l - 1];
+  for (int l = 0; l < tree->order; ++l) {
+    PD_TRY(PD_NEW(context, tree->nodes[l], &tree->id[l]));
+    if (l < tree->order - 1) PD_TRY(PD_NEW(context, (uint64_t)tree->nodes[l] + 1, &tree->start[l]));
+  }
+  int threads = pd_threads_for(context, tree->nnz, GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int l = 0; l < tree->order; ++l)
+    fill_level(tensor, permutation, highest, l, tree);
+  return pd_nz_gather_values(context, tensor, tree->nnz, permutation, &tree->values);
+}
+
+/* Whether a piece ends before nonzero p, having begun at `begin` in a slice that began at `slice`
+ * and ends at `slice_end`. */
+static bool piece_ends(const uint8_t *highest, int fiber, uint32_t p, uint32_t begin,
+                       bool slice_begins, bool slice_is_long) {
+  uint32_t length = p - begin;
+  if (slice_begins) return length >= PD_FIBERS_PIECE || slice_is_long;
+  if (!slice_is_long) return false;
+  return length >= PD_FIBERS_PIECE_MOST &&
+         (highest[p] <= fiber || length >= 2 * PD_FIBERS_PIECE_MOST);
+}
+
+/* Cuts the nonzeros into pieces; only counts them where `item` is NULL. A slice of more than
+ * PD_FIBERS_PIECE_MOST nonzeros has pieces of its own. */
+static uint32_t cut_pieces(const struct pd_fibers *tree, const uint8_t *highest, uint32_t *item,
+                           uint8_t *whole) {
+  uint32_t items = 0, begin = 0, p = 0;
+  bool was_long = false;
+  while (p < tree->nnz) {
+    uint32_t end = p + 1;
+    while (end < tree->nnz && highest[end] > 0)
+      ++end;
+    bool is_long = end - p > PD_FIBERS_PIECE_MOST;
+    for (uint32_t q = p; q < end; ++q) {
+      bool ends = piece_ends(highest, tree->order - 2, q, begin, q == p,
+                             q == p ? is_long || was_long : is_long);
+      if (q > 0 && !ends) continue;
+      if (item != NULL) {
+        item[items] = q;
+        whole[items] = !is_long;
+      }
+      ++items;
+      begin = q;
+    }
+    was_long = is_long;
+    p = end;
+  }
+  if (item != NULL) item[items] = tree->nnz;
+  return items;
+}
+
+static void fill_paths(const polyad_context *context, struct pd_fibers *tree) {
+  int threads = pd_threads_for(context, tree->items, 1 << 10), upper = tree->order - 1;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint32_t k = 0; k < tree->items; ++k) {
+    uint64_t place = tree->item[k];
+    for (int l = upper - 1; l >= 0; --l) {
+      place = pd_nz_piece_of(tree->start[l], tree->nodes[l], place);
+      tree->path[(uint64_t)k * (uint64_t)upper + (uint64_t)l] = (uint32_t)place;
+    }
+  }
+}
+
+static polyad_status build_pieces(polyad_context *context, const uint8_t *highest,
+                                  struct pd_fibers *tree) {
+  uint64_t upper = (uint64_t)tree->order - 1;
+  tree->items = cut_pieces(tree, highest, NULL, NULL);
+  PD_TRY(PD_NEW(context, (uint64_t)tree->items + 1, &tree->item));
+  PD_TRY(PD_NEW(context, tree->items, &tree->whole));
+  PD_TRY(PD_NEW(context, tree->items * upper, &tree->path));
+  (void)cut_pieces(tree, highest, tree->item, tree->whole);
+  fill_paths(context, tree);
+  return POLYAD_OK;
+}
+
+polyad_status pd_fibers_build(polyad_context *context, const polyad_tensor *tensor,
+                              const int *levels, uint32_t count, const uint32_t *permutation,
+                              uint32_t fiber_most, struct pd_fibers *tree) {
+  uint8_t *highest;
+  *tree = (struct pd_fibers){.order = tensor->order, .nnz = count};
+  memcpy(tree->level, levels, (size_t)tensor->order * sizeof *levels);
+  PD_TRY(PD_NEW(context, count, &highest));
+  find_highest(context, tensor, tree, permutation, highest);
+  if (fiber_most > 0) cut_fibers(tree, fiber_most, highest);
+  polyad_status status = fill_levels(context, tensor, permutation, highest, tree);
+  if (status == POLYAD_OK) status = build_pieces(context, highest, tree);
+  pd_free(context, highest);
+  return status;
+}
+
+void pd_fibers_clear(polyad_context *context, struct pd_fibers *tree) {
+  for (int l = 0; l < POLYAD_MAX_ORDER; ++l) {
+    pd_free(context, tree->id[l]);
+    pd_free(context, tree->start[l]);
+  }
+  pd_free(context, tree->values);
+  pd_free(context, tree->item);
+  pd_free(context, tree->path);
+  pd_free(context, tree->whole);
+  *tree = (struct pd_fibers){0};
+}
+
+/* ---- checking ------------------------------------------------------------------------------- */
+
+/* Children follow each other; their ids ascend, but for fibers that were cut. */
+static polyad_status check_level(polyad_context *context, const struct pd_fibers *tree, int level,
+                                 const char *format, bool cut) {
+  const uint32_t *start = tree->start[level], *id = tree->id[level + 1];
+  if (start[0] != 0 || start[tree->nodes[level]] != tree->nodes[level + 1])
+    return pd_nz_broken(context, format, "children left over, level", (uint64_t)level);
+  for (uint32_t k = 0; k < tree->nodes[level]; ++k) {
+    if (start[k + 1] <= start[k] || start[k + 1] > tree->nodes[level + 1])
+      return pd_nz_broken(context, format, "bad number of children, node", k);
+    for (uint32_t c = start[k] + 1; c < start[k + 1]; ++c)
+      if (id[c - 1] > id[c] || (id[c - 1] == id[c] && !(cut && level == tree->order - 3)))
+        return pd_nz_broken(context, format, "ids not ascending, node", c);
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status check_pieces(polyad_context *context, const struct pd_fibers *tree,
+                                  const char *format) {
+  if (tree->item[0] != 0 || tree->item[tree->items] != tree->nnz)
+    return pd_nz_broken(context, format, "pieces do not hold all nonzeros", 0);
+  for (uint32_t k = 0; k < tree->items; ++k) {
+    uint32_t begin = tree->item[k], end = tree->item[k + 1];
+    if (begin >= end) return pd_nz_broken(context, format, "empty piece", k);
+    if (end - begin > 2 * PD_FIBERS_PIECE_MOST)
+      return pd_nz_broken(context, format, "piece too long", k);
+    uint64_t place = begin;
+    for (int l = tree->order - 2; l >= 0; --l) {
+      place = pd_nz_piece_of(tree->start[l], tree->nodes[l], place);
+      if (tree->path[(uint64_t)k * (uint64_t)(tree->order - 1) + (uint64_t)l] != place)
+        return pd_nz_broken(context, format, "wrong path of piece", k);
+    }
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_fibers_check(polyad_context *context, const struct pd_fibers *tree,
+                              const char *format, uint32_t fiber_most) {
+  if (tree->nodes[tree->order - 1] != tree->nnz)
+    return pd_nz_broken(context, format, "not all nonzeros", tree->nodes[tree->order - 1]);
+  for (int l = 0; l < tree->order - 1; ++l)
+    PD_TRY(check_level(context, tree, l, format, fiber_most > 0));
+  const uint32_t *start = tree->start[tree->order - 2];
+  for (uint32_t f = 0; fiber_most > 0 && f < tree->nodes[tree->order - 2]; ++f)
+    if (start[f + 1] - start[f] > fiber_most)
+      return pd_nz_broken(context, format, "fiber too long", f);
+  return check_pieces(context, tree, format);
+}
+
+uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type) {
+  uint64_t numbers = 0, upper = (uint64_t)tree->order - 1;
+  for (int l = 0; l < tree->order; ++l)
+    numbers += tree->nodes[l] + (l < tree->order - 1 ? (uint64_t)tree->nodes[l] + 1 : 0);
+  numbers += (uint64_t)tree->items + 1 + tree->items * upper;
+  return 4 * numbers + tree->items + tree->nnz * pd_type_bytes(type);
+}
+
+uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, polyad_type type) {
+  int leaf = levels[traits->order - 1];
+  uint64_t numbers = traits->nnz, most = traits->fibers[leaf], product = 1;
+  uint64_t items = traits->nnz / PD_FIBERS_PIECE + 1;
+  for (int l = 0; l < traits->order - 1; ++l) {
+    product = pd_mul_saturated(product, traits->nonempty[levels[l]]);
+    numbers += 2 * (product < most ? product : most) + 1;
+  }
+  numbers += items * (uint64_t)traits->order + 1;
+  return 4 * numbers + items + traits->nnz * pd_type_bytes(type);
+}
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t first, int count,
+                      int at, struct pd_nz_block *block) {
+  uint64_t node[POLYAD_MAX_ORDER], place = first;
+  int leaf = tree->order - 1;
+  for (int l = leaf - 1; l >= 0; --l)
+    node[l] = place = pd_nz_piece_of(tree->start[l], tree->nodes[l], place);
+  node[leaf] = first;
+  for (int k = at; k < at + count; ++k) {
+    for (int l = leaf - 1; l >= 0 && node[l + 1] >= tree->start[l][node[l] + 1]; --l)
+      ++node[l];
+    for (int l = 0; l <= leaf; ++l)
+      block->index[tree->level[l]][k] = tree->id[l][node[l]];
+    block->value[k] = pd_nz_value(tree->values, type, node[leaf]++);
+  }
+}

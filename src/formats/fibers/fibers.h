@@ -1,0 +1,50 @@
+/* Trees of compressed fibers over some of a tensor's nonzeros, with the pieces of about equal size
+ * that a GPU's groups of lanes take: what "bcsf", "hbcsf" and "mmcsf" are made of.
+ *
+ * Level 0 has the slices, level order - 2 the fibers, the last level the nonzeros. */
+#ifndef PD_FIBERS_H
+#define PD_FIBERS_H
+
+#include "formats/nonzeros/nonzeros.h"
+
+enum { PD_FIBERS_PIECE = 64, PD_FIBERS_PIECE_MOST = 512 };
+
+struct pd_fibers {
+  int order;
+  int level[POLYAD_MAX_ORDER]; /* modes, the slices' first */
+  uint32_t nnz;
+  uint32_t nodes[POLYAD_MAX_ORDER];  /* of each level */
+  uint32_t *id[POLYAD_MAX_ORDER];    /* of the nodes of each level; the last has nnz */
+  uint32_t *start[POLYAD_MAX_ORDER]; /* nodes + 1: where children begin; not of the last level */
+  void *values;
+  /* Pieces: some whole slices, or a part of one. */
+  uint32_t items;
+  uint32_t *item; /* items + 1: first nonzero */
+  uint32_t *path; /* items x (order - 1): its node in each level above the last */
+  uint8_t *whole; /* whether the piece has whole slices */
+};
+
+/** Builds the tree from `count` nonzeros, which the permutation sorts by the levels. A fiber of
+ *  more than `fiber_most` nonzeros becomes several with the same id (0: any length). What was
+ *  allocated is in the tree also on failure. */
+polyad_status pd_fibers_build(polyad_context *context, const polyad_tensor *tensor,
+                              const int *levels, uint32_t count, const uint32_t *permutation,
+                              uint32_t fiber_most, struct pd_fibers *tree);
+void pd_fibers_clear(polyad_context *context, struct pd_fibers *tree);
+polyad_status pd_fibers_check(polyad_context *context, const struct pd_fibers *tree,
+                              const char *format, uint32_t fiber_most);
+uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type);
+/** About what a tree of all nonzeros takes. */
+uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, polyad_type type);
+
+/** Nonzeros [first, first + count) of the tree into places from `at` on. */
+void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t first, int count,
+                      int at, struct pd_nz_block *block);
+
+/** The levels of a tree: `root` first (-1: none), `leaf` last, the others between them, shorter
+ *  modes first. */
+void pd_fibers_levels(int order, const uint64_t *dims, int root, int leaf, int *levels);
+/** The mode other than `root` whose fibers are fewest, so that they are longest. */
+int pd_fibers_leaf(const struct pd_traits *traits, int root);
+
+#endif

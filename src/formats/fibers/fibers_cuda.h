@@ -1,0 +1,14 @@
+/* Putting trees of compressed fibers on a GPU. */
+#ifndef PD_FIBERS_CUDA_H
+#define PD_FIBERS_CUDA_H
+
+#include "formats/fibers/fibers.h"
+#include "formats/fibers/fibers_gpu.h"
+#include "formats/nonzeros/nonzeros_cuda.h"
+
+/** Adds the tree as a list for output `mode` (-1: all). `alone`: no other list has its slices. */
+polyad_status pd_fibers_put(polyad_context *context, const struct pd_device *device,
+                            const struct pd_fibers *tree, int mode, bool alone, int kind,
+                            struct pd_nz_on_device *made);
+
+#endif

@@ -1,0 +1,185 @@
+/* Building, checking and describing "fwc". */
+#include "formats/fwc/fwc.h"
+#include "formats/fibers/fibers.h"
+#include "formats/fwc/fwc_layout.h"
+#include <stdio.h>
+
+static uint64_t bytes_of(int order, uint64_t nnz, uint64_t fibers, polyad_type type) {
+  return nnz * (4 + pd_type_bytes(type)) + 4 * (fibers * (uint64_t)order + 1) +
+         4 * pd_nz_units(nnz, PD_FWC_UNIT);
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  *storage = sizeof(struct pd_fwc);
+  for (int n = 0; n < traits->order; ++n)
+    *storage = pd_add_saturated(*storage, bytes_of(traits->order, traits->nnz,
+                                                   traits->fibers[pd_fibers_leaf(traits, n)],
+                                                   request->precision));
+  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_fwc *fwc = storage;
+  if (fwc == NULL) return;
+  for (int n = 0; n < fwc->head.order; ++n) {
+    struct pd_fwc_mode *mode = &fwc->mode[n];
+    for (int l = 0; l < POLYAD_MAX_ORDER; ++l)
+      pd_free(context, mode->id[l]);
+    pd_free(context, mode->start);
+    pd_free(context, mode->unit_fiber);
+    pd_free(context, mode->values);
+  }
+  pd_free(context, fwc);
+}
+
+static const int *levels_of(const void *storage, int mode) {
+  return ((const struct pd_fwc *)storage)->mode[mode].level;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return true;
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  const struct pd_fwc *fwc = storage;
+  const struct pd_fwc_mode *from = &fwc->mode[mode];
+  uint64_t fiber = pd_nz_piece_of(from->start, from->fibers, first);
+  int leaf = fwc->head.order - 1;
+  for (int k = 0; k < count; ++k) {
+    uint64_t p = first + (uint64_t)k;
+    while (p >= from->start[fiber + 1])
+      ++fiber;
+    for (int l = 0; l < leaf; ++l)
+      block->index[from->level[l]][k] = from->id[l][fiber];
+    block->index[from->level[leaf]][k] = from->id[leaf][p];
+    block->value[k] = pd_nz_value(from->values, fwc->head.type, p);
+  }
+}
+
+static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+
+static bool same_fiber(const polyad_tensor *tensor, int leaf, uint32_t p, uint32_t q) {
+  for (int n = 0; n < tensor->order; ++n)
+    if (n != leaf && pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, q)) return false;
+  return true;
+}
+
+/* Where fibers begin, and the first nonzero of the tensor that each has. */
+static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                 const uint32_t *permutation, struct pd_fwc_mode *mode,
+                                 uint32_t **first) {
+  int leaf = mode->level[tensor->order - 1];
+  uint64_t nnz = tensor->nnz;
+  for (uint64_t p = 0; p < nnz; ++p)
+    mode->fibers += p == 0 || !same_fiber(tensor, leaf, permutation[p - 1], permutation[p]);
+  PD_TRY(PD_NEW(context, (uint64_t)mode->fibers + 1, &mode->start));
+  PD_TRY(PD_NEW(context, mode->fibers, first));
+  uint32_t fiber = 0;
+  for (uint64_t p = 0; p < nnz; ++p) {
+    if (p > 0 && same_fiber(tensor, leaf, permutation[p - 1], permutation[p])) continue;
+    mode->start[fiber] = (uint32_t)p;
+    (*first)[fiber++] = permutation[p];
+  }
+  mode->start[fiber] = (uint32_t)nnz;
+  return POLYAD_OK;
+}
+
+static polyad_status build_mode(polyad_context *context, const polyad_tensor *tensor,
+                                uint32_t *permutation, struct pd_fwc_mode *mode) {
+  polyad_status status = POLYAD_OK;
+  uint32_t *first = NULL;
+  int leaf = tensor->order - 1;
+  PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, mode->level, permutation));
+  PD_TRY_CLEANUP(find_fibers(context, tensor, permutation, mode, &first));
+  for (int l = 0; l <= leaf; ++l)
+    PD_TRY_CLEANUP(pd_nz_gather_index(context, tensor, mode->level[l],
+                                      l < leaf ? mode->fibers : tensor->nnz,
+                                      l < leaf ? first : permutation, &mode->id[l]));
+  PD_TRY_CLEANUP(pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &mode->values));
+  status =
+      pd_nz_pieces(context, tensor->nnz, PD_FWC_UNIT, mode->start, mode->fibers, &mode->unit_fiber);
+cleanup:
+  pd_free(context, first);
+  return status;
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take, (void)request;
+  polyad_status status = POLYAD_OK;
+  struct pd_fwc *fwc = NULL;
+  struct pd_traits traits;
+  uint32_t *permutation = NULL;
+  *out = NULL;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &fwc));
+  pd_nz_init(&fwc->head, &ops, tensor);
+  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
+  for (int n = 0; n < tensor->order; ++n) {
+    pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n),
+                     fwc->mode[n].level);
+    PD_TRY_CLEANUP(build_mode(context, tensor, permutation, &fwc->mode[n]));
+  }
+  *out = fwc;
+  fwc = NULL;
+cleanup:
+  pd_free(context, permutation);
+  destroy(context, fwc);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_fwc *fwc = storage;
+  for (int n = 0; n < fwc->head.order; ++n) {
+    const struct pd_fwc_mode *mode = &fwc->mode[n];
+    if (mode->start[0] != 0 || mode->start[mode->fibers] != fwc->head.nnz)
+      return pd_nz_broken(context, "fwc", "fibers do not hold all nonzeros of mode", (uint64_t)n);
+    for (uint32_t f = 0; f < mode->fibers; ++f)
+      if (mode->start[f] >= mode->start[f + 1])
+        return pd_nz_broken(context, "fwc", "empty fiber", f);
+    for (uint64_t c = 0; c * PD_FWC_UNIT < fwc->head.nnz; ++c)
+      if (pd_nz_piece_of(mode->start, mode->fibers, c * PD_FWC_UNIT) != mode->unit_fiber[c])
+        return pd_nz_broken(context, "fwc", "wrong fiber of unit", c);
+  }
+  return pd_nz_check(context, &fwc->head, "fwc");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_fwc *fwc = storage;
+  uint64_t total = sizeof *fwc;
+  for (int n = 0; n < fwc->head.order; ++n)
+    total += bytes_of(fwc->head.order, fwc->head.nnz, fwc->mode[n].fibers, fwc->head.type);
+  return total;
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_fwc *fwc = storage;
+  int length = snprintf(text, PD_REASON_BYTES, "fibers along");
+  for (int n = 0; n < fwc->head.order; ++n)
+    length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s mode %d",
+                       n > 0 ? "," : "", fwc->mode[n].level[fwc->head.order - 1] + 1);
+}
+
+const struct polyad_format pd_fwc_format = {
+    .name = "fwc",
+    .summary = "For each mode: compressed fibers, each an inner product with a factor's columns",
+    .paper = "R. Hu et al., HPCC 2020",
+    .variants = "auto",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = false,
+    .supports = pd_nz_supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = pd_nz_estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_fwc_kernels_cpu = PD_NZ_KERNELS_CPU("fwc");

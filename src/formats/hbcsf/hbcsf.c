@@ -1,0 +1,165 @@
+/* Describing and checking "hbcsf". */
+#include "formats/hbcsf/hbcsf.h"
+#include "formats/hbcsf/hbcsf_build.h"
+#include <stdio.h>
+
+/* As if all slices were in trees. */
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  *storage = sizeof(struct pd_hbcsf);
+  for (int n = 0; n < traits->order; ++n) {
+    int levels[POLYAD_MAX_ORDER];
+    pd_fibers_levels(traits->order, traits->dims, n, pd_fibers_leaf(traits, n), levels);
+    *storage = pd_add_saturated(*storage, pd_fibers_estimate(traits, levels, request->precision));
+  }
+  *building = pd_add_saturated(*storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, 1),
+                                                          pd_mul_saturated(traits->nnz, 4)));
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_hbcsf *hbcsf = storage;
+  if (hbcsf == NULL) return;
+  for (int n = 0; n < hbcsf->head.order; ++n)
+    pd_hbcsf_clear(context, &hbcsf->mode[n]);
+  pd_free(context, hbcsf);
+}
+
+static const int *levels_of(const void *storage, int mode) {
+  return ((const struct pd_hbcsf *)storage)->mode[mode].level;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return true;
+}
+
+static void decode_single(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
+                          int k, struct pd_nz_block *block) {
+  for (int l = 0; l < order; ++l)
+    block->index[from->level[l]][k] = from->single_id[l][p];
+  block->value[k] = pd_nz_value(from->single_values, type, p);
+}
+
+static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
+                          uint64_t slice, int k, struct pd_nz_block *block) {
+  block->index[from->level[0]][k] = from->slice_id[slice];
+  for (int l = 1; l < order; ++l)
+    block->index[from->level[l]][k] = from->listed_id[l][p];
+  block->value[k] = pd_nz_value(from->listed_values, type, p);
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  const struct pd_hbcsf *hbcsf = storage;
+  const struct pd_hbcsf_mode *from = &hbcsf->mode[mode];
+  int order = hbcsf->head.order, k = 0;
+  polyad_type type = hbcsf->head.type;
+  for (; k < count && first + (uint64_t)k < from->singles; ++k)
+    decode_single(from, order, type, first + (uint64_t)k, k, block);
+  uint64_t lists_end = (uint64_t)from->singles + from->listed, slice = 0;
+  for (bool found = false; k < count && first + (uint64_t)k < lists_end; ++k) {
+    uint64_t p = first + (uint64_t)k - from->singles;
+    if (!found) slice = pd_nz_piece_of(from->slice_start, from->slices, p);
+    found = true;
+    while (p >= from->slice_start[slice + 1])
+      ++slice;
+    decode_listed(from, order, type, p, slice, k, block);
+  }
+  if (k < count)
+    pd_fibers_decode(&from->tree, type, first + (uint64_t)k - lists_end, count - k, k, block);
+}
+
+static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take, (void)request;
+  polyad_status status = POLYAD_OK;
+  struct pd_hbcsf *hbcsf = NULL;
+  struct pd_traits traits;
+  *out = NULL;
+  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hbcsf));
+  pd_nz_init(&hbcsf->head, &ops, tensor);
+  for (int n = 0; n < tensor->order; ++n) {
+    struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
+    pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n), mode->level);
+    PD_TRY_CLEANUP(pd_hbcsf_build(context, tensor, mode));
+  }
+  *out = hbcsf;
+  hbcsf = NULL;
+cleanup:
+  destroy(context, hbcsf);
+  return status;
+}
+
+static polyad_status check_slices(polyad_context *context, const struct pd_hbcsf_mode *mode) {
+  if (mode->slice_start[0] != 0 || mode->slice_start[mode->slices] != mode->listed)
+    return pd_nz_broken(context, "hbcsf", "slices do not hold all listed nonzeros", 0);
+  for (uint32_t s = 0; s < mode->slices; ++s)
+    if (mode->slice_start[s + 1] < mode->slice_start[s] + 2)
+      return pd_nz_broken(context, "hbcsf", "fewer than two nonzeros in listed slice", s);
+  for (uint64_t c = 0; c * PD_HBCSF_UNIT < mode->listed; ++c)
+    if (pd_nz_piece_of(mode->slice_start, mode->slices, c * PD_HBCSF_UNIT) != mode->unit_slice[c])
+      return pd_nz_broken(context, "hbcsf", "wrong slice of unit", c);
+  return POLYAD_OK;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_hbcsf *hbcsf = storage;
+  for (int n = 0; n < hbcsf->head.order; ++n) {
+    const struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
+    if ((uint64_t)mode->singles + mode->listed + mode->tree.nnz != hbcsf->head.nnz)
+      return pd_nz_broken(context, "hbcsf", "lost nonzeros of mode", (uint64_t)n);
+    PD_TRY(check_slices(context, mode));
+    PD_TRY(pd_fibers_check(context, &mode->tree, "hbcsf", PD_HBCSF_FIBER_MOST));
+  }
+  return pd_nz_check(context, &hbcsf->head, "hbcsf");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_hbcsf *hbcsf = storage;
+  uint64_t total = sizeof *hbcsf, order = (uint64_t)hbcsf->head.order;
+  for (int n = 0; n < hbcsf->head.order; ++n) {
+    const struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
+    uint64_t lists = (uint64_t)mode->singles + mode->listed;
+    total += 4 * (mode->singles * order + mode->listed * (order - 1) + 2 * mode->slices + 1 +
+                  pd_nz_units(mode->listed, PD_HBCSF_UNIT));
+    total += lists * pd_type_bytes(hbcsf->head.type);
+    total += pd_fibers_bytes(&mode->tree, hbcsf->head.type);
+  }
+  return total;
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_hbcsf *hbcsf = storage;
+  double singles = 0, listed = 0, nnz = (double)hbcsf->head.nnz * hbcsf->head.order;
+  for (int n = 0; n < hbcsf->head.order; ++n) {
+    singles += hbcsf->mode[n].singles;
+    listed += hbcsf->mode[n].listed;
+  }
+  if (nnz == 0) nnz = 1;
+  snprintf(text, PD_REASON_BYTES, "of all modes' nonzeros %.0f%% in coo, %.0f%% in csl",
+           100 * singles / nnz, 100 * listed / nnz);
+}
+
+const struct polyad_format pd_hbcsf_format = {
+    .name = "hbcsf",
+    .summary = "For each mode: slices as coordinates, compressed slices or cut compressed fibers",
+    .paper = "I. Nisa et al., IPDPS 2019",
+    .variants = "auto",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = false,
+    .supports = pd_nz_supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = pd_nz_estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_hbcsf_kernels_cpu = PD_NZ_KERNELS_CPU("hbcsf");

@@ -1,0 +1,181 @@
+/* Building, checking and describing "mmcsf". */
+#include "formats/mmcsf/mmcsf.h"
+#include "formats/mmcsf/mmcsf_layout.h"
+#include <stdio.h>
+#include <string.h>
+
+/* All nonzeros share the trees: about a tree of all, with the leaf mode that has fewest fibers. */
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  int levels[POLYAD_MAX_ORDER];
+  pd_fibers_levels(traits->order, traits->dims, -1, pd_fibers_leaf(traits, -1), levels);
+  *storage = sizeof(struct pd_mmcsf) + pd_fibers_estimate(traits, levels, request->precision);
+  /* The orders of all modes, the longest fiber of each nonzero and its mode. */
+  uint64_t more = pd_mul_saturated(traits->nnz, 4 * ((uint64_t)traits->order + 1) + 5);
+  *building =
+      pd_add_saturated(pd_add_saturated(*storage, more), pd_nz_sorting_bytes(traits->nnz, 1));
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_mmcsf *mmcsf = storage;
+  if (mmcsf == NULL) return;
+  for (int t = 0; t < mmcsf->trees; ++t)
+    pd_fibers_clear(context, &mmcsf->tree[t]);
+  pd_free(context, mmcsf);
+}
+
+static const int *levels_of(const void *storage, int mode) {
+  (void)mode;
+  return ((const struct pd_mmcsf *)storage)->levels;
+}
+
+static bool row_runs(const void *storage, int mode) {
+  (void)storage, (void)mode;
+  return false;
+}
+
+static void decode(const void *storage, int mode, uint64_t first, int count,
+                   struct pd_nz_block *block) {
+  (void)mode;
+  const struct pd_mmcsf *mmcsf = storage;
+  int done = 0;
+  for (int t = 0; t < mmcsf->trees && done < count; ++t) {
+    uint64_t from = first + (uint64_t)done;
+    if (from < mmcsf->first[t] || from >= mmcsf->first[t + 1]) continue;
+    uint64_t left = mmcsf->first[t + 1] - from;
+    int some = left < (uint64_t)(count - done) ? (int)left : count - done;
+    pd_fibers_decode(&mmcsf->tree[t], mmcsf->head.type, from - mmcsf->first[t], some, done, block);
+    done += some;
+  }
+}
+
+static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+
+/* What decides where a nonzero goes. */
+struct choice {
+  uint32_t *order[POLYAD_MAX_ORDER]; /* nonzeros sorted by the levels of each leaf mode */
+  uint32_t *longest;                 /* length of each nonzero's longest fiber */
+  uint8_t *mode;                     /* and the mode along which it runs */
+};
+
+static bool same_fiber(const polyad_tensor *tensor, int mode, uint32_t p, uint32_t q) {
+  for (int n = 0; n < tensor->order; ++n)
+    if (n != mode && pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, q)) return false;
+  return true;
+}
+
+static void weigh_fibers(const polyad_tensor *tensor, int mode, struct choice *choice) {
+  const uint32_t *order = choice->order[mode];
+  uint64_t nnz = tensor->nnz;
+  for (uint64_t begin = 0, end; begin < nnz; begin = end) {
+    for (end = begin + 1; end < nnz && same_fiber(tensor, mode, order[end - 1], order[end]); ++end)
+      ;
+    for (uint64_t p = begin; p < end; ++p) {
+      uint32_t length = (uint32_t)(end - begin);
+      if (length <= choice->longest[order[p]]) continue;
+      choice->longest[order[p]] = length;
+      choice->mode[order[p]] = (uint8_t)mode;
+    }
+  }
+}
+
+static polyad_status choose(polyad_context *context, const polyad_tensor *tensor,
+                            struct choice *choice) {
+  PD_TRY(PD_NEW_ZERO(context, tensor->nnz, &choice->longest));
+  PD_TRY(PD_NEW_ZERO(context, tensor->nnz, &choice->mode));
+  for (int n = 0; n < tensor->order; ++n) {
+    int levels[POLYAD_MAX_ORDER];
+    pd_fibers_levels(tensor->order, tensor->dims, -1, n, levels);
+    PD_TRY(PD_NEW(context, tensor->nnz, &choice->order[n]));
+    PD_TRY(pd_nz_sort_modes(context, tensor, levels, choice->order[n]));
+    weigh_fibers(tensor, n, choice);
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status build_trees(polyad_context *context, const polyad_tensor *tensor,
+                                 struct choice *choice, struct pd_mmcsf *mmcsf) {
+  for (int n = 0; n < tensor->order; ++n) {
+    uint32_t count = 0, *order = choice->order[n];
+    for (uint64_t p = 0; p < tensor->nnz; ++p)
+      if (choice->mode[order[p]] == n) order[count++] = order[p];
+    if (count == 0) continue;
+    int levels[POLYAD_MAX_ORDER], t = mmcsf->trees++;
+    pd_fibers_levels(tensor->order, tensor->dims, -1, n, levels);
+    mmcsf->first[t + 1] = mmcsf->first[t] + count;
+    PD_TRY(pd_fibers_build(context, tensor, levels, count, order, 0, &mmcsf->tree[t]));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  (void)take, (void)request;
+  polyad_status status = POLYAD_OK;
+  struct pd_mmcsf *mmcsf = NULL;
+  struct choice choice = {{NULL}, NULL, NULL};
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &mmcsf));
+  pd_nz_init(&mmcsf->head, &ops, tensor);
+  for (int n = 0; n < tensor->order; ++n)
+    mmcsf->levels[n] = n;
+  PD_TRY_CLEANUP(choose(context, tensor, &choice));
+  PD_TRY_CLEANUP(build_trees(context, tensor, &choice, mmcsf));
+  if (mmcsf->trees == 1) memcpy(mmcsf->levels, mmcsf->tree[0].level, sizeof mmcsf->levels);
+  *out = mmcsf;
+  mmcsf = NULL;
+cleanup:
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, choice.order[n]);
+  pd_free(context, choice.longest);
+  pd_free(context, choice.mode);
+  destroy(context, mmcsf);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_mmcsf *mmcsf = storage;
+  if (mmcsf->first[mmcsf->trees] != mmcsf->head.nnz)
+    return pd_nz_broken(context, "mmcsf", "trees do not hold all nonzeros", 0);
+  for (int t = 0; t < mmcsf->trees; ++t)
+    PD_TRY(pd_fibers_check(context, &mmcsf->tree[t], "mmcsf", 0));
+  return pd_nz_check(context, &mmcsf->head, "mmcsf");
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_mmcsf *mmcsf = storage;
+  uint64_t total = sizeof *mmcsf;
+  for (int t = 0; t < mmcsf->trees; ++t)
+    total += pd_fibers_bytes(&mmcsf->tree[t], mmcsf->head.type);
+  return total;
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_mmcsf *mmcsf = storage;
+  int length = snprintf(text, PD_REASON_BYTES, "nonzeros along");
+  for (int t = 0; t < mmcsf->trees; ++t)
+    length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s mode %d: %.0f%%",
+                       t > 0 ? "," : "", mmcsf->tree[t].level[mmcsf->head.order - 1] + 1,
+                       100.0 * mmcsf->tree[t].nnz / (double)mmcsf->head.nnz);
+}
+
+const struct polyad_format pd_mmcsf_format = {
+    .name = "mmcsf",
+    .summary = "Compressed fibers, every nonzero once, along the mode of its longest fiber",
+    .paper = "I. Nisa et al., SC 2019",
+    .variants = "auto",
+    .min_order = 3,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = false,
+    .supports = pd_nz_supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = pd_nz_estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = pd_nz_expand,
+};
+
+const struct polyad_kernels pd_mmcsf_kernels_cpu = PD_NZ_KERNELS_CPU("mmcsf");

@@ -1,0 +1,118 @@
+/* Formats that list every nonzero in an order of their own share what is here: MTTKRP on the CPU,
+ * going back to a tensor, and checks. Such a storage begins with a struct pd_nz and says how to
+ * decode a run of its nonzeros; see README.md. */
+#ifndef PD_NONZEROS_H
+#define PD_NONZEROS_H
+
+#include "formats/format.h"
+
+enum { PD_NZ_BLOCK = 128 };
+
+/** Some nonzeros, decoded. */
+struct pd_nz_block {
+  uint64_t index[POLYAD_MAX_ORDER][PD_NZ_BLOCK]; /* of each mode of the tensor */
+  double value[PD_NZ_BLOCK];
+};
+
+/** What a format says about its storage. A storage has one list for all modes, or one per mode. */
+struct pd_nz_ops {
+  /** Modes in the order in which the list of `mode` is sorted, the one that changes least first. */
+  const int *(*levels)(const void *storage, int mode);
+  /** Whether all nonzeros of an output row stand together in the list of `mode`. */
+  bool (*row_runs)(const void *storage, int mode);
+  /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_NZ_BLOCK. */
+  void (*decode)(const void *storage, int mode, uint64_t first, int count,
+                 struct pd_nz_block *block);
+};
+
+/** The head of such a storage. */
+struct pd_nz {
+  const struct pd_nz_ops *ops;
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+};
+
+void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_tensor *tensor);
+
+/** Reasons to refuse a tensor: 2^32 nonzeros or more, or a mode longer than 2^32. */
+bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *request,
+                    char reason[PD_REASON_BYTES]);
+
+/** Value p of an array of the type, and setting it. */
+static inline double pd_nz_value(const void *values, polyad_type type, uint64_t p) {
+  return type == POLYAD_F32 ? (double)((const float *)values)[p] : ((const double *)values)[p];
+}
+
+/** Fails with POLYAD_INTERNAL and the place of what is wrong. */
+polyad_status pd_nz_broken(polyad_context *context, const char *format, const char *what,
+                           uint64_t place);
+/** Decodes every list: indices below their mode's length, values finite, and rows together
+ *   where row_runs says so. */
+polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, const char *format);
+/** The tensor that the list of mode 0 holds. */
+polyad_status pd_nz_expand(polyad_context *context, const void *storage, polyad_tensor **tensor);
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/** The bits of all indices of a nonzero side by side, for sorting along a space-filling curve. */
+struct pd_nz_curve {
+  int bits, words; /* words of 64 bits, the first has the highest */
+  struct {
+    uint8_t mode, bit;
+  } place[POLYAD_MAX_ORDER * 64]; /* from the lowest bit up */
+};
+
+/** Interleaves bit 0 of all modes, then bit 1, ..., short modes lower (Morton order; the order of
+ *  ALTO). Takes the bits of each mode from `least` up. */
+void pd_nz_curve_init(struct pd_nz_curve *curve, int order, const uint64_t *dims, int least);
+/** The permutation (32-bit) that sorts the nonzeros along the curve; where the bits above the
+ *  lowest 64 agree, by mode `inner` first unless it is -1. */
+polyad_status pd_nz_sort_curve(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_nz_curve *curve, int inner, uint32_t *permutation);
+/** The permutation (32-bit) that sorts the nonzeros by modes[0], modes[1], ... */
+polyad_status pd_nz_sort_modes(polyad_context *context, const polyad_tensor *tensor,
+                               const int *modes, uint32_t *permutation);
+/** Most bytes that sorting takes. */
+uint64_t pd_nz_sorting_bytes(uint64_t nnz, int words);
+
+/** An array of `count` values in the order of the permutation. */
+polyad_status pd_nz_gather_values(polyad_context *context, const polyad_tensor *tensor,
+                                  uint64_t count, const uint32_t *permutation, void **values);
+/** The same of a mode's indices, as 32-bit numbers. */
+polyad_status pd_nz_gather_index(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                 uint64_t count, const uint32_t *permutation, uint32_t **index);
+
+/** For work that starts in the middle of a list: piece[c] is the piece (row, fiber, block) of
+ *  nonzero c * unit, where piece k has nonzeros start[k] to start[k + 1] - 1; one more entry at
+ *  the end is the last piece. */
+polyad_status pd_nz_pieces(polyad_context *context, uint64_t nnz, uint64_t unit,
+                           const uint32_t *start, uint32_t pieces, uint32_t **piece);
+static inline uint64_t pd_nz_units(uint64_t nnz, uint64_t unit) {
+  return (nnz + unit - 1) / unit + 1;
+}
+/** The piece of nonzero p: the last k with start[k] <= p. */
+uint64_t pd_nz_piece_of(const uint32_t *start, uint64_t pieces, uint64_t p);
+
+/* ---- MTTKRP on the CPU -------------------------------------------------------------------- */
+
+uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads);
+polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, uint64_t rank, void **scratch);
+void pd_nz_workspace_destroy(polyad_context *context, void *scratch);
+polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+
+/** The slots of a struct polyad_kernels for the CPU. */
+#define PD_NZ_KERNELS_CPU(name)                                                                    \
+  {                                                                                                \
+    .format = (name), .device = "cpu", .workspace_bytes = pd_nz_workspace_bytes,                   \
+    .workspace_create = pd_nz_workspace_create, .workspace_destroy = pd_nz_workspace_destroy,      \
+    .mttkrp = pd_nz_mttkrp                                                                         \
+  }
+
+/** Seconds of an MTTKRP in every mode that a baseline is estimated at: never the best choice. */
+double pd_nz_estimate_seconds(const struct pd_traits *traits, const struct pd_request *request);
+
+#endif

@@ -1,0 +1,288 @@
+/* MTTKRP on the CPU of formats that list every nonzero. Products of factor rows are kept for as
+ * long as the indices they belong to stay the same; sums are in float64.
+ *
+ * Where an output row's nonzeros stand together, threads take whole rows. Else every thread adds
+ * into an output of its own, and these are summed in the order of the threads; when that needs too
+ * much memory, every thread walks the whole list and takes the rows that are its own. */
+#include "formats/nonzeros/nonzeros.h"
+#include <string.h>
+
+enum { PRIVATE_BYTES = 256 << 20 };
+
+struct scratch {
+  int threads;
+  uint64_t rank;
+  bool private_sums; /* an output for each thread, else one for all */
+  double *prefix;    /* of each thread: order + 1 rows */
+  double *sums;      /* NULL when every list has its rows together */
+};
+
+/* One walk of one thread. */
+struct walk {
+  const struct pd_nz *head;
+  int mode, inputs;
+  int input[POLYAD_MAX_ORDER]; /* modes, the one that changes least first */
+  const void *factor[POLYAD_MAX_ORDER];
+  uint64_t stride[POLYAD_MAX_ORDER];
+  uint64_t rank;
+  uint64_t last[POLYAD_MAX_ORDER]; /* indices that prefix belongs to */
+  bool fresh;                      /* nothing in prefix yet */
+  double *prefix;                  /* row k: product of the rows of inputs 0 to k */
+  struct pd_matrix *out;
+};
+
+static bool all_runs(const struct pd_nz *head) {
+  for (int n = 0; n < head->order; ++n)
+    if (!head->ops->row_runs(head, n)) return false;
+  return true;
+}
+
+static uint64_t longest(const struct pd_nz *head) {
+  uint64_t most = 1;
+  for (int n = 0; n < head->order; ++n)
+    if (head->dims[n] > most) most = head->dims[n];
+  return most;
+}
+
+static bool fits_private(const struct pd_nz *head, uint64_t rank, int threads) {
+  return pd_mul_saturated(pd_mul_saturated(longest(head), rank), 8 * (uint64_t)threads) <=
+         PRIVATE_BYTES;
+}
+
+uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_nz *head = storage;
+  uint64_t rows = (uint64_t)threads * ((uint64_t)head->order + 1);
+  if (!all_runs(head)) {
+    uint64_t copies = fits_private(head, rank, threads) ? (uint64_t)threads : 1;
+    rows = pd_add_saturated(rows, pd_mul_saturated(longest(head), copies));
+  }
+  return pd_mul_saturated(pd_mul_saturated(rows, rank), sizeof(double));
+}
+
+void pd_nz_workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  pd_free(context, scratch->prefix);
+  pd_free(context, scratch->sums);
+  pd_free(context, scratch);
+}
+
+polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, uint64_t rank, void **out) {
+  (void)device;
+  const struct pd_nz *head = storage;
+  polyad_status status = POLYAD_OK;
+  struct scratch *scratch = NULL;
+  uint64_t numbers, all;
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  scratch->threads = polyad_threads(context);
+  scratch->rank = rank;
+  scratch->private_sums = fits_private(head, rank, scratch->threads);
+  uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;
+  if (!pd_mul((uint64_t)scratch->threads * ((uint64_t)head->order + 1), rank, &numbers) ||
+      !pd_mul(longest(head), rank, &all) || !pd_mul(all, copies, &all)) {
+    status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
+    goto cleanup;
+  }
+  PD_TRY_CLEANUP(PD_NEW(context, numbers, &scratch->prefix));
+  if (!all_runs(head)) PD_TRY_CLEANUP(PD_NEW(context, all, &scratch->sums));
+  *out = scratch;
+  scratch = NULL;
+cleanup:
+  pd_nz_workspace_destroy(context, scratch);
+  return status;
+}
+
+static void multiply(const struct walk *walk, int input, uint64_t index) {
+  const double *before = input > 0 ? walk->prefix + (uint64_t)(input - 1) * walk->rank : NULL;
+  double *product = walk->prefix + (uint64_t)input * walk->rank;
+  uint64_t at = index * walk->stride[input];
+  if (walk->head->type == POLYAD_F32) {
+    const float *row = (const float *)walk->factor[input] + at;
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      product[r] = before != NULL ? before[r] * (double)row[r] : (double)row[r];
+  } else {
+    const double *row = (const double *)walk->factor[input] + at;
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      product[r] = before != NULL ? before[r] * row[r] : row[r];
+  }
+}
+
+/* sums += value times the rows of all inputs, for nonzero p of the block. */
+static void add_nonzero(struct walk *walk, const struct pd_nz_block *block, int p,
+                        double *restrict sums) {
+  int leaf = walk->inputs - 1, from = 0;
+  while (!walk->fresh && from < leaf && block->index[walk->input[from]][p] == walk->last[from])
+    ++from;
+  for (int k = from; k < leaf; ++k) {
+    walk->last[k] = block->index[walk->input[k]][p];
+    multiply(walk, k, walk->last[k]);
+  }
+  walk->fresh = false;
+  double value = block->value[p];
+  if (leaf < 0) {
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      sums[r] += value;
+    return;
+  }
+  uint64_t at = block->index[walk->input[leaf]][p] * walk->stride[leaf];
+  const double *restrict prefix = walk->prefix + (uint64_t)(leaf - 1) * walk->rank;
+  if (walk->head->type == POLYAD_F32) {
+    const float *restrict row = (const float *)walk->factor[leaf] + at;
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * (double)row[r];
+  } else {
+    const double *restrict row = (const double *)walk->factor[leaf] + at;
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * row[r];
+  }
+}
+
+static void store(const struct walk *walk, uint64_t row, const double *sums) {
+  if (walk->out->type == POLYAD_F32) {
+    float *to = (float *)walk->out->data + row * walk->out->stride;
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      to[r] = (float)sums[r];
+  } else {
+    memcpy((double *)walk->out->data + row * walk->out->stride, sums, walk->rank * sizeof *sums);
+  }
+}
+
+static int block_length(uint64_t first, uint64_t end) {
+  return end - first < PD_NZ_BLOCK ? (int)(end - first) : PD_NZ_BLOCK;
+}
+
+/* The first nonzero from p on that begins a row. */
+static uint64_t row_begin(const struct walk *walk, struct pd_nz_block *block, uint64_t p) {
+  uint64_t nnz = walk->head->nnz;
+  if (p == 0 || p >= nnz) return p;
+  walk->head->ops->decode(walk->head, walk->mode, p - 1, 1, block);
+  uint64_t row = block->index[walk->mode][0];
+  for (; p < nnz; p += PD_NZ_BLOCK) {
+    int count = block_length(p, nnz);
+    walk->head->ops->decode(walk->head, walk->mode, p, count, block);
+    for (int k = 0; k < count; ++k)
+      if (block->index[walk->mode][k] != row) return p + (uint64_t)k;
+  }
+  return nnz;
+}
+
+/* Whole rows from the one that begins at or after `begin` to the one before `end`'s. */
+static void walk_rows(struct walk *walk, double *sums, uint64_t begin, uint64_t end) {
+  struct pd_nz_block block;
+  begin = row_begin(walk, &block, begin);
+  end = row_begin(walk, &block, end);
+  uint64_t row = 0;
+  for (uint64_t p = begin; p < end; p += PD_NZ_BLOCK) {
+    int count = block_length(p, end);
+    walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
+    for (int k = 0; k < count; ++k) {
+      bool first = p == begin && k == 0;
+      if (first || block.index[walk->mode][k] != row) {
+        if (!first) store(walk, row, sums);
+        row = block.index[walk->mode][k];
+        memset(sums, 0, walk->rank * sizeof *sums);
+      }
+      add_nonzero(walk, &block, k, sums);
+    }
+  }
+  if (begin < end) store(walk, row, sums);
+}
+
+/* Nonzeros of rows [low, high), into sums of all rows. */
+static void walk_scattered(struct walk *walk, double *sums, uint64_t begin, uint64_t end,
+                           uint64_t low, uint64_t high) {
+  struct pd_nz_block block;
+  for (uint64_t p = begin; p < end; p += PD_NZ_BLOCK) {
+    int count = block_length(p, end);
+    walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
+    for (int k = 0; k < count; ++k) {
+      uint64_t row = block.index[walk->mode][k];
+      if (row >= low && row < high) add_nonzero(walk, &block, k, sums + row * walk->rank);
+    }
+  }
+}
+
+static void zero_rows(const struct pd_matrix *out, uint64_t begin, uint64_t end) {
+  size_t size = pd_type_bytes(out->type);
+  for (uint64_t i = begin; i < end; ++i)
+    memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
+}
+
+/* Adds up what the threads have, and stores it. */
+static void store_rows(const struct walk *walk, const struct scratch *scratch, uint64_t begin,
+                       uint64_t end) {
+  uint64_t rows = walk->out->rows, rank = walk->rank;
+  for (uint64_t i = begin; i < end; ++i) {
+    double *sums = scratch->sums + i * rank;
+    for (int t = 1; scratch->private_sums && t < scratch->threads; ++t) {
+      const double *more = scratch->sums + ((uint64_t)t * rows + i) * rank;
+      for (uint64_t r = 0; r < rank; ++r)
+        sums[r] += more[r];
+    }
+    store(walk, i, sums);
+  }
+}
+
+static void run_thread(struct walk walk, const struct scratch *scratch, int t, bool runs) {
+  uint64_t nnz = walk.head->nnz, rows = walk.out->rows, rank = scratch->rank;
+  uint64_t begin = pd_part_begin(nnz, t, scratch->threads);
+  uint64_t end = pd_part_begin(nnz, t + 1, scratch->threads);
+  uint64_t low = pd_part_begin(rows, t, scratch->threads);
+  uint64_t high = pd_part_begin(rows, t + 1, scratch->threads);
+  walk.prefix = scratch->prefix + (uint64_t)t * ((uint64_t)walk.head->order + 1) * rank;
+  if (runs) {
+    walk_rows(&walk, walk.prefix + (uint64_t)walk.head->order * rank, begin, end);
+  } else if (scratch->private_sums) {
+    double *sums = scratch->sums + (uint64_t)t * rows * rank;
+    memset(sums, 0, rows * rank * sizeof *sums);
+    walk_scattered(&walk, sums, begin, end, 0, rows);
+  } else {
+    memset(scratch->sums + low * rank, 0, (high - low) * rank * sizeof(double));
+    walk_scattered(&walk, scratch->sums, 0, nnz, low, high);
+  }
+}
+
+polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *pointer, int mode,
+                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct scratch *scratch = pointer;
+  struct walk walk = {
+      .head = storage, .mode = mode, .rank = out->columns, .fresh = true, .out = out};
+  const int *levels = walk.head->ops->levels(storage, mode);
+  for (int l = 0; l < walk.head->order; ++l) {
+    if (levels[l] == mode) continue;
+    walk.factor[walk.inputs] = factors[levels[l]]->data;
+    walk.stride[walk.inputs] = factors[levels[l]]->stride;
+    walk.input[walk.inputs++] = levels[l];
+  }
+  bool runs = walk.head->ops->row_runs(storage, mode);
+  int threads = scratch->threads;
+#pragma omp parallel num_threads(threads)
+  {
+    if (runs) {
+#pragma omp for schedule(static, 1)
+      for (int t = 0; t < threads; ++t)
+        zero_rows(out, pd_part_begin(out->rows, t, threads),
+                  pd_part_begin(out->rows, t + 1, threads));
+    }
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < threads; ++t)
+      run_thread(walk, scratch, t, runs);
+    if (!runs) {
+#pragma omp for schedule(static, 1)
+      for (int t = 0; t < threads; ++t)
+        store_rows(&walk, scratch, pd_part_begin(out->rows, t, threads),
+                   pd_part_begin(out->rows, t + 1, threads));
+    }
+  }
+  return POLYAD_OK;
+}
+
+double pd_nz_estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  double row = (double)(request->rank * pd_type_bytes(request->precision));
+  double bytes = (double)traits->nnz * traits->order * (traits->order * row + 16);
+  bool gpu = strcmp(request->device->kind, "cuda") == 0;
+  return gpu ? 3e-5 * traits->order + bytes / 3e12 : 1e-5 + bytes / (1e9 * request->threads);
+}

@@ -1,0 +1,169 @@
+/* Uploading lists of nonzeros and running a format's kernels on them. */
+#include "formats/nonzeros/nonzeros_cuda.h"
+#include "device/cuda/cuda_sum.h"
+
+struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_on_device *made, int mode,
+                                         const int *levels) {
+  struct pd_nz_device_list *list = &made->list[made->lists++];
+  *list = (struct pd_nz_device_list){.levels = made->host->order, .mode = mode};
+  for (int l = 0; l < list->levels; ++l)
+    list->level[l] = levels[l];
+  return list;
+}
+
+polyad_status pd_nz_put(polyad_context *context, const struct pd_device *device,
+                        struct pd_nz_device_list *list, int array, uint64_t count, size_t size,
+                        const void *host) {
+  void *made = NULL;
+  polyad_status status = pd_cuda_upload(context, device, count, size, host, &made);
+  if (array < 0)
+    list->list.values = made;
+  else
+    list->list.array[array] = made;
+  return status;
+}
+
+void pd_nz_unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+  struct pd_nz_on_device *made = pointer;
+  if (made == NULL) return;
+  for (int k = 0; k < made->lists; ++k) {
+    for (int a = 0; a < PD_NZ_ARRAYS; ++a)
+      pd_cuda_release(context, device, (void *)made->list[k].list.array[a]);
+    pd_cuda_release(context, device, (void *)made->list[k].list.values);
+  }
+  pd_cuda_services->free(context, made);
+}
+
+polyad_status pd_nz_upload_as(polyad_context *context, const struct pd_device *device,
+                              const struct pd_nz_cuda *format, const void *storage, void **out) {
+  struct pd_nz_on_device *made;
+  *out = NULL;
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
+  memset(made, 0, sizeof *made);
+  made->host = storage;
+  made->format = format;
+  polyad_status status = format->describe(context, device, storage, made);
+  if (status == POLYAD_OK)
+    *out = made;
+  else
+    pd_nz_unload(context, device, made);
+  return status;
+}
+
+struct scratch {
+  const struct pd_device *device;
+  void *head, *tail;
+};
+
+/* Lists that are not cut into items by the format are cut into equal segments. */
+static uint64_t segment_of(const struct pd_cuda_state *state, const struct pd_nz *host,
+                           uint64_t nnz) {
+  int lanes = PD_NZ_COLUMNS * (int)pd_type_bytes(host->type) / 16;
+  return (uint64_t)pd_cuda_segment(state, nnz, lanes);
+}
+
+/* Heads of the list with most segments; `segment` 64 gives the most there can be. */
+static uint64_t carries(const struct pd_nz_on_device *made, const struct pd_cuda_state *state) {
+  uint64_t most = 0;
+  for (int k = 0; k < made->lists; ++k) {
+    const struct pd_nz_device_list *list = &made->list[k];
+    uint64_t nnz = list->list.nnz, segment = 64;
+    if (!made->format->sorted[list->kind]) continue;
+    if (state != NULL) segment = segment_of(state, made->host, nnz);
+    if ((nnz + segment - 1) / segment > most) most = (nnz + segment - 1) / segment;
+  }
+  return most;
+}
+
+uint64_t pd_nz_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  (void)threads;
+  const struct pd_nz_on_device *made = storage;
+  return pd_mul_saturated(2 * carries(made, NULL),
+                          pd_mul_saturated(rank, pd_type_bytes(made->host->type)));
+}
+
+polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
+                                          const void *storage, uint64_t rank, void **out) {
+  const struct pd_nz_on_device *made = storage;
+  struct scratch *scratch;
+  *out = NULL;
+  if (rank > INT32_MAX / 16)
+    return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
+                                  (unsigned long long)rank);
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct scratch){.device = device};
+  uint64_t numbers = carries(made, pd_cuda_state_of(device)) * rank;
+  size_t size = pd_type_bytes(made->host->type);
+  polyad_status status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
+  if (status == POLYAD_OK)
+    status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    pd_nz_cuda_workspace_destroy(context, scratch);
+  return status;
+}
+
+void pd_nz_cuda_workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  pd_cuda_release(context, scratch->device, scratch->head);
+  pd_cuda_release(context, scratch->device, scratch->tail);
+  pd_cuda_services->free(context, scratch);
+}
+
+int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
+                  const struct pd_matrix *const *factors, struct pd_matrix *out,
+                  struct pd_nz_launch *launch) {
+  bool aligned = pd_cuda_aligned(out);
+  *launch = (struct pd_nz_launch){
+      .list = list->list, .rank = (int)out->columns, .out = out->data, .out_stride = out->stride};
+  for (int l = 0; l < list->levels; ++l) {
+    const struct pd_matrix *factor = factors[list->level[l]];
+    if (list->level[l] == mode) {
+      launch->output_slot = l;
+      continue;
+    }
+    launch->slot[launch->inputs] = l;
+    launch->factor[launch->inputs] = factor->data;
+    launch->stride[launch->inputs++] = factor->stride;
+    aligned = aligned && pd_cuda_aligned(factor);
+  }
+  return aligned;
+}
+
+/* Adds the list's share to the output. */
+static polyad_status run_list(polyad_context *context, const struct pd_nz_on_device *made,
+                              const struct pd_nz_device_list *list, const struct scratch *scratch,
+                              int mode, const struct pd_matrix *const *factors,
+                              struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  const pd_nz_launcher *start = out->type == POLYAD_F32 ? made->format->f32 : made->format->f64;
+  struct pd_nz_launch launch;
+  int aligned = pd_nz_prepare(list, mode, factors, out, &launch);
+  if (launch.list.items == 0) {
+    launch.segment = segment_of(state, made->host, launch.list.nnz);
+    launch.list.items = (launch.list.nnz + launch.segment - 1) / launch.segment;
+  }
+  launch.head = scratch->head;
+  launch.tail = scratch->tail;
+  return PD_CUDA(context, state, start[list->kind](&launch, aligned, state->stream));
+}
+
+polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
+                                int mode, const struct pd_matrix *const *factors,
+                                struct pd_matrix *out) {
+  const struct scratch *scratch = workspace;
+  const struct pd_nz_on_device *made = storage;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
+                                 state->stream)));
+  for (int k = 0; k < made->lists; ++k) {
+    const struct pd_nz_device_list *list = &made->list[k];
+    if (list->list.nnz > 0 && (list->mode < 0 || list->mode == mode))
+      PD_TRY(run_list(context, made, list, scratch, mode, factors, out));
+  }
+  return POLYAD_OK;
+}

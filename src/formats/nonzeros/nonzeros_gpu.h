@@ -1,0 +1,50 @@
+/* What the GPU kernels of formats that list every nonzero get. Plain C on both sides. */
+#ifndef PD_NONZEROS_GPU_H
+#define PD_NONZEROS_GPU_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  PD_NZ_ARRAYS = 44,
+  PD_NZ_INPUTS = 15,
+  PD_NZ_THREADS = 256, /* of a block of nz_scatter */
+  PD_NZ_COLUMNS = 32   /* columns of a tile: what the lanes of a group hold */
+};
+
+/** One list on the device. What array[k] and number[k] are is between the format's upload and its
+ *  kernels; slot k stands for the k-th of the list's levels. */
+struct pd_nz_list {
+  uint64_t nnz;
+  uint64_t items; /* parts that groups of lanes take; 0: equal parts */
+  const void *values;
+  const void *array[PD_NZ_ARRAYS];
+  uint64_t number[8];
+};
+
+/** One launch: out += the MTTKRP of a list. */
+struct pd_nz_launch {
+  struct pd_nz_list list;
+  int inputs, rank;
+  int output_slot;
+  int slot[PD_NZ_INPUTS]; /* of each input */
+  const void *factor[PD_NZ_INPUTS];
+  uint64_t stride[PD_NZ_INPUTS]; /* elements */
+  void *out;
+  uint64_t out_stride;
+  uint64_t segment;  /* nonzeros of an item, where items are equal parts: a multiple of 64 */
+  void *head, *tail; /* of sorted lists: items x rank */
+};
+
+/** Starts a format's kernel. `aligned`: every row of every matrix begins at a multiple of 16. */
+typedef cudaError_t (*pd_nz_launcher)(const struct pd_nz_launch *launch, int aligned,
+                                      cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
