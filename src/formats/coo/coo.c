@@ -61,7 +61,7 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
 static void destroy(polyad_context *context, void *storage) {
   struct pd_coo *coo = storage;
   if (coo == NULL) return;
-  for (int n = 0; n < coo->head.order; ++n)
+  for (int n = 0; n < coo->order; ++n)
     pd_rowsum_clear(context, &coo->list[n]);
   pd_free(context, coo);
 }
@@ -75,8 +75,12 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   PD_TRY(pd_traits_compute(context, tensor, &traits));
   PD_TRY(PD_NEW_ZERO(context, 1, &coo));
   pd_nz_init(&coo->head, NULL, tensor);
+  coo->order = tensor->order;
+  coo->nnz = tensor->nnz;
+  coo->type = tensor->type;
+  memcpy(coo->dims, tensor->dims, sizeof coo->dims);
   coo->atomic = strcmp(request->variant, "paper") == 0;
-  for (int n = 0; n < coo->head.order; ++n) {
+  for (int n = 0; n < coo->order; ++n) {
     struct pd_tiling tiling;
     choose_tiling(&traits, request, n, &tiling);
     polyad_status status =
@@ -92,26 +96,25 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
 
 static polyad_status check(polyad_context *context, const void *storage) {
   const struct pd_coo *coo = storage;
-  for (int n = 0; n < coo->head.order; ++n)
-    PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->head.dims));
+  for (int n = 0; n < coo->order; ++n)
+    PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->dims));
   return POLYAD_OK;
 }
 
 static uint64_t bytes(const void *storage) {
   const struct pd_coo *coo = storage;
   uint64_t total = sizeof *coo;
-  for (int n = 0; n < coo->head.order; ++n)
-    total += pd_rowsum_bytes(&coo->list[n], coo->head.type);
+  for (int n = 0; n < coo->order; ++n)
+    total += pd_rowsum_bytes(&coo->list[n], coo->type);
   return total;
 }
 
 static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   const struct pd_coo *coo = storage;
-  int length =
-      snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->head.order);
+  int length = snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->order);
   const char *word = "; tiled: modes";
   if (coo->atomic) snprintf(text, PD_REASON_BYTES, "one list and atomic sums on a GPU");
-  for (int n = 0; n < coo->head.order; ++n) {
+  for (int n = 0; n < coo->order; ++n) {
     if (coo->list[n].blocks == 0) continue;
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s %d", word, n + 1);
     word = ",";
@@ -120,7 +123,7 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
 
 static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
   const struct pd_coo *coo = storage;
-  return pd_rowsum_expand(context, &coo->list[0], 0, coo->head.dims, coo->head.type, tensor);
+  return pd_rowsum_expand(context, &coo->list[0], 0, coo->dims, coo->type, tensor);
 }
 
 const struct polyad_format pd_coo_format = {

@@ -4,7 +4,7 @@
 
 static uint64_t block_rows(const struct pd_coo *coo) {
   uint64_t most = 1;
-  for (int n = 0; n < coo->head.order; ++n) {
+  for (int n = 0; n < coo->order; ++n) {
     uint64_t rows = pd_rowsum_block_rows(&coo->list[n]);
     if (rows > most) most = rows;
   }
@@ -19,8 +19,8 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
                                       const void *storage, uint64_t rank, void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
-  return pd_rowsum_scratch_create(context, coo->head.type, rank, block_rows(coo),
-                                  pd_rowsum_threads(context, coo->head.order, coo->head.nnz, rank),
+  return pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
+                                  pd_rowsum_threads(context, coo->order, coo->nnz, rank),
                                   (struct pd_rowsum_scratch **)scratch);
 }
 
@@ -34,7 +34,7 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   const struct pd_coo *coo = storage;
   const struct pd_rowsum *list = &coo->list[mode];
   struct pd_rowsum_job job = {.list = list,
-                              .type = coo->head.type,
+                              .type = coo->type,
                               .rank = out->columns,
                               .out = out->data,
                               .out_rows = out->rows,

@@ -38,8 +38,7 @@ static polyad_status put_list(polyad_context *context, const struct pd_device *d
       buffer[p] = number(from->id[c], from->id_bytes[c], p);
     PD_TRY(pd_nz_put(context, device, list, c + 1, from->nnz, sizeof *buffer, buffer));
   }
-  return pd_nz_put(context, device, list, -1, from->nnz, pd_type_bytes(coo->head.type),
-                   from->values);
+  return pd_nz_put(context, device, list, -1, from->nnz, pd_type_bytes(coo->type), from->values);
 }
 
 static polyad_status describe(polyad_context *context, const struct pd_device *device,
@@ -47,8 +46,8 @@ static polyad_status describe(polyad_context *context, const struct pd_device *d
   const struct pd_coo *coo = storage;
   polyad_status status = POLYAD_OK;
   uint32_t *buffer;
-  PD_TRY(pd_cuda_services->alloc(context, coo->head.nnz, sizeof *buffer, (void **)&buffer));
-  for (int mode = 0; mode < (coo->atomic ? 1 : coo->head.order) && status == POLYAD_OK; ++mode)
+  PD_TRY(pd_cuda_services->alloc(context, coo->nnz, sizeof *buffer, (void **)&buffer));
+  for (int mode = 0; mode < (coo->atomic ? 1 : coo->order) && status == POLYAD_OK; ++mode)
     status = put_list(context, device, coo, mode, buffer, made);
   pd_cuda_services->free(context, buffer);
   return status;

@@ -6,7 +6,11 @@
 #include "formats/rowsum/rowsum.h"
 
 struct pd_coo {
-  struct pd_nz head;                       /* without decoding */
+  struct pd_nz head; /* for the mechanism of GPUs: the same facts, without decoding */
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
   bool atomic;                             /* on a GPU: one list, sums by atomic operations */
   struct pd_rowsum list[POLYAD_MAX_ORDER]; /* list[n] gives the MTTKRP of mode n */
 };
