@@ -18,9 +18,10 @@ struct pd_request {
   polyad_type precision;
   int threads;
   bool force_index64;
-  int partitions; /* kappa of the formats that partition; 0: one per processor of the device */
-  int columns;    /* nonzeros that a GPU's thread block takes at once; 0: 32 */
-  int order_for_mode; /* mode (from 1) that a format with one copy orders its nonzeros for; 0: none */
+  int partitions;     /* kappa of the formats that partition; 0: one per processor of the device */
+  int columns;        /* nonzeros that a GPU's thread block takes at once; 0: 32 */
+  int order_for_mode; /* mode (from 1) that a format with one copy orders its nonzeros for; 0: none
+                       */
   const struct pd_device *device;
 };
 
