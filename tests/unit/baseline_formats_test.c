@@ -336,7 +336,8 @@ static void empty_tensors_are_held(void **state) {
   (void)state;
   static const uint64_t dims[3] = {3, 2, 2};
   polyad_context *context = fixture_context(2);
-  polyad_tensor *tensor = tensor_at(context, dims, 0, (const uint64_t(*)[3]){{0, 0, 0}});
+  static const uint64_t at[1][3] = {{0, 0, 0}};
+  polyad_tensor *tensor = tensor_at(context, dims, 0, at);
   static const struct polyad_format *const formats[] = {
       &pd_blco_format,  &pd_mmcsf_format, &pd_bcsf_format, &pd_hbcsf_format,
       &pd_hicoo_format, &pd_fcoo_format,  &pd_fwc_format};
