@@ -1,5 +1,6 @@
 /* The module's entry: finds the GPUs and hands over their tables. */
 #include "device/cuda/cuda_state.h"
+#include "formats/alto/alto_cuda.h"
 #include "formats/bcsf/bcsf.h"
 #include "formats/blco/blco.h"
 #include "formats/coo/coo.h"
@@ -23,7 +24,7 @@ static const struct polyad_kernels *const kernels[] = {
     &pd_modecopy_kernels_cuda, &pd_flycoo_kernels_cuda, &pd_blco_kernels_cuda,
     &pd_mmcsf_kernels_cuda,    &pd_bcsf_kernels_cuda,   &pd_hbcsf_kernels_cuda,
     &pd_hicoo_kernels_cuda,    &pd_fcoo_kernels_cuda,   &pd_fwc_kernels_cuda,
-    &pd_coo_kernels_cuda,
+    &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,
 };
 
 static void describe(const struct pd_cuda_state *state, const struct cudaDeviceProp *about,

@@ -1,10 +1,13 @@
 /* One to three vectors: for ranks below a full vector. */
+#ifndef KERNEL_BODY
+#define KERNEL_BODY "formats/rowsum/kernel_body.h"
+#endif
 #define VECTORS 1
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 2
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 3
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS

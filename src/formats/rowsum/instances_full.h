@@ -1,17 +1,17 @@
 /* One to PD_VECTORS_MAX vectors. */
 #include "formats/rowsum/instances_few.h"
 #define VECTORS 4
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 5
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 6
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 7
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 8
-#include "formats/rowsum/kernel_body.h"
+#include KERNEL_BODY
 #undef VECTORS

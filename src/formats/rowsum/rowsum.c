@@ -13,6 +13,8 @@ static const struct pd_rowsum_isa *current_isa(void) {
   return &pd_rowsum_portable;
 }
 
+int pd_rowsum_lanes(polyad_type type, uint64_t rank) { return current_isa()->lanes(type, rank); }
+
 static uint64_t blocks_for(uint64_t rank, uint64_t lanes) {
   return rank / (lanes * PD_VECTORS_MAX) + 1;
 }

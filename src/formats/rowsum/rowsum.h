@@ -54,6 +54,8 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
 /** Bytes that it takes. */
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads);
+/** Numbers that one vector of the kernels holds. */
+int pd_rowsum_lanes(polyad_type type, uint64_t rank);
 /** Rows of one block, 1 for a plain list. */
 uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list);
 

@@ -1,0 +1,20 @@
+/* Building and checking the storage of format "alto". */
+#ifndef PD_ALTO_BUILD_H
+#define PD_ALTO_BUILD_H
+
+#include "formats/alto/alto_layout.h"
+#include "formats/format.h"
+
+/** Fills in what depends on dims and request alone: bits, widths, segments. False when a key would
+ *  be too long; `bits` tells how long. */
+bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct pd_request *request,
+                   struct pd_alto *alto);
+/** Fills in the rest from the tensor; with `take` its arrays may be moved or freed. */
+polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool take,
+                           struct pd_alto *alto);
+/** The rows that a segment touches in a mode, from its nonzeros. */
+struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int mode);
+polyad_status pd_alto_check(polyad_context *context, const void *storage);
+polyad_status pd_alto_expand(polyad_context *context, const void *storage, polyad_tensor **tensor);
+
+#endif

@@ -1,0 +1,106 @@
+/* What must hold of a storage, and the way back to a tensor. */
+#include "formats/alto/alto_build.h"
+#include "formats/alto/alto_code.h"
+#include <string.h>
+
+enum { BLOCK = 1024 };
+
+/* Whether words have bits that belong to no mode. */
+static bool beyond(const struct pd_alto *alto, struct pd_alto_key words) {
+  uint64_t used[2] = {0, 0};
+  for (int n = 0; n < alto->order; ++n) {
+    used[0] |= alto->field[n].mask[0];
+    used[1] |= alto->field[n].mask[1];
+  }
+  return (words.word[0] & ~used[0]) != 0 || (words.word[1] & ~used[1]) != 0;
+}
+
+static struct pd_alto_key key_of(const struct pd_alto *alto, uint64_t p) {
+  struct pd_alto_key key = {{0, 0}}, words = {{0, 0}};
+  if (!alto->decoded) words = pd_alto_words_at(alto, p);
+  for (int n = 0; n < alto->order; ++n)
+    pd_alto_deposit(&alto->mode[n],
+                    alto->decoded ? pd_alto_number(alto->index[n], alto->index_bytes[n], p)
+                                  : pd_alto_extract(&alto->field[n], words),
+                    &key);
+  return key;
+}
+
+/* Keys rise strictly, words have no bits that belong to no mode. */
+static polyad_status check_keys(polyad_context *context, const struct pd_alto *alto) {
+  struct pd_alto_key before = {{0, 0}};
+  for (uint64_t p = 0; p < alto->nnz; ++p) {
+    struct pd_alto_key key = key_of(alto, p);
+    bool rises = key.word[1] > before.word[1] ||
+                 (key.word[1] == before.word[1] && key.word[0] > before.word[0]);
+    if ((p > 0 && !rises) || (!alto->decoded && beyond(alto, pd_alto_words_at(alto, p))))
+      return pd_fail(context, POLYAD_INTERNAL, "alto: key %llu is out of order",
+                     (unsigned long long)p);
+    before = key;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status check_indices(polyad_context *context, const struct pd_alto *alto, int mode) {
+  pd_alto_decode_function *decode = pd_alto_decoder(alto);
+  uint64_t index[BLOCK];
+  for (uint64_t first = 0, count; first < alto->nnz; first += count) {
+    count = alto->nnz - first < BLOCK ? alto->nnz - first : BLOCK;
+    decode(alto, mode, first, count, index);
+    for (uint64_t p = 0; p < count; ++p)
+      if (index[p] >= alto->dims[mode])
+        return pd_fail(context, POLYAD_INTERNAL, "alto: nonzero %llu has index %llu in mode %d",
+                       (unsigned long long)(first + p), (unsigned long long)index[p], mode + 1);
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_alto_check(polyad_context *context, const void *storage) {
+  const struct pd_alto *alto = storage;
+  for (int n = 0; n < alto->order; ++n)
+    PD_TRY(check_indices(context, alto, n));
+  PD_TRY(check_keys(context, alto));
+  for (int s = 0; s < alto->segments; ++s)
+    for (int n = 0; n < alto->order; ++n) {
+      struct pd_alto_span real = pd_alto_measure(alto, s, n);
+      struct pd_alto_span noted = alto->span[s * alto->order + n];
+      if (noted.begin != real.begin || noted.end != real.end)
+        return pd_fail(context, POLYAD_INTERNAL, "alto: the span of segment %d in mode %d is wrong",
+                       s, n + 1);
+    }
+  return POLYAD_OK;
+}
+
+static void fill_indices(const struct pd_alto *alto, int mode, void *to) {
+  pd_alto_decode_function *decode = pd_alto_decoder(alto);
+  uint64_t index[BLOCK];
+  for (uint64_t first = 0, count; first < alto->nnz; first += count) {
+    count = alto->nnz - first < BLOCK ? alto->nnz - first : BLOCK;
+    decode(alto, mode, first, count, index);
+    for (uint64_t p = 0; p < count; ++p)
+      if (pd_index_bytes(alto->dims[mode]) == 4)
+        ((uint32_t *)to)[first + p] = (uint32_t)index[p];
+      else
+        ((uint64_t *)to)[first + p] = index[p];
+  }
+}
+
+polyad_status pd_alto_expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+  const struct pd_alto *alto = storage;
+  polyad_status status = POLYAD_OK;
+  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
+  size_t item = pd_type_bytes(alto->type);
+  for (int n = 0; n < alto->order; ++n) {
+    PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, (size_t)pd_index_bytes(alto->dims[n]), &index[n]));
+    fill_indices(alto, n, index[n]);
+  }
+  PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, item, &values));
+  memcpy(values, alto->values, alto->nnz * item);
+  status = pd_tensor_create_take(context, alto->order, alto->dims, alto->nnz, alto->type, index,
+                                 &values, POLYAD_DUPLICATES_SUM, tensor);
+cleanup:
+  for (int n = 0; n < alto->order; ++n)
+    pd_free(context, index[n]);
+  pd_free(context, values);
+  return status;
+}

@@ -1,0 +1,39 @@
+/* Between indices and keys, many nonzeros at once: with the processor's own instructions (pdep,
+ * pext) where it has fast ones, else by shifts and masks. */
+#ifndef PD_ALTO_CODE_H
+#define PD_ALTO_CODE_H
+
+#include "formats/alto/alto_layout.h"
+
+/** index[p] = index in `mode` of nonzero first + p. */
+typedef void pd_alto_decode_function(const struct pd_alto *alto, int mode, uint64_t first,
+                                     uint64_t count, uint64_t *index);
+/** Puts indices of `mode` (of 4 or 8 bytes) into keys: low[p] |= ..., and high[p] unless NULL. */
+typedef void pd_alto_encode_function(const struct pd_alto_mode *mode, const void *index,
+                                     int index_bytes, uint64_t count, uint64_t *low,
+                                     uint64_t *high);
+
+struct pd_alto_coder {
+  const char *name; /* "shifts" or "pext" */
+  pd_alto_decode_function *decode;
+  pd_alto_encode_function *encode;
+};
+
+extern const struct pd_alto_coder pd_alto_coder_shifts;
+/** Only on x86-64, and only to be used where pd_alto_pext_fast(). */
+extern const struct pd_alto_coder pd_alto_coder_pext;
+
+/** Whether the processor has BMI2 and does not emulate it (AMD before Zen 3 does). */
+bool pd_alto_pext_fast(void);
+/** The best for this processor, or what pd_alto_coder_force() set. */
+const struct pd_alto_coder *pd_alto_coder_current(void);
+/** For tests: uses `coder` from now on; NULL: the best again. */
+void pd_alto_coder_force(const struct pd_alto_coder *coder);
+
+/** Indices of a storage of variants coo. */
+void pd_alto_read_indices(const struct pd_alto *alto, int mode, uint64_t first, uint64_t count,
+                          uint64_t *index);
+/** What decodes the storage: the above, or the current coder's. */
+pd_alto_decode_function *pd_alto_decoder(const struct pd_alto *alto);
+
+#endif

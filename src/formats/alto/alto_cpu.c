@@ -1,0 +1,245 @@
+/* MTTKRP and Phi of "alto" on the CPU.
+ *
+ * Pull-based edition: each thread sums the rows its part touches in temporaries of its own (rows
+ * that no other part touches: in the output itself where its numbers are the sums' doubles), then
+ * all threads pull the rows together, parts in their order. Atomic edition: one set of sums;
+ * additions to rows that other parts touch as well are atomic. */
+#include "formats/alto/alto.h"
+#include "formats/alto/alto_scratch.h"
+#include <string.h>
+
+/* What one call works on. */
+struct call {
+  struct pd_alto_scratch *scratch;
+  const struct pd_alto_sharing *sharing;
+  struct pd_alto_job job;
+  struct pd_rowsum_job out; /* the output matrix, for write_row */
+};
+
+static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int mode,
+                     const struct pd_matrix *const *factors, struct call *call) {
+  const uint64_t item = pd_type_bytes(alto->type);
+  struct pd_alto_job *job = &call->job;
+  *call = (struct call){.scratch = s, .sharing = &s->sharing[mode]};
+  *job = (struct pd_alto_job){.alto = alto,
+                              .decode = pd_alto_decoder(alto),
+                              .blocks = &s->sums->blocks,
+                              .kernel = s->kernel,
+                              .mode = mode,
+                              .rank = s->rank,
+                              .padded = s->padded,
+                              .atomic = alto->atomic,
+                              .keep = s->keep,
+                              .ones = s->ones,
+                              .column_of = s->column_of,
+                              .sums_columns = s->sums_columns};
+  for (int n = 0; n < alto->order; ++n) {
+    if (n != mode) job->other[job->columns++] = n;
+    if (factors[n] == NULL) continue;
+    job->factor[n] = factors[n]->data;
+    job->stride[n] = factors[n]->stride * item;
+    job->rows[n] = factors[n]->rows;
+  }
+  job->rows[mode] = alto->dims[mode];
+}
+
+static void set_output(struct call *call, const struct pd_matrix *out) {
+  call->out = (struct pd_rowsum_job){.type = call->job.alto->type,
+                                     .rank = out->columns,
+                                     .out = out->data,
+                                     .out_rows = out->rows,
+                                     .out_stride = out->stride};
+}
+
+static void zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
+  size_t item = pd_type_bytes(out->type);
+  for (uint64_t i = begin; i < end; ++i)
+    memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
+}
+
+/* The part of thread t with the places of its sums. */
+static void set_part(const struct call *call, int t, struct pd_alto_part *part) {
+  const struct pd_alto_scratch *s = call->scratch;
+  const struct pd_alto_share *share = &call->sharing->share[t];
+  const uint64_t row = s->padded * sizeof(double), out_row = call->out.out_stride * sizeof(double);
+  *part = (struct pd_alto_part){.begin = share->begin,
+                                .end = share->end,
+                                .own = share->own,
+                                .stride = row,
+                                .middle_stride = row,
+                                .tile = s->tiles + (uint64_t)t * PD_ALTO_BLOCK * s->padded};
+  uintptr_t output = (uintptr_t)call->out.out, sums = (uintptr_t)s->sums_rows;
+  if (call->job.atomic) {
+    part->left = part->middle = part->right = call->sharing->direct ? output : sums;
+    if (call->sharing->direct) part->stride = part->middle_stride = out_row;
+    return;
+  }
+  sums += share->first * row;
+  part->left = part->middle = part->right = sums - share->all.begin * row;
+  if (!call->sharing->direct) return;
+  part->middle = output;
+  part->middle_stride = out_row;
+  part->right -= (share->own.end - share->own.begin) * row;
+}
+
+/* Sums that part t alone adds to, before it begins. */
+static void zero_part(const struct call *call, int t) {
+  const struct pd_alto_share *share = &call->sharing->share[t];
+  bool direct = call->sharing->direct;
+  double *first = call->scratch->sums_rows + share->first * call->scratch->padded;
+  memset(first, 0, pd_alto_share_rows(share, direct) * call->scratch->padded * sizeof *first);
+  if (direct) zero_rows(&call->out, share->own.begin, share->own.end);
+}
+
+/* Sums that all parts add to: a thread's portion. */
+static void zero_shared(const struct call *call, int t, int threads) {
+  uint64_t begin = pd_part_begin(call->out.out_rows, t, threads);
+  uint64_t end = pd_part_begin(call->out.out_rows, t + 1, threads);
+  const struct pd_alto_scratch *s = call->scratch;
+  if (call->sharing->direct)
+    zero_rows(&call->out, begin, end);
+  else
+    memset(s->sums_rows + begin * s->padded, 0, (end - begin) * s->padded * sizeof(double));
+}
+
+static bool within(const struct pd_alto_span *span, uint64_t row) {
+  return row >= span->begin && row < span->end;
+}
+
+/* Sums of a row from all parts that touch it, in their order; NULL: in no temporaries. */
+static double *pull_row(const struct call *call, uint64_t row, const int *parts, int count,
+                        bool *done) {
+  const struct pd_alto_scratch *s = call->scratch;
+  double *sum = NULL;
+  *done = false;
+  for (int k = 0; k < count; ++k) {
+    const struct pd_alto_share *share = &call->sharing->share[parts[k]];
+    if (!within(&share->all, row)) continue;
+    uint64_t at = share->first + row - share->all.begin;
+    if (call->sharing->direct) {
+      *done = within(&share->own, row);
+      if (*done) return NULL;
+      if (row >= share->own.end) at -= share->own.end - share->own.begin;
+    }
+    double *more = s->sums_rows + at * s->padded;
+    if (sum == NULL)
+      sum = more;
+    else
+      for (uint64_t r = 0; r < s->sums_columns; ++r)
+        sum[r] += more[r];
+  }
+  return sum;
+}
+
+/* Writes rows [begin, end) of the output, but those that are done. */
+static void pull_rows(const struct call *call, uint64_t begin, uint64_t end, int *parts) {
+  const struct pd_alto_scratch *s = call->scratch;
+  int count = 0;
+  for (int t = 0; t < call->sharing->parts; ++t) {
+    const struct pd_alto_span *all = &call->sharing->share[t].all;
+    if (all->begin < end && all->end > begin) parts[count++] = t;
+  }
+  for (uint64_t row = begin; row < end; ++row) {
+    bool done = false;
+    double *sum = call->job.atomic ? s->sums_rows + row * s->padded
+                                   : pull_row(call, row, parts, count, &done);
+    if (done) continue;
+    if (sum == NULL)
+      zero_rows(&call->out, row, row + 1);
+    else
+      s->sums->isa->write_row(&call->out, &s->sums->blocks, sum, row);
+  }
+}
+
+static void run(const struct call *call) {
+  enum { ROWS = 64 };
+  const struct pd_alto_scratch *s = call->scratch;
+  const int parts = call->sharing->parts, threads = s->threads;
+  const uint64_t chunks = (call->out.out_rows + ROWS - 1) / ROWS;
+  const bool pulls = !(call->job.atomic && call->sharing->direct);
+#pragma omp parallel num_threads(threads)
+  {
+    if (call->job.atomic) {
+#pragma omp for schedule(static, 1)
+      for (int t = 0; t < threads; ++t)
+        zero_shared(call, t, threads);
+    }
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < parts; ++t) {
+      struct pd_alto_part part;
+      set_part(call, t, &part);
+      if (!call->job.atomic) zero_part(call, t);
+      s->isa->drive(&call->job, &part);
+    }
+    if (pulls) {
+#pragma omp for schedule(static, 1)
+      for (int t = 0; t < threads; ++t) {
+        uint64_t end = pd_part_begin(chunks, t + 1, threads);
+        for (uint64_t c = pd_part_begin(chunks, t, threads); c < end; ++c)
+          pull_rows(call, c * ROWS,
+                    (c + 1) * ROWS < call->out.out_rows ? (c + 1) * ROWS : call->out.out_rows,
+                    s->parts + (uint64_t)t * (uint64_t)threads);
+      }
+    }
+  }
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  struct call call;
+  set_call(storage, scratch, mode, factors, &call);
+  set_output(&call, out);
+  run(&call);
+  return POLYAD_OK;
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  (void)context;
+  const struct pd_alto_scratch *s = scratch;
+  struct call call;
+  set_call(storage, scratch, mode, factors, &call);
+  set_output(&call, out);
+  call.job.phi = true;
+  call.job.epsilon = epsilon;
+  if (s->products_mode == mode) call.job.products = s->products;
+  run(&call);
+  return POLYAD_OK;
+}
+
+static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
+                        const struct pd_matrix *const *factors) {
+  const struct pd_alto *alto = storage;
+  struct pd_alto_scratch *s = scratch;
+  struct call call;
+  uint64_t count;
+  if (!pd_mul(alto->nnz, s->rank, &count))
+    return pd_fail(context, POLYAD_OVERFLOW, "Pi of %llu nonzeros is too large",
+                   (unsigned long long)alto->nnz);
+  s->products_mode = -1;
+  if (s->products == NULL)
+    PD_TRY(pd_alloc(context, count, pd_type_bytes(alto->type), (void **)&s->products));
+  set_call(storage, scratch, mode, factors, &call);
+  call.job.products_out = s->products;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (int t = 0; t < call.sharing->parts; ++t) {
+    struct pd_alto_part part;
+    set_part(&call, t, &part);
+    s->isa->drive(&call.job, &part);
+  }
+  s->products_mode = mode;
+  return POLYAD_OK;
+}
+
+const struct polyad_kernels pd_alto_kernels_cpu = {
+    .format = "alto",
+    .device = "cpu",
+    .workspace_bytes = pd_alto_scratch_bytes,
+    .workspace_create = pd_alto_scratch_create,
+    .workspace_destroy = pd_alto_scratch_destroy,
+    .mttkrp = mttkrp,
+    .pi = pi,
+    .phi = phi,
+};

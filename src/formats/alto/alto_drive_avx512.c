@@ -1,0 +1,3 @@
+#define PD_ISA_TABLE pd_alto_avx512
+#define FULL_BYTES 64
+#include "formats/alto/alto_drive_body.h"

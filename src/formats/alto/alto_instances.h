@@ -1,0 +1,40 @@
+/* All instances of alto_kernel_body.h for one type VAL and full vectors of FULL_LANES lanes;
+ * shorter vectors serve ranks below FULL_LANES. Ends with the table of them. An instance is a
+ * RUN_TYPE named run_..., which KERNEL_BODY defines. */
+
+#define LANES 1
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#if FULL_LANES > 4
+#define LANES 4
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#endif
+#if FULL_LANES > 8
+#define LANES 8
+#include "formats/rowsum/instances_few.h"
+#undef LANES
+#endif
+#define LANES FULL_LANES
+#include "formats/rowsum/instances_full.h"
+#undef LANES
+
+#define PD_RUN3(lanes, vectors, type) run_##lanes##x##vectors##type
+#define PD_RUN(lanes, vectors, type) PD_RUN3(lanes, vectors, type)
+
+static RUN_TYPE *PD_RUN(pick, _run_, VAL)(int lanes, int vectors) {
+  static RUN_TYPE *const full[] = {&PD_RUN(FULL_LANES, 1, VAL), &PD_RUN(FULL_LANES, 2, VAL),
+                                   &PD_RUN(FULL_LANES, 3, VAL), &PD_RUN(FULL_LANES, 4, VAL),
+                                   &PD_RUN(FULL_LANES, 5, VAL), &PD_RUN(FULL_LANES, 6, VAL),
+                                   &PD_RUN(FULL_LANES, 7, VAL), &PD_RUN(FULL_LANES, 8, VAL)};
+  static RUN_TYPE *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL), &PD_RUN(1, 3, VAL)};
+#if FULL_LANES > 4
+  static RUN_TYPE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL), &PD_RUN(4, 3, VAL)};
+  if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
+#endif
+#if FULL_LANES > 8
+  static RUN_TYPE *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL), &PD_RUN(8, 3, VAL)};
+  if (lanes == 8) return eight[vectors - 1];
+#endif
+  return lanes == 1 ? one[vectors - 1] : full[vectors - 1];
+}

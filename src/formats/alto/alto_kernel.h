@@ -1,0 +1,88 @@
+/* Between the parts of the CPU's kernels of "alto"; one table per instruction set. */
+#ifndef PD_ALTO_KERNEL_H
+#define PD_ALTO_KERNEL_H
+
+#include "formats/alto/alto_code.h"
+#include "formats/rowsum/driver.h"
+
+#define PD_ALTO_NO_COLUMN UINT64_MAX
+
+enum {
+  PD_ALTO_BLOCK = 128, /* nonzeros decoded at once */
+  PD_ALTO_AHEAD = 16,  /* nonzeros between the prefetch of a row and its use */
+  PD_ALTO_COLUMN = PD_ALTO_BLOCK + PD_ALTO_AHEAD
+};
+
+/** Addresses of rows, one per nonzero of a block. */
+typedef const char *pd_alto_rows[PD_ALTO_COLUMN];
+
+/** Some nonzeros in one column block (see struct pd_column_block). */
+struct pd_alto_work {
+  uint32_t count;
+  int columns;             /* factors to multiply */
+  const pd_alto_rows *row; /* their rows: row[g] + p */
+  const char *const *sum;  /* sums of the output rows, in double */
+  const char *const *own;  /* rows of B; phi only */
+  const void *values;
+  double epsilon;
+  const void *keep;    /* phi: of the last vector, 0 for lanes that overlap the vector before */
+  uint64_t first;      /* byte of a factor row at which the column block begins */
+  uint64_t tail;       /* byte of its last vector, from there */
+  uint64_t sums_first; /* byte of the sums at which its columns begin */
+  bool prefetches, prefetch[POLYAD_MAX_ORDER], prefetch_sums, prefetch_own;
+};
+
+typedef void pd_alto_work_function(const struct pd_alto_work *work);
+
+/** One instance of the kernels. */
+struct pd_alto_kernel {
+  pd_alto_work_function *add; /* sums += value x product of the rows */
+  pd_alto_work_function *phi; /* the same with value / max(<B, product>, epsilon) for value; all
+                                 columns of the rank must lie in one block */
+};
+
+/** What all threads of one call share. */
+struct pd_alto_job {
+  const struct pd_alto *alto;
+  pd_alto_decode_function *decode;
+  const struct pd_column_blocks *blocks;      /* lanes and places of columns */
+  const struct pd_alto_kernel *const *kernel; /* of each block */
+  int mode;
+  uint64_t rank, padded;
+  int columns;
+  int other[POLYAD_MAX_ORDER];          /* modes of the columns */
+  const char *factor[POLYAD_MAX_ORDER]; /* of each mode */
+  uint64_t stride[POLYAD_MAX_ORDER];    /* in bytes */
+  uint64_t rows[POLYAD_MAX_ORDER];
+  bool phi;
+  double epsilon;
+  const char *products; /* stored rows of Pi, in the order of the nonzeros; NULL: none */
+  char *products_out;   /* where they are to be stored; NULL: not now */
+  bool atomic;
+  const void *keep, *ones;   /* of the plan's type */
+  const uint64_t *column_of; /* column of the matrix for each number of a row of sums; the lanes
+                                that overlap: PD_ALTO_NO_COLUMN */
+  uint64_t sums_columns;     /* numbers of a row of sums */
+};
+
+/** One thread's part of the nonzeros, and where the sums of its rows are: those of rows `own`,
+ *  which no other part touches, at middle + row x middle_stride, those of rows before and behind
+ * them at left and right + row x stride. */
+struct pd_alto_part {
+  uint64_t begin, end;
+  struct pd_alto_span own;
+  uintptr_t left, middle, right;
+  uint64_t stride, middle_stride; /* in bytes */
+  double *tile;                   /* sums of a block of nonzeros before they go elsewhere */
+};
+
+struct pd_alto_isa {
+  const struct pd_alto_kernel *(*pick)(polyad_type type, int lanes, int vectors);
+  void (*drive)(const struct pd_alto_job *job, const struct pd_alto_part *part);
+};
+
+extern const struct pd_alto_isa pd_alto_portable;
+extern const struct pd_alto_isa pd_alto_avx2;
+extern const struct pd_alto_isa pd_alto_avx512;
+
+#endif

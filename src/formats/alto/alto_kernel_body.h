@@ -1,0 +1,176 @@
+/* MTTKRP and Phi of a block of nonzeros: one instance per (VAL, LANES, VECTORS).
+ *
+ * Consecutive nonzeros have different output rows, so sums live in memory: in double, and the
+ * last factor's multiplication is fused with the addition. */
+
+#include "formats/alto/alto_vector.h"
+
+/* Fetches what the nonzero PD_ALTO_AHEAD places on will need. */
+static inline __attribute__((always_inline)) void
+PD_NAME(fetch)(const struct pd_alto_work *work, const char *const *at, uint32_t p, int columns) {
+  const int bytes = (int)(VECTORS * LANES * sizeof(VAL));
+  const uint32_t next = p + PD_ALTO_AHEAD;
+  for (int g = 0; g < columns; ++g)
+    if (work->prefetch[g])
+      for (int line = 0; line < (bytes + 63) / 64; ++line)
+        __builtin_prefetch(at[g * PD_ALTO_COLUMN + PD_ALTO_AHEAD] + work->first + line * 64, 0, 3);
+  if (work->prefetch_sums)
+    for (int line = 0; line < (VECTORS * LANES * 8 + 63) / 64; ++line)
+      __builtin_prefetch(work->sum[next] + work->sums_first + line * 64, 1, 3);
+}
+
+static inline __attribute__((always_inline)) VEC PD_NAME(row)(const char *row, uint64_t place) {
+  return *(const VEC *)(row + place);
+}
+
+/* sums += a * b, in double. */
+static inline __attribute__((always_inline)) void PD_NAME(into)(VEC a, VEC b, double *sums) {
+  if (sizeof(VAL) == sizeof(double)) {
+    *(VEC *)sums += a * b;
+  } else {
+    VEC product = a * b;
+    PD_NAME(flush)(&product, false, sums);
+  }
+}
+
+static inline __attribute__((always_inline)) void
+PD_NAME(add_columns)(const struct pd_alto_work *work, int columns, bool prefetches) {
+  const VAL *x = work->values;
+  const char *const *at = work->row[0];
+  /* In registers: stores of sums might otherwise change them, for all that the compiler knows. */
+  const uint64_t first = work->first, tail = work->tail, sums_first = work->sums_first;
+  const char *const *sum = work->sum;
+  const uint32_t count = work->count;
+  for (uint32_t p = 0; p < count; ++p, ++at) {
+    if (prefetches) PD_NAME(fetch)(work, at, p, columns);
+    double *sums = (double *)(sum[p] + sums_first);
+    for (int v = 0; v < VECTORS; ++v) {
+      uint64_t place = first + PD_NAME(place)(tail, v);
+      if (columns == 0) {
+        PD_NAME(into)((VEC){0} + x[p], (VEC){0} + 1, sums + v * LANES);
+      } else {
+        VEC product = x[p] * PD_NAME(row)(at[0], place);
+        VEC last = (VEC){0} + 1;
+        for (int g = 1; g < columns - 1; ++g)
+          product *= PD_NAME(row)(at[g * PD_ALTO_COLUMN], place);
+        if (columns > 1) last = PD_NAME(row)(at[(columns - 1) * PD_ALTO_COLUMN], place);
+        PD_NAME(into)(product, last, sums + v * LANES);
+      }
+    }
+  }
+}
+
+static void PD_NAME(add)(const struct pd_alto_work *work) {
+  if (work->columns < 0) __builtin_unreachable();
+  if (work->prefetches) switch (work->columns) {
+    case 2:
+      PD_NAME(add_columns)(work, 2, true);
+      return;
+    case 3:
+      PD_NAME(add_columns)(work, 3, true);
+      return;
+    default:
+      PD_NAME(add_columns)(work, work->columns, true);
+      return;
+    }
+  switch (work->columns) {
+  case 1:
+    PD_NAME(add_columns)(work, 1, false);
+    return;
+  case 2:
+    PD_NAME(add_columns)(work, 2, false);
+    return;
+  case 3:
+    PD_NAME(add_columns)(work, 3, false);
+    return;
+  case 4:
+    PD_NAME(add_columns)(work, 4, false);
+    return;
+  default:
+    PD_NAME(add_columns)(work, work->columns, false);
+    return;
+  }
+}
+
+/* Sum over the lanes, halves first. */
+static inline __attribute__((always_inline)) VAL PD_NAME(over_lanes)(const VEC *all) {
+#if LANES == 1
+  return *all;
+#else
+  HALF half[2];
+  __builtin_memcpy(half, all, sizeof half);
+  half[0] += half[1];
+#if LANES == 2
+  return half[0];
+#else
+  VAL lane[LANES / 2], sum = 0;
+  __builtin_memcpy(lane, half, sizeof lane);
+#if LANES == 4
+  sum = lane[0] + lane[1];
+#else
+  typedef VAL QUARTER __attribute__((vector_size(LANES / 4 * sizeof(VAL))));
+  QUARTER quarter[2];
+  __builtin_memcpy(quarter, half, sizeof quarter);
+  quarter[0] += quarter[1];
+  for (int w = 0; w < LANES / 4; ++w)
+    sum += quarter[0][w];
+#endif
+  return sum;
+#endif
+#endif
+}
+
+static inline __attribute__((always_inline)) void
+PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
+  const VAL *x = work->values;
+  const char *const *at = work->row[0];
+  const VAL epsilon = (VAL)work->epsilon;
+  const VEC keep = *(const VEC *)work->keep;
+  const uint64_t tail = work->tail;
+  const char *const *sum = work->sum, *const *owns = work->own;
+  const uint32_t count = work->count;
+  const bool prefetches = work->prefetches, prefetch_own = work->prefetch_own;
+  for (uint32_t p = 0; p < count; ++p, ++at) {
+    if (prefetches) PD_NAME(fetch)(work, at, p, columns);
+    if (prefetch_own)
+      for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
+        __builtin_prefetch(owns[p + PD_ALTO_AHEAD] + line * 64, 0, 3);
+    VEC product[VECTORS], dot = {0};
+    for (int v = 0; v < VECTORS; ++v) {
+      uint64_t place = PD_NAME(place)(tail, v);
+      product[v] = (VEC){0} + 1;
+      if (columns > 0) product[v] = PD_NAME(row)(at[0], place);
+      for (int g = 1; g < columns; ++g)
+        product[v] *= PD_NAME(row)(at[g * PD_ALTO_COLUMN], place);
+      VEC own = PD_NAME(row)(owns[p], place);
+      if (v == VECTORS - 1) own *= keep;
+      dot += own * product[v];
+    }
+    VAL model = PD_NAME(over_lanes)(&dot);
+    VEC weight = (VEC){0} + x[p] / (model > epsilon ? model : epsilon);
+    for (int v = 0; v < VECTORS; ++v)
+      PD_NAME(into)(weight, product[v], (double *)sum[p] + v * LANES);
+  }
+}
+
+static void PD_NAME(phi)(const struct pd_alto_work *work) {
+  if (work->columns < 0) __builtin_unreachable();
+  switch (work->columns) {
+  case 1:
+    PD_NAME(phi_columns)(work, 1);
+    return;
+  case 2:
+    PD_NAME(phi_columns)(work, 2);
+    return;
+  case 3:
+    PD_NAME(phi_columns)(work, 3);
+    return;
+  default:
+    PD_NAME(phi_columns)(work, work->columns);
+    return;
+  }
+}
+
+static const struct pd_alto_kernel PD_NAME(run) = {PD_NAME(add), PD_NAME(phi)};
+
+#include "formats/alto/alto_vector_end.h"

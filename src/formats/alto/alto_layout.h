@@ -1,0 +1,70 @@
+/* Layout of format "alto": all nonzeros once, in the order of their keys.
+ *
+ *   low     [ k k k k | k k k k | ... ]   low words, 4 or 8 bytes each
+ *   high    [ h h h h | h h h h | ... ]   high words of keys longer than 64 bits, 4 or 8 bytes
+ *   values  [ x x x x | x x x x | ... ]
+ *   span          0         1             of each segment and mode: the rows it touches
+ *
+ * The words hold the keys themselves (variants "keys") or, once these gave the order, the indices
+ * side by side in as many bits ("fields"): one shift and mask then decode an index. Variants "coo"
+ * hold the indices as arrays instead, in the same order. Segments hold equal numbers of nonzeros;
+ * a thread takes some that follow each other. */
+#ifndef PD_ALTO_LAYOUT_H
+#define PD_ALTO_LAYOUT_H
+
+#include "formats/alto/alto_bits.h"
+#include "tensor/tensor.h"
+
+enum { PD_ALTO_SEGMENTS = 1024, PD_ALTO_SEGMENT_LEAST = 64 };
+
+/** Rows [begin, end). */
+struct pd_alto_span {
+  uint64_t begin, end;
+};
+
+struct pd_alto {
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  bool decoded;                                /* variants coo: indices, no words */
+  bool atomic;                                 /* atomic edition */
+  int bits;                                    /* of a key */
+  struct pd_alto_mode mode[POLYAD_MAX_ORDER];  /* bits of the keys, which give the order */
+  struct pd_alto_mode field[POLYAD_MAX_ORDER]; /* bits of the words */
+  bool fields;                                 /* they are not the same */
+  int low_bytes, high_bytes;                   /* of the words, 0 without */
+  void *low, *high;
+  int index_bytes[POLYAD_MAX_ORDER]; /* 2, 4 or 8; variants coo only */
+  void *index[POLYAD_MAX_ORDER];
+  void *values;
+  int segments;              /* segment s begins at pd_part_begin(nnz, s, segments) */
+  struct pd_alto_span *span; /* of segment s and mode n: span[s * order + n] */
+};
+
+static inline uint64_t pd_alto_number(const void *array, int bytes, uint64_t p) {
+  if (bytes == 2) return ((const uint16_t *)array)[p];
+  if (bytes == 4) return ((const uint32_t *)array)[p];
+  return ((const uint64_t *)array)[p];
+}
+
+/** Words of nonzero p; not for variants coo. */
+static inline struct pd_alto_key pd_alto_words_at(const struct pd_alto *alto, uint64_t p) {
+  return (struct pd_alto_key){
+      {pd_alto_number(alto->low, alto->low_bytes, p),
+       alto->high_bytes == 0 ? 0 : pd_alto_number(alto->high, alto->high_bytes, p)}};
+}
+
+/** The rows that segments [begin, end) touch in a mode. */
+static inline struct pd_alto_span pd_alto_span_of(const struct pd_alto *alto, int begin, int end,
+                                                  int mode) {
+  struct pd_alto_span all = {UINT64_MAX, 0};
+  for (int s = begin; s < end; ++s) {
+    struct pd_alto_span one = alto->span[(uint64_t)s * (uint64_t)alto->order + (uint64_t)mode];
+    if (one.begin < all.begin) all.begin = one.begin;
+    if (one.end > all.end) all.end = one.end;
+  }
+  return all;
+}
+
+#endif

@@ -1,0 +1,157 @@
+#include "formats/alto/alto_scratch.h"
+#include "formats/rowsum/isa.h"
+
+/* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
+static const uint64_t TEMPORARIES_BYTES = UINT64_C(64) << 20;
+
+static const struct pd_alto_isa *current_isa(void) {
+#if defined(__x86_64__)
+  enum pd_isa isa = pd_isa_current();
+  if (isa == PD_ISA_AVX512) return &pd_alto_avx512;
+  if (isa == PD_ISA_AVX2) return &pd_alto_avx2;
+#endif
+  return &pd_alto_portable;
+}
+
+/* Whether a row of sums is a row of the output. */
+static bool direct_sums(const struct pd_alto *alto, uint64_t rank) {
+  return alto->type == POLYAD_F64 && rank % (uint64_t)pd_rowsum_lanes(alto->type, rank) == 0;
+}
+
+static uint64_t row_bytes(uint64_t rank) {
+  return pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double));
+}
+
+/* Shares a mode; returns the rows of sums it needs beside the output. */
+static uint64_t share_mode(const struct pd_alto *alto, uint64_t rank, int threads, int mode,
+                           struct pd_alto_share *share, struct pd_alto_sharing *sharing) {
+  uint64_t values = alto->nnz * pd_type_bytes(alto->type) * 2;
+  uint64_t limit = values > TEMPORARIES_BYTES ? values : TEMPORARIES_BYTES;
+  bool direct = direct_sums(alto, rank);
+  pd_alto_share_mode(alto, mode, threads, direct,
+                     alto->atomic ? UINT64_MAX : limit / row_bytes(rank), share, sharing);
+  if (!alto->atomic) return sharing->rows;
+  return direct ? 0 : alto->dims[mode];
+}
+
+/* The most that pull needs with so many threads, without sharing out anything. */
+static uint64_t rows_bound(const struct pd_alto *alto, uint64_t rank, int threads) {
+  uint64_t most = 0, limit = alto->nnz * pd_type_bytes(alto->type) * 2;
+  if (limit < TEMPORARIES_BYTES) limit = TEMPORARIES_BYTES;
+  limit /= row_bytes(rank);
+  for (int n = 0; n < alto->order; ++n) {
+    uint64_t rows = alto->dims[n];
+    if (alto->atomic) {
+      if (direct_sums(alto, rank)) rows = 0;
+    } else {
+      uint64_t all = pd_mul_saturated(rows, (uint64_t)threads);
+      uint64_t capped = limit > rows ? limit : rows; /* one part alone may pass the limit */
+      rows = all < capped ? all : capped;
+    }
+    if (rows > most) most = rows;
+  }
+  return most;
+}
+
+uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_alto *alto = storage;
+  uint64_t row = row_bytes(rank), t = (uint64_t)threads;
+  uint64_t rows = pd_add_saturated(rows_bound(alto, rank, threads), t * PD_ALTO_BLOCK + 1);
+  uint64_t lists = t * ((uint64_t)alto->order * sizeof(struct pd_alto_share) + t * sizeof(int));
+  return pd_add_saturated(pd_mul_saturated(rows, row), pd_rowsum_scratch_bytes(rank, 1, 1) + lists +
+                                                           sizeof(struct pd_alto_scratch) +
+                                                           2 * PD_ALTO_BLOCK * sizeof(double));
+}
+
+void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
+  struct pd_alto_scratch *s = scratch;
+  if (s == NULL) return;
+  pd_rowsum_scratch_destroy(context, s->sums);
+  pd_free(context, s->kernel);
+  pd_free(context, s->column_of);
+  pd_free(context, s->keep);
+  pd_free(context, s->ones);
+  pd_free(context, s->tiles);
+  pd_free(context, s->sums_rows);
+  pd_free(context, s->share);
+  pd_free(context, s->parts);
+  pd_free(context, s->products);
+  pd_free(context, s);
+}
+
+static void put(polyad_type type, void *array, uint64_t at, double x) {
+  if (type == POLYAD_F32)
+    ((float *)array)[at] = (float)x;
+  else
+    ((double *)array)[at] = x;
+}
+
+/* Kernels of the column blocks, and which column each number of a row of sums belongs to. */
+static polyad_status set_columns(polyad_context *context, polyad_type type,
+                                 struct pd_alto_scratch *s) {
+  const struct pd_column_blocks *blocks = &s->sums->blocks;
+  PD_TRY(PD_NEW(context, (uint64_t)blocks->count, &s->kernel));
+  PD_TRY(PD_NEW(context, s->padded + PD_LANES_MAX, &s->column_of));
+  uint64_t done = 0;
+  for (int k = 0; k < blocks->count; ++k) {
+    const struct pd_column_block *b = &blocks->block[k];
+    s->kernel[k] = s->isa->pick(type, b->lanes, b->vectors);
+    for (int v = 0; v < b->vectors; ++v)
+      for (int w = 0; w < b->lanes; ++w) {
+        uint64_t from = v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes);
+        uint64_t column = b->first + from + (uint64_t)w;
+        s->column_of[s->sums_columns++] = column < done ? PD_ALTO_NO_COLUMN : column;
+        if (column >= done) done = column + 1;
+      }
+  }
+  const struct pd_column_block *last = &blocks->block[blocks->count - 1];
+  PD_TRY(PD_NEW(context, PD_LANES_MAX, (double **)&s->keep));
+  for (int w = 0; w < last->lanes; ++w) {
+    uint64_t column = s->column_of[s->sums_columns - (uint64_t)(last->lanes - w)];
+    put(type, s->keep, (uint64_t)w, column == PD_ALTO_NO_COLUMN ? 0 : 1);
+  }
+  PD_TRY(PD_NEW(context, PD_ALTO_BLOCK, (double **)&s->ones));
+  for (uint64_t p = 0; p < PD_ALTO_BLOCK; ++p)
+    put(type, s->ones, p, 1);
+  return POLYAD_OK;
+}
+
+static polyad_status set_sharing(polyad_context *context, const struct pd_alto *alto,
+                                 struct pd_alto_scratch *s) {
+  uint64_t t = (uint64_t)s->threads, most = 0, count;
+  PD_TRY(PD_NEW(context, t * (uint64_t)alto->order, &s->share));
+  PD_TRY(PD_NEW(context, t * t, &s->parts));
+  for (int n = 0; n < alto->order; ++n) {
+    uint64_t rows =
+        share_mode(alto, s->rank, s->threads, n, s->share + (uint64_t)n * t, &s->sharing[n]);
+    if (rows > most) most = rows;
+  }
+  if (!pd_mul(most, s->padded, &count))
+    return pd_fail(context, POLYAD_OVERFLOW, "temporaries of %llu rows are too large",
+                   (unsigned long long)most);
+  PD_TRY(PD_NEW(context, count, &s->sums_rows));
+  return PD_NEW(context, t * PD_ALTO_BLOCK * s->padded, &s->tiles);
+}
+
+polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, uint64_t rank, void **scratch) {
+  (void)device;
+  const struct pd_alto *alto = storage;
+  polyad_status status = POLYAD_OK;
+  struct pd_alto_scratch *s = NULL;
+  *scratch = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
+  s->threads = pd_rowsum_threads(context, alto->order, alto->nnz, rank);
+  s->rank = rank;
+  s->padded = pd_rowsum_padded(rank);
+  s->isa = current_isa();
+  s->products_mode = -1;
+  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, alto->type, rank, 1, 1, &s->sums));
+  PD_TRY_CLEANUP(set_columns(context, alto->type, s));
+  PD_TRY_CLEANUP(set_sharing(context, alto, s));
+  *scratch = s;
+  s = NULL;
+cleanup:
+  pd_alto_scratch_destroy(context, s);
+  return status;
+}

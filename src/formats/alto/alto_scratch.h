@@ -1,0 +1,31 @@
+/* Memory of running calls of "alto" on the CPU. */
+#ifndef PD_ALTO_SCRATCH_H
+#define PD_ALTO_SCRATCH_H
+
+#include "formats/alto/alto_kernel.h"
+#include "formats/alto/alto_share.h"
+#include "formats/format.h"
+
+struct pd_alto_scratch {
+  int threads;
+  uint64_t rank, padded;
+  const struct pd_alto_isa *isa;
+  struct pd_rowsum_scratch *sums; /* column blocks, writing of rows */
+  const struct pd_alto_kernel **kernel;
+  uint64_t sums_columns, *column_of;
+  void *keep, *ones;
+  double *tiles;     /* PD_ALTO_BLOCK rows of each thread */
+  double *sums_rows; /* temporaries, or the atomic edition's sums */
+  struct pd_alto_share *share;
+  struct pd_alto_sharing sharing[POLYAD_MAX_ORDER];
+  int *parts;        /* lists of parts, one of each thread */
+  char *products;    /* stored rows of Pi */
+  int products_mode; /* -1: none */
+};
+
+uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads);
+polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, uint64_t rank, void **scratch);
+void pd_alto_scratch_destroy(polyad_context *context, void *scratch);
+
+#endif

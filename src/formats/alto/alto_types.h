@@ -1,0 +1,24 @@
+/* All instances of KERNEL_BODY for both types and vectors of FULL_BYTES bytes. */
+
+#define VAL float
+#if FULL_BYTES == 64
+#define FULL_LANES 16
+#elif FULL_BYTES == 32
+#define FULL_LANES 8
+#else
+#define FULL_LANES 4
+#endif
+#include "formats/alto/alto_instances.h"
+#undef FULL_LANES
+#undef VAL
+#define VAL double
+#if FULL_BYTES == 64
+#define FULL_LANES 8
+#elif FULL_BYTES == 32
+#define FULL_LANES 4
+#else
+#define FULL_LANES 2
+#endif
+#include "formats/alto/alto_instances.h"
+#undef FULL_LANES
+#undef VAL

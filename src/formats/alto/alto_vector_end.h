@@ -1,0 +1,6 @@
+#undef WIDE
+#undef HALF
+#undef VEC
+#undef PD_NAME
+#undef PD_PASTE
+#undef PD_PASTE2

@@ -1,0 +1,266 @@
+/* Phi of every format that has it against the oracle: variants, instruction sets, ranks, numbers
+ * of threads, both precisions, rows of Pi stored and made on the fly. */
+#include "harness.h"
+
+#include "formats/rowsum/isa.h"
+#include "oracle/phi_oracle.h"
+#include "plan/plan.h"
+#include "property/mttkrp_case.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mttkrp_case cases[] = {
+    {"one mode", 1, {50}, 30, SHAPE_UNIFORM, true},
+    {"one nonzero", 3, {5, 6, 7}, 1, SHAPE_UNIFORM, false},
+    {"empty", 3, {5, 6, 7}, 0, SHAPE_UNIFORM, false},
+    {"matrix", 2, {40, 700}, 900, SHAPE_UNIFORM, true},
+    {"three modes", 3, {60, 50, 40}, 2000, SHAPE_UNIFORM, true},
+    {"heavy slices", 3, {300, 200, 100}, 1500, SHAPE_HEAVY, false},
+    {"long and empty", 3, {5000, 30, 900}, 700, SHAPE_UNIFORM, false},
+    {"a mode of one", 4, {20, 1, 30, 25}, 600, SHAPE_UNIFORM, true},
+    {"four modes", 4, {25, 24, 110, 170}, 2000, SHAPE_FIBERS, true},
+    {"diagonal", 4, {97, 97, 97, 97}, 97, SHAPE_DIAGONAL, false},
+    {"five modes", 5, {12, 11, 2, 10, 9}, 1000, SHAPE_HEAVY, false},
+    {"eight modes", 8, {3, 2, 4, 2, 3, 2, 3, 2}, 700, SHAPE_UNIFORM, true},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+static const size_t ranks[] = {1, 3, 8, 15, 16, 17, 32, 64, 65, 129};
+enum { RANKS = sizeof ranks / sizeof *ranks };
+static const double EPSILON = 1e-10;
+
+struct setting {
+  const char *format, *variant;
+  size_t rank;
+  polyad_type type;
+  int threads;
+  bool index64;
+};
+
+/* Counts and factors are not negative; every fifth row of each factor is zero, so that models of
+ * zero occur. */
+static void make_counts(const struct mttkrp_case *from, size_t rank, uint64_t seed,
+                        struct problem *problem) {
+  problem_make(from, rank, seed, problem);
+  for (size_t p = 0; p < problem->entries; ++p)
+    problem->value[p] = ceil(4 * fabs(problem->value[p]));
+  for (int n = 0; n < from->order; ++n)
+    for (size_t k = 0; k < (size_t)from->dims[n] * rank; ++k)
+      problem->factor[n][k] = k / rank % 5 == 4 ? 0 : fabs(problem->factor[n][k]);
+}
+
+/* Lists each coordinate once, with the sum of its values. */
+static void merge_repeats(struct problem *problem) {
+  size_t order = (size_t)problem->from->order, kept = 0;
+  for (size_t p = 0; p < problem->entries && problem->from->repeats; ++p) {
+    size_t q = 0;
+    const uint64_t *index = problem->index + p * order;
+    while (q < kept && memcmp(problem->index + q * order, index, order * sizeof *index) != 0)
+      ++q;
+    if (q < kept) {
+      problem->value[q] += problem->value[p];
+      continue;
+    }
+    memmove(problem->index + kept * order, index, order * sizeof *index);
+    problem->value[kept++] = problem->value[p];
+  }
+  if (problem->from->repeats) problem->entries = kept;
+}
+
+static void *in_type(const double *from, size_t count, polyad_type type) {
+  void *copy = malloc(count * sizeof(double) + 1);
+  assert_non_null(copy);
+  for (size_t k = 0; k < count; ++k)
+    if (type == POLYAD_F32)
+      ((float *)copy)[k] = (float)from[k];
+    else
+      ((double *)copy)[k] = from[k];
+  return copy;
+}
+
+/* Products, the sum of the model, a division, a product; sums of rows in double. */
+static long double bound_of(const struct problem *problem, polyad_type type, size_t terms) {
+  long double steps = 2 * problem->from->order + (long double)problem->rank + 6;
+  long double wide = oracle_gamma(steps + (long double)terms + 2, DBL_EPSILON / 2);
+  return type == POLYAD_F64 ? wide : wide + oracle_gamma(steps + 2, FLT_EPSILON / 2);
+}
+
+/* What a mode's Phi must be. */
+struct expected {
+  long double *exact;
+  size_t *terms;
+};
+
+static struct expected expect(const struct problem *problem, int mode) {
+  size_t rows = (size_t)problem->from->dims[mode], count = rows * problem->rank;
+  struct expected expected = {malloc((count + 1) * sizeof *expected.exact),
+                              malloc((rows + 1) * sizeof *expected.terms)};
+  assert_true(expected.exact != NULL && expected.terms != NULL);
+  struct oracle_tensor tensor = problem_tensor(problem);
+  oracle_phi(&tensor, mode, problem->rank, (const double *const *)problem->factor, EPSILON,
+             expected.exact, expected.terms);
+  return expected;
+}
+
+static void compare(const struct problem *problem, const struct setting *setting, int mode,
+                    const struct expected *expected, const void *out, const char *what) {
+  size_t rows = (size_t)problem->from->dims[mode], count = rows * problem->rank;
+  for (size_t k = 0; k < count; ++k) {
+    double found =
+        setting->type == POLYAD_F32 ? (double)((const float *)out)[k] : ((const double *)out)[k];
+    long double exact = expected->exact[k];
+    long double bound =
+        exact * bound_of(problem, setting->type, expected->terms[k / problem->rank]);
+    if (!(fabsl((long double)found - exact) <= bound))
+      fail_msg("%s/%s %s %s, %d threads, case %s, mode %d, rank %zu, row %zu column %zu: %.17g, "
+               "expected %.17Lg within %.3Lg",
+               setting->format, setting->variant, setting->type == POLYAD_F32 ? "f32" : "f64", what,
+               setting->threads, problem->from->name, mode, problem->rank, k / problem->rank,
+               k % problem->rank, found, exact, bound);
+  }
+}
+
+static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
+                     const struct problem *problem, const struct setting *setting, int mode) {
+  const struct polyad_kernels *kernels = plan->kernels;
+  struct pd_matrix matrix[POLYAD_MAX_ORDER], out;
+  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
+  size_t item = setting->type == POLYAD_F32 ? 4 : 8;
+  for (int n = 0; n < plan->order; ++n) {
+    size_t count = (size_t)plan->dims[n] * problem->rank;
+    matrix[n] = (struct pd_matrix){.device = plan->device,
+                                   .type = plan->type,
+                                   .rows = plan->dims[n],
+                                   .columns = problem->rank,
+                                   .stride = problem->rank,
+                                   .data = in_type(problem->factor[n], count, setting->type)};
+    pointer[n] = &matrix[n];
+  }
+  out = matrix[mode];
+  size_t bytes = (size_t)out.rows * problem->rank * item;
+  void *again = malloc(bytes + 1);
+  out.data = malloc(bytes + 1);
+  assert_true(out.data != NULL && again != NULL);
+  bool atomic = strstr(setting->variant, "atomic") != NULL;
+  struct expected expected = expect(problem, mode);
+  for (int stored = 0; stored <= (kernels->pi != NULL); ++stored) {
+    if (stored)
+      assert_int_equal(kernels->pi(context, plan->on_device, workspace->scratch, mode, pointer),
+                       POLYAD_OK);
+    for (int run = 0; run < 2; ++run) {
+      memset(out.data, 0xFF, bytes);
+      assert_int_equal(
+          kernels->phi(context, plan->on_device, workspace->scratch, mode, pointer, EPSILON, &out),
+          POLYAD_OK);
+      compare(problem, setting, mode, &expected, out.data, stored ? "stored" : "on the fly");
+      if (run == 0) memcpy(again, out.data, bytes);
+      if (!atomic) assert_memory_equal(again, out.data, bytes);
+    }
+  }
+  free(expected.exact);
+  free(expected.terms);
+  free(again);
+  free(out.data);
+  for (int n = 0; n < plan->order; ++n)
+    free(matrix[n].data);
+}
+
+static void run_case(const struct setting *setting, const struct mttkrp_case *from, uint64_t seed) {
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, setting->threads), POLYAD_OK);
+  struct problem problem;
+  make_counts(from, setting->rank, seed, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, setting->type);
+  merge_repeats(&problem);
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = setting->format;
+  options.variant = setting->variant;
+  options.rank = setting->rank;
+  options.precision = setting->type;
+  options.force_index64 = setting->index64;
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
+      polyad_workspace_create(context, plan, setting->rank, &workspace) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_tensor_destroy(tensor);
+  for (int mode = 0; mode < from->order; ++mode)
+    run_mode(context, plan, workspace, &problem, setting, mode);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  problem_free(&problem);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+/* Calls `visit` for every format with Phi on the CPU and each of its variants. */
+static void each_variant(void (*visit)(const char *format, const char *variant)) {
+  int visited = 0;
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
+    if (kernels == NULL || kernels->phi == NULL) continue;
+    char variants[PD_REASON_BYTES], *rest = variants;
+    snprintf(variants, sizeof variants, "%s", format->variants);
+    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
+      visit(format->name, v);
+      ++visited;
+    }
+  }
+  assert_true(visited > 0);
+}
+
+static void every_case(const char *format, const char *variant) {
+  static const int threads[] = {1, 2, 3, 7};
+  for (int c = 0; c < CASES; ++c)
+    for (int k = 0; k < 4; ++k) {
+      struct setting setting = {.format = format,
+                                .variant = variant,
+                                .rank = ranks[(c + 3 * k) % RANKS],
+                                .type = k % 2 ? POLYAD_F32 : POLYAD_F64,
+                                .threads = threads[(c + k) % 4],
+                                .index64 = k == 3};
+      const struct polyad_format *about = pd_format_find(format);
+      if (cases[c].order < about->min_order || cases[c].order > about->max_order) continue;
+      run_case(&setting, &cases[c], (uint64_t)(c + 100 * k));
+    }
+}
+
+static void every_rank(const char *format, const char *variant) {
+  for (int k = 0; k < 2 * RANKS; ++k) {
+    struct setting setting = {.format = format,
+                              .variant = variant,
+                              .rank = ranks[k / 2],
+                              .type = k % 2 ? POLYAD_F32 : POLYAD_F64,
+                              .threads = 2};
+    run_case(&setting, &cases[7], (uint64_t)k);
+  }
+}
+
+static void test_every_case(void **state) {
+  (void)state;
+  each_variant(every_case);
+}
+
+static void test_every_instruction_set(void **state) {
+  (void)state;
+  for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
+    if (!pd_isa_available((enum pd_isa)isa)) continue;
+    pd_isa_force((enum pd_isa)isa);
+    each_variant(every_rank);
+  }
+  pd_isa_force(PD_ISA_COUNT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_case),
+      cmocka_unit_test(test_every_instruction_set),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
