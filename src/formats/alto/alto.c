@@ -49,7 +49,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
 /* Nanoseconds of one thread, fitted on an Intel Xeon (Sapphire Rapids); see the README. */
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
   double rank = (double)request->rank, wide = request->precision == POLYAD_F32 ? 0.7 : 1;
-  double each = 3 + 0.22 * rank * wide * traits->order, sum = 0;
+  double each = 3 + 0.3 * rank * wide * traits->order, sum = 0;
   for (int n = 0; n < traits->order; ++n)
     sum += (double)traits->nnz * each + (double)traits->dims[n] * rank * 0.8;
   return 1e-9 * sum / request->threads;
