@@ -4,7 +4,8 @@
 # usage: bench/h200.sh STAGE…
 #   carry     here, with a package registry: fetches the Debian packages of the libraries into
 #             .carry (ignored by git; to be taken along to a machine that has no registry)
-#   build     builds for this machine's GPU; libraries come from .carry where it exists
+#   build     builds for this machine's GPU (TARGETS: only those); libraries come from .carry
+#             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
@@ -55,14 +56,16 @@ build() {
   use_carried || return 1
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
     -DPOLYAD_BUILD_PYTHON=OFF &&
-    cmake --build "$build"
+    cmake --build "$build" ${TARGETS:+--target $TARGETS}
 }
 
+# Every test under tests/gpu that was built, and no other.
 test_gpu() {
   use_carried
-  local failed=0 name
-  for name in gpu_linalg gpu_mttkrp gpu_fault; do
-    timeout 240 "$build/tests/gpu/test_$name" || { echo "FAILED: $name"; failed=1; }
+  local failed=0 program
+  for program in "$build"/tests/gpu/test_*; do
+    [ -x "$program" ] || continue
+    timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
   done
   return $failed
 }

@@ -17,8 +17,8 @@ FORMATS = "src/formats"
 FILES = {
     f"{FORMATS}/flycoo/flycoo_paper.cu": {"fly_paper": "cta"},
     f"{FORMATS}/modecopy/modecopy_paper.cu": {"paper_scheme1": "cta", "paper_scheme2": "gpu"},
-    f"{FORMATS}/flycoo/flycoo_kernels_f32.cu": {
-        "remap_elements": None, "sum_elements": None, "join_blocks": None},
+    f"{FORMATS}/flycoo/flycoo_remap.cu": {"remap_elements": None},
+    f"{FORMATS}/ordered/ordered_elements_f32.cu": {"sum_segments": None, "join_blocks": None},
 }
 ENTRY = re.compile(r"\.entry\s+(\w+)\s*\(")
 ATOMIC = re.compile(r"(?:^|[\s;{}])((?:atom|red|cas|multimem|cp\.reduce)\.[\w.:]+)")

@@ -49,7 +49,7 @@ static void greedy_is_within_four_thirds_of_the_optimum(void **state) {
     for (int i = 0; i < vertices; ++i)
       degree[i] = 1 + (uint32_t)(pd_random_u64(trial, 1, (uint64_t)i) % range);
     assert_int_equal(
-        pd_flycoo_partition(context, (uint64_t)vertices, degree, partitions, false, part, load),
+        pd_partition_vertices(context, (uint64_t)vertices, degree, partitions, false, part, load),
         POLYAD_OK);
     optimum(vertices, degree, partitions, 0, tried, &best);
     /* Graham's bound in integers: 3 kappa load <= (4 kappa - 1) optimum. */
@@ -74,7 +74,7 @@ static void the_bound_is_tight(void **state) {
       degree[count] = degree[count + 1] = size, count += 2;
     degree[count] = degree[count + 1] = degree[count + 2] = kappa;
     count += 3;
-    assert_int_equal(pd_flycoo_partition(context, count, degree, (int)kappa, false, part, load),
+    assert_int_equal(pd_partition_vertices(context, count, degree, (int)kappa, false, part, load),
                      POLYAD_OK);
     assert_int_equal(largest(load, (int)kappa), 4 * kappa - 1); /* the optimum is 3 kappa */
   }
@@ -131,8 +131,8 @@ static void greedy_takes_the_least_filled_partition(void **state) {
   for (size_t c = 0; c < sizeof partitions / sizeof *partitions; ++c) {
     struct split split = split_make(4000, partitions[c], c);
     uint64_t sum = 0, heaviest = split.degree[split.order[0]], kappa = (uint64_t)partitions[c];
-    assert_int_equal(pd_flycoo_partition(context, split.vertices, split.degree, partitions[c],
-                                         false, split.part, split.load),
+    assert_int_equal(pd_partition_vertices(context, split.vertices, split.degree, partitions[c],
+                                           false, split.part, split.load),
                      POLYAD_OK);
     for (uint64_t j = 0; j < split.vertices; ++j) {
       uint32_t vertex = split.order[j], least = 0;
@@ -154,8 +154,8 @@ static void cyclic_deals_in_turn(void **state) {
   polyad_context *context = fixture_context(2);
   for (int partitions = 1; partitions < 200; partitions += 27) {
     struct split split = split_make(1000, partitions, 5);
-    assert_int_equal(pd_flycoo_partition(context, split.vertices, split.degree, partitions, true,
-                                         split.part, split.load),
+    assert_int_equal(pd_partition_vertices(context, split.vertices, split.degree, partitions, true,
+                                           split.part, split.load),
                      POLYAD_OK);
     for (uint64_t j = 0; j < split.vertices; ++j) {
       uint32_t k = (uint32_t)(j % (uint64_t)partitions);
@@ -190,8 +190,8 @@ static void cyclic_reports_its_imbalance(void **state) {
   }
   for (int i = 0; i <= DEGREE; ++i)
     degree[i] = i == 0 ? DEGREE : 1;
-  assert_int_equal(pd_flycoo_partition(context, 1 + DEGREE, degree, 2, false, part, greedy), 0);
-  assert_int_equal(pd_flycoo_partition(context, 1 + DEGREE, degree, 2, true, part, cyclic), 0);
+  assert_int_equal(pd_partition_vertices(context, 1 + DEGREE, degree, 2, false, part, greedy), 0);
+  assert_int_equal(pd_partition_vertices(context, 1 + DEGREE, degree, 2, true, part, cyclic), 0);
   assert_int_equal(largest(greedy, 2), DEGREE); /* the optimum */
   assert_true(3 * largest(cyclic, 2) > 4 * largest(greedy, 2));
   polyad_tensor_input input;
@@ -496,13 +496,17 @@ static void damage_is_found(void **state) {
       fixture_check(context, &pd_flycoo_format, storage, POLYAD_INTERNAL);
       mode->part_start[2] = kept;
       if (!storage->sorted) continue;
-      for (uint64_t row = 0; row < mode->rows; row += 7) {
-        DAMAGE(mode->row_start[row]);
-        DAMAGE(mode->row_id[row]);
+      for (uint64_t row = 0; row < mode->order.rows; row += 7) {
+        DAMAGE(mode->order.row_start[row]);
+        DAMAGE(mode->order.row_id[row]);
       }
-      DAMAGE(mode->row_start[mode->rows]);
-      for (uint64_t c = 0; c <= (storage->nnz + PD_FLYCOO_CHUNK - 1) / PD_FLYCOO_CHUNK; ++c)
-        DAMAGE(mode->chunk_row[c]);
+      DAMAGE(mode->order.row_start[mode->order.rows]);
+      for (uint64_t c = 0; c <= pd_ordered_chunks(storage->nnz); ++c)
+        DAMAGE(mode->order.chunk_row[c]);
+      for (uint64_t w = 0; w < pd_ordered_mark_words(storage->nnz); w += 5) {
+        DAMAGE(mode->order.marks[w].ends);
+        DAMAGE(mode->order.marks[w].runs);
+      }
     }
     fixture_check(context, &pd_flycoo_format, storage, POLYAD_OK);
     pd_flycoo_format.destroy(context, storage);

@@ -50,10 +50,12 @@ static void indices_are_dealt_by_degree(void **state) {
   enum { DIM = 500 };
   polyad_context *context = fixture_context(1);
   uint32_t degree[DIM], part[DIM];
+  uint64_t load[2000];
   for (int partitions = 1; partitions <= 1000; partitions = 3 * partitions + 1) {
     for (uint64_t i = 0; i < DIM; ++i)
       degree[i] = (uint32_t)(pd_random_u64(3, (uint64_t)partitions, i) % 9);
-    assert_int_equal(pd_modecopy_deal(context, DIM, degree, partitions, part), POLYAD_OK);
+    assert_int_equal(pd_partition_vertices(context, DIM, degree, partitions, true, part, load),
+                     POLYAD_OK);
     for (uint64_t i = 0; i < DIM; ++i)
       assert_int_equal(part[i], place_of(degree, DIM, i) % (uint64_t)partitions);
   }
@@ -66,13 +68,11 @@ static void scheme_1_is_not_within_four_thirds(void **state) {
   (void)state;
   enum { DIM = 121 };
   uint32_t degree[DIM], part[DIM];
-  uint64_t load[2] = {0};
+  uint64_t load[2];
   polyad_context *context = fixture_context(1);
   for (int i = 0; i < DIM; ++i)
     degree[i] = i == 0 ? DIM - 1 : 1; /* the optimum: the heavy row alone */
-  assert_int_equal(pd_modecopy_deal(context, DIM, degree, 2, part), POLYAD_OK);
-  for (int i = 0; i < DIM; ++i)
-    load[part[i]] += degree[i];
+  assert_int_equal(pd_partition_vertices(context, DIM, degree, 2, true, part, load), POLYAD_OK);
   assert_true(load[0] + load[1] == 2 * (DIM - 1));
   assert_true(3 * load[0] > 4 * (DIM - 1));
   fixture_end(context);
@@ -115,14 +115,13 @@ static int width_of(uint64_t n) {
   return bits;
 }
 
-/* Fields lie apart from each other and within one word; bit 31 of plane 0 is free for the mark. */
+/* Fields lie apart from each other and within one word. */
 static void fields_lie_apart(void **state) {
   (void)state;
   for (uint64_t trial = 0; trial < 5000; ++trial) {
     uint64_t dims[POLYAD_MAX_ORDER];
     uint32_t used[POLYAD_MAX_ORDER + 1] = {0};
     int fields = 1 + (int)(trial % POLYAD_MAX_ORDER), sum = 0;
-    bool flags = trial / POLYAD_MAX_ORDER % 2 == 0;
     struct pd_modecopy_copy copy = {0};
     for (int k = 0; k < fields; ++k) {
       uint64_t high = pd_random_u64(trial, 3, (uint64_t)k) >> 32;
@@ -130,8 +129,7 @@ static void fields_lie_apart(void **state) {
       copy.field[k].mode = k;
       sum += width_of(dims[k]);
     }
-    pd_modecopy_pack(&copy, fields, dims, flags);
-    if (flags) used[0] = UINT32_C(1) << 31;
+    pd_modecopy_pack(&copy, fields, dims);
     for (int k = 0; k < fields; ++k) {
       const struct pd_modecopy_field *field = &copy.field[k];
       uint32_t there = field->mask << field->shift;
@@ -153,9 +151,9 @@ static void bits_are_reported(void **state) {
   static const struct {
     int order;
     uint64_t dims[5];
-    int planes;                            /* of all copies, default variant */
-  } table[] = {{4, {6200, 24, 77, 32}, 4}, /* chicago: 30 or less input bits in every copy */
-               {3, {60000, 50000, 70000}, 6},
+    int planes;                               /* of all copies, default variant */
+  } table[] = {{4, {6200, 24, 77, 32}, 4},    /* chicago: 30 or less input bits in every copy */
+               {3, {60000, 50000, 70000}, 5}, /* 33, 33 and 32 input bits */
                {5, {2, 3, 4, 5, 6}, 5}};
   polyad_context *context = fixture_context(1);
   for (int c = 0; c < 3; ++c)
@@ -232,22 +230,24 @@ static void damage_of_rows_is_found(void **state) {
   polyad_context *context = fixture_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, true, POLYAD_F32);
   struct pd_modecopy *storage = fixture_build(context, &pd_modecopy_format, "auto", 0, tensor);
-  assert_non_null(storage->copy[0].row_id);
-  assert_null(storage->copy[1].row_id);
+  assert_non_null(storage->copy[0].order.row_id);
+  assert_null(storage->copy[1].order.row_id);
   for (int n = 0; n < 3; ++n) {
     struct pd_modecopy_copy *copy = &storage->copy[n];
     for (uint64_t p = 0; p < storage->nnz; p += 53) {
-      DAMAGE(copy->plane[0][p], (uint32_t)PD_MODECOPY_ROW_END);
+      DAMAGE(copy->order.marks[p / 32].ends, UINT32_C(1) << p % 32);
+      DAMAGE(copy->order.marks[p / 32].runs, UINT32_C(1) << p % 32);
       const struct pd_modecopy_field *first = &copy->field[0]; /* an index outside of its mode */
       if ((pd_modecopy_index(copy, 0, p) ^ first->mask) >= dims[first->mode])
         DAMAGE(copy->plane[first->plane][p], first->mask << first->shift);
     }
-    for (uint64_t row = 0; row < copy->rows; row += 7)
-      DAMAGE(copy->row_start[row], UINT64_C(1));
-    DAMAGE(copy->row_start[copy->rows], UINT64_C(1));
-    for (uint64_t c = 0; c <= pd_modecopy_chunks(storage->nnz); ++c)
-      DAMAGE(copy->chunk_row[c], UINT32_C(1));
-    if (copy->row_id != NULL) DAMAGE(copy->row_id[copy->rows / 2], UINT32_C(1) << 31);
+    for (uint64_t row = 0; row < copy->order.rows; row += 7)
+      DAMAGE(copy->order.row_start[row], UINT64_C(1));
+    DAMAGE(copy->order.row_start[copy->order.rows], UINT64_C(1));
+    for (uint64_t c = 0; c <= pd_ordered_chunks(storage->nnz); ++c)
+      DAMAGE(copy->order.chunk_row[c], UINT32_C(1));
+    if (copy->order.row_id != NULL)
+      DAMAGE(copy->order.row_id[copy->order.rows / 2], UINT32_C(1) << 31);
   }
   fixture_check(context, &pd_modecopy_format, storage, POLYAD_OK);
   pd_modecopy_format.destroy(context, storage);

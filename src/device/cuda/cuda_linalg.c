@@ -181,6 +181,54 @@ static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_wo
       pd_gpu_quadratic_form(g->data, lambda->data, work->rank, work->scalars, state->stream));
 }
 
+static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
+                           const struct pd_matrix *lambda, struct pd_matrix *x) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_matrix measure = {.data = NULL};
+  if (phi != NULL) measure = gpu_matrix(phi);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state,
+                 pd_gpu_weigh(measure, kappa, kappa_tolerance, lambda->data, gpu_matrix(x),
+                              work->processors, work->scalars, state->stream));
+}
+
+static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *phi, const struct pd_matrix *b) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars, state->stream));
+}
+
+static polyad_status multiply(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state,
+                 pd_gpu_multiply_unless(gpu_matrix(phi), tolerance, gpu_matrix(b), work->processors,
+                                        work->scalars, state->stream));
+}
+
+static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
+                               enum pd_scaling scaling, struct pd_matrix *x,
+                               struct pd_matrix *lambda) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_matrix matrix = gpu_matrix(x);
+  PD_TRY(pd_cuda_enter(context, state));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_column_sums(matrix, matrix, blocks, work->sums, state->stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
+                                       work->factor, work->scalars, state->stream)));
+  return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, state->stream));
+}
+
+/* Scalars that fetch() clears. */
+static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_UPDATES, PD_SCALAR_SHIFTED};
+
 static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
                            double scalars[PD_SCALARS]) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
@@ -188,9 +236,9 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
                                  cudaMemcpyDeviceToHost, state->stream)));
-  PD_TRY(PD_CUDA(
-      context, state,
-      cudaMemsetAsync(work->scalars + PD_SCALAR_FALLBACKS, 0, sizeof(double), state->stream)));
+  for (size_t k = 0; k < sizeof counters / sizeof *counters; ++k)
+    PD_TRY(PD_CUDA(context, state,
+                   cudaMemsetAsync(work->scalars + counters[k], 0, sizeof(double), state->stream)));
   PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(state->stream)));
   if (work->host[PD_GPU_NOT_FINITE] != 0)
     return pd_cuda_services->fail(
@@ -210,7 +258,19 @@ const struct pd_linalg pd_cuda_linalg = {
     .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .weigh = weigh,
+    .kkt = kkt,
+    .multiply = multiply,
+    .normalize = normalize,
+    .fetch_waits = true,
     .fetch = fetch,
 };
 
-_Static_assert((int)PD_SCALARS == (int)PD_GPU_NOT_FINITE, "device scalars follow pd_scalar");
+_Static_assert((int)PD_SCALARS == (int)PD_GPU_NOT_FINITE &&
+                   (int)PD_SCALAR_INNER == (int)PD_GPU_INNER &&
+                   (int)PD_SCALAR_MODEL == (int)PD_GPU_MODEL &&
+                   (int)PD_SCALAR_KKT == (int)PD_GPU_KKT &&
+                   (int)PD_SCALAR_UPDATES == (int)PD_GPU_UPDATES &&
+                   (int)PD_SCALAR_SHIFTED == (int)PD_GPU_SHIFTED &&
+                   (int)PD_SCALAR_MASS == (int)PD_GPU_MASS,
+               "device scalars follow pd_scalar");

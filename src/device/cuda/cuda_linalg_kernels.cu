@@ -1,7 +1,7 @@
 /* Passes over tall factor matrices, and the small sums that follow them. */
 #include "device/cuda/cuda_linalg_launch.h"
 
-enum { INNER = 2, MODEL = 3, THREADS = 256, WARPS = THREADS / 32 };
+enum { THREADS = 256, WARPS = THREADS / 32 };
 enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };
 enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1 };
 
@@ -358,10 +358,13 @@ static __global__ void __launch_bounds__(1024)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  double total = 0;
-  for (int r = 0; r < rank; ++r)
+  double total = 0, mass = 0;
+  for (int r = 0; r < rank; ++r) {
     total += inner[r];
-  scalars[INNER] = total;
+    if (lambda != nullptr) mass += lambda[r];
+  }
+  scalars[PD_GPU_INNER] = total;
+  if (lambda != nullptr) scalars[PD_GPU_MASS] = mass;
 }
 
 extern "C" cudaError_t pd_gpu_finish_columns(const double *sums, int blocks, int rank, int scaling,
@@ -393,7 +396,7 @@ static __global__ void __launch_bounds__(1024)
   double total = 0;
   for (int r = 0; r < rank; ++r)
     total += line[r];
-  scalars[MODEL] = total;
+  scalars[PD_GPU_MODEL] = total;
 }
 
 extern "C" cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank,

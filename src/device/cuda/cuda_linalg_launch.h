@@ -16,8 +16,18 @@ enum {
   PD_GPU_COLUMN_SUMS = 4   /* inner, square, absolute, largest */
 };
 
-/** Device scalars: those of pd_scalar, then these. */
-enum { PD_GPU_NOT_FINITE = 8, PD_GPU_FAILED = 9, PD_GPU_SCALARS = 10 };
+/** Device scalars: those of pd_scalar, by their numbers, then these. */
+enum {
+  PD_GPU_INNER = 2,
+  PD_GPU_MODEL = 3,
+  PD_GPU_KKT = 4,
+  PD_GPU_UPDATES = 5,
+  PD_GPU_SHIFTED = 6,
+  PD_GPU_MASS = 7,
+  PD_GPU_NOT_FINITE = 8,
+  PD_GPU_FAILED = 9,
+  PD_GPU_SCALARS = 10
+};
 
 /** A factor matrix. */
 struct pd_gpu_matrix {
@@ -50,7 +60,8 @@ cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const do
 int pd_gpu_gram_parts(uint64_t rows, int rank, int processors);
 cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *partial, cudaStream_t stream);
 
-/** lambda, factor (1 / norm) and INNER from the column sums; scaling is enum pd_scaling. */
+/** lambda, factor (1 / norm), INNER and MASS (sum of lambda) from the column sums; scaling is enum
+ * pd_scaling. */
 cudaError_t pd_gpu_finish_columns(const double *sums, int blocks, int rank, int scaling,
                                   double *lambda, double *factor, double *scalars,
                                   cudaStream_t stream);
@@ -64,6 +75,16 @@ cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank, const
 cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStream_t stream);
 cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank, double *scalars,
                                   cudaStream_t stream);
+
+/** The elementwise steps of CP-APR: see struct pd_linalg. `phi.data` may be NULL for the first. */
+cudaError_t pd_gpu_weigh(struct pd_gpu_matrix phi, double kappa, double kappa_tolerance,
+                         const double *lambda, struct pd_gpu_matrix x, int processors,
+                         double *scalars, cudaStream_t stream);
+cudaError_t pd_gpu_kkt(struct pd_gpu_matrix phi, struct pd_gpu_matrix b, int processors,
+                       double *scalars, cudaStream_t stream);
+cudaError_t pd_gpu_multiply_unless(struct pd_gpu_matrix phi, double tolerance,
+                                   struct pd_gpu_matrix b, int processors, double *scalars,
+                                   cudaStream_t stream);
 
 #ifdef __cplusplus
 }

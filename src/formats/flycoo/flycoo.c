@@ -1,6 +1,5 @@
 /* Building and describing "flycoo". */
 #include "formats/flycoo/flycoo.h"
-#include "device/device_registry.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include <stdio.h>
 
@@ -10,43 +9,21 @@ static void read_variant(const char *name, struct pd_flycoo *storage) {
   storage->remap = strstr(name, "no-remap") == NULL;
 }
 
-/* One partition per multiprocessor or thread unless asked otherwise. */
-static int partitions_of(const struct pd_request *request) {
-  struct pd_device_entry entry;
-  if (request->partitions > 0) return request->partitions;
-  if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (entry.device == request->device) return entry.description.processors;
-  return request->threads;
-}
-
 static bool supports(const struct pd_traits *traits, const struct pd_request *request,
                      char reason[PD_REASON_BYTES]) {
   (void)request;
-  if (traits->nnz > UINT32_MAX) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
-               (unsigned long long)traits->dims[n]);
-      return false;
-    }
-  return true;
+  return pd_ordered_supports(traits, reason);
 }
 
 static uint64_t mode_bytes(const struct pd_flycoo *storage, uint64_t rows) {
   uint64_t bytes = 8 * ((uint64_t)storage->partitions + 1);
-  uint64_t chunks = (storage->nnz + PD_FLYCOO_CHUNK - 1) / PD_FLYCOO_CHUNK;
-  return storage->sorted ? bytes + 8 * (rows + 1) + 4 * rows + 4 * (chunks + 1) : bytes;
+  return storage->sorted ? bytes + pd_ordered_bytes(storage->nnz, rows, true) : bytes;
 }
 
 static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                            uint64_t *storage, uint64_t *building) {
   struct pd_flycoo like = {
-      .nnz = traits->nnz, .type = request->precision, .partitions = partitions_of(request)};
+      .nnz = traits->nnz, .type = request->precision, .partitions = pd_partition_count(request)};
   read_variant(request->variant, &like);
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
   uint64_t copy = pd_flycoo_copy_bytes(&like), longest = 0;
@@ -57,8 +34,9 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   }
   /* Either building (keys, permutation, places, the sort's own) or running (two copies that are
    * remapped from one into the other) needs more. */
-  uint64_t sorting = pd_add_saturated(pd_mul_saturated(traits->nnz, 12 + 2 * 12),
-                                      pd_mul_saturated(longest, 12 + 12));
+  uint64_t sorting = pd_add_saturated(
+      pd_add_saturated(pd_ordered_sorting_bytes(traits->nnz), pd_mul_saturated(traits->nnz, 8)),
+      pd_mul_saturated(longest, 12 + 12));
   uint64_t running = like.remap ? 2 * copy : 0;
   *building = pd_add_saturated(*storage, sorting > running ? sorting : running);
 }
@@ -80,9 +58,7 @@ static void destroy(polyad_context *context, void *pointer) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
     pd_free(context, storage->elements[n]);
     pd_free(context, storage->mode[n].part_start);
-    pd_free(context, storage->mode[n].row_start);
-    pd_free(context, storage->mode[n].row_id);
-    pd_free(context, storage->mode[n].chunk_row);
+    pd_ordered_free(context, &storage->mode[n].order);
   }
   pd_free(context, storage);
 }
@@ -102,7 +78,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
   storage->type = tensor->type;
-  storage->partitions = partitions_of(request);
+  storage->partitions = pd_partition_count(request);
   storage->columns = request->columns > 0 ? request->columns : 32;
   pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
   PD_TRY_CLEANUP(pd_flycoo_fill(context, tensor, &traits, request, storage));
@@ -118,7 +94,7 @@ static uint64_t bytes(const void *pointer) {
   const struct pd_flycoo *storage = pointer;
   uint64_t sum = sizeof *storage;
   for (int n = 0; n < storage->order; ++n)
-    sum += mode_bytes(storage, storage->mode[n].rows) +
+    sum += mode_bytes(storage, storage->mode[n].order.rows) +
            (storage->elements[n] != NULL ? pd_flycoo_copy_bytes(storage) : 0);
   return sum;
 }

@@ -6,9 +6,20 @@ static polyad_status broken(polyad_context *context, int mode, uint64_t p, const
                  (unsigned long long)p, what);
 }
 
-/* Output row of the element at each place of the mode's order; every place is taken once. */
-static polyad_status list_outputs(polyad_context *context, const struct pd_flycoo *storage,
-                                  int mode, uint32_t *output, unsigned char *taken) {
+/* What checking works on. */
+struct work {
+  const struct pd_flycoo *storage;
+  uint32_t *output;     /* output row of the element at each place of the mode's order */
+  uint64_t *at;         /* that element, as a place in the order of mode 0 */
+  uint32_t *owner;      /* partition of each output row, plus one */
+  unsigned char *taken; /* places */
+};
+
+/* Every place is taken once. */
+static polyad_status list_places(polyad_context *context, const struct work *work, int mode) {
+  const struct pd_flycoo *storage = work->storage;
+  uint32_t *output = work->output;
+  unsigned char *taken = work->taken;
   size_t words = (size_t)storage->packing.words;
   memset(taken, 0, storage->nnz);
   for (uint64_t p = 0; p < storage->nnz; ++p) {
@@ -18,6 +29,7 @@ static polyad_status list_outputs(polyad_context *context, const struct pd_flyco
       return broken(context, mode, p, "remap ids are no permutation");
     if (mode == 0 && place != p) return broken(context, mode, p, "not in the order of mode 0");
     taken[place] = 1;
+    work->at[place] = p;
     output[place] = pd_flycoo_get(element, &storage->packing.index[mode]);
     if (output[place] >= storage->dims[mode])
       return broken(context, mode, p, "an index is outside its mode");
@@ -28,8 +40,10 @@ static polyad_status list_outputs(polyad_context *context, const struct pd_flyco
   return POLYAD_OK;
 }
 
-static polyad_status check_partitions(polyad_context *context, const struct pd_flycoo *storage,
-                                      int mode, const uint32_t *output, uint32_t *owner) {
+static polyad_status check_partitions(polyad_context *context, const struct work *work, int mode) {
+  const struct pd_flycoo *storage = work->storage;
+  const uint32_t *output = work->output;
+  uint32_t *owner = work->owner;
   const uint64_t *start = storage->mode[mode].part_start;
   if (start[0] != 0 || start[storage->partitions] != storage->nnz)
     return broken(context, mode, 0, "partitions do not cover the elements");
@@ -46,44 +60,46 @@ static polyad_status check_partitions(polyad_context *context, const struct pd_f
   return POLYAD_OK;
 }
 
-static polyad_status check_rows(polyad_context *context, const struct pd_flycoo *storage, int mode,
-                                const uint32_t *output) {
-  const struct pd_flycoo_mode *order = &storage->mode[mode];
-  if (order->row_start[0] != 0 || order->row_start[order->rows] != storage->nnz)
-    return broken(context, mode, 0, "rows do not cover the elements");
-  uint64_t row = 0;
-  for (uint64_t p = 0; p < storage->nnz; ++p) {
-    while (order->row_start[row + 1] <= p)
-      ++row;
-    if (order->row_id[row] != output[p]) return broken(context, mode, p, "lies in another's row");
-    if (p % PD_FLYCOO_CHUNK == 0 && order->chunk_row[p / PD_FLYCOO_CHUNK] != row)
-      return broken(context, mode, p, "chunk_row names another row");
-  }
-  uint64_t chunks = (storage->nnz + PD_FLYCOO_CHUNK - 1) / PD_FLYCOO_CHUNK;
-  if (order->chunk_row[chunks] != order->rows)
-    return broken(context, mode, storage->nnz, "chunk_row does not end with the rows");
+static uint32_t index_at(const void *pointer, int mode, int k, uint64_t p) {
+  const struct work *work = pointer;
+  const struct pd_flycoo *storage = work->storage;
+  int input = storage->mode[mode].order.input[k];
+  return pd_flycoo_get(storage->elements[0] + work->at[p] * (uint64_t)storage->packing.words,
+                       &storage->packing.index[input]);
+}
+
+static polyad_status check_rows(polyad_context *context, const struct work *work, int mode) {
+  const struct pd_flycoo *storage = work->storage;
+  const struct pd_ordered *order = &storage->mode[mode].order;
+  PD_TRY(pd_ordered_check(context, "flycoo", work, mode, storage->nnz, storage->dims[mode], order,
+                          index_at));
+  for (uint64_t row = 0; row < order->rows; ++row)
+    for (uint64_t p = order->row_start[row]; p < order->row_start[row + 1]; ++p)
+      if (order->row_id[row] != work->output[p])
+        return broken(context, mode, p, "lies in another's row");
   return POLYAD_OK;
 }
 
 polyad_status pd_flycoo_check(polyad_context *context, const void *pointer) {
   const struct pd_flycoo *storage = pointer;
   polyad_status status = POLYAD_OK;
-  uint32_t *output = NULL, *owner = NULL;
-  unsigned char *taken = NULL;
+  struct work work = {.storage = storage};
   uint64_t longest = 0;
   for (int n = 0; n < storage->order; ++n)
     if (storage->dims[n] > longest) longest = storage->dims[n];
-  PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &output));
-  PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &taken));
-  PD_TRY_CLEANUP(PD_NEW(context, longest, &owner));
+  PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.output));
+  PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.at));
+  PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.taken));
+  PD_TRY_CLEANUP(PD_NEW(context, longest, &work.owner));
   for (int mode = 0; mode < storage->order; ++mode) {
-    PD_TRY_CLEANUP(list_outputs(context, storage, mode, output, taken));
-    PD_TRY_CLEANUP(check_partitions(context, storage, mode, output, owner));
-    if (storage->sorted) PD_TRY_CLEANUP(check_rows(context, storage, mode, output));
+    PD_TRY_CLEANUP(list_places(context, &work, mode));
+    PD_TRY_CLEANUP(check_partitions(context, &work, mode));
+    if (storage->sorted) PD_TRY_CLEANUP(check_rows(context, &work, mode));
   }
 cleanup:
-  pd_free(context, owner);
-  pd_free(context, taken);
-  pd_free(context, output);
+  pd_free(context, work.owner);
+  pd_free(context, work.taken);
+  pd_free(context, work.at);
+  pd_free(context, work.output);
   return status;
 }

@@ -131,12 +131,12 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
                         .output = &host->packing.index[mode],
                         .remap = &host->packing.remap[next],
                         .words = host->packing.words,
-                        .inputs = host->mode[mode].inputs,
+                        .inputs = host->mode[mode].order.inputs,
                         .sorted = host->sorted,
                         .rank = out->columns,
                         .out = out};
   for (int k = 0; k < sweep.inputs; ++k) {
-    int input = host->mode[mode].input[k];
+    int input = host->mode[mode].order.input[k];
     sweep.input[k] = &host->packing.index[input];
     sweep.factor[k] = factors[input]->data;
     sweep.stride[k] = factors[input]->stride;

@@ -3,10 +3,8 @@
 #ifndef PD_FLYCOO_LAYOUT_H
 #define PD_FLYCOO_LAYOUT_H
 
-#include "formats/format.h"
+#include "formats/ordered/ordered.h"
 #include <string.h>
-
-enum { PD_FLYCOO_CHUNK = 64 /* nonzeros from one entry of chunk_row to the next */ };
 
 /** Some bits of an element; they may lie in two neighbouring words. */
 struct pd_flycoo_field {
@@ -20,16 +18,11 @@ struct pd_flycoo_packing {
   struct pd_flycoo_field index[POLYAD_MAX_ORDER], remap[POLYAD_MAX_ORDER];
 };
 
-/** The order of one mode: partitions, and in the default variants rows within them. */
+/** The order of one mode: partitions, and in the default variants rows within them. In the paper's
+ *  variants `order` has the inputs alone. */
 struct pd_flycoo_mode {
   uint64_t *part_start; /* partitions + 1 */
-  int inputs;
-  int input[POLYAD_MAX_ORDER]; /* input modes, in the order they are sorted by within a row */
-  /* Default variants only. */
-  uint64_t rows;       /* that have nonzeros */
-  uint64_t *row_start; /* rows + 1 */
-  uint32_t *row_id;    /* their output rows, partition after partition */
-  uint32_t *chunk_row; /* row (as a place in row_id) of element 64 c; one more at the end: rows */
+  struct pd_ordered order;
 };
 
 struct pd_flycoo {
@@ -74,20 +67,13 @@ static inline double pd_flycoo_value(const uint32_t *element, polyad_type type) 
   return wide;
 }
 
-/** Bytes of one copy of all elements. */
+/** Bytes of one copy of all elements: a multiple of 16, so that they can be read 16 at a time. */
 static inline uint64_t pd_flycoo_copy_bytes(const struct pd_flycoo *storage) {
-  return storage->nnz * (uint64_t)storage->packing.words * 4;
+  return (storage->nnz * (uint64_t)storage->packing.words + 3) / 4 * 16;
 }
 
 void pd_flycoo_pack(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
                     struct pd_flycoo_packing *packing);
-
-/** Algorithm 1: vertices in descending order of degree (ties: ascending index), each to the least
- *  filled partition (ties: the lowest); cyclic: to the partitions in turn. part[i] gets the
- *  partition of vertex i, load[k] the edges of partition k. */
-polyad_status pd_flycoo_partition(polyad_context *context, uint64_t vertices,
-                                  const uint32_t *degree, int partitions, bool cyclic,
-                                  uint32_t *part, uint64_t *load);
 
 /** Fills a storage whose facts, packing and variant are set. */
 polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tensor,

@@ -26,20 +26,21 @@ static __global__ void __launch_bounds__(1024)
     fly_paper(const __grid_constant__ struct pd_gpu_fly a) {
   uint64_t end = a.part_start[blockIdx.x + 1];
   T *out = static_cast<T *>(a.out);
+  int words = a.elements.words;
   for (uint64_t p = a.part_start[blockIdx.x] + threadIdx.y; p < end; p += blockDim.y) {
-    const uint32_t *element = a.in + p * (uint64_t)a.words;
+    const uint32_t *element = a.elements.in + p * (uint64_t)words;
     T value = value_of(element, T());
     uint64_t row = field_of(element, a.output) * a.out_stride;
     for (int r = (int)threadIdx.x; r < a.rank; r += (int)blockDim.x) {
       T product = value;
       for (int w = 0; w < a.inputs; ++w)
         product *= __ldg(static_cast<const T *>(a.factor[w]) +
-                         field_of(element, a.input[w]) * a.stride[w] + r);
+                         field_of(element, a.elements.input[w]) * a.stride[w] + r);
       atomicAdd_block(out + row + r, product);
     }
-    if (threadIdx.x == blockDim.x - 1 && a.out_elements != nullptr) {
-      uint32_t *to = a.out_elements + field_of(element, a.remap) * (uint64_t)a.words;
-      for (int word = 0; word < a.words; ++word)
+    if (threadIdx.x == blockDim.x - 1 && a.elements.to != nullptr) {
+      uint32_t *to = a.elements.to + field_of(element, a.elements.remap) * (uint64_t)words;
+      for (int word = 0; word < words; ++word)
         to[word] = __ldg(element + word);
     }
   }

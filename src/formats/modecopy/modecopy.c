@@ -1,6 +1,5 @@
 /* Building, checking and describing "modecopy". */
 #include "formats/modecopy/modecopy.h"
-#include "device/device_registry.h"
 #include "formats/modecopy/modecopy_build.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,31 +11,10 @@ static enum pd_modecopy_variant variant_of(const char *name) {
   return PD_MODECOPY_SORTED;
 }
 
-/* One partition per multiprocessor or thread unless asked otherwise. */
-static int partitions_of(const struct pd_request *request) {
-  struct pd_device_entry entry;
-  if (request->partitions > 0) return request->partitions;
-  if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (entry.device == request->device) return entry.description.processors;
-  return request->threads;
-}
-
 static bool supports(const struct pd_traits *traits, const struct pd_request *request,
                      char reason[PD_REASON_BYTES]) {
   (void)request;
-  if (traits->nnz > UINT32_MAX) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
-               (unsigned long long)traits->dims[n]);
-      return false;
-    }
-  return true;
+  return pd_ordered_supports(traits, reason);
 }
 
 static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy) {
@@ -44,8 +22,7 @@ static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_mo
   uint64_t bytes = padded * ((uint64_t)copy->planes * 4 + pd_type_bytes(storage->type));
   if (storage->variant != PD_MODECOPY_SORTED)
     return bytes + 8 * ((uint64_t)storage->partitions + 1);
-  return bytes + 8 * (copy->rows + 1) + (copy->row_id != NULL ? 4 * copy->rows : 0) +
-         4 * (pd_modecopy_chunks(storage->nnz) + 1);
+  return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, copy->order.row_id != NULL);
 }
 
 static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
@@ -53,24 +30,24 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   struct pd_modecopy like = {.variant = variant_of(request->variant),
                              .nnz = traits->nnz,
                              .type = request->precision,
-                             .partitions = partitions_of(request)};
+                             .partitions = pd_partition_count(request)};
   bool sorted = like.variant == PD_MODECOPY_SORTED;
   uint64_t longest = 0;
   *storage = sizeof like;
   for (int mode = 0; mode < traits->order; ++mode) {
-    struct pd_modecopy_copy copy = {.rows = traits->nonempty[mode]};
+    struct pd_modecopy_copy copy = {.order = {.rows = traits->nonempty[mode]}};
     uint32_t rows_missing; /* any address: row_id is only compared with NULL */
-    if (traits->nonempty[mode] < traits->dims[mode]) copy.row_id = &rows_missing;
+    if (traits->nonempty[mode] < traits->dims[mode]) copy.order.row_id = &rows_missing;
     for (int n = 0; n < traits->order; ++n)
       if (n != mode) copy.field[copy.inputs++].mode = n;
     copy.field[copy.inputs].mode = mode;
-    pd_modecopy_pack(&copy, sorted ? copy.inputs : copy.inputs + 1, traits->dims, sorted);
+    pd_modecopy_pack(&copy, sorted ? copy.inputs : copy.inputs + 1, traits->dims);
     *storage = pd_add_saturated(*storage, copy_bytes(&like, &copy));
     if (traits->dims[mode] > longest) longest = traits->dims[mode];
   }
   /* The permutation, the sort's keys and their copy, counts per row. */
-  uint64_t sorting = pd_add_saturated(pd_mul_saturated(traits->nnz, 4 + 2 * 12),
-                                      pd_mul_saturated(longest, 4 + 16));
+  uint64_t sorting =
+      pd_add_saturated(pd_ordered_sorting_bytes(traits->nnz), pd_mul_saturated(longest, 4 + 16));
   *building = pd_add_saturated(*storage, sorting);
 }
 
@@ -90,9 +67,7 @@ static void destroy(polyad_context *context, void *pointer) {
     for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
       pd_free(context, copy->plane[k]);
     pd_free(context, copy->values);
-    pd_free(context, copy->row_start);
-    pd_free(context, copy->row_id);
-    pd_free(context, copy->chunk_row);
+    pd_ordered_free(context, &copy->order);
     pd_free(context, copy->part_start);
   }
   pd_free(context, storage);
@@ -113,7 +88,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
   storage->type = tensor->type;
-  storage->partitions = partitions_of(request);
+  storage->partitions = pd_partition_count(request);
   storage->columns = request->columns > 0 ? request->columns : 32;
   for (int mode = 0; mode < tensor->order; ++mode) {
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};

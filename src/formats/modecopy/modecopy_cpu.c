@@ -102,7 +102,7 @@ static void sum_row(const struct sweep *sweep, uint64_t begin, uint64_t end, voi
 
 static void store(const struct sweep *sweep, uint64_t row, const double *sums) {
   const struct pd_modecopy_copy *copy = sweep->copy;
-  uint64_t index = copy->row_id == NULL ? row : copy->row_id[row];
+  uint64_t index = copy->order.row_id == NULL ? row : copy->order.row_id[row];
   if (sweep->out->type == POLYAD_F32)
     store_f32(sweep, index, sums);
   else
@@ -110,8 +110,8 @@ static void store(const struct sweep *sweep, uint64_t row, const double *sums) {
 }
 
 static uint64_t row_of(const struct pd_modecopy_copy *copy, uint64_t p) {
-  uint64_t row = copy->chunk_row[p / PD_MODECOPY_CHUNK];
-  while (copy->row_start[row + 1] <= p)
+  uint64_t row = copy->order.chunk_row[p / PD_ORDERED_CHUNK];
+  while (copy->order.row_start[row + 1] <= p)
     ++row;
   return row;
 }
@@ -120,8 +120,8 @@ static uint64_t row_of(const struct pd_modecopy_copy *copy, uint64_t p) {
 static void run_part(const struct sweep *sweep, const struct part *part) {
   const struct pd_modecopy_copy *copy = sweep->copy;
   if (part->begin == part->end) return;
-  for (uint64_t row = row_of(copy, part->begin); row < copy->rows; ++row) {
-    uint64_t begin = copy->row_start[row], end = copy->row_start[row + 1];
+  for (uint64_t row = row_of(copy, part->begin); row < copy->order.rows; ++row) {
+    uint64_t begin = copy->order.row_start[row], end = copy->order.row_start[row + 1];
     if (begin >= part->end) break;
     bool before = begin<part->begin, after = end> part->end;
     double *sums = before ? part->first : after ? part->last : part->row;
@@ -137,8 +137,8 @@ static void join_parts(const struct sweep *sweep, const struct scratch *scratch,
   for (int t = 0; t < threads; ++t) {
     struct part part = part_of(sweep, scratch, nnz, t, threads);
     if (part.begin == part.end) continue;
-    uint64_t row = row_of(copy, part.end - 1), end = copy->row_start[row + 1];
-    if (end <= part.end || copy->row_start[row] < part.begin) continue;
+    uint64_t row = row_of(copy, part.end - 1), end = copy->order.row_start[row + 1];
+    if (end <= part.end || copy->order.row_start[row] < part.begin) continue;
     memcpy(part.row, part.last, sweep->rank * sizeof *part.row);
     for (int next = t + 1; next < threads; ++next) {
       struct part more = part_of(sweep, scratch, nnz, next, threads);
@@ -163,7 +163,7 @@ static void run_sorted(const struct pd_modecopy *storage, const struct scratch *
   {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)
-      if (sweep->copy->row_id != NULL)
+      if (sweep->copy->order.row_id != NULL)
         zero_rows(sweep, pd_part_begin(sweep->out->rows, t, threads),
                   pd_part_begin(sweep->out->rows, t + 1, threads));
 #pragma omp for schedule(static, 1)

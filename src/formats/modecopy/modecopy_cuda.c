@@ -1,28 +1,20 @@
 /* MTTKRP of "modecopy" on a GPU: uploading the copies, scratch memory, launching. */
 #include "formats/modecopy/modecopy_cuda.h"
-#include "device/cuda/cuda_sum.h"
 #include "formats/modecopy/modecopy_launch.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/ordered/ordered_cuda.h"
 
 /* One copy on the device. */
 struct device_copy {
   uint32_t *plane[POLYAD_MAX_ORDER];
   void *values;
-  uint64_t *row_start;
-  uint32_t *row_id, *chunk_row;
-  uint32_t *used; /* a bit per output row, NULL when all have nonzeros */
-  uint64_t *part_start;
+  struct pd_ordered_device order; /* default variant */
+  uint64_t *part_start;           /* paper's variants */
 };
 
 struct on_device {
   const struct pd_modecopy *host;
   struct device_copy copy[POLYAD_MAX_ORDER];
-};
-
-struct scratch {
-  const struct pd_device *device;
-  int segment;
-  void *head, *tail;
 };
 
 static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -33,29 +25,10 @@ static void unload(polyad_context *context, const struct pd_device *device, void
     for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
       pd_cuda_release(context, device, copy->plane[k]);
     pd_cuda_release(context, device, copy->values);
-    pd_cuda_release(context, device, copy->row_start);
-    pd_cuda_release(context, device, copy->row_id);
-    pd_cuda_release(context, device, copy->chunk_row);
-    pd_cuda_release(context, device, copy->used);
+    pd_ordered_unload(context, device, &copy->order);
     pd_cuda_release(context, device, copy->part_start);
   }
   pd_cuda_services->free(context, made);
-}
-
-/* Which output rows have nonzeros, as bits. */
-static polyad_status upload_used(polyad_context *context, const struct pd_device *device,
-                                 uint64_t dim, const struct pd_modecopy_copy *from,
-                                 struct device_copy *to) {
-  uint64_t words = (dim + 31) / 32;
-  uint32_t *used;
-  PD_TRY(pd_cuda_services->alloc(context, words, sizeof *used, (void **)&used));
-  memset(used, 0, words * sizeof *used);
-  for (uint64_t k = 0; k < from->rows; ++k)
-    used[from->row_id[k] / 32] |= UINT32_C(1) << from->row_id[k] % 32;
-  polyad_status status =
-      pd_cuda_upload(context, device, words, sizeof *used, used, (void **)&to->used);
-  pd_cuda_services->free(context, used);
-  return status;
 }
 
 static polyad_status upload_copy(polyad_context *context, const struct pd_device *device,
@@ -70,14 +43,7 @@ static polyad_status upload_copy(polyad_context *context, const struct pd_device
   if (host->variant != PD_MODECOPY_SORTED)
     return pd_cuda_upload(context, device, (uint64_t)host->partitions + 1, sizeof *from->part_start,
                           from->part_start, (void **)&to->part_start);
-  PD_TRY(pd_cuda_upload(context, device, from->rows + 1, sizeof *from->row_start, from->row_start,
-                        (void **)&to->row_start));
-  PD_TRY(pd_cuda_upload(context, device, from->rows, sizeof *from->row_id, from->row_id,
-                        (void **)&to->row_id));
-  PD_TRY(pd_cuda_upload(context, device, pd_modecopy_chunks(host->nnz) + 1, sizeof *from->chunk_row,
-                        from->chunk_row, (void **)&to->chunk_row));
-  if (from->row_id == NULL) return POLYAD_OK;
-  return upload_used(context, device, host->dims[mode], from, to);
+  return pd_ordered_upload(context, device, host->nnz, host->dims[mode], &from->order, &to->order);
 }
 
 static polyad_status upload(polyad_context *context, const struct pd_device *device,
@@ -97,52 +63,72 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   return status;
 }
 
-/* Lanes and segments depend on whether rows are aligned; scratch is made for the worse case. */
-static uint64_t carry_rows(const struct on_device *made, int segment) {
-  return pd_gpu_sum_blocks(made->host->nnz, 32, segment);
-}
-
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct on_device *made = storage;
   if (made->host->variant != PD_MODECOPY_SORTED) return 0;
-  return pd_mul_saturated(2 * carry_rows(made, 64),
-                          pd_mul_saturated(rank, pd_type_bytes(made->host->type)));
+  return pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type);
 }
 
 static void workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
+  struct pd_ordered_scratch *scratch = pointer;
   if (scratch == NULL) return;
-  pd_cuda_release(context, scratch->device, scratch->head);
-  pd_cuda_release(context, scratch->device, scratch->tail);
+  pd_ordered_scratch_destroy(context, scratch);
   pd_cuda_services->free(context, scratch);
 }
 
 static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
                                       const void *storage, uint64_t rank, void **out) {
   const struct on_device *made = storage;
-  struct scratch *scratch;
+  struct pd_ordered_scratch *scratch;
   *out = NULL;
-  if (rank > INT32_MAX / 16)
-    return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
-                                  (unsigned long long)rank);
+  PD_TRY(pd_ordered_rank_check(context, rank));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
-  int lanes = pd_gpu_lanes((int)rank, (int)pd_type_bytes(made->host->type), 1);
-  scratch->segment = pd_cuda_segment(pd_cuda_state_of(device), made->host->nnz, lanes);
+  *scratch = (struct pd_ordered_scratch){.device = device};
   polyad_status status = POLYAD_OK;
-  if (made->host->variant == PD_MODECOPY_SORTED) {
-    uint64_t numbers = carry_rows(made, scratch->segment) * rank;
-    size_t size = pd_type_bytes(made->host->type);
-    status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
-    if (status == POLYAD_OK)
-      status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
-  }
+  if (made->host->variant == PD_MODECOPY_SORTED)
+    status = pd_ordered_scratch_create(context, device, made->host->nnz, made->host->order, rank,
+                                       made->host->type, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
     workspace_destroy(context, scratch);
   return status;
+}
+
+/* The nonzeros of a copy as the kernels read them. */
+static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
+                                      const struct device_copy *copy) {
+  struct pd_gpu_planes planes = {.values = copy->values, .planes = host->planes};
+  for (int k = 0; k < host->planes; ++k)
+    planes.plane[k] = copy->plane[k];
+  for (int k = 0; k < host->inputs; ++k)
+    planes.input[k] = (struct pd_gpu_bits){.word = (uint32_t)host->field[k].plane,
+                                           .shift = (uint32_t)host->field[k].shift,
+                                           .mask = host->field[k].mask};
+  return planes;
+}
+
+static polyad_status run_sorted(polyad_context *context, const struct on_device *made,
+                                const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
+                                int mode, const struct pd_matrix *const *factors, double epsilon,
+                                struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  const struct pd_modecopy_copy *host = &made->host->copy[mode];
+  const struct device_copy *copy = &made->copy[mode];
+  bool wide = made->host->type == POLYAD_F64;
+  struct pd_gpu_planes planes = planes_of(host, copy);
+  struct pd_gpu_sum sum = pd_ordered_sum(made->host->nnz, mode, &host->order, &copy->order, scratch,
+                                         what, factors, out);
+  sum.epsilon = epsilon;
+  if (what != PD_GPU_LOG_LIKELIHOOD) PD_TRY(pd_ordered_zero_unused(context, &copy->order, out));
+  if (what == PD_GPU_MTTKRP)
+    return PD_CUDA(context, state,
+                   wide ? pd_gpu_sum_planes_f64(&sum, &planes, state->stream)
+                        : pd_gpu_sum_planes_f32(&sum, &planes, state->stream));
+  return PD_CUDA(context, state,
+                 wide ? pd_gpu_phi_planes_f64(&sum, &planes, state->stream)
+                      : pd_gpu_phi_planes_f32(&sum, &planes, state->stream));
 }
 
 static struct pd_gpu_field field_of(const struct device_copy *copy,
@@ -153,41 +139,6 @@ static struct pd_gpu_field field_of(const struct device_copy *copy,
                                .mask = field->mask,
                                .factor = factor->data,
                                .stride = factor->stride};
-}
-
-static polyad_status run_sorted(polyad_context *context, const struct on_device *made,
-                                const struct scratch *scratch, int mode,
-                                const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_modecopy_copy *host = &made->host->copy[mode];
-  const struct device_copy *copy = &made->copy[mode];
-  bool aligned = pd_cuda_aligned(out);
-  struct pd_gpu_sum sum = {.nnz = made->host->nnz,
-                           .rows = host->rows,
-                           .flags = copy->plane[0],
-                           .values = copy->values,
-                           .row_start = copy->row_start,
-                           .row_id = copy->row_id,
-                           .chunk_row = copy->chunk_row,
-                           .out = out->data,
-                           .out_stride = out->stride,
-                           .head = scratch->head,
-                           .tail = scratch->tail,
-                           .inputs = host->inputs,
-                           .rank = (int)out->columns,
-                           .segment = scratch->segment};
-  for (int k = 0; k < host->inputs; ++k) {
-    const struct pd_matrix *factor = factors[host->field[k].mode];
-    sum.field[k] = field_of(copy, &host->field[k], factor);
-    aligned = aligned && pd_cuda_aligned(factor);
-  }
-  if (copy->used != NULL)
-    PD_TRY(PD_CUDA(context, state,
-                   pd_gpu_zero_unused(copy->used, out->rows, out->data,
-                                      out->stride * pd_type_bytes(out->type), state->stream)));
-  if (out->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_modecopy_sum_f32(&sum, aligned, state->stream));
-  return PD_CUDA(context, state, pd_modecopy_sum_f64(&sum, aligned, state->stream));
 }
 
 static polyad_status run_paper(polyad_context *context, const struct on_device *made, int mode,
@@ -216,11 +167,40 @@ static polyad_status run_paper(polyad_context *context, const struct on_device *
 static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
   const struct on_device *made = storage;
-  const struct scratch *scratch = workspace;
+  const struct pd_ordered_scratch *scratch = workspace;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
   if (made->host->variant == PD_MODECOPY_SORTED)
-    return run_sorted(context, made, scratch, mode, factors, out);
+    return run_sorted(context, made, scratch, PD_GPU_MTTKRP, mode, factors, 0, out);
   return run_paper(context, made, mode, factors, out);
+}
+
+static polyad_status only_sorted(polyad_context *context, const struct on_device *made) {
+  if (made->host->variant == PD_MODECOPY_SORTED) return POLYAD_OK;
+  return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
+                                "variant paper of format modecopy has no Phi on a GPU; expected "
+                                "variant auto");
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  const struct pd_ordered_scratch *scratch = workspace;
+  PD_TRY(only_sorted(context, storage));
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
+  return run_sorted(context, storage, scratch, PD_GPU_PHI, mode, factors, epsilon, out);
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *workspace,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  const struct pd_ordered_scratch *scratch = workspace;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  const struct on_device *made = storage;
+  PD_TRY(only_sorted(context, made));
+  PD_TRY(pd_cuda_enter(context, state));
+  if (made->host->nnz == 0)
+    return PD_CUDA(context, state, cudaMemsetAsync(out->data, 0, sizeof(double), state->stream));
+  return run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0, out);
 }
 
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
@@ -232,4 +212,6 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .phi = phi,
+    .log_likelihood = log_likelihood,
 };

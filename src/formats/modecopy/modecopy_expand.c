@@ -13,9 +13,10 @@ static void fill(const struct pd_modecopy *storage, void **index) {
   }
   if (!sorted) return;
   uint32_t *out = index[0];
-  for (uint64_t row = 0; row < copy->rows; ++row)
-    for (uint64_t p = copy->row_start[row]; p < copy->row_start[row + 1]; ++p)
-      out[p] = copy->row_id != NULL ? copy->row_id[row] : (uint32_t)row;
+  const struct pd_ordered *order = &copy->order;
+  for (uint64_t row = 0; row < order->rows; ++row)
+    for (uint64_t p = order->row_start[row]; p < order->row_start[row + 1]; ++p)
+      out[p] = order->row_id != NULL ? order->row_id[row] : (uint32_t)row;
 }
 
 polyad_status pd_modecopy_expand(polyad_context *context, const void *pointer,

@@ -61,8 +61,8 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
                                                  : ((const double *)copy->values)[place[p]];
     if (host->variant == PD_MODECOPY_SORTED) {
       uint64_t row = block->hint[0] =
-          pd_ttmc_find(copy->row_start, 8, copy->rows, block->hint[0], place[p]);
-      block->row[p] = copy->row_id == NULL ? row : copy->row_id[row];
+          pd_ttmc_find(copy->order.row_start, 8, copy->order.rows, block->hint[0], place[p]);
+      block->row[p] = copy->order.row_id == NULL ? row : copy->order.row_id[row];
     } else {
       block->row[p] = pd_modecopy_index(copy, copy->inputs, place[p]);
     }

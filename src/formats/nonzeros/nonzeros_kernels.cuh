@@ -7,8 +7,8 @@
 #ifndef PD_NONZEROS_KERNELS_CUH
 #define PD_NONZEROS_KERNELS_CUH
 
-#include "formats/modecopy/modecopy_products.cuh"
 #include "formats/nonzeros/nonzeros_gpu.h"
+#include "formats/nonzeros/nonzeros_products.cuh"
 
 enum { NZ_BATCH = 4 };
 

@@ -1,9 +1,9 @@
 /* The products of four nonzeros with the factor rows they name, kept in registers where an index
  * repeats. SOURCE tells index, factor and stride of input k. */
-#ifndef PD_MODECOPY_PRODUCTS_CUH
-#define PD_MODECOPY_PRODUCTS_CUH
+#ifndef PD_NONZEROS_PRODUCTS_CUH
+#define PD_NONZEROS_PRODUCTS_CUH
 
-#include "formats/modecopy/modecopy_rows.cuh"
+#include "formats/ordered/ordered_lanes.cuh"
 
 template <typename T> __device__ __forceinline__ void fill(const T value[4], Row<T> product[4]) {
 #pragma unroll
@@ -11,12 +11,6 @@ template <typename T> __device__ __forceinline__ void fill(const T value[4], Row
 #pragma unroll
     for (int i = 0; i < Row<T>::N; ++i)
       product[j].v[i] = value[j];
-}
-
-template <typename T> __device__ __forceinline__ void scale(Row<T> &product, const Row<T> &row) {
-#pragma unroll
-  for (int i = 0; i < Row<T>::N; ++i)
-    product.v[i] *= row.v[i];
 }
 
 /* INPUTS factors known at compile time. Rows of all but the last are loaded only where the index
@@ -58,7 +52,7 @@ template <typename T, typename LANE, int INPUTS> struct Products {
 #pragma unroll
       for (int k = 0; k < INPUTS; ++k) {
         if (changed[k][j]) row[k] = fresh[k][j];
-        scale(product[j], row[k]);
+        multiply(product[j], row[k]);
       }
   }
 };
@@ -79,7 +73,7 @@ template <typename T, typename LANE> struct Products<T, LANE, 0> {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         Row<T> row = part.load(factor + index[j] * stride);
-        scale(product[j], row);
+        multiply(product[j], row);
       }
     }
   }

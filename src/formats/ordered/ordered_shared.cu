@@ -1,5 +1,5 @@
-/* The kernels of "modecopy" for float, and the rules that float and double share. */
-#include "formats/modecopy/modecopy_kernels.cuh"
+/* What does not depend on the type or on how nonzeros are stored. */
+#include "formats/ordered/ordered_launch.h"
 
 extern "C" int pd_gpu_lanes(int rank, int value_bytes, int aligned) {
   int columns = 16 / value_bytes, needed = (rank + columns - 1) / columns;
@@ -10,11 +10,6 @@ extern "C" int pd_gpu_lanes(int rank, int value_bytes, int aligned) {
 extern "C" uint64_t pd_gpu_sum_blocks(uint64_t nnz, int lanes, int segment) {
   uint64_t block = (uint64_t)(PD_BLOCK_THREADS / lanes) * (uint64_t)segment;
   return (nnz + block - 1) / block;
-}
-
-extern "C" cudaError_t pd_modecopy_sum_f32(const struct pd_gpu_sum *sum, int aligned,
-                                           cudaStream_t stream) {
-  return sum_any<float>(sum, aligned, stream);
 }
 
 /* A warp looks after 32 rows: one word of bits. */
@@ -36,5 +31,25 @@ extern "C" cudaError_t pd_gpu_zero_unused(const uint32_t *used, uint64_t rows, v
   uint64_t words = (rows + 31) / 32;
   zero_unused<<<(unsigned)((words + 7) / 8), 256, 0, stream>>>(used, rows, static_cast<char *>(out),
                                                                row_bytes);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(256)
+    add_up(const double *numbers, uint64_t count, double *out) {
+  __shared__ double of_thread[256];
+  double sum = 0;
+  for (uint64_t k = threadIdx.x; k < count; k += 256)
+    sum += numbers[k];
+  of_thread[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int t = 1; t < 256; ++t)
+    sum += of_thread[t];
+  *out = sum;
+}
+
+extern "C" cudaError_t pd_gpu_add_up(const double *numbers, uint64_t count, double *out,
+                                     cudaStream_t stream) {
+  add_up<<<1, 256, 0, stream>>>(numbers, count, out);
   return cudaGetLastError();
 }

@@ -1,31 +1,19 @@
-/* Packing of elements, and the partitioning of a mode's vertices (paper A, section 3.4). */
+/* Dealing the vertices of a mode to partitions (paper A, section 3.4; paper B, scheme 1). */
 #include "core/radix_sort.h"
-#include "formats/flycoo/flycoo_layout.h"
+#include "device/device_registry.h"
+#include "formats/ordered/ordered.h"
+#include <string.h>
 
-static struct pd_flycoo_field next_field(int *at, int bits) {
-  struct pd_flycoo_field field = {*at / 32, *at % 32, bits};
-  *at += bits;
-  return field;
+int pd_partition_count(const struct pd_request *request) {
+  struct pd_device_entry entry;
+  if (request->partitions > 0) return request->partitions;
+  if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (entry.device == request->device) return entry.description.processors;
+  return request->threads;
 }
 
-void pd_flycoo_pack(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
-                    struct pd_flycoo_packing *packing) {
-  int at = type == POLYAD_F32 ? 32 : 64;
-  *packing = (struct pd_flycoo_packing){.order = order};
-  for (int n = 0; n < order; ++n)
-    packing->index[n] = next_field(&at, pd_index_bits(dims[n]));
-  for (int n = 0; n < order; ++n)
-    packing->remap[n] = next_field(&at, pd_index_bits(nnz == 0 ? 1 : nnz));
-  packing->bits = at;
-  packing->words = (at + 31) / 32;
-  /* An empty field at the very end would name a word that does not exist. */
-  for (int n = 0; n < order; ++n) {
-    if (packing->index[n].bits == 0) packing->index[n].word = packing->index[n].shift = 0;
-    if (packing->remap[n].bits == 0) packing->remap[n].word = packing->remap[n].shift = 0;
-  }
-}
-
-/* ---- a heap of partitions, the least filled on top ---------------------------------------------
+/* ---- a heap of partitions, the least filled on top --------------------------------------------
  */
 
 static bool before(const uint64_t *load, uint32_t a, uint32_t b) {
@@ -46,9 +34,9 @@ static void sift_down(const uint64_t *load, uint32_t *heap, int count) {
   }
 }
 
-polyad_status pd_flycoo_partition(polyad_context *context, uint64_t vertices,
-                                  const uint32_t *degree, int partitions, bool cyclic,
-                                  uint32_t *part, uint64_t *load) {
+polyad_status pd_partition_vertices(polyad_context *context, uint64_t vertices,
+                                    const uint32_t *degree, int partitions, bool cyclic,
+                                    uint32_t *part, uint64_t *load) {
   polyad_status status = POLYAD_OK;
   uint64_t *keys = NULL;
   uint32_t *vertex = NULL, *heap = NULL;

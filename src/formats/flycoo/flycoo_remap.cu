@@ -1,10 +1,5 @@
-/* The kernels of "flycoo" for float, and remapping alone. */
-#include "formats/flycoo/flycoo_kernels.cuh"
-
-extern "C" cudaError_t pd_flycoo_sum_f32(const struct pd_gpu_fly *fly, int aligned,
-                                         cudaStream_t stream) {
-  return fly_any<float>(fly, aligned, stream);
-}
+/* Remapping alone, for a mode out of turn. */
+#include "formats/flycoo/flycoo_launch.h"
 
 /* Eight lanes per element. */
 static __global__ void __launch_bounds__(256)

@@ -2,10 +2,10 @@
  *
  * A group's first partial sum belongs to a row that began before its segment, its last one to a
  * row that goes on after it. `through`: the first one neither begins nor ends in the segment. */
-#ifndef PD_MODECOPY_JOIN_CUH
-#define PD_MODECOPY_JOIN_CUH
+#ifndef PD_ORDERED_JOIN_CUH
+#define PD_ORDERED_JOIN_CUH
 
-#include "formats/modecopy/modecopy_rows.cuh"
+#include "formats/ordered/ordered_lanes.cuh"
 
 /* A block's partial sums in shared memory. */
 template <typename T, int LANES, int GROUPS> struct Partials {

@@ -1,0 +1,158 @@
+/* The tables of nonzeros in the order of one mode. */
+#include "formats/ordered/ordered.h"
+#include "core/radix_sort.h"
+#include <stdio.h>
+#include <string.h>
+
+static int threads_of(const polyad_context *context, uint64_t nnz) {
+  return pd_threads_for(context, nnz, 1 << 14);
+}
+
+bool pd_ordered_supports(const struct pd_traits *traits, char reason[PD_REASON_BYTES]) {
+  if (traits->nnz > UINT32_MAX) {
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
+             (unsigned long long)traits->nnz);
+    return false;
+  }
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > UINT64_C(1) << 32) {
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
+               (unsigned long long)traits->dims[n]);
+      return false;
+    }
+  return true;
+}
+
+uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id) {
+  return 8 * (rows + 1) + (has_row_id ? 4 * rows : 0) + 4 * (pd_ordered_chunks(nnz) + 1) +
+         sizeof(struct pd_ordered_marks) * pd_ordered_mark_words(nnz);
+}
+
+uint64_t pd_ordered_sorting_bytes(uint64_t nnz) {
+  return pd_mul_saturated(nnz, 4 + 2 * 12); /* permutation, keys and what moves with them, twice */
+}
+
+void pd_ordered_free(polyad_context *context, struct pd_ordered *order) {
+  pd_free(context, order->row_start);
+  pd_free(context, order->row_id);
+  pd_free(context, order->chunk_row);
+  pd_free(context, order->marks);
+}
+
+void pd_ordered_degrees(const polyad_context *context, const polyad_tensor *tensor, int mode,
+                        uint32_t *degree) {
+  const uint32_t *index = tensor->index[mode];
+  uint64_t nnz = tensor->nnz;
+  memset(degree, 0, tensor->dims[mode] * sizeof *degree);
+  int threads = threads_of(context, nnz);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t p = 0; p < nnz; ++p)
+#pragma omp atomic
+    ++degree[index[p]];
+}
+
+static uint64_t place_of(const struct pd_ordered_job *job, uint64_t i, uint64_t ascending) {
+  return job->place == NULL ? ascending : job->place[i];
+}
+
+static polyad_status list_rows(polyad_context *context, const struct pd_ordered_job *job,
+                               struct pd_ordered *order) {
+  uint64_t dim = job->tensor->dims[job->mode], rows = 0;
+  for (uint64_t i = 0; i < dim; ++i)
+    rows += job->degree[i] > 0;
+  order->rows = rows;
+  PD_TRY(PD_NEW(context, rows + 1, &order->row_start));
+  if (rows < dim || job->place != NULL) PD_TRY(PD_NEW(context, rows, &order->row_id));
+  uint64_t row = 0, start = 0;
+  for (uint64_t i = 0; i < dim; ++i) {
+    if (job->degree[i] == 0) continue;
+    uint64_t place = place_of(job, i, row++);
+    order->row_start[place] = job->degree[i];
+    if (order->row_id != NULL) order->row_id[place] = (uint32_t)i;
+  }
+  for (row = 0; row < rows; ++row) {
+    uint64_t size = order->row_start[row];
+    order->row_start[row] = start;
+    start += size;
+  }
+  order->row_start[rows] = start;
+  return POLYAD_OK;
+}
+
+static polyad_status list_chunks(polyad_context *context, uint64_t nnz, struct pd_ordered *order) {
+  uint64_t chunks = pd_ordered_chunks(nnz), row = 0;
+  PD_TRY(PD_NEW(context, chunks + 1, &order->chunk_row));
+  for (uint64_t c = 0; c < chunks; ++c) {
+    while (order->row_start[row + 1] <= c * PD_ORDERED_CHUNK)
+      ++row;
+    order->chunk_row[c] = (uint32_t)row;
+  }
+  order->chunk_row[chunks] = (uint32_t)order->rows;
+  return POLYAD_OK;
+}
+
+/* The order as sort keys. With a place per output row that place is the first key. */
+static polyad_status sort(polyad_context *context, const struct pd_ordered_job *job,
+                          const struct pd_ordered *order, uint32_t *permutation) {
+  const polyad_tensor *tensor = job->tensor;
+  const uint32_t *index = tensor->index[job->mode];
+  struct pd_key keys[POLYAD_MAX_ORDER];
+  uint32_t *places = NULL;
+  keys[0] = (struct pd_key){index, 4, tensor->dims[job->mode]};
+  if (job->place != NULL) {
+    PD_TRY(PD_NEW(context, tensor->nnz, &places));
+    int threads = threads_of(context, tensor->nnz);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (uint64_t p = 0; p < tensor->nnz; ++p)
+      places[p] = job->place[index[p]];
+    keys[0] = (struct pd_key){places, 4, order->rows};
+  }
+  for (int k = 0; k < order->inputs; ++k) {
+    int mode = order->input[k];
+    keys[k + 1] = (struct pd_key){tensor->index[mode], 4, tensor->dims[mode]};
+  }
+  polyad_status status =
+      pd_sort_permutation(context, tensor->nnz, order->inputs + 1, keys, 4, permutation);
+  pd_free(context, places);
+  return status;
+}
+
+/* Whether nonzeros p and q of the tensor differ in the output or in an outer input. */
+static bool apart(const struct pd_ordered_job *job, const struct pd_ordered *order, uint64_t p,
+                  uint64_t q) {
+  const uint32_t *output = job->tensor->index[job->mode];
+  if (output[p] != output[q]) return true;
+  for (int k = 0; k + 1 < order->inputs; ++k) {
+    const uint32_t *index = job->tensor->index[order->input[k]];
+    if (index[p] != index[q]) return true;
+  }
+  return false;
+}
+
+static polyad_status mark(polyad_context *context, const struct pd_ordered_job *job,
+                          const uint32_t *permutation, struct pd_ordered *order) {
+  uint64_t nnz = job->tensor->nnz, words = pd_ordered_mark_words(nnz);
+  const uint32_t *output = job->tensor->index[job->mode];
+  PD_TRY(PD_NEW(context, words, &order->marks));
+  int threads = threads_of(context, nnz);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t w = 0; w < words; ++w) {
+    struct pd_ordered_marks now = {0, 0};
+    for (uint64_t p = w * PD_ORDERED_MARKS; p < (w + 1) * PD_ORDERED_MARKS && p < nnz; ++p) {
+      uint32_t bit = UINT32_C(1) << p % PD_ORDERED_MARKS;
+      if (p + 1 == nnz || output[permutation[p]] != output[permutation[p + 1]]) now.ends |= bit;
+      if (p == 0 || apart(job, order, permutation[p - 1], permutation[p])) now.runs |= bit;
+    }
+    order->marks[w] = now;
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
+                               struct pd_ordered *order, uint32_t *permutation) {
+  pd_ordered_inputs(job, order);
+  PD_TRY(list_rows(context, job, order));
+  PD_TRY(list_chunks(context, job->tensor->nnz, order));
+  PD_TRY(sort(context, job, order, permutation));
+  return mark(context, job, permutation, order);
+}

@@ -1,0 +1,87 @@
+/* Nonzeros in the order of one mode: what formats share that keep such an order. Sorted by output
+ * row and, within a row, by the input modes in turn. See README.md. */
+#ifndef PD_ORDERED_H
+#define PD_ORDERED_H
+
+#include "formats/format.h"
+
+enum {
+  PD_ORDERED_CHUNK = 64, /* nonzeros from one entry of chunk_row to the next */
+  PD_ORDERED_MARKS = 32  /* nonzeros that one entry of marks tells of */
+};
+
+/** Bit p % 32 of entry p / 32. A run is what shares all inputs but the innermost one. */
+struct pd_ordered_marks {
+  uint32_t ends; /* nonzero p is the last one of its row */
+  uint32_t runs; /* a run begins at nonzero p, as at the beginning of every row */
+};
+
+/** The order of one mode. */
+struct pd_ordered {
+  int inputs;
+  int input[POLYAD_MAX_ORDER]; /* input modes, outermost first */
+  uint64_t rows;               /* that have nonzeros */
+  uint64_t *row_start;         /* rows + 1 */
+  uint32_t *row_id;            /* their output rows; NULL when row k is output row k */
+  uint32_t *chunk_row;         /* row of nonzero 64 c; one more at the end: rows */
+  struct pd_ordered_marks *marks;
+};
+
+/** What an order is made from. */
+struct pd_ordered_job {
+  const polyad_tensor *tensor;
+  const struct pd_traits *traits;
+  uint64_t rank; /* for which the order of the inputs is chosen */
+  int mode;
+  const uint32_t *degree; /* nonzeros of every output row */
+  const uint32_t *place;  /* of every output row among those with nonzeros; NULL: ascending */
+};
+
+static inline uint64_t pd_ordered_chunks(uint64_t nnz) {
+  return (nnz + PD_ORDERED_CHUNK - 1) / PD_ORDERED_CHUNK;
+}
+
+static inline uint64_t pd_ordered_mark_words(uint64_t nnz) {
+  return (nnz + PD_ORDERED_MARKS - 1) / PD_ORDERED_MARKS;
+}
+
+/** degree[i] = nonzeros with index i in the mode. */
+void pd_ordered_degrees(const polyad_context *context, const polyad_tensor *tensor, int mode,
+                        uint32_t *degree);
+
+/** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded. */
+void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);
+
+/** Makes the tables and the permutation: nonzero `permutation[p]` of the tensor comes at place p.
+ *  What was allocated is in `order` also on failure. */
+polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
+                               struct pd_ordered *order, uint32_t *permutation);
+void pd_ordered_free(polyad_context *context, struct pd_ordered *order);
+/** Bytes of the tables. */
+uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id);
+/** Bytes that sorting takes beyond tables and permutation. */
+uint64_t pd_ordered_sorting_bytes(uint64_t nnz);
+
+/** Index of nonzero p in input k of a storage's order of `mode`. */
+typedef uint32_t (*pd_ordered_index)(const void *storage, int mode, int k, uint64_t p);
+
+/** Validates the tables against the nonzeros; fails with POLYAD_INTERNAL in the name of `format`.
+ */
+polyad_status pd_ordered_check(polyad_context *context, const char *format, const void *storage,
+                               int mode, uint64_t nnz, uint64_t dim, const struct pd_ordered *order,
+                               pd_ordered_index index);
+
+/** Partitions that were asked for, else one per multiprocessor or thread of the device. */
+int pd_partition_count(const struct pd_request *request);
+/** Whether nonzeros and indices fit into 32 bits; if not, says why. */
+bool pd_ordered_supports(const struct pd_traits *traits, char reason[PD_REASON_BYTES]);
+
+/** Deals vertices to partitions in descending order of degree (ties: ascending index), each to the
+ *  least filled one (ties: the lowest): Algorithm 1 of paper A. Cyclic: to the partitions in turn,
+ *  as paper B's scheme 1 does. part[i] gets the partition of vertex i, load[k] the degrees of
+ *  partition k. */
+polyad_status pd_partition_vertices(polyad_context *context, uint64_t vertices,
+                                    const uint32_t *degree, int partitions, bool cyclic,
+                                    uint32_t *part, uint64_t *load);
+
+#endif

@@ -1,0 +1,143 @@
+/* The tables of an order on a GPU, and the host's side of the kernels over it. */
+#include "formats/ordered/ordered_cuda.h"
+#include "device/cuda/cuda_sum.h"
+#include <string.h>
+
+/* Which output rows have nonzeros, as bits. */
+static polyad_status upload_used(polyad_context *context, const struct pd_device *device,
+                                 uint64_t dim, const struct pd_ordered *from,
+                                 struct pd_ordered_device *to) {
+  uint64_t words = (dim + 31) / 32;
+  uint32_t *used;
+  PD_TRY(pd_cuda_services->alloc(context, words, sizeof *used, (void **)&used));
+  memset(used, 0, words * sizeof *used);
+  for (uint64_t k = 0; k < from->rows; ++k)
+    used[from->row_id[k] / 32] |= UINT32_C(1) << from->row_id[k] % 32;
+  polyad_status status =
+      pd_cuda_upload(context, device, words, sizeof *used, used, (void **)&to->used);
+  pd_cuda_services->free(context, used);
+  return status;
+}
+
+polyad_status pd_ordered_upload(polyad_context *context, const struct pd_device *device,
+                                uint64_t nnz, uint64_t dim, const struct pd_ordered *from,
+                                struct pd_ordered_device *to) {
+  PD_TRY(pd_cuda_upload(context, device, from->rows + 1, sizeof *from->row_start, from->row_start,
+                        (void **)&to->row_start));
+  PD_TRY(pd_cuda_upload(context, device, from->rows, sizeof *from->row_id, from->row_id,
+                        (void **)&to->row_id));
+  PD_TRY(pd_cuda_upload(context, device, pd_ordered_chunks(nnz) + 1, sizeof *from->chunk_row,
+                        from->chunk_row, (void **)&to->chunk_row));
+  PD_TRY(pd_cuda_upload(context, device, pd_ordered_mark_words(nnz), sizeof *from->marks,
+                        from->marks, (void **)&to->marks));
+  if (from->row_id == NULL || from->rows == dim) return POLYAD_OK;
+  return upload_used(context, device, dim, from, to);
+}
+
+void pd_ordered_unload(polyad_context *context, const struct pd_device *device,
+                       struct pd_ordered_device *tables) {
+  pd_cuda_release(context, device, tables->row_start);
+  pd_cuda_release(context, device, tables->row_id);
+  pd_cuda_release(context, device, tables->chunk_row);
+  pd_cuda_release(context, device, tables->marks);
+  pd_cuda_release(context, device, tables->used);
+}
+
+/* Nonzeros of one group. Blocks run in waves of three (or four) on every multiprocessor: of the
+ * lengths up to 512 the one whose waves are fullest; 256 when there are many waves. A segment costs
+ * as much as about 40 nonzeros besides its own. */
+static int segment_of(const struct pd_cuda_state *state, uint64_t nnz, int order, int lanes) {
+  enum { LONGEST = 512, MANY = 256, BESIDES = 40 };
+  uint64_t wave = (uint64_t)state->processors * (order == 3 ? 4 : 3), least = UINT64_MAX;
+  int best = MANY;
+  if (pd_gpu_sum_blocks(nnz, lanes, MANY) > 4 * wave) return MANY;
+  for (int segment = PD_SEGMENT_UNIT; segment <= LONGEST; segment += PD_SEGMENT_UNIT) {
+    uint64_t waves = (pd_gpu_sum_blocks(nnz, lanes, segment) + wave - 1) / wave;
+    uint64_t cost = waves * (uint64_t)(segment + BESIDES);
+    if (cost < least) {
+      least = cost;
+      best = segment;
+    }
+  }
+  return best;
+}
+
+/* Lanes and segments depend on whether rows are aligned; scratch is made for the worse case. */
+static uint64_t carry_rows(uint64_t nnz, int segment) {
+  return pd_gpu_sum_blocks(nnz, 32, segment);
+}
+
+static uint64_t row_bytes(uint64_t rank, polyad_type type) {
+  uint64_t bytes = pd_mul_saturated(rank, pd_type_bytes(type));
+  return bytes < sizeof(double) ? sizeof(double) : bytes; /* log-likelihood: a double per block */
+}
+
+uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type) {
+  return pd_mul_saturated(2 * carry_rows(nnz, PD_SEGMENT_UNIT), row_bytes(rank, type));
+}
+
+polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank) {
+  if (rank <= INT32_MAX / 16) return POLYAD_OK;
+  return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
+                                (unsigned long long)rank);
+}
+
+polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd_device *device,
+                                        uint64_t nnz, int order, uint64_t rank, polyad_type type,
+                                        struct pd_ordered_scratch *scratch) {
+  scratch->device = device;
+  int lanes = pd_gpu_lanes((int)rank, (int)pd_type_bytes(type), 1);
+  scratch->segment = segment_of(pd_cuda_state_of(device), nnz, order, lanes);
+  uint64_t rows = carry_rows(nnz, scratch->segment);
+  PD_TRY(pd_cuda_allocate(context, device, rows, row_bytes(rank, type), &scratch->head));
+  return pd_cuda_allocate(context, device, rows, row_bytes(rank, type), &scratch->tail);
+}
+
+void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch) {
+  pd_cuda_release(context, scratch->device, scratch->head);
+  pd_cuda_release(context, scratch->device, scratch->tail);
+}
+
+struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, int mode, const struct pd_ordered *host,
+                                 const struct pd_ordered_device *tables,
+                                 const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
+                                 const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  bool has_rows = what != PD_GPU_LOG_LIKELIHOOD, aligned = !has_rows || pd_cuda_aligned(out);
+  struct pd_gpu_sum sum = {.nnz = nnz,
+                           .rows = host->rows,
+                           .row_start = tables->row_start,
+                           .row_id = tables->row_id,
+                           .chunk_row = tables->chunk_row,
+                           .marks = tables->marks,
+                           .out = out->data,
+                           .out_stride = out->stride,
+                           .head = scratch->head,
+                           .tail = scratch->tail,
+                           .inputs = host->inputs,
+                           .rank = (int)(has_rows ? out->columns : factors[mode]->columns),
+                           .segment = scratch->segment,
+                           .what = what};
+  for (int k = 0; k < host->inputs; ++k) {
+    const struct pd_matrix *factor = factors[host->input[k]];
+    sum.factor[k] = factor->data;
+    sum.stride[k] = factor->stride;
+    aligned = aligned && pd_cuda_aligned(factor);
+  }
+  if (what != PD_GPU_MTTKRP) {
+    sum.model = factors[mode]->data;
+    sum.model_stride = factors[mode]->stride;
+    aligned = aligned && pd_cuda_aligned(factors[mode]);
+  }
+  sum.aligned = aligned;
+  return sum;
+}
+
+polyad_status pd_ordered_zero_unused(polyad_context *context,
+                                     const struct pd_ordered_device *tables,
+                                     struct pd_matrix *out) {
+  if (tables->used == NULL) return POLYAD_OK;
+  struct pd_cuda_state *state = pd_cuda_state_of(out->device);
+  return PD_CUDA(context, state,
+                 pd_gpu_zero_unused(tables->used, out->rows, out->data,
+                                    out->stride * pd_type_bytes(out->type), state->stream));
+}

@@ -1,0 +1,95 @@
+/* What the kernels over nonzeros in the order of an output mode get. Plain C on both sides. */
+#ifndef PD_ORDERED_LAUNCH_H
+#define PD_ORDERED_LAUNCH_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+#include <vector_types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PD_INPUTS_MAX = 15, PD_BLOCK_THREADS = 256, PD_SEGMENT_UNIT = 64, PD_MARKS_UNIT = 32 };
+
+/** What is computed. */
+enum pd_gpu_what {
+  PD_GPU_MTTKRP,
+  PD_GPU_PHI,           /* CP-APR's Phi */
+  PD_GPU_LOG_LIKELIHOOD /* its data part, a sum per block */
+};
+
+/** One computation over nonzeros sorted by output row, then by the inputs in turn. What a format
+ *  stores of a nonzero comes beside this. */
+struct pd_gpu_sum {
+  uint64_t nnz, rows;
+  const void *factor[PD_INPUTS_MAX]; /* of the inputs, outermost first; row major */
+  uint64_t stride[PD_INPUTS_MAX];    /* elements */
+  const uint64_t *row_start;         /* rows + 1 */
+  const uint32_t *row_id;            /* NULL: row k is output row k */
+  const uint32_t *chunk_row;         /* row of nonzero 64 c */
+  const uint2 *marks;                /* of 32 nonzeros each: x where rows end, y where runs begin */
+  void *out;
+  uint64_t out_stride;
+  void *head, *tail; /* blocks x rank: sums of rows that go on over block borders */
+  const void *model; /* Phi: the output mode's factor */
+  uint64_t model_stride;
+  double epsilon;
+  int inputs, rank;
+  int segment; /* nonzeros of one group, a multiple of PD_SEGMENT_UNIT */
+  int aligned; /* every row of every matrix begins at a multiple of 16 bytes */
+  enum pd_gpu_what what;
+};
+
+/** Some bits of a nonzero's words; they may lie in two neighbouring ones. */
+struct pd_gpu_bits {
+  uint32_t word, shift, mask, two_words;
+};
+
+/** Nonzeros as planes of words: index k of nonzero p is (plane[input[k].word][p] >> shift) & mask.
+ *  Planes and values are padded to a multiple of four nonzeros. */
+struct pd_gpu_planes {
+  const uint32_t *plane[PD_INPUTS_MAX];
+  const void *values;
+  struct pd_gpu_bits input[PD_INPUTS_MAX];
+  int planes;
+};
+
+/** Nonzeros as elements of `words` words each, the value first; moved to another order on the way
+ *  where `to` is not NULL. Padded to a multiple of 16 bytes. */
+struct pd_gpu_elements {
+  const uint32_t *in;
+  uint32_t *to;
+  struct pd_gpu_bits input[PD_INPUTS_MAX], remap;
+  int words;
+};
+
+/** Lanes that share a row: a power of two from 4 to 32. */
+int pd_gpu_lanes(int rank, int value_bytes, int aligned);
+/** Blocks that will be started. */
+uint64_t pd_gpu_sum_blocks(uint64_t nnz, int lanes, int segment);
+
+/** Rows without nonzeros are left alone. Log-likelihood: the sum goes to *out, a double. */
+cudaError_t pd_gpu_sum_planes_f32(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
+                                  cudaStream_t stream);
+cudaError_t pd_gpu_sum_planes_f64(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
+                                  cudaStream_t stream);
+cudaError_t pd_gpu_phi_planes_f32(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
+                                  cudaStream_t stream);
+cudaError_t pd_gpu_phi_planes_f64(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
+                                  cudaStream_t stream);
+cudaError_t pd_gpu_sum_elements_f32(const struct pd_gpu_sum *sum,
+                                    const struct pd_gpu_elements *from, cudaStream_t stream);
+cudaError_t pd_gpu_sum_elements_f64(const struct pd_gpu_sum *sum,
+                                    const struct pd_gpu_elements *from, cudaStream_t stream);
+
+/** Zeroes the rows whose bit in `used` is not set. */
+cudaError_t pd_gpu_zero_unused(const uint32_t *used, uint64_t rows, void *out, uint64_t row_bytes,
+                               cudaStream_t stream);
+/** *out = the sum of `count` numbers, in fixed order. */
+cudaError_t pd_gpu_add_up(const double *numbers, uint64_t count, double *out, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

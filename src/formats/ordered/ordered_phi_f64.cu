@@ -1,0 +1,11 @@
+/* CP-APR's Phi and log-likelihood of nonzeros stored as planes, for double. */
+#include "formats/ordered/ordered_planes.cuh"
+#include "formats/ordered/ordered_sum.cuh"
+
+extern "C" cudaError_t pd_gpu_phi_planes_f64(const struct pd_gpu_sum *sum,
+                                             const struct pd_gpu_planes *from,
+                                             cudaStream_t stream) {
+  if (sum->what == PD_GPU_PHI)
+    return start_lanes<double, PD_GPU_PHI, StagedPlanes, DirectPlanes>(sum, from, stream);
+  return start_lanes<double, PD_GPU_LOG_LIKELIHOOD, StagedPlanes, DirectPlanes>(sum, from, stream);
+}
