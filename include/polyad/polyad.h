@@ -14,6 +14,7 @@
 #include <polyad/status.h>
 #include <polyad/stream.h>
 #include <polyad/tensor.h>
+#include <polyad/ttensor.h>
 #include <polyad/version.h>
 
 #endif
