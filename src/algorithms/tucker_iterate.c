@@ -113,7 +113,7 @@ polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
   bool ends = false;
   t->run.start_seconds = pd_run_seconds(&t->run);
   while (!ends) {
-    double *seconds, fit, residual;
+    double *seconds = NULL, fit = 0, residual = 0;
     PD_TRY(pd_run_next(&t->run, &seconds));
     PD_TRY(iterate(t, seconds));
     PD_TRY(fetch_fit(t, &fit, &residual));
