@@ -44,9 +44,21 @@ static double entry(const struct pd_matrix *y, uint64_t k) {
   return y->type == POLYAD_F32 ? (double)((const float *)y->data)[k] : ((const double *)y->data)[k];
 }
 
+enum { LEAST_PRODUCTS = 1 << 15 }; /* worth a thread of its own */
+
+/* Threads worth starting; their number follows from the sizes alone. */
+static int worth(uint64_t products, int threads) {
+  uint64_t most = products / LEAST_PRODUCTS;
+  return most >= (uint64_t)threads ? threads : most < 1 ? 1 : (int)most;
+}
+
+static uint64_t products_of(const struct pd_matrix *y, uint64_t each) {
+  return pd_mul_saturated(pd_mul_saturated(y->rows, y->columns), each);
+}
+
 /* The threads' parts are added in their order. */
-static void add_parts(struct pd_dense_gram *gram, size_t padded) {
-  for (int t = 1; t < gram->threads; ++t) {
+static void add_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
+  for (int t = 1; t < threads; ++t) {
     const double *part = gram->sum + (size_t)t * padded * padded;
     for (size_t k = 0; k < padded * padded; ++k)
       gram->sum[k] += part[k];
@@ -56,7 +68,7 @@ static void add_parts(struct pd_dense_gram *gram, size_t padded) {
 void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
   size_t columns = (size_t)y->columns, padded = pd_padded(columns);
-  int threads = gram->threads;
+  int threads = worth(products_of(y, columns), gram->threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(y->rows, t, threads),
@@ -66,14 +78,14 @@ void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y
     kernels->gram(end - begin, columns, (const char *)y->data + begin * columns * item_of(y), part,
                   gram->tiles + (size_t)t * tiles_numbers(gram->rows));
   }
-  add_parts(gram, padded);
+  add_parts(gram, threads, padded);
 }
 
 /* Panels of columns, transposed, are rows to the kernel. */
 void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
   size_t rows = (size_t)y->rows, padded = pd_padded(rows);
-  int threads = gram->threads;
+  int threads = worth(products_of(y, rows), gram->threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t end = pd_part_begin(y->columns, t + 1, threads);
@@ -88,11 +100,12 @@ void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
       kernels->gram(count, rows, panel, part, panel + PD_TILE_ROWS * padded);
     }
   }
-  add_parts(gram, padded);
+  add_parts(gram, threads, padded);
 }
 
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,
                     uint64_t count, double *restrict to) {
+  threads = worth(products_of(y, count), threads);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t i = 0; i < y->rows; ++i) {
     double *row = to + i * count;
@@ -109,6 +122,7 @@ void pd_dense_times(int threads, const struct pd_matrix *y, const double *restri
 void pd_dense_project(int threads, const struct pd_matrix *y, const double *restrict q,
                       uint64_t count, double *restrict to) {
   uint64_t columns = y->columns;
+  threads = worth(products_of(y, count), threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(columns, t, threads),

@@ -13,6 +13,7 @@ struct each {
   struct pd_svd_size size;
   uint64_t vectors;
   struct pd_subspace basis; /* rows x vectors; unused where the rows' own Gram matrix is taken */
+  struct pd_subspace image; /* randomized: columns x vectors */
 };
 
 struct pd_svd_work {
@@ -20,7 +21,7 @@ struct pd_svd_work {
   int sizes, threads;
   struct each each[POLYAD_MAX_ORDER];
   struct pd_dense_gram gram;
-  double *vectors; /* of the Gram matrix, row by row; randomized: images */
+  double *vectors; /* of the Gram matrix, row by row; randomized: q^T Y */
   double *values, *lapack;
   lapack_int *integers, lapack_size, integers_size;
   uint64_t seed;
@@ -48,7 +49,8 @@ static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_
       if (smaller(&size[k]) > needs.gram) needs.gram = smaller(&size[k]);
       numbers = pd_mul_saturated(smaller(&size[k]), count);
     } else {
-      numbers = pd_mul_saturated(size[k].columns, pd_mul_saturated(2, count));
+      numbers = pd_mul_saturated(size[k].columns, count);
+      needs.bases = pd_add_saturated(needs.bases, pd_mul_saturated(2, numbers));
     }
     if (numbers > needs.vectors) needs.vectors = numbers;
     if (method == PD_SVD_RANDOMIZED || !wide(&size[k]))
@@ -73,6 +75,8 @@ static void destroy(polyad_context *context, struct pd_svd_work *work) {
   if (work == NULL) return;
   for (int k = 0; k < work->sizes; ++k)
     pd_subspace_destroy(&work->each[k].basis);
+  for (int k = 0; k < work->sizes; ++k)
+    pd_subspace_destroy(&work->each[k].image);
   pd_dense_gram_destroy(context, &work->gram);
   pd_free(context, work->vectors);
   pd_free(context, work->values);
@@ -122,6 +126,8 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
     each->vectors = pd_svd_vectors(&size[k], method);
     if (method == PD_SVD_RANDOMIZED || !wide(&size[k]))
       PD_TRY_CLEANUP(pd_subspace_create(context, size[k].rows, each->vectors, &each->basis));
+    if (method == PD_SVD_RANDOMIZED)
+      PD_TRY_CLEANUP(pd_subspace_create(context, size[k].columns, each->vectors, &each->image));
   }
   *result = work;
   work = NULL;
@@ -145,22 +151,22 @@ static const double *vector_at(const struct pd_svd_work *work, uint64_t rows, ui
   return work->gram.sum + (rows - 1 - which) * pd_padded((size_t)rows);
 }
 
-/* The randomized basis starts with Y times normal numbers and follows with powers of Y Y^T. */
+/* The randomized basis starts with Y times normal numbers; powers of Y Y^T follow, and every
+ * product is orthonormalised, so that weak vectors are not lost beside strong ones. */
 static polyad_status find_range(struct pd_svd_work *work, struct each *each,
                                 const struct pd_matrix *y) {
   uint64_t columns = each->size.columns, count = each->vectors;
-  double *image = work->vectors, *line = image + columns * count;
-  uint64_t stream = UINT64_C(3) << 32;
   for (uint64_t k = 0; k < columns * count; ++k)
-    image[k] = pd_random_normal(work->seed, stream, k);
+    each->image.q[k] = pd_random_normal(work->seed, UINT64_C(3) << 32, k);
   for (int power = 0;; ++power) {
-    pd_dense_times(work->threads, y, image, count, each->basis.y);
+    pd_dense_times(work->threads, y, each->image.q, count, each->basis.y);
     PD_TRY(pd_subspace_orthonormalize(&each->basis));
     if (power == PD_SVD_POWERS) return POLYAD_OK;
-    pd_dense_project(work->threads, y, each->basis.q, count, line);
+    pd_dense_project(work->threads, y, each->basis.q, count, work->vectors);
     for (uint64_t p = 0; p < columns; ++p)
       for (uint64_t r = 0; r < count; ++r)
-        image[p * count + r] = line[r * columns + p];
+        each->image.y[p * count + r] = work->vectors[r * columns + p];
+    PD_TRY(pd_subspace_orthonormalize(&each->image));
   }
 }
 
