@@ -40,9 +40,9 @@ typedef struct polyad_plan_options {
                               POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
   int columns;           /**< nonzeros that a GPU's thread block of a paper's variant takes at once
                               (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
-  int order_for_mode; /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
-                           them for; 0 (default): none */
-  polyad_kernel kernel;  /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
+  int order_for_mode;   /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
+                             them for; 0 (default): none */
+  polyad_kernel kernel; /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */
