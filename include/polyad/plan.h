@@ -22,6 +22,12 @@ typedef struct polyad_workspace polyad_workspace;
 /** The most that polyad_plan_options::columns may be. */
 #define POLYAD_MAX_COLUMNS 64
 
+/** Kernels that a format may have. */
+typedef enum polyad_kernel {
+  POLYAD_KERNEL_MTTKRP = 0, /**< polyad_mttkrp() */
+  POLYAD_KERNEL_TTMC = 1    /**< polyad_ttmc() */
+} polyad_kernel;
+
 /** What a plan is to be good at. Start from polyad_plan_options_init(). */
 typedef struct polyad_plan_options {
   const char *format;    /**< "auto" (default) or a name of polyad_format_info() */
@@ -34,8 +40,9 @@ typedef struct polyad_plan_options {
                               POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
   int columns;           /**< nonzeros that a GPU's thread block of a paper's variant takes at once
                               (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
-  int order_for_mode; /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
-                           them for; 0 (default): none */
+  int order_for_mode;   /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
+                             them for; 0 (default): none */
+  polyad_kernel kernel; /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */

@@ -8,6 +8,7 @@
 #define PD_LINALG_H
 
 #include "device/device.h"
+#include "linalg/svd.h"
 
 /** Everything that calls on one rank change: scratch memory and the scalars. Made once per
  *  run, so that iterations allocate nothing. Not shared by running computations. */
@@ -34,6 +35,7 @@ enum pd_scaling {
 };
 
 struct pd_linalg {
+  const struct pd_svd *svd; /* NULL: none */
   /** Memory for matrices of `rank` columns. */
   polyad_status (*work_create)(polyad_context *context, const struct pd_device *device,
                                uint64_t rank, struct pd_linalg_work **work);

@@ -46,7 +46,8 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .force_index64 = options->force_index64 != 0,
                                  .partitions = options->partitions,
                                  .columns = options->columns,
-                                 .order_for_mode = options->order_for_mode};
+                                 .order_for_mode = options->order_for_mode,
+                                 .kernel = options->kernel};
   return pd_device_of(context, &request->device);
 }
 
