@@ -28,20 +28,32 @@
 #undef FULL_LANES
 #undef VAL
 
+/* Writes a vector's worth of sums; a call of memcpy would take longer than a short run. */
+static inline __attribute__((always_inline)) void write_vector(polyad_type type, int lanes,
+                                                               const double *sums, void *out) {
+  if (type == POLYAD_F32)
+    for (int w = 0; w < lanes; ++w)
+      ((float *)out)[w] = (float)sums[w];
+  else
+    for (int w = 0; w < lanes; ++w)
+      ((double *)out)[w] = sums[w];
+}
+
 /* Writes the sums of one row, in the order of the column blocks. */
 static void write_row(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                       const double *sums, uint64_t index) {
+  const uint64_t item = pd_type_bytes(job->type);
+  char *row = (char *)job->out + index * job->out_stride * item;
   for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b)
     for (int v = 0; v < b->vectors; ++v, sums += b->lanes) {
-      uint64_t column = v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes);
-      uint64_t at = index * job->out_stride + b->first + column;
-      if (job->type == POLYAD_F32) {
-        float *to = (float *)job->out + at;
-        for (int w = 0; w < b->lanes; ++w)
-          to[w] = (float)sums[w];
-      } else {
-        memcpy((double *)job->out + at, sums, (size_t)b->lanes * sizeof *sums);
-      }
+      void *to =
+          row + (b->first + (v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes))) * item;
+      if (b->lanes == 16)
+        write_vector(job->type, 16, sums, to);
+      else if (b->lanes == 8)
+        write_vector(job->type, 8, sums, to);
+      else
+        write_vector(job->type, b->lanes, sums, to);
     }
 }
 
