@@ -32,6 +32,9 @@ enum pd_scaling {
   PD_SCALE_NORM_2,         /* by the 2-norm (first iteration, and the end) */
   PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (later iterations) */
   PD_SCALE_NORM_1,         /* by the 1-norm (Poisson models) */
+  PD_SCALE_AS_BEFORE,      /* by the weights in lambda while max(max |entry|, 1) is within a factor
+                              of two of each, else as PD_SCALE_MAX_AT_LEAST_1: spares the pass
+                              that divides. A device may always do the latter. */
 };
 
 struct pd_linalg {
