@@ -51,9 +51,9 @@ static inline void pd_decode_pair(const struct pd_rowsum *list, const struct pd_
       row[p] = table + (uint64_t)(a[p] * inner + b[p]) * (uint32_t)stride;
   } else {
     for (uint64_t p = 0; p < some; ++p)
-      row[p] = table + (pd_rowsum_id(list, g, first + p) * pair->inner +
-                        pd_rowsum_id(list, h, first + p)) *
-                           stride;
+      row[p] = table +
+               (pd_rowsum_id(list, g, first + p) * pair->inner + pd_rowsum_id(list, h, first + p)) *
+                   stride;
   }
   for (uint64_t p = some; p < wanted; ++p)
     row[p] = row[some - 1];
