@@ -25,6 +25,7 @@ struct scratch {
   const struct pd_device *device;
   int segment;
   void *head, *tail, *weights;
+  double *partial; /* of the log-likelihood */
 };
 
 static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -209,6 +210,7 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   const struct on_device *made = storage;
   uint64_t item = pd_type_bytes(made->host->type);
   uint64_t carries = pd_mul_saturated(2 * carry_rows(made, 64), pd_mul_saturated(rank, item));
+  carries = pd_add_saturated(carries, 8 * (pd_alto_gpu_partials(made->host->nnz) + 1));
   return weighs_first(made->host, rank) ? pd_add_saturated(carries, made->host->nnz * item)
                                         : carries;
 }
@@ -219,6 +221,7 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_cuda_release(context, scratch->device, scratch->head);
   pd_cuda_release(context, scratch->device, scratch->tail);
   pd_cuda_release(context, scratch->device, scratch->weights);
+  pd_cuda_release(context, scratch->device, scratch->partial);
   pd_cuda_services->free(context, scratch);
 }
 
@@ -230,6 +233,8 @@ static polyad_status fill_scratch(polyad_context *context, const struct on_devic
   uint64_t numbers = carry_rows(made, scratch->segment) * rank;
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->head));
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->tail));
+  PD_TRY(pd_cuda_allocate(context, scratch->device, pd_alto_gpu_partials(made->host->nnz) + 1,
+                          sizeof *scratch->partial, (void **)&scratch->partial));
   if (!weighs_first(made->host, rank)) return POLYAD_OK;
   return pd_cuda_allocate(context, scratch->device, made->host->nnz, item, &scratch->weights);
 }
@@ -343,6 +348,22 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   return sum(context, state, &a, aligned, false, out);
 }
 
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *workspace,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  const struct on_device *made = storage;
+  const struct scratch *scratch = workspace;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_gpu_alto a;
+  PD_TRY(pd_cuda_enter(context, state));
+  set_arguments(made, scratch, mode, factors, factors[mode], &a);
+  if (made->host->type == POLYAD_F32)
+    return PD_CUDA(context, state,
+                   pd_alto_logarithms_f32(&a, scratch->partial, out->data, state->stream));
+  return PD_CUDA(context, state,
+                 pd_alto_logarithms_f64(&a, scratch->partial, out->data, state->stream));
+}
+
 const struct polyad_kernels pd_alto_kernels_cuda = {
     .format = "alto",
     .device = "cuda",
@@ -353,4 +374,5 @@ const struct polyad_kernels pd_alto_kernels_cuda = {
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
     .phi = phi,
+    .log_likelihood = log_likelihood,
 };
