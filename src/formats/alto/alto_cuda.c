@@ -3,7 +3,7 @@
 #include "device/cuda/cuda_sum.h"
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
-#include "formats/modecopy/modecopy_launch.h"
+#include "formats/ordered/ordered_launch.h"
 
 /* The nonzeros of each output row of a mode, on the device. */
 struct device_rows {

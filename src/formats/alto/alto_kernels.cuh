@@ -10,9 +10,9 @@
 #define PD_ALTO_KERNELS_CUH
 
 #include "formats/alto/alto_decode.cuh"
-#include "formats/modecopy/modecopy_join.cuh"
-#include "formats/modecopy/modecopy_launch.h"
-#include "formats/modecopy/modecopy_products.cuh"
+#include "formats/nonzeros/nonzeros_products.cuh"
+#include "formats/ordered/ordered_join.cuh"
+#include "formats/ordered/ordered_launch.h"
 
 /* Sum over the lanes of the group; all of them call it. */
 template <typename T, int LANES> __device__ __forceinline__ T over_group(T sum) {
@@ -24,14 +24,6 @@ template <typename T, int LANES> __device__ __forceinline__ T over_group(T sum) 
   return sum;
 }
 
-template <typename T> __device__ __forceinline__ T dot_part(const Row<T> &a, const Row<T> &b) {
-  T sum = 0;
-#pragma unroll
-  for (int i = 0; i < Row<T>::N; ++i)
-    sum += a.v[i] * b.v[i];
-  return sum;
-}
-
 template <typename T> __device__ __forceinline__ T alto_weight(T value, T model, double epsilon) {
   T least = (T)epsilon;
   return value / (model > least ? model : least);
@@ -40,7 +32,7 @@ template <typename T> __device__ __forceinline__ T alto_weight(T value, T model,
 /* product: rows of Pi; becomes the nonzero's term of Phi. */
 template <typename T, int LANES>
 __device__ __forceinline__ void weigh(T value, const Row<T> &own, double epsilon, Row<T> &product) {
-  T model = over_group<T, LANES>(dot_part(product, own));
+  T model = over_group<T, LANES>(dot(product, own));
   T weight = alto_weight(value, model, epsilon);
 #pragma unroll
   for (int i = 0; i < Row<T>::N; ++i)
@@ -242,23 +234,6 @@ __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
   partial[blockIdx.x] = sum;
 }
 
-/* One block adds up all partial sums. */
-static __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
-    alto_total(const double *partial, uint64_t count, double *total) {
-  __shared__ double of_warp[PD_ALTO_GPU_THREADS / 32];
-  double sum = 0;
-  for (uint64_t k = threadIdx.x; k < count; k += PD_ALTO_GPU_THREADS)
-    sum += partial[k];
-  sum = over_group<double, 32>(sum);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  sum = 0;
-  for (int w = 0; w < PD_ALTO_GPU_THREADS / 32; ++w)
-    sum += of_warp[w];
-  *total = sum;
-}
-
 /* ---- launching ---------------------------------------------------------------------------------
  */
 
@@ -339,8 +314,7 @@ static cudaError_t logarithms_any(const struct pd_gpu_alto *a, double *partial, 
     alto_models<T, true><<<(unsigned)blocks, PD_ALTO_GPU_THREADS, 0, stream>>>(*a, partial);
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) return code;
-  alto_total<<<1, PD_ALTO_GPU_THREADS, 0, stream>>>(partial, blocks, total);
-  return cudaGetLastError();
+  return pd_gpu_add_up(partial, blocks, total, stream);
 }
 
 #endif
