@@ -63,6 +63,7 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   else
     cJSON_AddNullToObject(o, "bytes_format");
   cli_json_real(o, "max_relative_error", row->max_relative_error);
+  cli_json_text(o, "cache", row->mode > 0 ? (row->cold ? "cold" : "warm") : NULL);
   cJSON_AddItemToArray(bench->rows, o);
   if (!cli_shows_results(&bench->session, NULL)) return;
   if (cJSON_GetArraySize(bench->rows) == 1)
@@ -72,6 +73,7 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
              ? (char[]){(char)('0' + row->mode / 10 % 10), (char)('0' + row->mode % 10), '\0'}
              : "all",
          1e3 * row->median, 1e3 * row->least);
+  if (row->cold) printf(" cold");
   if (row->bytes_moved > 0) printf(" %8.2f GB/s", 1e-9 * ratio(row->bytes_moved, row->median));
   if (row->flops > 0) printf(" %8.2f GF/s", 1e-9 * ratio(row->flops, row->median));
   if (row->bound_seconds > 0)
@@ -79,6 +81,72 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   if (isfinite(row->max_relative_error)) printf("  error %.1e", row->max_relative_error);
   puts("");
   fflush(stdout);
+}
+
+static double number_of(const cJSON *row, const char *key) {
+  return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(row, key));
+}
+
+static const char *text_of(const cJSON *row, const char *key) {
+  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, key));
+  return text != NULL ? text : "";
+}
+
+/* The fastest row of a mode with such caches; NULL when there is none. */
+static const cJSON *best_row(const cJSON *rows, int mode, const char *cache) {
+  const cJSON *row, *best = NULL;
+  cJSON_ArrayForEach(row, rows) {
+    if (number_of(row, "mode") != mode || strcmp(text_of(row, "cache"), cache) != 0) continue;
+    if (best == NULL || number_of(row, "median_seconds") < number_of(best, "median_seconds"))
+      best = row;
+  }
+  return best;
+}
+
+/* A line of the table: what the format took in each mode, the best marked. */
+static void print_line(const cJSON *rows, const char *format, int order, const char *cache) {
+  double sum = 0;
+  printf("%-10s", format);
+  for (int mode = 1; mode <= order; ++mode) {
+    const cJSON *row, *mine = NULL;
+    cJSON_ArrayForEach(row, rows) {
+      if (number_of(row, "mode") == mode && strcmp(text_of(row, "cache"), cache) == 0 &&
+          strcmp(text_of(row, "format"), format) == 0)
+        mine = row;
+    }
+    double median = mine != NULL ? number_of(mine, "median_seconds") : NAN;
+    sum += median;
+    printf(" %11.3f%c", 1e3 * median,
+           mine != NULL && mine == best_row(rows, mode, cache) ? '*' : ' ');
+  }
+  printf(" %11.3f\n", 1e3 * sum);
+}
+
+static void print_table(const cJSON *rows, int order, const char *cache) {
+  const cJSON *row;
+  const char *before = "";
+  printf("\n%-10s", cache);
+  for (int mode = 1; mode <= order; ++mode)
+    printf("      mode %-2d", mode);
+  printf("   all, ms\n");
+  cJSON_ArrayForEach(row, rows) {
+    if (strcmp(text_of(row, "cache"), cache) != 0 || strcmp(text_of(row, "format"), before) == 0)
+      continue;
+    before = text_of(row, "format");
+    print_line(rows, before, order, cache);
+  }
+}
+
+void bench_best(struct bench *bench) {
+  cJSON *row;
+  int order = polyad_tensor_order(bench->tensor);
+  cJSON_ArrayForEach(row, bench->rows) {
+    const cJSON *best = best_row(bench->rows, (int)number_of(row, "mode"), text_of(row, "cache"));
+    cli_json_bool(row, "best", row == best);
+  }
+  if (strcmp(bench->format, "all") != 0 || !cli_shows_results(&bench->session, NULL)) return;
+  if (bench->warm) print_table(bench->rows, order, "warm");
+  if (bench->cold) print_table(bench->rows, order, "cold");
 }
 
 /* A file, or "like:NAME[@SCALE]" generated in memory. */
@@ -110,11 +178,9 @@ static const struct {
   const char *name;
   int (*run)(struct bench *bench);
   bool tensor; /* needs one in memory */
-} kernels[] = {{"mttkrp", bench_mttkrp, true},
-               {"build", bench_build, true},
-               {"read", bench_read, false},
-               {"stream", bench_stream, false},
-               {"end-to-end", bench_end_to_end, false}};
+} kernels[] = {{"mttkrp", bench_mttkrp, true}, {"build", bench_build, true},
+               {"read", bench_read, false},    {"stream", bench_stream, false},
+               {"roof", bench_roof, false},    {"end-to-end", bench_end_to_end, false}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -170,10 +236,11 @@ static int find_kernel(const char *name, int *which) {
   char quoted[CLI_QUOTE_BYTES];
   for (*which = 0; *which < KERNELS; ++*which)
     if (strcmp(kernels[*which].name, name) == 0) return 0;
-  static const char *const later[] = {"phi", "pi", "ttmc", "roof"};
-  for (int k = 0; k < 4; ++k)
+  static const char *const later[] = {"phi", "pi", "ttmc"};
+  for (int k = 0; k < 3; ++k)
     if (strcmp(later[k], name) == 0) return cli_failure("kernel %s is not in this build", name);
-  return cli_usage_error("kernel %s is unknown; expected mttkrp, build, read, stream or end-to-end",
+  return cli_usage_error("kernel %s is unknown; expected mttkrp, build, read, stream, roof or "
+                         "end-to-end",
                          cli_quote(quoted, name));
 }
 
@@ -185,7 +252,8 @@ static void join(int argc, char **argv, char *text, size_t size) {
 }
 
 int cli_bench(int argc, char **argv) {
-  struct bench bench = {.format = "auto", .variant = "auto", .rank = 16, .repeat = 10, .warmup = 2};
+  struct bench bench = {
+      .format = "auto", .variant = "auto", .cache = "warm", .rank = 16, .repeat = 10, .warmup = 2};
   char command[2048];
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);
@@ -216,6 +284,13 @@ int cli_bench(int argc, char **argv) {
        .help = "one mode only, from 1 (default: every mode)",
        .least = 1,
        .most = POLYAD_MAX_ORDER},
+      {.name = "cache",
+       .kind = CLI_CHOICE,
+       .target = &bench.cache,
+       .choices = "warm cold both",
+       .argument = "STATE",
+       .help = "mttkrp: caches as the run before left them (warm,\n"
+               "default), emptied before each run (cold), or both"},
       {.name = "repeat",
        .kind = CLI_COUNT,
        .target = &bench.repeat,
@@ -248,9 +323,13 @@ int cli_bench(int argc, char **argv) {
       .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
       .summary =
           "Measures on this machine: mttkrp (per mode and format, every result checked), build,\n"
-          "read, stream (copy, scale, add, triad) or end-to-end (read, build, decompose).\n"
-          "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
-          "output once; bound: nonzeros, factors and output once at triad bandwidth.",
+          "read, stream (copy, scale, add, triad), roof (copy, gather, add, flops) or end-to-end\n"
+          "(read, build, decompose). bytes_moved of mttkrp: every nonzero's indices and value, "
+          "its\n"
+          "factor rows, and the output once. Its bound is the longest of three: nonzeros, factors\n"
+          "and output once as fast as a copy of that size; one factor row per nonzero gathered "
+          "from\n"
+          "the mode where that is fastest; the flops. What bounds is measured first.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
       .options = options,
       .option_count = (int)(sizeof options / sizeof *options),
@@ -259,12 +338,15 @@ int cli_bench(int argc, char **argv) {
   int first, which, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   bench.kernel = argv[first];
+  bench.warm = strcmp(bench.cache, "cold") != 0;
+  bench.cold = strcmp(bench.cache, "warm") != 0;
   bench.file = first + 1 < argc ? argv[first + 1] : NULL;
   status = find_kernel(bench.kernel, &which);
   if (status != 0) return status;
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
-  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0)
+  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
+      strcmp(bench.kernel, "roof") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);
