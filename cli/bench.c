@@ -150,7 +150,7 @@ void bench_best(struct bench *bench) {
 }
 
 /* A file, or "like:NAME[@SCALE]" generated in memory. */
-static int load(struct bench *bench) {
+int bench_load(struct bench *bench) {
   struct cli_session *session = &bench->session;
   if (strncmp(bench->file, "like:", 5) != 0)
     return cli_read_tensor(session, bench->file, &bench->tensor);
@@ -222,7 +222,7 @@ static int run(struct bench *bench, int which, const char *command) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
-  if (kernels[which].tensor) status = load(bench);
+  if (kernels[which].tensor) status = bench_load(bench);
   if (status != 0) return status;
   cli_computing_begin(session);
   status = kernels[which].run(bench);
@@ -254,7 +254,8 @@ static void join(int argc, char **argv, char *text, size_t size) {
 int cli_bench(int argc, char **argv) {
   struct bench bench = {
       .format = "auto", .variant = "auto", .cache = "warm", .rank = 16, .repeat = 10, .warmup = 2};
-  char command[2048];
+  char command[2048], quoted[CLI_QUOTE_BYTES];
+  const char *fit = NULL;
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);
   const struct cli_option options[] = {
@@ -291,6 +292,11 @@ int cli_bench(int argc, char **argv) {
        .argument = "STATE",
        .help = "mttkrp: caches as the run before left them (warm,\n"
                "default), emptied before each run (cold), or both"},
+      {.name = "fit",
+       .kind = CLI_TEXT,
+       .target = &fit,
+       .argument = "F",
+       .help = "end-to-end: also the time until this fit is reached"},
       {.name = "repeat",
        .kind = CLI_COUNT,
        .target = &bench.repeat,
@@ -337,6 +343,9 @@ int cli_bench(int argc, char **argv) {
       .most_arguments = 2};
   int first, which, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
+  if (fit != NULL && (!cli_read_real(fit, &bench.fit) || !(bench.fit > 0 && bench.fit < 1)))
+    return cli_usage_error("a fit of %s found; expected a number between 0 and 1",
+                           cli_quote(quoted, fit));
   bench.kernel = argv[first];
   bench.warm = strcmp(bench.cache, "cold") != 0;
   bench.cold = strcmp(bench.cache, "warm") != 0;

@@ -25,6 +25,7 @@ struct bench {
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
   polyad_tensor *tensor;
+  double fit;        /* that end-to-end is timed to; 0: none */
   const char *cache; /* warm, cold or both */
   bool warm, cold;   /* what it says */
   uint64_t elements; /* of each of stream's arrays; 0: the default */
@@ -44,6 +45,15 @@ void bench_add(struct bench *bench, const struct bench_row *row);
 bool bench_interrupted(void);
 /** Marks the fastest row of each mode and prints a table of formats and modes. */
 void bench_best(struct bench *bench);
+
+/** Reads the file or generates "like:NAME[@SCALE]". 0, or an exit status. */
+int bench_load(struct bench *bench);
+/** Calls `each` with the chosen format, or with every one that can hold the tensor. */
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
+/** A plan of the tensor in the format, timed: fills the row's format, variant, build_seconds and
+ *  bytes_format. 0, or an exit status. */
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row);
 
 /** Rates of the device, measured when first needed: bytes per second of copying so many bytes
  *  (read and written together), of gathering rows of `rank` numbers from a table of so many bytes;

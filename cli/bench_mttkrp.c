@@ -109,8 +109,8 @@ static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace 
   return check_result(job, mode, row);
 }
 
-static int make_plan(struct bench *bench, const char *format, polyad_plan **plan,
-                     struct bench_row *row) {
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -138,7 +138,7 @@ static int bench_format(struct job *job, const char *format) {
   polyad_plan *plan = NULL;
   polyad_workspace *workspace = NULL;
   struct bench_row row;
-  int status = make_plan(bench, format, &plan, &row);
+  int status = bench_make_plan(bench, format, &plan, &row);
   if (status != 0) return status;
   if (polyad_workspace_create(bench->session.context, plan, bench->rank, &workspace) != POLYAD_OK)
     status = cli_library_failure(bench->session.context);
@@ -180,8 +180,8 @@ static bool holds(struct bench *bench, const char *format) {
 
 /* Calls `each` with the chosen format, or with every one that can hold the tensor: one that then
  * fails, for want of memory say, does not keep the others from being measured. */
-static int each_format(struct bench *bench, int (*each)(void *user, const char *format),
-                       void *user) {
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format),
+                      void *user) {
   if (strcmp(bench->format, "all") != 0) return each(user, bench->format);
   int first_failure = 0, measured = 0;
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {
@@ -203,7 +203,7 @@ int bench_mttkrp(struct bench *bench) {
                        (unsigned long long)bench->mode, polyad_tensor_order(bench->tensor));
   struct job job;
   int status = make_job(bench, &job);
-  if (status == 0) status = each_format(bench, mttkrp_format, &job);
+  if (status == 0) status = bench_each_format(bench, mttkrp_format, &job);
   if (status == 0) bench_best(bench);
   if (status == 0 && job.wrong) status = cli_failure("a result is wrong by more than rounding");
   free_job(&job);
@@ -218,7 +218,7 @@ static int build_format(void *user, const char *format) {
   int runs = 0, status = 0;
   for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
     polyad_plan *plan = NULL;
-    status = make_plan(bench, format, &plan, &row);
+    status = bench_make_plan(bench, format, &plan, &row);
     if (status == 0) {
       if (k >= bench->warmup) seconds[runs++] = row.build_seconds;
     }
@@ -234,4 +234,4 @@ static int build_format(void *user, const char *format) {
   return status;
 }
 
-int bench_build(struct bench *bench) { return each_format(bench, build_format, bench); }
+int bench_build(struct bench *bench) { return bench_each_format(bench, build_format, bench); }
