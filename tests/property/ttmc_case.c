@@ -94,11 +94,14 @@ void ttmc_problem_run(polyad_context *context, const polyad_plan *plan, polyad_w
 
 /* Roundings on the way to one entry: a product at each level, and again where partial sums are
  * multiplied; additions at most one per nonzero of the row and level; all in float64. In float32
- * one more to write the result and one where repeats are merged. */
+ * one more to write the result and one where repeats are merged; kernels of a GPU multiply and add
+ * in float32 (any_order). */
 static long double bound_of(const struct ttmc_problem *problem, polyad_type type, size_t terms) {
   long double order = problem->from->tensor.order;
   long double wide = oracle_gamma(2 * order + (long double)terms + 2, DBL_EPSILON / 2);
-  return type == POLYAD_F64 ? wide : wide + oracle_gamma(3, FLT_EPSILON / 2);
+  if (type == POLYAD_F64) return wide;
+  long double narrow = problem->any_order ? 2 * order + (long double)terms + 3 : 3;
+  return wide + oracle_gamma(narrow, FLT_EPSILON / 2);
 }
 
 static void compare_mode(polyad_context *context, const polyad_plan *plan,

@@ -18,6 +18,7 @@ struct ttmc_problem {
   const struct ttmc_case *from;
   struct problem tensor;
   double *factor[POLYAD_MAX_ORDER];
+  bool any_order; /* sums are in the type of the plan, in any order */
 };
 
 void ttmc_problem_make(const struct ttmc_case *from, uint64_t seed, struct ttmc_problem *problem);
