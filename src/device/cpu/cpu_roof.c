@@ -9,22 +9,40 @@ static void keep(const struct pd_roof_job *job, int thread, double sum) {
 
 #define PD_INLINE static inline __attribute__((always_inline))
 
+/* Rows of ranks that are known when this is compiled are summed in registers, two at a time. */
 #define PD_ROOF_LOOPS(REAL, SUFFIX)                                                                \
-  PD_INLINE double gather_##SUFFIX(const struct pd_roof_job *job, uint64_t begin, uint64_t end) {  \
+  PD_INLINE double rows_##SUFFIX(const struct pd_roof_job *job, uint64_t begin, uint64_t end,      \
+                                 uint64_t rank) {                                                  \
     const REAL *table = job->table;                                                                \
-    REAL sum[64] = {0};                                                                            \
-    uint64_t rank = job->rank;                                                                     \
-    for (uint64_t k = begin; k < end; ++k) {                                                       \
-      const REAL *row = table + job->index[k] * rank;                                              \
-      if (k + 16 < end) __builtin_prefetch(table + job->index[k + 16] * rank);                     \
-      for (uint64_t r = 0; r < rank; r += 64)                                                      \
-        for (uint64_t i = 0; i < (rank - r < 64 ? rank - r : 64); ++i)                             \
-          sum[i] += row[r + i];                                                                    \
-    }                                                                                              \
+    REAL even[64] = {0}, odd[64] = {0};                                                            \
     double all = 0;                                                                                \
+    for (uint64_t k = begin; k + 1 < end; k += 2) {                                                \
+      const REAL *row = table + job->index[k] * rank, *next = table + job->index[k + 1] * rank;    \
+      uint64_t ahead = k + 24 < end ? k + 24 : k;                                                  \
+      __builtin_prefetch(table + job->index[ahead] * rank);                                        \
+      __builtin_prefetch(table + job->index[ahead + 1] * rank);                                    \
+      for (uint64_t r = 0; r < rank; ++r) {                                                        \
+        even[r % 64] += row[r];                                                                    \
+        odd[r % 64] += next[r];                                                                    \
+      }                                                                                            \
+    }                                                                                              \
     for (int i = 0; i < 64; ++i)                                                                   \
-      all += (double)sum[i];                                                                       \
+      all += (double)even[i] + (double)odd[i];                                                     \
     return all;                                                                                    \
+  }                                                                                                \
+  PD_INLINE double gather_##SUFFIX(const struct pd_roof_job *job, uint64_t begin, uint64_t end) {  \
+    switch (job->rank) {                                                                           \
+    case 8:                                                                                        \
+      return rows_##SUFFIX(job, begin, end, 8);                                                    \
+    case 16:                                                                                       \
+      return rows_##SUFFIX(job, begin, end, 16);                                                   \
+    case 32:                                                                                       \
+      return rows_##SUFFIX(job, begin, end, 32);                                                   \
+    case 64:                                                                                       \
+      return rows_##SUFFIX(job, begin, end, 64);                                                   \
+    default:                                                                                       \
+      return rows_##SUFFIX(job, begin, end, job->rank);                                            \
+    }                                                                                              \
   }                                                                                                \
   PD_INLINE void add_##SUFFIX(const struct pd_roof_job *job, uint64_t begin, uint64_t end,         \
                               uint64_t first, uint64_t rows) {                                     \
