@@ -18,7 +18,7 @@ static void keep(const struct pd_roof_job *job, int thread, double sum) {
     double all = 0;                                                                                \
     for (uint64_t k = begin; k + 1 < end; k += 2) {                                                \
       const REAL *row = table + job->index[k] * rank, *next = table + job->index[k + 1] * rank;    \
-      uint64_t ahead = k + 24 < end ? k + 24 : k;                                                  \
+      uint64_t ahead = k + 25 < end ? k + 24 : k;                                                  \
       __builtin_prefetch(table + job->index[ahead] * rank);                                        \
       __builtin_prefetch(table + job->index[ahead + 1] * rank);                                    \
       for (uint64_t r = 0; r < rank; ++r) {                                                        \
