@@ -68,11 +68,10 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   if (!cli_shows_results(&bench->session, NULL)) return;
   if (cJSON_GetArraySize(bench->rows) == 1)
     printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
-  printf("%-10s %-5s %11.3f ms %11.3f ms", row->format,
-         row->mode > 0
-             ? (char[]){(char)('0' + row->mode / 10 % 10), (char)('0' + row->mode % 10), '\0'}
-             : "all",
-         1e3 * row->median, 1e3 * row->least);
+  char mode[16] = "all";
+  if (row->mode > 0) snprintf(mode, sizeof mode, "%02d", row->mode);
+  if (strcmp(bench->kernel, "roof") == 0) snprintf(mode, sizeof mode, "%.12s", row->variant);
+  printf("%-10s %-5s %11.3f ms %11.3f ms", row->format, mode, 1e3 * row->median, 1e3 * row->least);
   if (row->cold) printf(" cold");
   if (row->bytes_moved > 0) printf(" %8.2f GB/s", 1e-9 * ratio(row->bytes_moved, row->median));
   if (row->flops > 0) printf(" %8.2f GF/s", 1e-9 * ratio(row->flops, row->median));
@@ -83,8 +82,10 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   fflush(stdout);
 }
 
+/* Numbers are written as text, so that they keep all digits. */
 static double number_of(const cJSON *row, const char *key) {
-  return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(row, key));
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
+  return cJSON_IsRaw(item) ? strtod(item->valuestring, NULL) : NAN;
 }
 
 static const char *text_of(const cJSON *row, const char *key) {

@@ -13,7 +13,7 @@ struct scratch {
   int threads;
   uint64_t rank;
   bool private_sums; /* an output for each thread, else one for all */
-  double *prefix;    /* of each thread: order + 1 rows */
+  double *prefix;    /* of each thread: order rows, and one for sums */
   double *sums;      /* NULL when every list has its rows together */
 };
 
@@ -27,7 +27,7 @@ struct walk {
   uint64_t rank;
   uint64_t last[POLYAD_MAX_ORDER]; /* indices that prefix belongs to */
   bool fresh;                      /* nothing in prefix yet */
-  double *prefix;                  /* row k: product of the rows of inputs 0 to k */
+  double *prefix;                  /* order rows, see multiply() */
   struct pd_matrix *out;
 };
 
@@ -94,18 +94,19 @@ cleanup:
   return status;
 }
 
+/* Row k + 1 of prefix is row k times the row of input k; row 0 has ones. */
 static void multiply(const struct walk *walk, int input, uint64_t index) {
-  const double *before = input > 0 ? walk->prefix + (uint64_t)(input - 1) * walk->rank : NULL;
-  double *product = walk->prefix + (uint64_t)input * walk->rank;
+  const double *restrict before = walk->prefix + (uint64_t)input * walk->rank;
+  double *restrict product = walk->prefix + (uint64_t)(input + 1) * walk->rank;
   uint64_t at = index * walk->stride[input];
   if (walk->head->type == POLYAD_F32) {
-    const float *row = (const float *)walk->factor[input] + at;
+    const float *restrict row = (const float *)walk->factor[input] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before != NULL ? before[r] * (double)row[r] : (double)row[r];
+      product[r] = before[r] * (double)row[r];
   } else {
-    const double *row = (const double *)walk->factor[input] + at;
+    const double *restrict row = (const double *)walk->factor[input] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before != NULL ? before[r] * row[r] : row[r];
+      product[r] = before[r] * row[r];
   }
 }
 
@@ -121,21 +122,16 @@ static void add_nonzero(struct walk *walk, const struct pd_nz_block *block, int 
   }
   walk->fresh = false;
   double value = block->value[p];
-  if (leaf < 0) {
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value;
-    return;
-  }
+  const double *restrict prefix = walk->prefix + (uint64_t)leaf * walk->rank;
   uint64_t at = block->index[walk->input[leaf]][p] * walk->stride[leaf];
-  const double *restrict prefix = walk->prefix + (uint64_t)(leaf - 1) * walk->rank;
   if (walk->head->type == POLYAD_F32) {
     const float *restrict row = (const float *)walk->factor[leaf] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * (double)row[r];
+      sums[r] += value * prefix[r] * (double)row[r];
   } else {
     const double *restrict row = (const double *)walk->factor[leaf] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * row[r];
+      sums[r] += value * prefix[r] * row[r];
   }
 }
 
@@ -232,6 +228,8 @@ static void run_thread(struct walk walk, const struct scratch *scratch, int t, b
   uint64_t low = pd_part_begin(rows, t, scratch->threads);
   uint64_t high = pd_part_begin(rows, t + 1, scratch->threads);
   walk.prefix = scratch->prefix + (uint64_t)t * ((uint64_t)walk.head->order + 1) * rank;
+  for (uint64_t r = 0; r < rank; ++r)
+    walk.prefix[r] = 1;
   if (runs) {
     walk_rows(&walk, walk.prefix + (uint64_t)walk.head->order * rank, begin, end);
   } else if (scratch->private_sums) {
