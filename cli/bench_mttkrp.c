@@ -155,7 +155,8 @@ static int bench_format(struct job *job, const char *format) {
     }
   }
   if (status == 0 && bench->mode == 0)
-    cli_talk(&bench->session, "%s: all modes %.3f ms\n", row.format, 1e3 * total);
+    cli_talk(&bench->session, "%s: all modes %.3f ms; built in %.3g s, %.4g MB (%s)\n", row.format,
+             1e3 * total, row.build_seconds, 1e-6 * (double)row.bytes_format, row.variant);
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   return status;

@@ -4,7 +4,12 @@
 #include "device/device.h"
 #include <string.h>
 
-enum { GATHERED_BYTES = 1 << 30, GATHERED_LEAST = 1 << 16, RESULT_BYTES = 32 << 20 };
+enum {
+  GATHERED_BYTES = 1 << 30,
+  GATHERED_LEAST = 1 << 16,
+  RESULT_BYTES = 32 << 20,
+  FLOPS_STEPS = 1 << 12
+};
 
 /* The job and where its arrays are. */
 struct roof {
@@ -50,7 +55,8 @@ static polyad_status prepare(struct roof *roof, uint64_t bytes, double *work) {
   struct pd_roof_job *job = &roof->job;
   double item = (double)pd_type_bytes(job->type);
   if (job->what == POLYAD_ROOF_FLOPS) {
-    *work = 2.0 * PD_ROOF_FLOPS_THREADS * PD_ROOF_FLOPS_STEPS * PD_ROOF_FLOPS_SUMS;
+    job->count = strcmp(roof->device->kind, "cpu") == 0 ? FLOPS_STEPS / 32 : FLOPS_STEPS;
+    *work = 2.0 * PD_ROOF_FLOPS_THREADS * (double)job->count * PD_ROOF_FLOPS_SUMS;
     return allocate(roof, RESULT_BYTES, &job->other);
   }
   if (job->what == POLYAD_ROOF_COPY) {

@@ -76,7 +76,7 @@ PD_INLINE void run_part(const struct pd_roof_job *job, int t, int threads) {
   uint64_t end = pd_part_begin(job->count, t + 1, threads);
   uint64_t first = pd_part_begin(job->rows, t, threads);
   uint64_t rows = pd_part_begin(job->rows, t + 1, threads) - first;
-  uint64_t steps = (uint64_t)PD_ROOF_FLOPS_THREADS * PD_ROOF_FLOPS_STEPS * PD_ROOF_FLOPS_SUMS;
+  uint64_t steps = (uint64_t)PD_ROOF_FLOPS_THREADS * job->count * PD_ROOF_FLOPS_SUMS;
   bool narrow = job->type == POLYAD_F32;
   if (job->what == POLYAD_ROOF_GATHER)
     keep(job, t, narrow ? gather_f32(job, begin, end) : gather_f64(job, begin, end));

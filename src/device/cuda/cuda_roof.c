@@ -11,7 +11,7 @@ polyad_status pd_cuda_roof(polyad_context *context, const struct pd_device *devi
                              .table = job->table,
                              .result = job->other,
                              .threads = PD_ROOF_FLOPS_THREADS,
-                             .steps = PD_ROOF_FLOPS_STEPS};
+                             .steps = (int)job->count};
   int wide = job->type == POLYAD_F64;
   PD_TRY(pd_cuda_enter(context, state));
   switch (job->what) {

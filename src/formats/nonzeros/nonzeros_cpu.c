@@ -7,7 +7,7 @@
 #include "formats/nonzeros/nonzeros.h"
 #include <string.h>
 
-enum { PRIVATE_BYTES = 256 << 20 };
+enum { PRIVATE_BYTES = 256 << 20, LEAST_PRODUCTS = 1 << 14 };
 
 struct scratch {
   int threads;
@@ -76,7 +76,10 @@ polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_de
   uint64_t numbers, all;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = polyad_threads(context);
+  /* A handful of nonzeros is summed sooner than a second thread wakes up. */
+  scratch->threads = pd_threads_for(
+      context, pd_mul_saturated(head->nnz, pd_mul_saturated(rank, (uint64_t)head->order)),
+      LEAST_PRODUCTS);
   scratch->rank = rank;
   scratch->private_sums = fits_private(head, rank, scratch->threads);
   uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;
