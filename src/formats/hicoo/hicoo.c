@@ -224,8 +224,9 @@ static polyad_status check_groups(polyad_context *context, const struct pd_hicoo
       uint64_t block = pd_nz_piece_of(hicoo->start, hicoo->blocks, schedule->start[super]);
       uint32_t index = super_index(hicoo, mode, block);
       bool first = k == schedule->group_start[g];
-      if (seen > 0 && (first ? index <= before : index != before))
-        return pd_nz_broken(context, "hicoo", "superblock in a wrong group", super);
+      bool ascending =
+          first ? seen == 0 || index > before : index == before && super > schedule->part[k - 1];
+      if (!ascending) return pd_nz_broken(context, "hicoo", "superblock in a wrong group", super);
       before = index;
     }
   return seen == hicoo->superblocks ? POLYAD_OK
