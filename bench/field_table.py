@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tables of `polyad bench mttkrp --format all`: all modes in milliseconds, and how many times as fast
-as the peers' own programs where they were measured on the same kind of machine.
+"""Tables of what `bench/h200.sh field` measured: MTTKRP over all modes in milliseconds in every
+format, and how many times as fast as the peers' own programs on the same kind of machine.
 
 usage: bench/field_table.py FOLDER [--peers FOLDER/peers.json]      prints Markdown
 
-FOLDER holds field-TENSOR-PRECISION.json, as bench/h200.sh field writes them.
+FOLDER holds field*.jsonl.
 """
 import argparse
 import glob
@@ -16,15 +16,28 @@ PEER = {"blco": "blco", "mmcsf": "mmcsf", "bcsf": "bcsf", "hbcsf": "bcsf", "hico
         "coo": "coo atomics"}
 
 
-def totals(path):
-    """Milliseconds of all modes by format; a format that lacks a mode is left out."""
-    with open(path, encoding="utf-8") as file:
-        output = json.load(file)
-    rows = [row for row in output["results"] if row["cache"] == "warm"]
+def totals(output):
+    """Milliseconds of all modes by precision and format, of a format's default variant."""
     sums = {}
-    for row in rows:
-        sums.setdefault(row["format"], []).append(1e3 * row["median_seconds"])
-    return {name: sum(times) for name, times in sums.items() if len(times) == output["order"]}, output
+    for row in output["results"]:
+        if row.get("variant") == "auto":
+            key = (row["precision"], row["format"])
+            sums.setdefault(key, []).append(1e3 * row["median_seconds"])
+    return {key: sum(times) for key, times in sums.items() if len(times) == output["order"]}
+
+
+def read(paths):
+    """Sums by precision, tensor and format; what was measured last counts."""
+    table, machine = {}, "?"
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in filter(str.strip, file):
+                output = json.loads(line)
+                machine = output["device_name"]
+                for (precision, name), value in totals(output).items():
+                    tensors = table.setdefault(precision, {})
+                    tensors.setdefault(output["file"].removeprefix("like:"), {})[name] = value
+    return table, machine
 
 
 def main():
@@ -36,17 +49,11 @@ def main():
     with open(options.peers or os.path.join(options.folder, "peers.json"),
               encoding="utf-8") as file:
         peers = json.load(file)
-    for precision in ("f32", "f64"):
-        table, about = {}, None
-        for path in sorted(glob.glob(os.path.join(options.folder, f"field-*-{precision}.json"))):
-            tensor = os.path.basename(path)[len("field-"):-len(f"-{precision}.json")]
-            table[tensor], about = totals(path)
-        if not table:
-            continue
+    table_of, machine = read(sorted(glob.glob(os.path.join(options.folder, "field*.jsonl"))))
+    for precision, table in table_of.items():
         names = list(dict.fromkeys(name for sums in table.values() for name in sums))
-        print(f"\n{precision}, rank {about['rank']}, {about['device_name']}, commit "
-              f"{about['commit']}; ms for all modes, the fastest bold, in brackets how many times "
-              "as fast as the program of the format's authors\n")
+        print(f"\n{precision}, rank 32, {machine}; ms for all modes, the fastest bold, in brackets "
+              "how many times as fast as the program of the format's authors\n")
         print("| like | " + " | ".join(table) + " |\n| --- |" + " --- |" * len(table))
         for name in names:
             cells = []
