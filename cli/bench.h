@@ -24,6 +24,7 @@ struct bench {
   struct cli_session session;
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
+  polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
   double fit;        /* that end-to-end is timed to; 0: none */
   const char *cache; /* warm, cold or both */
@@ -48,12 +49,6 @@ void bench_best(struct bench *bench);
 
 /** Reads the file or generates "like:NAME[@SCALE]". 0, or an exit status. */
 int bench_load(struct bench *bench);
-/** Calls `each` with the chosen format, or with every one that can hold the tensor. */
-int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
-/** A plan of the tensor in the format, timed: fills the row's format, variant, build_seconds and
- *  bytes_format. 0, or an exit status. */
-int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
-                    struct bench_row *row);
 
 /** Rates of the device, measured when first needed: bytes per second of copying so many bytes
  *  (read and written together), of gathering rows of `rank` numbers from a table of so many bytes;
@@ -62,7 +57,19 @@ double bench_copy(struct bench *bench, double bytes);
 double bench_gather(struct bench *bench, double bytes);
 double bench_flops(struct bench *bench);
 
+/** Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
+void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed);
+double bench_entry(const void *matrix, uint64_t k, polyad_type type);
+size_t bench_width(polyad_type type);
+uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p);
+/** A plan in a format, and what is known of it. 0, or an exit status. */
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row);
+/** Calls `each` with the chosen format, or with every one that can hold the tensor. */
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
+
 int bench_mttkrp(struct bench *bench);
+int bench_ttmc(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
 int bench_stream(struct bench *bench);

@@ -18,7 +18,7 @@ struct job {
   bool wrong;                                         /* a result was out of bounds */
 };
 
-static size_t width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
+size_t bench_width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
 
 static int make_job(struct bench *bench, struct job *job) {
   *job = (struct job){.bench = bench, .type = cli_precision(&bench->session)};
@@ -26,7 +26,7 @@ static int make_job(struct bench *bench, struct job *job) {
   uint64_t longest = 0;
   for (int n = 0; n < polyad_tensor_order(bench->tensor); ++n) {
     uint64_t bytes;
-    if (__builtin_mul_overflow(dims[n], bench->rank * width(job->type), &bytes) ||
+    if (__builtin_mul_overflow(dims[n], bench->rank * bench_width(job->type), &bytes) ||
         bytes > polyad_memory_limit(bench->session.context))
       return cli_failure("mode %d has length %llu: its factor of rank %llu is larger than memory",
                          n + 1, (unsigned long long)dims[n], (unsigned long long)bench->rank);
@@ -54,7 +54,7 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
   const polyad_tensor *tensor = job->bench->tensor;
   int order = polyad_tensor_order(tensor);
   double nnz = (double)polyad_tensor_nnz(tensor), rank = (double)job->bench->rank;
-  double w = (double)width(job->type), stream = w, least = 8 * w, factors = 0, gather = 0;
+  double w = (double)bench_width(job->type), stream = w, least = 8 * w, factors = 0, gather = 0;
   for (int n = 0; n < order; ++n) {
     double dim = (double)polyad_tensor_dims(tensor)[n];
     stream += polyad_tensor_index_bytes(tensor, n);
@@ -118,6 +118,7 @@ int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
   options.variant = bench->variant;
   cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
+  options.kernel = bench->needs;
   options.precision = cli_precision(&bench->session);
   double begin = bench_now();
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
@@ -170,6 +171,7 @@ static bool holds(struct bench *bench, const char *format) {
   options.format = format;
   options.variant = bench->variant;
   options.rank = bench->rank;
+  options.kernel = bench->needs;
   options.precision = cli_precision(&bench->session);
   cli_set_partitions(&bench->session, &options);
   if (polyad_format_estimate_bytes(bench->session.context, bench->tensor, &options, &bytes) ==

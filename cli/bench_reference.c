@@ -1,4 +1,5 @@
 #include "bench_reference.h"
+#include "bench.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,11 +25,11 @@ void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
   }
 }
 
-static double entry(const void *matrix, uint64_t k, polyad_type type) {
+double bench_entry(const void *matrix, uint64_t k, polyad_type type) {
   return type == POLYAD_F64 ? ((const double *)matrix)[k] : ((const float *)matrix)[k];
 }
 
-static uint64_t index_at(const polyad_tensor *tensor, int mode, uint64_t p) {
+uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p) {
   const void *indices = polyad_tensor_indices(tensor, mode);
   return polyad_tensor_index_bytes(tensor, mode) == 4 ? ((const uint32_t *)indices)[p]
                                                       : ((const uint64_t *)indices)[p];
@@ -67,7 +68,7 @@ static bool sample_rows(const polyad_tensor *tensor, int mode, struct bench_refe
   struct extreme fullest = {.found = 0}, emptiest = {.found = 0};
   if (count == NULL) return false;
   for (uint64_t p = 0; p < nnz; ++p)
-    ++count[index_at(tensor, mode, p)];
+    ++count[bench_index(tensor, mode, p)];
   for (uint64_t i = 0; i < dim; ++i) {
     if (count[i] == 0) continue;
     offer(&fullest, i, count[i], true);
@@ -115,19 +116,19 @@ struct sums {
 
 static void add_nonzero(const struct sums *sums, uint64_t p, uint64_t slot) {
   const polyad_tensor *tensor = sums->tensor;
-  double value = entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
+  double value = bench_entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t begin[POLYAD_MAX_ORDER];
   int inputs = 0;
   for (int n = 0; n < polyad_tensor_order(tensor); ++n) {
     if (n == sums->mode) continue;
     factor[inputs] = sums->factors[n];
-    begin[inputs++] = index_at(tensor, n, p) * sums->rank;
+    begin[inputs++] = bench_index(tensor, n, p) * sums->rank;
   }
   for (uint64_t r = 0; r < sums->rank; ++r) {
     long double product = value;
     for (int k = 0; k < inputs; ++k)
-      product *= entry(factor[k], begin[k] + r, sums->type);
+      product *= bench_entry(factor[k], begin[k] + r, sums->type);
     sums->to->sum[slot * sums->rank + r] += product;
     sums->to->size[slot * sums->rank + r] += fabsl(product);
   }
@@ -139,7 +140,7 @@ static void add_all(const struct sums *sums, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     for (uint64_t p = 0; p < nnz; ++p) {
-      int32_t slot = sums->slot[index_at(sums->tensor, sums->mode, p)];
+      int32_t slot = sums->slot[bench_index(sums->tensor, sums->mode, p)];
       if (slot != NO_SLOT && slot % threads == t) add_nonzero(sums, p, (uint64_t)slot);
     }
 }
@@ -148,7 +149,7 @@ static bool find_terms(const struct sums *sums) {
   uint32_t *terms = calloc(sums->to->count + 1, sizeof *terms);
   if (terms == NULL) return false;
   for (uint64_t p = 0; p < polyad_tensor_nnz(sums->tensor); ++p) {
-    int32_t slot = sums->slot[index_at(sums->tensor, sums->mode, p)];
+    int32_t slot = sums->slot[bench_index(sums->tensor, sums->mode, p)];
     if (slot != NO_SLOT && ++terms[slot] > sums->to->terms) sums->to->terms = terms[slot];
   }
   free(terms);
@@ -193,7 +194,7 @@ double bench_reference_error(const struct bench_reference *reference, uint64_t r
   double worst = 0;
   for (uint64_t k = 0; k < reference->count; ++k)
     for (uint64_t r = 0; r < rank; ++r) {
-      long double found = entry(out, reference->row[k] * rank + r, type);
+      long double found = bench_entry(out, reference->row[k] * rank + r, type);
       long double size = reference->size[k * rank + r];
       double error =
           size > 0 ? (double)(fabsl(found - reference->sum[k * rank + r]) / size) : found != 0;

@@ -14,9 +14,6 @@ struct bench_reference {
   uint64_t terms;    /* nonzeros of the fullest of these rows */
 };
 
-/** Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
-void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed);
-
 /** Computes all rows, or, above 20 million nonzeros or where all take too much memory, the 256
  *  fullest, the 256 emptiest that are not empty, and others at random, 1024 in all.
  *  @return false when there is no memory */
