@@ -33,6 +33,14 @@ polyad_mttkrp_measure(polyad_context *context, const polyad_plan *plan, polyad_w
                       int mode, const void *const *factors, const polyad_measure_options *options,
                       double *seconds, int *done, void *out);
 
+/** The same for polyad_ttmc(), with a workspace from polyad_ttmc_workspace_create(). */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc_measure(polyad_context *context,
+                                                            const polyad_plan *plan,
+                                                            polyad_workspace *workspace, int mode,
+                                                            const void *const *factors,
+                                                            const polyad_measure_options *options,
+                                                            double *seconds, int *done, void *out);
+
 /** What bounds kernels on a device. */
 typedef enum polyad_roof {
   POLYAD_ROOF_COPY = 0,   /**< copying an array; bytes, read and written together */

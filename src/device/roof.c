@@ -7,6 +7,7 @@
 enum {
   GATHERED_BYTES = 1 << 30,
   GATHERED_LEAST = 1 << 16,
+  GATHERED_MOST = 1 << 24,
   RESULT_BYTES = 32 << 20,
   FLOPS_STEPS = 1 << 12
 };
@@ -31,7 +32,9 @@ static polyad_status make_table(struct roof *roof, uint64_t bytes) {
   uint64_t row = job->rank * pd_type_bytes(job->type);
   uint32_t *index;
   job->rows = bytes / row < 1 ? 1 : bytes / row;
-  job->count = GATHERED_BYTES / row < GATHERED_LEAST ? GATHERED_LEAST : GATHERED_BYTES / row;
+  job->count = GATHERED_BYTES / row;
+  if (job->count < GATHERED_LEAST) job->count = GATHERED_LEAST;
+  if (job->count > GATHERED_MOST) job->count = GATHERED_MOST;
   if (strcmp(roof->device->kind, "cpu") == 0) job->count /= 8;
   if (job->rows > UINT32_MAX)
     return pd_fail(roof->context, POLYAD_OVERFLOW, "a table of %llu rows is too long",

@@ -65,6 +65,15 @@ polyad_status pd_timed_runs(polyad_context *context, const struct pd_host_call *
   return status;
 }
 
+static polyad_status check_timing(polyad_context *context, const polyad_measure_options *options,
+                                  const double *seconds, const int *done) {
+  if (options == NULL || seconds == NULL || done == NULL || options->runs < 1 ||
+      options->warmup < 0)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "expected options with at least one run, and where to put the times");
+  return POLYAD_OK;
+}
+
 polyad_status polyad_mttkrp_measure(polyad_context *context, const polyad_plan *plan,
                                     polyad_workspace *workspace, int mode,
                                     const void *const *factors,
@@ -73,12 +82,9 @@ polyad_status polyad_mttkrp_measure(polyad_context *context, const polyad_plan *
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   PD_TRY(pd_host_call_check(context, plan, workspace, mode, factors, out));
+  PD_TRY(check_timing(context, options, seconds, done));
   if (workspace->rank == 0)
     return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for polyad_ttmc()");
-  if (options == NULL || seconds == NULL || done == NULL || options->runs < 1 ||
-      options->warmup < 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "expected options with at least one run, and where to put the times");
   struct pd_timing timing = {.options = options, .seconds = seconds};
   struct pd_host_call call = {.plan = plan,
                               .workspace = workspace,
@@ -88,6 +94,31 @@ polyad_status polyad_mttkrp_measure(polyad_context *context, const polyad_plan *
                               .timing = &timing};
   for (int n = 0; n < plan->order; ++n)
     call.columns[n] = workspace->rank;
+  polyad_status status = pd_host_call(context, &call, out);
+  *done = timing.done;
+  return status;
+}
+
+polyad_status polyad_ttmc_measure(polyad_context *context, const polyad_plan *plan,
+                                  polyad_workspace *workspace, int mode, const void *const *factors,
+                                  const polyad_measure_options *options, double *seconds, int *done,
+                                  void *out) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  PD_TRY(pd_host_call_check(context, plan, workspace, mode, factors, out));
+  PD_TRY(check_timing(context, options, seconds, done));
+  if (workspace->rank != 0)
+    return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for polyad_mttkrp()");
+  struct pd_timing timing = {.options = options, .seconds = seconds};
+  struct pd_host_call call = {.plan = plan,
+                              .workspace = workspace,
+                              .mode = mode,
+                              .factors = factors,
+                              .kernel = pd_plan_ttmc,
+                              .timing = &timing};
+  for (int n = 0; n < plan->order; ++n)
+    call.columns[n] = workspace->ranks[n];
+  PD_TRY(polyad_ttmc_columns(context, plan, workspace->ranks, mode, &call.columns[mode]));
   polyad_status status = pd_host_call(context, &call, out);
   *done = timing.done;
   return status;
