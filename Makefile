@@ -12,7 +12,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-label-summary
 SUMMARY = | awk '/tests passed, .* tests failed out of/ { line = $$0; next } \
 	/^Total Test time/ { next } { print; fflush() } END { print line }'
 
-.PHONY: all setup demo check check-long check-gpu bench coverage install uninstall format lint docs
+.PHONY: all setup demo check check-long check-gpu bench figures coverage install uninstall format lint docs
 
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -42,6 +42,11 @@ check-long:
 
 check-gpu: all
 	@$(CTEST) -L gpu $(SUMMARY)
+
+# The papers' figures from what was measured (bench/paper_figures/measure.py makes the archive).
+FIGURES_FROM ?= bench/results/h200/figures.json
+figures:
+	@python3 bench/paper_figures/draw.py $(FIGURES_FROM) $(BUILD)/figures
 
 bench: all
 	@bench/run.sh $(BUILD)

@@ -10,6 +10,7 @@
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
 #   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   field     every format, on the tensors of small; field-medium and field-large on the others
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
 # STAGE.jsonl, what was printed in STAGE.log. Settings of the GPU are left as they are.
@@ -127,6 +128,11 @@ for stage in "$@"; do
       large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
       large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
       huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      field) measure field "uber field field64" "nips field field64" "chicago field field64" \
+        "movies field field64" ;;
+      field-medium) measure field-medium "nell-2 field runs=5" "vast field runs=5" \
+        "enron field runs=5" ;;
+      field-large) measure field-large "nell-1 field runs=5" "delicious field runs=5" ;;
       profile) profile ;;
       *)
         echo "unknown stage $stage" >&2

@@ -63,15 +63,16 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   else
     cJSON_AddNullToObject(o, "bytes_format");
   cli_json_real(o, "max_relative_error", row->max_relative_error);
+  cli_json_text(o, "cache", row->mode > 0 ? (row->cold ? "cold" : "warm") : NULL);
   cJSON_AddItemToArray(bench->rows, o);
   if (!cli_shows_results(&bench->session, NULL)) return;
   if (cJSON_GetArraySize(bench->rows) == 1)
     printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
-  printf("%-10s %-5s %11.3f ms %11.3f ms", row->format,
-         row->mode > 0
-             ? (char[]){(char)('0' + row->mode / 10 % 10), (char)('0' + row->mode % 10), '\0'}
-             : "all",
-         1e3 * row->median, 1e3 * row->least);
+  char mode[16] = "all";
+  if (row->mode > 0) snprintf(mode, sizeof mode, "%02d", row->mode);
+  if (strcmp(bench->kernel, "roof") == 0) snprintf(mode, sizeof mode, "%.12s", row->variant);
+  printf("%-10s %-5s %11.3f ms %11.3f ms", row->format, mode, 1e3 * row->median, 1e3 * row->least);
+  if (row->cold) printf(" cold");
   if (row->bytes_moved > 0) printf(" %8.2f GB/s", 1e-9 * ratio(row->bytes_moved, row->median));
   if (row->flops > 0) printf(" %8.2f GF/s", 1e-9 * ratio(row->flops, row->median));
   if (row->bound_seconds > 0)
@@ -81,8 +82,76 @@ void bench_add(struct bench *bench, const struct bench_row *row) {
   fflush(stdout);
 }
 
+/* Numbers are written as text, so that they keep all digits. */
+static double number_of(const cJSON *row, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
+  return cJSON_IsRaw(item) ? strtod(item->valuestring, NULL) : NAN;
+}
+
+static const char *text_of(const cJSON *row, const char *key) {
+  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, key));
+  return text != NULL ? text : "";
+}
+
+/* The fastest row of a mode with such caches; NULL when there is none. */
+static const cJSON *best_row(const cJSON *rows, int mode, const char *cache) {
+  const cJSON *row, *best = NULL;
+  cJSON_ArrayForEach(row, rows) {
+    if (number_of(row, "mode") != mode || strcmp(text_of(row, "cache"), cache) != 0) continue;
+    if (best == NULL || number_of(row, "median_seconds") < number_of(best, "median_seconds"))
+      best = row;
+  }
+  return best;
+}
+
+/* A line of the table: what the format took in each mode, the best marked. */
+static void print_line(const cJSON *rows, const char *format, int order, const char *cache) {
+  double sum = 0;
+  printf("%-10s", format);
+  for (int mode = 1; mode <= order; ++mode) {
+    const cJSON *row, *mine = NULL;
+    cJSON_ArrayForEach(row, rows) {
+      if (number_of(row, "mode") == mode && strcmp(text_of(row, "cache"), cache) == 0 &&
+          strcmp(text_of(row, "format"), format) == 0)
+        mine = row;
+    }
+    double median = mine != NULL ? number_of(mine, "median_seconds") : NAN;
+    sum += median;
+    printf(" %11.3f%c", 1e3 * median,
+           mine != NULL && mine == best_row(rows, mode, cache) ? '*' : ' ');
+  }
+  printf(" %11.3f\n", 1e3 * sum);
+}
+
+static void print_table(const cJSON *rows, int order, const char *cache) {
+  const cJSON *row;
+  const char *before = "";
+  printf("\n%-10s", cache);
+  for (int mode = 1; mode <= order; ++mode)
+    printf("      mode %-2d", mode);
+  printf("   all, ms\n");
+  cJSON_ArrayForEach(row, rows) {
+    if (strcmp(text_of(row, "cache"), cache) != 0 || strcmp(text_of(row, "format"), before) == 0)
+      continue;
+    before = text_of(row, "format");
+    print_line(rows, before, order, cache);
+  }
+}
+
+void bench_best(struct bench *bench) {
+  cJSON *row;
+  int order = polyad_tensor_order(bench->tensor);
+  cJSON_ArrayForEach(row, bench->rows) {
+    const cJSON *best = best_row(bench->rows, (int)number_of(row, "mode"), text_of(row, "cache"));
+    cli_json_bool(row, "best", row == best);
+  }
+  if (strcmp(bench->format, "all") != 0 || !cli_shows_results(&bench->session, NULL)) return;
+  if (bench->warm) print_table(bench->rows, order, "warm");
+  if (bench->cold) print_table(bench->rows, order, "cold");
+}
+
 /* A file, or "like:NAME[@SCALE]" generated in memory. */
-static int load(struct bench *bench) {
+int bench_load(struct bench *bench) {
   struct cli_session *session = &bench->session;
   if (strncmp(bench->file, "like:", 5) != 0)
     return cli_read_tensor(session, bench->file, &bench->tensor);
@@ -110,9 +179,10 @@ static const struct {
   const char *name;
   int (*run)(struct bench *bench);
   bool tensor; /* needs one in memory */
-} kernels[] = {{"mttkrp", bench_mttkrp, true},  {"ttmc", bench_ttmc, true},
-               {"build", bench_build, true},    {"read", bench_read, false},
-               {"stream", bench_stream, false}, {"end-to-end", bench_end_to_end, false}};
+} kernels[] = {{"mttkrp", bench_mttkrp, true},         {"ttmc", bench_ttmc, true},
+               {"build", bench_build, true},           {"read", bench_read, false},
+               {"stream", bench_stream, false},        {"roof", bench_roof, false},
+               {"end-to-end", bench_end_to_end, false}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -154,7 +224,7 @@ static int run(struct bench *bench, int which, const char *command) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
-  if (kernels[which].tensor) status = load(bench);
+  if (kernels[which].tensor) status = bench_load(bench);
   if (status != 0) return status;
   cli_computing_begin(session);
   status = kernels[which].run(bench);
@@ -168,11 +238,11 @@ static int find_kernel(const char *name, int *which) {
   char quoted[CLI_QUOTE_BYTES];
   for (*which = 0; *which < KERNELS; ++*which)
     if (strcmp(kernels[*which].name, name) == 0) return 0;
-  static const char *const later[] = {"phi", "pi", "roof"};
-  for (int k = 0; k < 3; ++k)
+  static const char *const later[] = {"phi", "pi"};
+  for (int k = 0; k < 2; ++k)
     if (strcmp(later[k], name) == 0) return cli_failure("kernel %s is not in this build", name);
   return cli_usage_error(
-      "kernel %s is unknown; expected mttkrp, ttmc, build, read, stream or end-to-end",
+      "kernel %s is unknown; expected mttkrp, ttmc, build, read, stream, roof or end-to-end",
       cli_quote(quoted, name));
 }
 
@@ -184,8 +254,10 @@ static void join(int argc, char **argv, char *text, size_t size) {
 }
 
 int cli_bench(int argc, char **argv) {
-  struct bench bench = {.format = "auto", .variant = "auto", .rank = 16, .repeat = 10, .warmup = 2};
-  char command[2048];
+  struct bench bench = {
+      .format = "auto", .variant = "auto", .cache = "warm", .rank = 16, .repeat = 10, .warmup = 2};
+  char command[2048], quoted[CLI_QUOTE_BYTES];
+  const char *fit = NULL;
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);
   const struct cli_option options[] = {
@@ -215,6 +287,18 @@ int cli_bench(int argc, char **argv) {
        .help = "one mode only, from 1 (default: every mode)",
        .least = 1,
        .most = POLYAD_MAX_ORDER},
+      {.name = "cache",
+       .kind = CLI_CHOICE,
+       .target = &bench.cache,
+       .choices = "warm cold both",
+       .argument = "STATE",
+       .help = "mttkrp: caches as the run before left them (warm,\n"
+               "default), emptied before each run (cold), or both"},
+      {.name = "fit",
+       .kind = CLI_TEXT,
+       .target = &fit,
+       .argument = "F",
+       .help = "end-to-end: also the time until this fit is reached"},
       {.name = "repeat",
        .kind = CLI_COUNT,
        .target = &bench.repeat,
@@ -248,9 +332,12 @@ int cli_bench(int argc, char **argv) {
       .summary =
           "Measures on this machine: mttkrp and ttmc (per mode and format, results checked), "
           "build,\n"
-          "read, stream (copy, scale, add, triad) or end-to-end (read, build, decompose).\n"
-          "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
-          "output once; bound: nonzeros, factors and output once at triad bandwidth.",
+          "read, stream (copy, scale, add, triad), roof (copy, gather, add, flops) or end-to-end\n"
+          "(read, build, decompose). bytes_moved of mttkrp: every nonzero's indices and value, "
+          "its\n"
+          "factor rows, and the output once. Its bound is the longest of three: nonzeros, factors\n"
+          "and output once as fast as a copy of that size; one factor row per nonzero gathered\n"
+          "from the mode where that is fastest; the flops. What bounds is measured first.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
       .options = options,
       .option_count = (int)(sizeof options / sizeof *options),
@@ -258,13 +345,19 @@ int cli_bench(int argc, char **argv) {
       .most_arguments = 2};
   int first, which, status = cli_parse(&usage, argc, argv, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
+  if (fit != NULL && (!cli_read_real(fit, &bench.fit) || !(bench.fit > 0 && bench.fit < 1)))
+    return cli_usage_error("a fit of %s found; expected a number between 0 and 1",
+                           cli_quote(quoted, fit));
   bench.kernel = argv[first];
+  bench.warm = strcmp(bench.cache, "cold") != 0;
+  bench.cold = strcmp(bench.cache, "warm") != 0;
   bench.file = first + 1 < argc ? argv[first + 1] : NULL;
   status = find_kernel(bench.kernel, &which);
   if (status != 0) return status;
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
-  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0)
+  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
+      strcmp(bench.kernel, "roof") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);

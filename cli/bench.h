@@ -8,7 +8,8 @@
 struct bench_row {
   const char *format;
   char variant[256];
-  int mode; /* from 1; 0: all or none */
+  int mode;  /* from 1; 0: all or none */
+  bool cold; /* caches were emptied before every run */
   double median, least, most;
   int runs;
   double flops, bytes_moved;
@@ -17,15 +18,22 @@ struct bench_row {
   double max_relative_error;
 };
 
+enum { BENCH_RATES = 2 * POLYAD_MAX_ORDER };
+
 struct bench {
   struct cli_session session;
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
+  double fit;        /* that end-to-end is timed to; 0: none */
+  const char *cache; /* warm, cold or both */
+  bool warm, cold;   /* what it says */
   uint64_t elements; /* of each of stream's arrays; 0: the default */
   bool portable;     /* tuned and portable kernels in turn */
-  double triad;      /* bytes per second, measured once; 0: not yet */
+  struct bench_rate {
+    double bytes, rate;
+  } copy[BENCH_RATES], gather[BENCH_RATES], flops; /* measured so far; rate 0: not yet */
   cJSON *rows;
 };
 
@@ -36,12 +44,18 @@ void bench_summarise(double *seconds, int count, struct bench_row *row);
 void bench_add(struct bench *bench, const struct bench_row *row);
 /** Whether a signal asks to end with what is measured so far. */
 bool bench_interrupted(void);
-/** Sustained bandwidth of a = b + s * c on the device, bytes per second. */
-double bench_triad(struct bench *bench);
-/** The largest relative error of `out` (MTTKRP of `mode`) over sampled rows that are computed
- *  again in long double: |computed - exact| over the sum of magnitudes of the row's terms. */
-double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
-                          const void *const *factors, polyad_type type, const void *out);
+/** Marks the fastest row of each mode and prints a table of formats and modes. */
+void bench_best(struct bench *bench);
+
+/** Reads the file or generates "like:NAME[@SCALE]". 0, or an exit status. */
+int bench_load(struct bench *bench);
+
+/** Rates of the device, measured when first needed: bytes per second of copying so many bytes
+ *  (read and written together), of gathering rows of `rank` numbers from a table of so many bytes;
+ *  flops per second. Infinite where the device cannot tell. */
+double bench_copy(struct bench *bench, double bytes);
+double bench_gather(struct bench *bench, double bytes);
+double bench_flops(struct bench *bench);
 
 /** Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
 void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed);
@@ -59,6 +73,7 @@ int bench_ttmc(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
 int bench_stream(struct bench *bench);
+int bench_roof(struct bench *bench);
 int bench_end_to_end(struct bench *bench);
 
 #endif

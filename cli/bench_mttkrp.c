@@ -1,5 +1,6 @@
 /* bench mttkrp and bench build. */
 #include "bench.h"
+#include "bench_reference.h"
 #include "text.h"
 #include <math.h>
 #include <stdint.h>
@@ -7,67 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
-  for (uint64_t k = 0; k < count; ++k) {
-    uint64_t z = (seed + k + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    double value = 0.5 + 0.5 * ((double)(z >> 11) * 0x1p-53);
-    if (type == POLYAD_F64)
-      ((double *)matrix)[k] = value;
-    else
-      ((float *)matrix)[k] = (float)value;
-  }
-}
-
-double bench_entry(const void *matrix, uint64_t k, polyad_type type) {
-  return type == POLYAD_F64 ? ((const double *)matrix)[k] : ((const float *)matrix)[k];
-}
-
-uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p) {
-  const void *indices = polyad_tensor_indices(tensor, mode);
-  return polyad_tensor_index_bytes(tensor, mode) == 4 ? ((const uint32_t *)indices)[p]
-                                                      : ((const uint64_t *)indices)[p];
-}
-
-enum { SAMPLED = 256 };
-
-double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
-                          const void *const *factors, polyad_type type, const void *out) {
-  uint64_t rows = polyad_tensor_dims(tensor)[mode], nnz = polyad_tensor_nnz(tensor);
-  uint64_t step = rows <= SAMPLED ? 1 : rows / SAMPLED, slots = (rows + step - 1) / step;
-  long double *sum = calloc(slots * rank, sizeof *sum), *size = calloc(slots * rank, sizeof *size);
-  double worst = 0;
-  if (sum == NULL || size == NULL) worst = NAN;
-  int order = polyad_tensor_order(tensor);
-  for (uint64_t p = 0; isfinite(worst) && p < nnz; ++p) {
-    uint64_t row = bench_index(tensor, mode, p);
-    if (row % step != 0) continue;
-    double value = bench_entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
-    for (uint64_t r = 0; r < rank; ++r) {
-      long double product = value;
-      for (int n = 0; n < order; ++n)
-        if (n != mode)
-          product *= bench_entry(factors[n], bench_index(tensor, n, p) * rank + r, type);
-      sum[row / step * rank + r] += product;
-      size[row / step * rank + r] += fabsl(product);
-    }
-  }
-  for (uint64_t k = 0; isfinite(worst) && k < slots * rank; ++k) {
-    long double found = bench_entry(out, k / rank * step * rank + k % rank, type);
-    double error = size[k] > 0 ? (double)(fabsl(found - sum[k]) / size[k]) : found != 0;
-    if (error > worst || isnan(error)) worst = error;
-  }
-  free(sum);
-  free(size);
-  return worst;
-}
-
 struct job {
   struct bench *bench;
   polyad_type type;
   void *factor[POLYAD_MAX_ORDER];
   void *out;
   double *seconds;
+  struct bench_reference reference[POLYAD_MAX_ORDER]; /* made when first needed */
+  bool wrong;                                         /* a result was out of bounds */
 };
 
 size_t bench_width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
@@ -93,49 +41,72 @@ static int make_job(struct bench *bench, struct job *job) {
 }
 
 static void free_job(struct job *job) {
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
     free(job->factor[n]);
+    bench_reference_clear(&job->reference[n]);
+  }
   free(job->out);
   free(job->seconds);
 }
 
-/* Modelled traffic: see the help text. */
+/* Modelled traffic and the least time it can take: see the help text. */
 static void model(const struct job *job, int mode, struct bench_row *row) {
   const polyad_tensor *tensor = job->bench->tensor;
   int order = polyad_tensor_order(tensor);
   double nnz = (double)polyad_tensor_nnz(tensor), rank = (double)job->bench->rank;
-  double w = (double)bench_width(job->type), stream = w, factors = 0;
+  double w = (double)bench_width(job->type), stream = w, least = 8 * w, factors = 0, gather = 0;
   for (int n = 0; n < order; ++n) {
+    double dim = (double)polyad_tensor_dims(tensor)[n];
     stream += polyad_tensor_index_bytes(tensor, n);
-    double bytes = (double)polyad_tensor_dims(tensor)[n] * rank * w;
-    double touched = nnz * rank * w; /* a factor's rows that no nonzero needs are not read */
-    factors += bytes < touched ? bytes : touched;
+    least += dim > 1 ? ceil(log2(dim)) : 0;
+    /* A factor's rows that no nonzero needs are not read. */
+    factors += rank * w * fmin(dim, nnz);
+    if (n == mode) continue;
+    double seconds = nnz * rank * w / bench_gather(job->bench, dim * rank * w);
+    if (gather == 0 || seconds < gather) gather = seconds;
   }
   double out = (double)polyad_tensor_dims(tensor)[mode] * rank * w;
+  double once = nnz * least / 8 + factors;
   row->flops = order * rank * nnz;
   row->bytes_moved = nnz * stream + nnz * (order - 1) * rank * w + out;
-  row->bound_seconds = (nnz * stream + factors) / bench_triad(job->bench);
+  row->bound_seconds =
+      fmax(once / bench_copy(job->bench, once), row->flops / bench_flops(job->bench));
+  if (order > 1) row->bound_seconds = fmax(row->bound_seconds, gather);
+}
+
+/* Compares the result with the reference, which all formats share. */
+static int check_result(struct job *job, int mode, struct bench_row *row) {
+  struct bench *bench = job->bench;
+  struct bench_reference *reference = &job->reference[mode];
+  int order = polyad_tensor_order(bench->tensor);
+  if (reference->row == NULL &&
+      !bench_reference_create(bench->tensor, mode, bench->rank, (const void *const *)job->factor,
+                              job->type, polyad_threads(bench->session.context), reference))
+    return cli_failure("out of memory");
+  row->max_relative_error = bench_reference_error(reference, bench->rank, job->type, job->out);
+  double bound = bench_reference_bound(reference, order, job->type);
+  if (row->max_relative_error <= bound) return 0;
+  job->wrong = true;
+  cli_talk(&bench->session, "%s, mode %d: error %.2g; expected at most %.2g\n", row->format,
+           mode + 1, row->max_relative_error, bound);
+  return 0;
 }
 
 static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace *workspace,
-                     int mode, struct bench_row *row) {
+                     int mode, bool cold, struct bench_row *row) {
   struct bench *bench = job->bench;
   polyad_context *context = bench->session.context;
   int runs = 0;
-  for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
-    double begin = bench_now();
-    if (polyad_mttkrp(context, plan, workspace, mode, (const void *const *)job->factor, job->out) !=
-        POLYAD_OK)
-      return cli_library_failure(context);
-    if (k >= bench->warmup) job->seconds[runs++] = bench_now() - begin;
-    if (bench_interrupted() && runs > 0) break;
-  }
+  polyad_measure_options options = {
+      .warmup = (int)bench->warmup, .runs = (int)bench->repeat, .cold = cold};
+  if (polyad_mttkrp_measure(context, plan, workspace, mode, (const void *const *)job->factor,
+                            &options, job->seconds, &runs, job->out) != POLYAD_OK)
+    return cli_library_failure(context);
   bench_summarise(job->seconds, runs, row);
   row->mode = mode + 1;
-  row->max_relative_error = bench_check_mttkrp(
-      bench->tensor, mode, bench->rank, (const void *const *)job->factor, job->type, job->out);
+  row->cold = cold;
   model(job, mode, row);
-  return 0;
+  return check_result(job, mode, row);
 }
 
 int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
@@ -176,40 +147,55 @@ static int bench_format(struct job *job, const char *format) {
   int order = polyad_tensor_order(bench->tensor);
   for (int n = 0; n < order && status == 0 && !bench_interrupted(); ++n) {
     if (bench->mode > 0 && (int)bench->mode != n + 1) continue;
-    struct bench_row each = row;
-    status = time_mode(job, plan, workspace, n, &each);
-    if (status == 0) bench_add(bench, &each);
-    total += each.median;
+    for (int cold = 0; cold < 2 && status == 0; ++cold) {
+      if (cold ? !bench->cold : bench->cold && !bench->warm) continue;
+      struct bench_row each = row;
+      status = time_mode(job, plan, workspace, n, cold, &each);
+      if (status == 0) bench_add(bench, &each);
+      if (!cold || !bench->warm) total += each.median;
+    }
   }
   if (status == 0 && bench->mode == 0)
-    cli_talk(&bench->session, "%s: all modes %.3f ms\n", row.format, 1e3 * total);
+    cli_talk(&bench->session, "%s: all modes %.3f ms; built in %.3g s, %.4g MB (%s)\n", row.format,
+             1e3 * total, row.build_seconds, 1e-6 * (double)row.bytes_format, row.variant);
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   return status;
 }
 
+/* Whether the format can hold the tensor; says why not. */
+static bool holds(struct bench *bench, const char *format) {
+  polyad_plan_options options;
+  uint64_t bytes;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.variant = bench->variant;
+  options.rank = bench->rank;
+  options.kernel = bench->needs;
+  options.precision = cli_precision(&bench->session);
+  cli_set_partitions(&bench->session, &options);
+  if (polyad_format_estimate_bytes(bench->session.context, bench->tensor, &options, &bytes) ==
+      POLYAD_OK)
+    return true;
+  cli_talk(&bench->session, "%s: %s\n", format, polyad_last_error(bench->session.context));
+  return false;
+}
+
+/* Calls `each` with the chosen format, or with every one that can hold the tensor: one that then
+ * fails, for want of memory say, does not keep the others from being measured. */
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format),
                       void *user) {
   if (strcmp(bench->format, "all") != 0) return each(user, bench->format);
+  int first_failure = 0, measured = 0;
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {
     polyad_format_description about;
     if (polyad_format_describe(k, &about) != POLYAD_OK || !about.built) continue;
-    polyad_plan_options options;
-    polyad_plan_options_init(&options);
-    options.format = about.name;
-    options.rank = bench->rank;
-    options.kernel = bench->needs;
-    options.precision = cli_precision(&bench->session);
-    uint64_t bytes;
-    if (polyad_format_estimate_bytes(bench->session.context, bench->tensor, &options, &bytes) !=
-        POLYAD_OK) {
-      cli_talk(&bench->session, "%s: %s\n", about.name, polyad_last_error(bench->session.context));
-      continue;
-    }
+    if (!holds(bench, about.name)) continue;
     int status = each(user, about.name);
-    if (status != 0) return status;
+    if (status == 0) ++measured;
+    if (status != 0 && first_failure == 0) first_failure = status;
   }
-  return 0;
+  return measured > 0 ? 0 : first_failure;
 }
 
 static int mttkrp_format(void *user, const char *format) { return bench_format(user, format); }
@@ -221,6 +207,8 @@ int bench_mttkrp(struct bench *bench) {
   struct job job;
   int status = make_job(bench, &job);
   if (status == 0) status = bench_each_format(bench, mttkrp_format, &job);
+  if (status == 0) bench_best(bench);
+  if (status == 0 && job.wrong) status = cli_failure("a result is wrong by more than rounding");
   free_job(&job);
   return status;
 }

@@ -17,23 +17,6 @@ static int open_stream(struct bench *bench, polyad_stream **stream) {
   return 0;
 }
 
-double bench_triad(struct bench *bench) {
-  if (bench->triad != 0) return bench->triad;
-  polyad_stream *stream = NULL;
-  double best = INFINITY, seconds;
-  bench->triad = NAN;
-  if (polyad_stream_create(bench->session.context, DEFAULT_ELEMENTS, POLYAD_F64, &stream) !=
-      POLYAD_OK)
-    return NAN;
-  int portable = !polyad_stream_has(stream, 0);
-  for (int k = 0; k < 5; ++k)
-    if (polyad_stream_run(stream, POLYAD_STREAM_TRIAD, portable, &seconds) == POLYAD_OK)
-      best = fmin(best, seconds);
-  if (isfinite(best)) bench->triad = polyad_stream_bytes(stream, POLYAD_STREAM_TRIAD) / best;
-  polyad_stream_destroy(stream);
-  return bench->triad;
-}
-
 struct measured {
   double *seconds[2]; /* tuned, portable */
   int runs[2];

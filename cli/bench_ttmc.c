@@ -115,8 +115,8 @@ static void model(const struct chain *chain, int mode, uint64_t columns, struct 
   double out = (double)polyad_tensor_dims(tensor)[mode] * (double)columns * w;
   row->flops = 2 * nnz * (double)columns;
   row->bytes_moved = nnz * stream + touched + out;
-  row->bound_seconds =
-      (nnz * stream + (factors < touched ? factors : touched) + out) / bench_triad(chain->bench);
+  double once = nnz * stream + (factors < touched ? factors : touched) + out;
+  row->bound_seconds = once / bench_copy(chain->bench, once);
 }
 
 static int time_mode(struct chain *chain, const polyad_plan *plan, polyad_workspace *workspace,
@@ -133,14 +133,11 @@ static int time_mode(struct chain *chain, const polyad_plan *plan, polyad_worksp
   void *out = aligned_alloc(64, (bytes + 63) / 64 * 64);
   double *seconds = malloc(bench->repeat * sizeof *seconds);
   int runs = 0, status = out == NULL || seconds == NULL ? cli_failure("out of memory") : 0;
-  for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
-    double begin = bench_now();
-    if (polyad_ttmc(context, plan, workspace, mode, (const void *const *)chain->factor, out) !=
-        POLYAD_OK)
-      status = cli_library_failure(context);
-    if (k >= bench->warmup) seconds[runs++] = bench_now() - begin;
-    if (bench_interrupted() && runs > 0) break;
-  }
+  polyad_measure_options options = {.warmup = (int)bench->warmup, .runs = (int)bench->repeat};
+  if (status == 0 &&
+      polyad_ttmc_measure(context, plan, workspace, mode, (const void *const *)chain->factor,
+                          &options, seconds, &runs, out) != POLYAD_OK)
+    status = cli_library_failure(context);
   if (status == 0) {
     bench_summarise(seconds, runs, row);
     row->mode = mode + 1;

@@ -3,7 +3,8 @@
  *
  * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D]
  *   SET: default (both formats, float and double), paper (all variants of the papers, float),
- *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration) */
+ *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration), field and field64
+ *   (every format, float and double) */
 #include "core/core.h"
 #include "device/device_registry.h"
 #include "formats/flycoo/flycoo_layout.h"
@@ -170,9 +171,8 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
   for (int k = 0; k < column_count; ++k) {
     struct choice now = *choice;
     now.columns = columns[k];
-    if (strcmp(choice->format, "flycoo") == 0)
-      ((struct pd_flycoo *)storage)->columns = columns[k];
-    else
+    if (strcmp(choice->format, "flycoo") == 0) ((struct pd_flycoo *)storage)->columns = columns[k];
+    if (strcmp(choice->format, "modecopy") == 0)
       ((struct pd_modecopy *)storage)->columns = columns[k];
     time_modes(run, &now, kernels, storage, on_device, build, format->bytes(storage), about);
   }
@@ -216,6 +216,24 @@ static void time_als(struct run *run) {
   }
 }
 
+/* Every format with kernels for the device that can hold the tensor. */
+static void time_field(struct run *run, polyad_type type) {
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, run->device->kind);
+    struct pd_request request = {.variant = "auto",
+                                 .rank = run->rank,
+                                 .precision = type,
+                                 .threads = polyad_threads(run->context),
+                                 .device = run->device};
+    char reason[PD_REASON_BYTES];
+    if (kernels == NULL || kernels->mttkrp == NULL || run->traits.order < format->min_order ||
+        run->traits.order > format->max_order || !format->supports(&run->traits, &request, reason))
+      continue;
+    time_one(run, format->name, "auto", type);
+  }
+}
+
 static void run_set(struct run *run, const char *set) {
   static const int sweep[] = {1, 2, 4, 8, 16, 32, 64};
   static const char *const copies[] = {"paper", "paper-scheme1", "paper-scheme2"};
@@ -237,6 +255,10 @@ static void run_set(struct run *run, const char *set) {
   } else if (strcmp(set, "columns") == 0) {
     struct choice choice = {"flycoo", "paper", POLYAD_F32, 32};
     time_choice(run, &choice, sweep, (int)(sizeof sweep / sizeof *sweep));
+  } else if (strcmp(set, "field") == 0) {
+    time_field(run, POLYAD_F32);
+  } else if (strcmp(set, "field64") == 0) {
+    time_field(run, POLYAD_F64);
   } else if (strcmp(set, "als") == 0) {
     time_als(run);
   } else {

@@ -29,6 +29,7 @@ struct pd_device {
 };
 
 struct pd_stream_job;
+struct pd_roof_job;
 
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
@@ -60,6 +61,9 @@ struct pd_device_functions {
   polyad_status (*stream)(polyad_context *context, const struct pd_device *device,
                           const struct pd_stream_job *job, bool portable);
   bool has_stream[2]; /* tuned, portable */
+  /** Enqueues one measurement of a roof (roof.h); NULL: there are none. */
+  polyad_status (*roof)(polyad_context *context, const struct pd_device *device,
+                        const struct pd_roof_job *job);
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */

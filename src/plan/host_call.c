@@ -1,5 +1,5 @@
 /* Kernels on arrays of the host: in place on the CPU, by copies on other devices. */
-#include "plan/host_call.h"
+#include "plan/measure.h"
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +29,12 @@ static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const vo
                             .data = (void *)data};
 }
 
+static polyad_status run(polyad_context *context, const struct pd_host_call *call,
+                         const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  if (call->timing != NULL) return pd_timed_runs(context, call, factors, out);
+  return call->kernel(context, call->plan, call->workspace, call->mode, factors, out);
+}
+
 static polyad_status on_cpu(polyad_context *context, const struct pd_host_call *call, void *out) {
   struct pd_matrix matrix[POLYAD_MAX_ORDER], result = wrap(call, call->mode, out);
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
@@ -36,7 +42,7 @@ static polyad_status on_cpu(polyad_context *context, const struct pd_host_call *
     matrix[n] = wrap(call, n, call->factors[n]);
     pointer[n] = &matrix[n];
   }
-  return call->kernel(context, call->plan, call->workspace, call->mode, pointer, &result);
+  return run(context, call, pointer, &result);
 }
 
 /* Copies the factors onto the device and the result back. */
@@ -53,8 +59,7 @@ static polyad_status on_device(polyad_context *context, const struct pd_host_cal
     pointer[n] = &matrix[n];
     if (n != call->mode) PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
   }
-  PD_TRY_CLEANUP(
-      call->kernel(context, plan, call->workspace, call->mode, pointer, &matrix[call->mode]));
+  PD_TRY_CLEANUP(run(context, call, pointer, &matrix[call->mode]));
   status = pd_matrix_to_host(context, &matrix[call->mode], out);
 cleanup:
   for (int n = 0; n < plan->order; ++n)

@@ -14,6 +14,7 @@ struct pd_host_call {
   polyad_status (*kernel)(polyad_context *context, const polyad_plan *plan,
                           polyad_workspace *workspace, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+  struct pd_timing *timing; /* NULL: one run, not timed */
 };
 
 polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *plan,

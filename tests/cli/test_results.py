@@ -336,6 +336,32 @@ def test_bench_mttkrp(polyad, precision, epsilon):
         assert 0 < row["bound_share"]
 
 
+def test_bench_cache_and_best(polyad):
+    result = polyad.json("bench", "mttkrp", FLIGHTS, "-r", "4", "--repeat", "2", "--format", "all",
+                         "--cache", "both")
+    rows = result["results"]
+    assert {row["cache"] for row in rows} == {"warm", "cold"}
+    for mode in range(1, 5):
+        for cache in ("warm", "cold"):
+            same = [row for row in rows if row["mode"] == mode and row["cache"] == cache]
+            best = [row for row in same if row["best"]]
+            assert len(best) == 1 and len(same) > 5
+            assert best[0]["median_seconds"] == min(row["median_seconds"] for row in same)
+    text = polyad.ok("bench", "mttkrp", FLIGHTS, "-r", "4", "--repeat", "1", "--format",
+                     "all").out.decode()
+    table = text.split("all, ms")[1].splitlines()[1:]
+    assert {line.split()[0] for line in table} == {row["format"] for row in rows}
+    assert sum(line.count("*") for line in table) == 4
+
+
+def test_bench_roof(polyad):
+    result = polyad.json("bench", "roof", "-r", "4", "--repeat", "1", "--memory-limit", "200M")
+    rows = result["results"]
+    assert {row["format"] for row in rows} == {"copy", "gather", "add", "flops"}
+    assert all(row["median_seconds"] > 0 for row in rows)
+    assert all(row["gbytes_per_second"] > 0 for row in rows if row["format"] in ("copy", "gather"))
+
+
 @pytest.mark.parametrize("kernel", ["read", "build", "end-to-end"])
 def test_bench_other_kernels(polyad, kernel):
     result = polyad.json("bench", kernel, FLIGHTS, "-r", "2", "--repeat", "2")

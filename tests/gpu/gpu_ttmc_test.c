@@ -36,6 +36,12 @@ static polyad_plan *plan_of(polyad_context *context, const struct ttmc_problem *
   return gpu_plan(context, &problem->tensor, &options);
 }
 
+/* Whether the default variant sums in a fixed order, and in float64: the formats that are there to
+ * compare with do not, nor does the chain of fcoo. */
+static bool in_order(const struct polyad_format *format) {
+  return format->deterministic && strcmp(format->name, "fcoo") != 0;
+}
+
 static void compare_case(const struct ttmc_case *from, const char *format, const char *variant,
                          int turn) {
   const struct polyad_format *about = pd_format_find(format);
@@ -47,7 +53,8 @@ static void compare_case(const struct ttmc_case *from, const char *format, const
   polyad_plan *plan = plan_of(context, &problem, format, variant, type);
   char what[128];
   snprintf(what, sizeof what, "%s/%s %s on a GPU", format, variant, turn % 2 ? "f32" : "f64");
-  ttmc_problem_compare(context, plan, &problem, strcmp(variant, "auto") != 0, what);
+  bool atomic = strcmp(variant, "auto") != 0 || !in_order(about);
+  ttmc_problem_compare(context, plan, &problem, atomic, what);
   polyad_plan_destroy(plan);
   ttmc_problem_free(&problem);
   polyad_context_destroy(context);
@@ -84,7 +91,7 @@ static void test_against_oracle(void **state) {
 
 /* The default variant gives the same bits every time, also from a plan made again. */
 static void same_bits(const char *format, const char *variant) {
-  if (strcmp(variant, "auto") != 0) return;
+  if (strcmp(variant, "auto") != 0 || !in_order(pd_format_find(format))) return;
   const struct ttmc_case *from = &large_cases[2];
   size_t count = 0;
   double *out[3] = {NULL};

@@ -261,6 +261,24 @@ static void blocks_have_128_indices(void **state) {
   fixture_end(context);
 }
 
+/* 1024 indices in every mode; those of one index in the output mode are a group. */
+static void superblocks_are_grouped(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {9000, 40, 3000};
+  polyad_context *context = fixture_context(2);
+  polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F64);
+  struct pd_hicoo *hicoo = build(context, &pd_hicoo_format, tensor, 0);
+  assert_int_equal(hicoo->superblocks, 9 * 1 * 3);
+  assert_int_equal(hicoo->schedule[0].groups, 9);
+  assert_int_equal(hicoo->schedule[1].groups, 1);
+  assert_int_equal(hicoo->schedule[2].groups, 3);
+  hicoo->group_super[0][0] ^= 1;
+  fixture_check(context, &pd_hicoo_format, hicoo, POLYAD_INTERNAL);
+  pd_hicoo_format.destroy(context, hicoo);
+  polyad_tensor_destroy(tensor);
+  fixture_end(context);
+}
+
 static void flags_tell_where_rows_begin(void **state) {
   (void)state;
   static const uint64_t dims[3] = {30, 500, 7};
@@ -359,6 +377,7 @@ int main(void) {
       cmocka_unit_test(slices_are_divided_by_kind),
       cmocka_unit_test(nonzeros_go_along_their_longest_fiber),
       cmocka_unit_test(blocks_have_128_indices),
+      cmocka_unit_test(superblocks_are_grouped),
       cmocka_unit_test(flags_tell_where_rows_begin),
       cmocka_unit_test(fibers_know_their_indices),
       cmocka_unit_test(atomic_formats_are_chosen_by_name_only),

@@ -1,5 +1,6 @@
 /* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
 #include "core/machine.h"
+#include "device/cpu/cpu_roof.h"
 #include "device/cpu/cpu_stream.h"
 #include "device/device.h"
 #include "device/module.h"
@@ -59,6 +60,7 @@ static const struct pd_device_functions functions = {
     .memory_available = memory_available,
     .stream = pd_cpu_stream,
     .has_stream = {true, true},
+    .roof = pd_cpu_roof,
 };
 
 const struct pd_device pd_cpu_device = {

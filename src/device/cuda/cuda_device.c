@@ -1,4 +1,5 @@
 /* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
+#include "device/cuda/cuda_roof.h"
 #include "device/cuda/cuda_state.h"
 #include <string.h>
 
@@ -272,4 +273,5 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .memory_available = memory_available,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
+    .roof = pd_cuda_roof,
 };

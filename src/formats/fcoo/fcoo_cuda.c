@@ -33,6 +33,8 @@ static const struct pd_nz_cuda fcoo_on_cuda = {.name = "fcoo",
                                                .describe = describe,
                                                .f32 = {pd_fcoo_add_f32},
                                                .f64 = {pd_fcoo_add_f64},
+                                               .chain_f32 = pd_fcoo_chain_f32,
+                                               .chain_f64 = pd_fcoo_chain_f64,
                                                .sorted = {true}};
 
 static polyad_status upload(polyad_context *context, const struct pd_device *device,
@@ -40,4 +42,4 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   return pd_nz_upload_as(context, device, &fcoo_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_fcoo_kernels_cuda = PD_NZ_KERNELS_CUDA("fcoo", upload);
+const struct polyad_kernels pd_fcoo_kernels_cuda = PD_NZ_KERNELS_CUDA_CHAIN("fcoo", upload);

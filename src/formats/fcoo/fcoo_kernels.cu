@@ -1,5 +1,6 @@
 /* MTTKRP of "fcoo": segments between flags are summed, without atomic operations. */
 #include "formats/fcoo/fcoo_gpu.h"
+#include "formats/nonzeros/nonzeros_chain.cuh"
 #include "formats/nonzeros/nonzeros_sorted.cuh"
 
 template <typename T, int INPUTS> struct FcooSource : NzSegment {
@@ -36,3 +37,4 @@ template <typename T, int INPUTS> struct FcooSource : NzSegment {
 };
 
 PD_NZ_SORTED_LAUNCHERS(pd_fcoo_add, FcooSource)
+PD_NZ_CHAIN_LAUNCHERS(pd_fcoo_chain, FcooSource)

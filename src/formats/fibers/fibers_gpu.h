@@ -14,6 +14,8 @@ extern "C" {
 
 cudaError_t pd_fibers_add_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
 cudaError_t pd_fibers_add_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
+cudaError_t pd_fibers_chain_f32(const struct pd_nz_chain *chain, cudaStream_t stream);
+cudaError_t pd_fibers_chain_f64(const struct pd_nz_chain *chain, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

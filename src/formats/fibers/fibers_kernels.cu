@@ -2,7 +2,7 @@
  * piece; indices of the upper levels are read when their node changes, and so are the rows of
  * factors that belong to them. */
 #include "formats/fibers/fibers_gpu.h"
-#include "formats/nonzeros/nonzeros_kernels.cuh"
+#include "formats/nonzeros/nonzeros_chain.cuh"
 
 template <typename T, int INPUTS> struct FiberSource {
   static constexpr int KEPT = Decoded<T, INPUTS>::KEPT;
@@ -64,3 +64,4 @@ template <typename T, int INPUTS> struct FiberSource {
 };
 
 PD_NZ_LAUNCHERS(pd_fibers_add, FiberSource)
+PD_NZ_CHAIN_LAUNCHERS(pd_fibers_chain, FiberSource)

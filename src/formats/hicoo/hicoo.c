@@ -1,18 +1,23 @@
 /* Building, checking and describing "hicoo". */
 #include "formats/hicoo/hicoo.h"
+#include "core/radix_sort.h"
 #include "formats/hicoo/hicoo_layout.h"
 #include <stdio.h>
 
-static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, polyad_type type) {
-  return sizeof(struct pd_hicoo) + nnz * ((uint64_t)order + pd_type_bytes(type)) +
-         4 * (blocks * ((uint64_t)order + 1) + 1 + pd_nz_units(nnz, PD_HICOO_UNIT));
+/* `groups`: of all modes. */
+static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t superblocks,
+                         uint64_t groups, polyad_type type) {
+  uint64_t n = (uint64_t)order;
+  return sizeof(struct pd_hicoo) + nnz * (n + pd_type_bytes(type)) +
+         4 * (blocks * (n + 1) + 1 + pd_nz_units(nnz, PD_HICOO_UNIT)) +
+         4 * (superblocks * (n + 1) + 1 + groups + n);
 }
 
-/* At most a block for every nonzero, and no more than there are. */
-static uint64_t most_blocks(const struct pd_traits *traits) {
+/* At most a block of so many bits for every nonzero, and no more than there are. */
+static uint64_t most_blocks(const struct pd_traits *traits, int bits) {
   uint64_t blocks = 1;
   for (int n = 0; n < traits->order; ++n)
-    blocks = pd_mul_saturated(blocks, ((traits->dims[n] - 1) >> PD_HICOO_BITS) + 1);
+    blocks = pd_mul_saturated(blocks, ((traits->dims[n] - 1) >> bits) + 1);
   return blocks < traits->nnz ? blocks : traits->nnz;
 }
 
@@ -20,7 +25,13 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
                            uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
-  *storage = bytes_of(traits->order, traits->nnz, most_blocks(traits), request->precision);
+  uint64_t superblocks = most_blocks(traits, PD_HICOO_SUPER_BITS), groups = 0;
+  for (int n = 0; n < traits->order; ++n) {
+    uint64_t most = ((traits->dims[n] - 1) >> PD_HICOO_SUPER_BITS) + 1;
+    groups += most < superblocks ? most : superblocks;
+  }
+  *storage = bytes_of(traits->order, traits->nnz, most_blocks(traits, PD_HICOO_BITS), superblocks,
+                      groups, request->precision);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, curve.words));
 }
 
@@ -30,7 +41,10 @@ static void destroy(polyad_context *context, void *storage) {
   for (int n = 0; n < hicoo->head.order; ++n) {
     pd_free(context, hicoo->block[n]);
     pd_free(context, hicoo->element[n]);
+    pd_free(context, hicoo->group_start[n]);
+    pd_free(context, hicoo->group_super[n]);
   }
+  pd_free(context, hicoo->super_start);
   pd_free(context, hicoo->start);
   pd_free(context, hicoo->values);
   pd_free(context, hicoo->unit_block);
@@ -79,6 +93,65 @@ static polyad_status build_elements(polyad_context *context, const polyad_tensor
   return pd_nz_gather_values(context, tensor, nnz, permutation, &hicoo->values);
 }
 
+/* Index of a superblock in a mode. */
+static uint32_t super_index(const struct pd_hicoo *hicoo, int mode, uint64_t block) {
+  return hicoo->block[mode][block] >> (PD_HICOO_SUPER_BITS - PD_HICOO_BITS);
+}
+
+static bool same_superblock(const struct pd_hicoo *hicoo, uint64_t block, uint64_t other) {
+  for (int n = 0; n < hicoo->head.order; ++n)
+    if (super_index(hicoo, n, block) != super_index(hicoo, n, other)) return false;
+  return true;
+}
+
+/* The superblocks of equal index in the mode are a group. */
+static polyad_status build_groups(polyad_context *context, struct pd_hicoo *hicoo, int mode,
+                                  const uint32_t *first_block, uint32_t *index) {
+  uint32_t count = hicoo->superblocks, groups = 0, *order;
+  for (uint32_t s = 0; s < count; ++s)
+    index[s] = super_index(hicoo, mode, first_block[s]);
+  PD_TRY(PD_NEW(context, count, &hicoo->group_super[mode]));
+  order = hicoo->group_super[mode];
+  struct pd_key key = {index, 4, 0};
+  PD_TRY(pd_sort_permutation(context, count, 1, &key, 4, order));
+  for (uint32_t s = 0; s < count; ++s)
+    groups += s == 0 || index[order[s]] != index[order[s - 1]];
+  PD_TRY(PD_NEW(context, (uint64_t)groups + 1, &hicoo->group_start[mode]));
+  uint32_t group = 0;
+  for (uint32_t s = 0; s < count; ++s)
+    if (s == 0 || index[order[s]] != index[order[s - 1]]) hicoo->group_start[mode][group++] = s;
+  hicoo->group_start[mode][groups] = count;
+  hicoo->schedule[mode] = (struct pd_nz_schedule){.groups = groups,
+                                                  .group_start = hicoo->group_start[mode],
+                                                  .part = order,
+                                                  .start = hicoo->super_start};
+  return POLYAD_OK;
+}
+
+/* Superblocks are runs of blocks: along the curve a cube of any power of two is one run. */
+static polyad_status build_superblocks(polyad_context *context, struct pd_hicoo *hicoo) {
+  polyad_status status = POLYAD_OK;
+  uint32_t *first_block = NULL, *index = NULL;
+  for (uint32_t b = 0; b < hicoo->blocks; ++b)
+    hicoo->superblocks += b == 0 || !same_superblock(hicoo, b - 1, b);
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)hicoo->superblocks + 1, &hicoo->super_start));
+  PD_TRY_CLEANUP(PD_NEW(context, hicoo->superblocks, &first_block));
+  PD_TRY_CLEANUP(PD_NEW(context, hicoo->superblocks, &index));
+  uint32_t super = 0;
+  for (uint32_t b = 0; b < hicoo->blocks; ++b) {
+    if (b > 0 && same_superblock(hicoo, b - 1, b)) continue;
+    hicoo->super_start[super] = hicoo->start[b];
+    first_block[super++] = b;
+  }
+  hicoo->super_start[super] = (uint32_t)hicoo->head.nnz;
+  for (int n = 0; n < hicoo->head.order; ++n)
+    PD_TRY_CLEANUP(build_groups(context, hicoo, n, first_block, index));
+cleanup:
+  pd_free(context, first_block);
+  pd_free(context, index);
+  return status;
+}
+
 static const int *levels_of(const void *storage, int mode) {
   (void)mode;
   return ((const struct pd_hicoo *)storage)->levels;
@@ -104,7 +177,12 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_schedule *schedule_of(const void *storage, int mode) {
+  return &((const struct pd_hicoo *)storage)->schedule[mode];
+}
+
+static const struct pd_nz_ops ops = {
+    .levels = levels_of, .row_runs = row_runs, .decode = decode, .schedule = schedule_of};
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
@@ -123,6 +201,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   PD_TRY_CLEANUP(pd_nz_sort_curve(context, tensor, &curve, -1, permutation));
   PD_TRY_CLEANUP(build_blocks(context, tensor, permutation, hicoo));
   PD_TRY_CLEANUP(build_elements(context, tensor, permutation, hicoo));
+  PD_TRY_CLEANUP(build_superblocks(context, hicoo));
   PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_HICOO_UNIT, hicoo->start, hicoo->blocks,
                               &hicoo->unit_block));
   *out = hicoo;
@@ -133,8 +212,31 @@ cleanup:
   return status;
 }
 
+/* Every superblock is in one group of each mode, with others of its index there. */
+static polyad_status check_groups(polyad_context *context, const struct pd_hicoo *hicoo, int mode) {
+  const struct pd_nz_schedule *schedule = &hicoo->schedule[mode];
+  uint32_t before = 0, seen = 0;
+  for (uint32_t g = 0; g < schedule->groups; ++g)
+    for (uint32_t k = schedule->group_start[g]; k < schedule->group_start[g + 1]; ++k, ++seen) {
+      uint32_t super = schedule->part[k];
+      if (super >= hicoo->superblocks || k != seen)
+        return pd_nz_broken(context, "hicoo", "bad group", g);
+      uint64_t block = pd_nz_piece_of(hicoo->start, hicoo->blocks, schedule->start[super]);
+      uint32_t index = super_index(hicoo, mode, block);
+      bool first = k == schedule->group_start[g];
+      bool ascending =
+          first ? seen == 0 || index > before : index == before && super > schedule->part[k - 1];
+      if (!ascending) return pd_nz_broken(context, "hicoo", "superblock in a wrong group", super);
+      before = index;
+    }
+  return seen == hicoo->superblocks ? POLYAD_OK
+                                    : pd_nz_broken(context, "hicoo", "superblocks left over", seen);
+}
+
 static polyad_status check(polyad_context *context, const void *storage) {
   const struct pd_hicoo *hicoo = storage;
+  for (int n = 0; n < hicoo->head.order; ++n)
+    PD_TRY(check_groups(context, hicoo, n));
   if (hicoo->start[0] != 0 || hicoo->start[hicoo->blocks] != hicoo->head.nnz)
     return pd_nz_broken(context, "hicoo", "blocks do not hold all nonzeros", 0);
   for (uint32_t b = 0; b < hicoo->blocks; ++b)
@@ -152,14 +254,19 @@ static polyad_status check(polyad_context *context, const void *storage) {
 
 static uint64_t bytes(const void *storage) {
   const struct pd_hicoo *hicoo = storage;
-  return bytes_of(hicoo->head.order, hicoo->head.nnz, hicoo->blocks, hicoo->head.type);
+  uint64_t groups = 0;
+  for (int n = 0; n < hicoo->head.order; ++n)
+    groups += hicoo->schedule[n].groups;
+  return bytes_of(hicoo->head.order, hicoo->head.nnz, hicoo->blocks, hicoo->superblocks, groups,
+                  hicoo->head.type);
 }
 
 static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   const struct pd_hicoo *hicoo = storage;
-  snprintf(text, PD_REASON_BYTES, "%u blocks of edge %d, %.3g nonzeros in each", hicoo->blocks,
-           1 << PD_HICOO_BITS,
-           (double)hicoo->head.nnz / (hicoo->blocks > 0 ? (double)hicoo->blocks : 1));
+  snprintf(text, PD_REASON_BYTES, "%u blocks of edge %d, %.3g nonzeros in each, %u superblocks",
+           hicoo->blocks, 1 << PD_HICOO_BITS,
+           (double)hicoo->head.nnz / (hicoo->blocks > 0 ? (double)hicoo->blocks : 1),
+           hicoo->superblocks);
 }
 
 const struct polyad_format pd_hicoo_format = {

@@ -25,12 +25,16 @@ static polyad_status describe(polyad_context *context, const struct pd_device *d
   return pd_nz_put(context, device, list, -1, nnz, pd_type_bytes(hicoo->head.type), hicoo->values);
 }
 
-static const struct pd_nz_cuda hicoo_on_cuda = {
-    .name = "hicoo", .describe = describe, .f32 = {pd_hicoo_add_f32}, .f64 = {pd_hicoo_add_f64}};
+static const struct pd_nz_cuda hicoo_on_cuda = {.name = "hicoo",
+                                                .describe = describe,
+                                                .f32 = {pd_hicoo_add_f32},
+                                                .f64 = {pd_hicoo_add_f64},
+                                                .chain_f32 = pd_hicoo_chain_f32,
+                                                .chain_f64 = pd_hicoo_chain_f64};
 
 static polyad_status upload(polyad_context *context, const struct pd_device *device,
                             const void *storage, void **on_device) {
   return pd_nz_upload_as(context, device, &hicoo_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_hicoo_kernels_cuda = PD_NZ_KERNELS_CUDA("hicoo", upload);
+const struct polyad_kernels pd_hicoo_kernels_cuda = PD_NZ_KERNELS_CUDA_CHAIN("hicoo", upload);

@@ -1,7 +1,7 @@
 /* MTTKRP of "hicoo": a group of lanes takes equal parts of the nonzeros, whatever blocks they are
  * in, so that blocks of one nonzero and blocks of thousands are computed alike. */
 #include "formats/hicoo/hicoo_gpu.h"
-#include "formats/nonzeros/nonzeros_kernels.cuh"
+#include "formats/nonzeros/nonzeros_chain.cuh"
 
 template <typename T, int INPUTS> struct HicooSource : NzSegment {
   uint32_t block, last;
@@ -34,3 +34,4 @@ template <typename T, int INPUTS> struct HicooSource : NzSegment {
 };
 
 PD_NZ_LAUNCHERS(pd_hicoo_add, HicooSource)
+PD_NZ_CHAIN_LAUNCHERS(pd_hicoo_chain, HicooSource)

@@ -5,7 +5,8 @@
 #include "formats/nonzeros/nonzeros.h"
 
 enum {
-  PD_HICOO_BITS = 7, /* a block has 128 indices in every mode */
+  PD_HICOO_BITS = 7,        /* a block has 128 indices in every mode */
+  PD_HICOO_SUPER_BITS = 10, /* a superblock 1024 */
   PD_HICOO_UNIT = 64
 };
 
@@ -18,6 +19,12 @@ struct pd_hicoo {
   void *values;
   uint32_t *unit_block; /* block of nonzero 64 c, see pd_nz_pieces */
   int levels[POLYAD_MAX_ORDER];
+  /* For the CPU: superblocks, in groups of those that share output rows. */
+  uint32_t superblocks;
+  uint32_t *super_start;                   /* superblocks + 1: first nonzero of each */
+  uint32_t *group_start[POLYAD_MAX_ORDER]; /* of each mode: groups + 1 */
+  uint32_t *group_super[POLYAD_MAX_ORDER]; /* superblocks, group by group */
+  struct pd_nz_schedule schedule[POLYAD_MAX_ORDER];
 };
 
 #endif

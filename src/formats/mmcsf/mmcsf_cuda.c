@@ -11,12 +11,16 @@ static polyad_status describe(polyad_context *context, const struct pd_device *d
   return POLYAD_OK;
 }
 
-static const struct pd_nz_cuda mmcsf_on_cuda = {
-    .name = "mmcsf", .describe = describe, .f32 = {pd_fibers_add_f32}, .f64 = {pd_fibers_add_f64}};
+static const struct pd_nz_cuda mmcsf_on_cuda = {.name = "mmcsf",
+                                                .describe = describe,
+                                                .f32 = {pd_fibers_add_f32},
+                                                .f64 = {pd_fibers_add_f64},
+                                                .chain_f32 = pd_fibers_chain_f32,
+                                                .chain_f64 = pd_fibers_chain_f64};
 
 static polyad_status upload(polyad_context *context, const struct pd_device *device,
                             const void *storage, void **on_device) {
   return pd_nz_upload_as(context, device, &mmcsf_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_mmcsf_kernels_cuda = PD_NZ_KERNELS_CUDA("mmcsf", upload);
+const struct polyad_kernels pd_mmcsf_kernels_cuda = PD_NZ_KERNELS_CUDA_CHAIN("mmcsf", upload);

@@ -14,6 +14,14 @@ struct pd_nz_block {
   double value[PD_NZ_BLOCK];
 };
 
+/** Parts of a list in groups that threads may compute at once: no two groups have an output row in
+ *  common. Group g has the parts part[group_start[g]] to part[group_start[g + 1] - 1]; part k has
+ *  the nonzeros start[k] to start[k + 1] - 1. */
+struct pd_nz_schedule {
+  uint32_t groups;
+  const uint32_t *group_start, *part, *start;
+};
+
 /** What a format says about its storage. A storage has one list for all modes, or one per mode. */
 struct pd_nz_ops {
   /** Modes in the order in which the list of `mode` is sorted, the one that changes least first. */
@@ -23,6 +31,8 @@ struct pd_nz_ops {
   /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_NZ_BLOCK. */
   void (*decode)(const void *storage, int mode, uint64_t first, int count,
                  struct pd_nz_block *block);
+  /** How to share out the list of `mode` among threads; NULL: the format has no plan for that. */
+  const struct pd_nz_schedule *(*schedule)(const void *storage, int mode);
 };
 
 /** The head of such a storage. */

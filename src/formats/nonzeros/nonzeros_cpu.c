@@ -3,17 +3,19 @@
  *
  * Where an output row's nonzeros stand together, threads take whole rows. Else every thread adds
  * into an output of its own, and these are summed in the order of the threads; when that needs too
- * much memory, every thread walks the whole list and takes the rows that are its own. */
+ * much memory, every thread walks the whole list and takes the rows that are its own. A format may
+ * bring a schedule of parts that do not conflict: it is used where it has work for all threads. */
 #include "formats/nonzeros/nonzeros.h"
+#include <omp.h>
 #include <string.h>
 
-enum { PRIVATE_BYTES = 256 << 20 };
+enum { PRIVATE_BYTES = 256 << 20, LEAST_PRODUCTS = 1 << 14 };
 
 struct scratch {
   int threads;
   uint64_t rank;
   bool private_sums; /* an output for each thread, else one for all */
-  double *prefix;    /* of each thread: order + 1 rows */
+  double *prefix;    /* of each thread: order rows, and one for sums */
   double *sums;      /* NULL when every list has its rows together */
 };
 
@@ -27,7 +29,7 @@ struct walk {
   uint64_t rank;
   uint64_t last[POLYAD_MAX_ORDER]; /* indices that prefix belongs to */
   bool fresh;                      /* nothing in prefix yet */
-  double *prefix;                  /* row k: product of the rows of inputs 0 to k */
+  double *prefix;                  /* order rows, see multiply() */
   struct pd_matrix *out;
 };
 
@@ -76,7 +78,10 @@ polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_de
   uint64_t numbers, all;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = polyad_threads(context);
+  /* A handful of nonzeros is summed sooner than a second thread wakes up. */
+  scratch->threads = pd_threads_for(
+      context, pd_mul_saturated(head->nnz, pd_mul_saturated(rank, (uint64_t)head->order)),
+      LEAST_PRODUCTS);
   scratch->rank = rank;
   scratch->private_sums = fits_private(head, rank, scratch->threads);
   uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;
@@ -94,18 +99,19 @@ cleanup:
   return status;
 }
 
+/* Row k + 1 of prefix is row k times the row of input k; row 0 has ones. */
 static void multiply(const struct walk *walk, int input, uint64_t index) {
-  const double *before = input > 0 ? walk->prefix + (uint64_t)(input - 1) * walk->rank : NULL;
-  double *product = walk->prefix + (uint64_t)input * walk->rank;
+  const double *restrict before = walk->prefix + (uint64_t)input * walk->rank;
+  double *restrict product = walk->prefix + (uint64_t)(input + 1) * walk->rank;
   uint64_t at = index * walk->stride[input];
   if (walk->head->type == POLYAD_F32) {
-    const float *row = (const float *)walk->factor[input] + at;
+    const float *restrict row = (const float *)walk->factor[input] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before != NULL ? before[r] * (double)row[r] : (double)row[r];
+      product[r] = before[r] * (double)row[r];
   } else {
-    const double *row = (const double *)walk->factor[input] + at;
+    const double *restrict row = (const double *)walk->factor[input] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before != NULL ? before[r] * row[r] : row[r];
+      product[r] = before[r] * row[r];
   }
 }
 
@@ -121,21 +127,16 @@ static void add_nonzero(struct walk *walk, const struct pd_nz_block *block, int 
   }
   walk->fresh = false;
   double value = block->value[p];
-  if (leaf < 0) {
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value;
-    return;
-  }
+  const double *restrict prefix = walk->prefix + (uint64_t)leaf * walk->rank;
   uint64_t at = block->index[walk->input[leaf]][p] * walk->stride[leaf];
-  const double *restrict prefix = walk->prefix + (uint64_t)(leaf - 1) * walk->rank;
   if (walk->head->type == POLYAD_F32) {
     const float *restrict row = (const float *)walk->factor[leaf] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * (double)row[r];
+      sums[r] += value * prefix[r] * (double)row[r];
   } else {
     const double *restrict row = (const double *)walk->factor[leaf] + at;
     for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * (leaf > 0 ? prefix[r] : 1.0) * row[r];
+      sums[r] += value * prefix[r] * row[r];
   }
 }
 
@@ -210,13 +211,25 @@ static void zero_rows(const struct pd_matrix *out, uint64_t begin, uint64_t end)
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
 }
 
+/* How the threads share the work of one call. */
+enum sharing { BY_ROWS, BY_SCHEDULE, BY_COPIES, BY_OWNERS };
+
+static enum sharing choose_sharing(const struct pd_nz *head, const struct scratch *scratch,
+                                   int mode) {
+  if (head->ops->row_runs(head, mode)) return BY_ROWS;
+  if (head->ops->schedule != NULL &&
+      head->ops->schedule(head, mode)->groups >= 2 * (uint32_t)scratch->threads)
+    return BY_SCHEDULE;
+  return scratch->private_sums ? BY_COPIES : BY_OWNERS;
+}
+
 /* Adds up what the threads have, and stores it. */
-static void store_rows(const struct walk *walk, const struct scratch *scratch, uint64_t begin,
-                       uint64_t end) {
+static void store_rows(const struct walk *walk, const struct scratch *scratch, int copies,
+                       uint64_t begin, uint64_t end) {
   uint64_t rows = walk->out->rows, rank = walk->rank;
   for (uint64_t i = begin; i < end; ++i) {
     double *sums = scratch->sums + i * rank;
-    for (int t = 1; scratch->private_sums && t < scratch->threads; ++t) {
+    for (int t = 1; t < copies; ++t) {
       const double *more = scratch->sums + ((uint64_t)t * rows + i) * rank;
       for (uint64_t r = 0; r < rank; ++r)
         sums[r] += more[r];
@@ -225,29 +238,46 @@ static void store_rows(const struct walk *walk, const struct scratch *scratch, u
   }
 }
 
-static void run_thread(struct walk walk, const struct scratch *scratch, int t, bool runs) {
+static void begin_thread(struct walk *walk, const struct scratch *scratch, int t) {
+  walk->prefix = scratch->prefix + (uint64_t)t * ((uint64_t)walk->head->order + 1) * scratch->rank;
+  walk->fresh = true;
+  for (uint64_t r = 0; r < scratch->rank; ++r)
+    walk->prefix[r] = 1;
+}
+
+static void run_thread(struct walk walk, const struct scratch *scratch, int t,
+                       enum sharing sharing) {
   uint64_t nnz = walk.head->nnz, rows = walk.out->rows, rank = scratch->rank;
   uint64_t begin = pd_part_begin(nnz, t, scratch->threads);
   uint64_t end = pd_part_begin(nnz, t + 1, scratch->threads);
   uint64_t low = pd_part_begin(rows, t, scratch->threads);
   uint64_t high = pd_part_begin(rows, t + 1, scratch->threads);
-  walk.prefix = scratch->prefix + (uint64_t)t * ((uint64_t)walk.head->order + 1) * rank;
-  if (runs) {
+  begin_thread(&walk, scratch, t);
+  if (sharing == BY_ROWS) {
     walk_rows(&walk, walk.prefix + (uint64_t)walk.head->order * rank, begin, end);
-  } else if (scratch->private_sums) {
+  } else if (sharing == BY_COPIES) {
     double *sums = scratch->sums + (uint64_t)t * rows * rank;
     memset(sums, 0, rows * rank * sizeof *sums);
     walk_scattered(&walk, sums, begin, end, 0, rows);
   } else {
     memset(scratch->sums + low * rank, 0, (high - low) * rank * sizeof(double));
-    walk_scattered(&walk, scratch->sums, 0, nnz, low, high);
+    if (sharing == BY_OWNERS) walk_scattered(&walk, scratch->sums, 0, nnz, low, high);
   }
 }
 
-polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *pointer, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  const struct scratch *scratch = pointer;
+/* The parts of one group, in their order: the same sums whichever thread has it. */
+static void run_group(struct walk walk, const struct scratch *scratch,
+                      const struct pd_nz_schedule *schedule, uint32_t group) {
+  begin_thread(&walk, scratch, omp_get_thread_num());
+  for (uint32_t k = schedule->group_start[group]; k < schedule->group_start[group + 1]; ++k) {
+    uint32_t part = schedule->part[k];
+    walk_scattered(&walk, scratch->sums, schedule->start[part], schedule->start[part + 1], 0,
+                   walk.out->rows);
+  }
+}
+
+static struct walk walk_of(const void *storage, int mode, const struct pd_matrix *const *factors,
+                           struct pd_matrix *out) {
   struct walk walk = {
       .head = storage, .mode = mode, .rank = out->columns, .fresh = true, .out = out};
   const int *levels = walk.head->ops->levels(storage, mode);
@@ -257,11 +287,22 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *p
     walk.stride[walk.inputs] = factors[levels[l]]->stride;
     walk.input[walk.inputs++] = levels[l];
   }
-  bool runs = walk.head->ops->row_runs(storage, mode);
-  int threads = scratch->threads;
+  return walk;
+}
+
+polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *pointer, int mode,
+                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct scratch *scratch = pointer;
+  struct walk walk = walk_of(storage, mode, factors, out);
+  enum sharing sharing = choose_sharing(storage, scratch, mode);
+  const struct pd_nz_schedule *schedule =
+      sharing == BY_SCHEDULE ? walk.head->ops->schedule(storage, mode) : NULL;
+  uint32_t groups = schedule != NULL ? schedule->groups : 0;
+  int threads = scratch->threads, copies = sharing == BY_COPIES ? threads : 1;
 #pragma omp parallel num_threads(threads)
   {
-    if (runs) {
+    if (sharing == BY_ROWS) {
 #pragma omp for schedule(static, 1)
       for (int t = 0; t < threads; ++t)
         zero_rows(out, pd_part_begin(out->rows, t, threads),
@@ -269,11 +310,14 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *p
     }
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)
-      run_thread(walk, scratch, t, runs);
-    if (!runs) {
+      run_thread(walk, scratch, t, sharing);
+#pragma omp for schedule(dynamic, 1)
+    for (uint32_t g = 0; g < groups; ++g)
+      run_group(walk, scratch, schedule, g);
+    if (sharing != BY_ROWS) {
 #pragma omp for schedule(static, 1)
       for (int t = 0; t < threads; ++t)
-        store_rows(&walk, scratch, pd_part_begin(out->rows, t, threads),
+        store_rows(&walk, scratch, copies, pd_part_begin(out->rows, t, threads),
                    pd_part_begin(out->rows, t + 1, threads));
     }
   }

@@ -132,6 +132,14 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
   return aligned;
 }
 
+/* Equal segments, where the format has no items of its own. */
+static void divide(const struct pd_cuda_state *state, const struct pd_nz *host,
+                   struct pd_nz_launch *launch) {
+  if (launch->list.items > 0) return;
+  launch->segment = segment_of(state, host, launch->list.nnz);
+  launch->list.items = (launch->list.nnz + launch->segment - 1) / launch->segment;
+}
+
 /* Adds the list's share to the output. */
 static polyad_status run_list(polyad_context *context, const struct pd_nz_on_device *made,
                               const struct pd_nz_device_list *list, const struct scratch *scratch,
@@ -141,10 +149,7 @@ static polyad_status run_list(polyad_context *context, const struct pd_nz_on_dev
   const pd_nz_launcher *start = out->type == POLYAD_F32 ? made->format->f32 : made->format->f64;
   struct pd_nz_launch launch;
   int aligned = pd_nz_prepare(list, mode, factors, out, &launch);
-  if (launch.list.items == 0) {
-    launch.segment = segment_of(state, made->host, launch.list.nnz);
-    launch.list.items = (launch.list.nnz + launch.segment - 1) / launch.segment;
-  }
+  divide(state, made->host, &launch);
   launch.head = scratch->head;
   launch.tail = scratch->tail;
   return PD_CUDA(context, state, start[list->kind](&launch, aligned, state->stream));
@@ -164,6 +169,74 @@ polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, vo
     const struct pd_nz_device_list *list = &made->list[k];
     if (list->list.nnz > 0 && (list->mode < 0 || list->mode == mode))
       PD_TRY(run_list(context, made, list, scratch, mode, factors, out));
+  }
+  return POLYAD_OK;
+}
+
+/* ---- tensor-times-matrix chain -------------------------------------------------------------- */
+
+uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  (void)storage, (void)ranks, (void)threads;
+  return sizeof(struct scratch);
+}
+
+polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks, void **out) {
+  const struct pd_nz_on_device *made = storage;
+  struct scratch *scratch;
+  *out = NULL;
+  for (int mode = 0; mode < made->host->order; ++mode) {
+    uint64_t columns = 1;
+    for (int n = 0; n < made->host->order; ++n)
+      columns = pd_mul_saturated(columns, n == mode ? 1 : ranks[n]);
+    if (columns > INT32_MAX / 2)
+      return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
+                                    "the chain of mode %d has %llu columns; expected at most 2^30",
+                                    mode + 1, (unsigned long long)columns);
+  }
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct scratch){.device = device};
+  *out = scratch;
+  return POLYAD_OK;
+}
+
+void pd_nz_chain_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_nz_cuda_workspace_destroy(context, scratch);
+}
+
+/* Along an output row the last other mode's column varies fastest. */
+static void weigh_columns(const struct pd_nz_device_list *list, int mode,
+                          const struct pd_matrix *const *factors, struct pd_nz_chain *chain) {
+  for (int k = 0, weight; k < chain->nz.inputs; ++k) {
+    int input = list->level[chain->nz.slot[k]];
+    weight = 1;
+    for (int n = input + 1; n < list->levels; ++n)
+      if (n != mode) weight *= (int)factors[n]->columns;
+    chain->weight[k] = weight;
+    chain->rank[k] = (int)factors[input]->columns;
+  }
+}
+
+polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, void *workspace,
+                               int mode, const struct pd_matrix *const *factors,
+                               struct pd_matrix *out) {
+  const struct scratch *scratch = workspace;
+  const struct pd_nz_on_device *made = storage;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
+                                 state->stream)));
+  for (int k = 0; k < made->lists; ++k) {
+    const struct pd_nz_device_list *list = &made->list[k];
+    if (list->list.nnz == 0 || (list->mode >= 0 && list->mode != mode)) continue;
+    struct pd_nz_chain chain = {.weight = {0}};
+    (void)pd_nz_prepare(list, mode, factors, out, &chain.nz);
+    weigh_columns(list, mode, factors, &chain);
+    divide(state, made->host, &chain.nz);
+    PD_TRY(PD_CUDA(context, state,
+                   (out->type == POLYAD_F32 ? made->format->chain_f32
+                                            : made->format->chain_f64)(&chain, state->stream)));
   }
   return POLYAD_OK;
 }

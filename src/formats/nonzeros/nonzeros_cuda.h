@@ -31,8 +31,9 @@ struct pd_nz_cuda {
   /** Adds the lists with pd_nz_add_list() and pd_nz_put(). */
   polyad_status (*describe)(polyad_context *context, const struct pd_device *device,
                             const void *storage, struct pd_nz_on_device *made);
-  pd_nz_launcher f32[3], f64[3]; /* by kind */
-  bool sorted[3];                /* by kind: whether its kernels need heads and tails */
+  pd_nz_launcher f32[3], f64[3];             /* by kind */
+  pd_nz_chain_launcher chain_f32, chain_f64; /* of kind 0, which is its only one; NULL: none */
+  bool sorted[3];                            /* by kind: whether its kernels need heads and tails */
 };
 
 /** A new list; NULL never. `levels` are the modes of its slots. */
@@ -54,6 +55,16 @@ polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, vo
                                 int mode, const struct pd_matrix *const *factors,
                                 struct pd_matrix *out);
 
+/** The tensor-times-matrix chain. */
+uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
+polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch);
+void pd_nz_chain_workspace_destroy(polyad_context *context, void *scratch);
+polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, void *scratch,
+                               int mode, const struct pd_matrix *const *factors,
+                               struct pd_matrix *out);
+
 /** The launch of one list for an output mode: inputs in the order of the list's levels. Returns
  *  whether all matrices are aligned. */
 int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
@@ -61,12 +72,19 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
                   struct pd_nz_launch *launch);
 
 /** The slots of a struct polyad_kernels for CUDA; `upload_function` calls pd_nz_upload_as(). */
+#define PD_NZ_SLOTS_CUDA(name, upload_function)                                                    \
+  .format = (name), .device = "cuda", .upload = (upload_function), .unload = pd_nz_unload,         \
+  .workspace_bytes = pd_nz_cuda_workspace_bytes, .workspace_create = pd_nz_cuda_workspace_create,  \
+  .workspace_destroy = pd_nz_cuda_workspace_destroy, .mttkrp = pd_nz_cuda_mttkrp
 #define PD_NZ_KERNELS_CUDA(name, upload_function)                                                  \
+  { PD_NZ_SLOTS_CUDA(name, upload_function) }
+/** The same with the chain. */
+#define PD_NZ_KERNELS_CUDA_CHAIN(name, upload_function)                                            \
   {                                                                                                \
-    .format = (name), .device = "cuda", .upload = (upload_function), .unload = pd_nz_unload,       \
-    .workspace_bytes = pd_nz_cuda_workspace_bytes,                                                 \
-    .workspace_create = pd_nz_cuda_workspace_create,                                               \
-    .workspace_destroy = pd_nz_cuda_workspace_destroy, .mttkrp = pd_nz_cuda_mttkrp                 \
+    PD_NZ_SLOTS_CUDA(name, upload_function),                                                       \
+        .ttmc_workspace_bytes = pd_nz_chain_workspace_bytes,                                       \
+        .ttmc_workspace_create = pd_nz_chain_workspace_create,                                     \
+        .ttmc_workspace_destroy = pd_nz_chain_workspace_destroy, .ttmc = pd_nz_cuda_chain          \
   }
 
 #endif

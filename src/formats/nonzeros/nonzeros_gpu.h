@@ -44,6 +44,15 @@ struct pd_nz_launch {
 typedef cudaError_t (*pd_nz_launcher)(const struct pd_nz_launch *launch, int aligned,
                                       cudaStream_t stream);
 
+/** One launch of the tensor-times-matrix chain: nz.rank is the number of columns of the output.
+ *  Column c takes column c / weight[k] % rank[k] of input k. */
+struct pd_nz_chain {
+  struct pd_nz_launch nz;
+  int weight[PD_NZ_INPUTS], rank[PD_NZ_INPUTS];
+};
+
+typedef cudaError_t (*pd_nz_chain_launcher)(const struct pd_nz_chain *chain, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

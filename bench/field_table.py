@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Tables of what `bench/h200.sh field` measured: MTTKRP over all modes in milliseconds in every
+format, and how many times as fast as the peers' own programs on the same kind of machine.
+
+usage: bench/field_table.py FOLDER [--peers FOLDER/peers.json]      prints Markdown
+
+FOLDER holds field*.jsonl.
+"""
+import argparse
+import glob
+import json
+import os
+
+# Which of the peers' programs a format is to be compared with.
+PEER = {"blco": "blco", "mmcsf": "mmcsf", "bcsf": "bcsf", "hbcsf": "bcsf", "hicoo": "hicoo",
+        "coo": "coo atomics"}
+
+
+def totals(output):
+    """Milliseconds of all modes by precision and format, of a format's default variant."""
+    sums = {}
+    for row in output["results"]:
+        if row.get("variant") == "auto":
+            key = (row["precision"], row["format"])
+            sums.setdefault(key, []).append(1e3 * row["median_seconds"])
+    return {key: sum(times) for key, times in sums.items() if len(times) == output["order"]}
+
+
+def read(paths):
+    """Sums by precision, tensor and format; what was measured last counts."""
+    table, machine = {}, "?"
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in filter(str.strip, file):
+                output = json.loads(line)
+                machine = output["device_name"]
+                for (precision, name), value in totals(output).items():
+                    tensors = table.setdefault(precision, {})
+                    tensors.setdefault(output["file"].removeprefix("like:"), {})[name] = value
+    return table, machine
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--peers")
+    options = parser.parse_args()
+    with open(options.peers or os.path.join(options.folder, "peers.json"),
+              encoding="utf-8") as file:
+        peers = json.load(file)
+    table_of, machine = read(sorted(glob.glob(os.path.join(options.folder, "field*.jsonl"))))
+    for precision, table in table_of.items():
+        names = list(dict.fromkeys(name for sums in table.values() for name in sums))
+        print(f"\n{precision}, rank 32, {machine}; ms for all modes, the fastest bold, in brackets "
+              "how many times as fast as the program of the format's authors\n")
+        print("| like | " + " | ".join(table) + " |\n| --- |" + " --- |" * len(table))
+        for name in names:
+            cells = []
+            for tensor, sums in table.items():
+                if name not in sums:
+                    cells.append("-")
+                    continue
+                peer = peers[precision].get(tensor, {}).get(PEER.get(name))
+                cell = f"{sums[name]:.3g}"
+                if sums[name] == min(sums.values()):
+                    cell = f"**{cell}**"
+                cells.append(cell + (f" ({peer / sums[name]:.1f})" if peer else ""))
+            print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

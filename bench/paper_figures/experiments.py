@@ -1,0 +1,128 @@
+"""What the papers measured, as commands of polyad: one step per paper, figure and tensor.
+
+A step has runs; a run is a label and the arguments of polyad that make its JSON. Nothing here
+computes: measure.py runs the steps, draw.py draws what came out.
+"""
+from collections import namedtuple
+
+Run = namedtuple("Run", "label arguments")
+Step = namedtuple("Step", "paper figure tensor runs")
+Figure = namedtuple("Figure", "paper figure title kind value unit published")
+
+# Nonzeros in millions decide what is quick.
+MILLIONS = {"uber": 3.3, "nips": 3.1, "chicago": 5.3, "movies": 11.4, "vast": 26, "enron": 54.2,
+            "nell-2": 76.9, "delicious": 140.1, "nell-1": 143.6, "music": 99.5, "amazon": 233.1,
+            "twitch": 474.7, "art": 0.06, "book": 0.09, "g1": 10.7, "g2": 10.8, "g3": 10.6}
+MODES = {"uber": 4, "nips": 4, "chicago": 4, "movies": 3, "vast": 5, "enron": 4, "nell-2": 3,
+         "delicious": 4, "nell-1": 3, "music": 3, "amazon": 3, "twitch": 5, "art": 3, "book": 3,
+         "g1": 3, "g2": 3, "g3": 3}
+TENSORS = {"A": ["vast", "music", "delicious", "nell-1", "amazon", "twitch"],
+           "B": ["uber", "nips", "chicago", "vast", "enron", "nell-1"],
+           "C": ["uber", "nips", "chicago", "nell-2"],
+           "D": ["art", "book", "g1", "g2", "g3", "movies"]}
+BASELINES = ("blco", "mmcsf", "hicoo")
+
+FIGURES = [
+    Figure("A", "5", "Share of remapping in the time of all modes", "remap", "share", "",
+           "The paper: 5% to 35% on an RTX 3090."),
+    Figure("A", "6", "Throughput of the multiprocessors", "counter", "sm", "% of peak",
+           "The paper: FLYCOO 1.2 to 1.4 times BLCO and 1.3 to 2.0 times MM-CSF."),
+    Figure("A", "7", "Throughput of the L1 caches", "counter", "l1", "% of peak",
+           "The paper: FLYCOO 1.5 to 2.7 times BLCO and 1.7 to 3.0 times MM-CSF."),
+    Figure("A", "8", "Columns P of a thread block", "line", "total", "ms",
+           "The paper: throughput grows linearly from P = 1 to 32 and falls at 64."),
+    Figure("A", "9", "MTTKRP in all modes", "bars", "total", "ms",
+           "The paper, geometric means on an RTX 3090: FLYCOO 1.5 times as fast as BLCO, 2.0 as "
+           "MM-CSF, 21.7 as ParTI-GPU (HiCOO)."),
+    Figure("A", "10", "Making the format on the host", "bars", "build", "s", ""),
+    Figure("B", "3", "MTTKRP in all modes", "bars", "total", "ms",
+           "The paper, geometric means on an RTX 3090: 2.4 times as fast as BLCO, 8.9 as MM-CSF, "
+           "7.9 as ParTI-GPU (HiCOO)."),
+    Figure("B", "4", "Load balancing: adaptive, scheme 1, scheme 2", "bars", "total", "ms",
+           "The paper: adaptive is 2.2 times as fast as scheme 1 and 1.3 times as scheme 2 "
+           "(geometric means)."),
+    Figure("B", "5", "Memory of all copies and factors", "bars", "bytes", "GB", ""),
+    Figure("C", "2", "Where CP-APR (MU) spends its time", "apr", "share", "",
+           "The paper: the kernel for Phi dominates."),
+    Figure("C", "4", "STREAM: portable kernels against tuned ones", "bars", "stream", "GB/s",
+           "The paper: 0.64 to 1.66 times the hand-tuned code on nine machines."),
+    Figure("C", "6", "MTTKRP: portable kernels against tuned ones", "bars", "total", "ms",
+           "The paper: 0.76 to 0.91 times the hand-tuned code on NVIDIA GPUs."),
+    Figure("C", "8", "The kernel for Phi", "bars", "total", "ms", ""),
+    Figure("D", "12", "MTTKRP mode by mode", "modes", "mode", "ms",
+           "The paper, on an A100: HLSTO 1.16 to 24.12 times as fast as the others."),
+    Figure("D", "13", "Tensor-times-matrix chain", "bars", "total", "ms",
+           "The paper, on an A100: HLSTO 5.07 to 7.15 times as fast as HiCOO and MM-CSF."),
+    Figure("D", "14", "Making the format from coordinates", "bars", "build", "s", ""),
+]
+
+
+def mttkrp(source, format_name, *more):
+    return ["bench", "mttkrp", source, "--format", format_name, *more]
+
+
+def steps_a(tensor, source):
+    flycoo = ("flycoo", "--variant", "paper")
+    whole = Run("flycoo", mttkrp(source, *flycoo))
+    yield Step("A", "5", tensor, [
+        whole, Run("ordered copies", mttkrp(source, "flycoo", "--variant", "paper-no-remap"))])
+    yield Step("A", "8", tensor, [
+        Run(str(p), mttkrp(source, *flycoo, "--block-columns", str(p)))
+        for p in (1, 2, 4, 8, 16, 32, 64)])
+    # BLCO as the paper ran it: ordered for each mode in turn, ordering not counted.
+    ordered = [Run(f"blco:{mode}", mttkrp(source, "blco", "--order-for-mode", str(mode), "--mode",
+                                          str(mode))) for mode in range(1, MODES[tensor] + 1)]
+    yield Step("A", "9", tensor, [whole, Run("flycoo default", mttkrp(source, "flycoo")), *ordered,
+                                  Run("blco as it is", mttkrp(source, "blco")),
+                                  Run("mmcsf", mttkrp(source, "mmcsf")),
+                                  Run("hicoo", mttkrp(source, "hicoo"))])
+    yield Step("A", "10", tensor, [
+        Run(name, ["bench", "build", source, "--format", name, "--repeat", "1", "--warmup", "0"])
+        for name in ("flycoo", *BASELINES)])
+    yield Step("A", "6", tensor, [
+        Run("counters " + name, mttkrp(source, name, *more, "--repeat", "1", "--warmup", "1"))
+        for name, *more in (flycoo, ("blco",), ("mmcsf",))])
+
+
+def steps_b(tensor, source):
+    paper = Run("modecopy", mttkrp(source, "modecopy", "--variant", "paper"))
+    yield Step("B", "3", tensor, [paper, Run("modecopy default", mttkrp(source, "modecopy")),
+                                  *(Run(name, mttkrp(source, name)) for name in BASELINES)])
+    yield Step("B", "4", tensor, [
+        Run("adaptive", paper.arguments),
+        Run("scheme 1", mttkrp(source, "modecopy", "--variant", "paper-scheme1")),
+        Run("scheme 2", mttkrp(source, "modecopy", "--variant", "paper-scheme2"))])
+    yield Step("B", "5", tensor, [
+        Run("modecopy", ["bench", "build", source, "--format", "modecopy", "--variant", "paper",
+                         "--repeat", "1", "--warmup", "0"])])
+
+
+def steps_c(tensor, source):
+    yield Step("C", "2", tensor, [Run("mu", ["cpd", source, "--algorithm", "apr-mu",
+                                             "--max-iters", "3"])])
+    yield Step("C", "6", tensor, [
+        Run("tuned", mttkrp(source, "coo")),
+        Run("portable", mttkrp(source, "coo", "--portable"))])
+    yield Step("C", "8", tensor, [Run(name, ["bench", "phi", source, "--format", name])
+                                  for name in ("coo", "alto", "modecopy")])
+
+
+def steps_d(tensor, source):
+    names = ("hls", "hicoo", "blco", "mmcsf", "fcoo", "fwc", "bcsf")
+    yield Step("D", "12", tensor, [Run(name, mttkrp(source, name)) for name in names])
+    yield Step("D", "13", tensor, [Run(name, ["bench", "ttmc", source, "--format", name])
+                                   for name in ("hls", "hicoo", "mmcsf")])
+    yield Step("D", "14", tensor, [
+        Run(name, ["bench", "build", source, "--format", name, "--repeat", "1", "--warmup", "0"])
+        for name in names])
+
+
+def all_steps(source_of, quick):
+    """Every step, smaller tensors first; `source_of` names a tensor's file or like:NAME."""
+    makers = {"A": steps_a, "B": steps_b, "C": steps_c, "D": steps_d}
+    steps = [Step("C", "4", "", [Run("stream", ["bench", "stream", "--portable"])])]
+    for paper, make in makers.items():
+        for tensor in TENSORS[paper]:
+            if not quick or MILLIONS[tensor] <= 80:
+                steps += make(tensor, source_of(tensor))
+    return sorted(steps, key=lambda step: MILLIONS.get(step.tensor, 0))
