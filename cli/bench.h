@@ -37,12 +37,9 @@ void bench_add(struct bench *bench, const struct bench_row *row);
 bool bench_interrupted(void);
 /** Sustained bandwidth of a = b + s * c on the device, bytes per second. */
 double bench_triad(struct bench *bench);
-/** The largest relative error of `out` (MTTKRP of `mode`) over sampled rows that are computed
- *  again in long double: |computed - exact| over the sum of magnitudes of the row's terms. */
-double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
-                          const void *const *factors, polyad_type type, const void *out);
-
 int bench_mttkrp(struct bench *bench);
+int bench_phi(struct bench *bench);
+int bench_pi(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
 int bench_stream(struct bench *bench);

@@ -1,4 +1,4 @@
-/* bench mttkrp and bench build. */
+/* bench mttkrp, bench phi, bench pi and bench build. */
 #include "bench.h"
 #include "text.h"
 #include <math.h>
@@ -31,29 +31,55 @@ static uint64_t index_at(const polyad_tensor *tensor, int mode, uint64_t p) {
 }
 
 enum { SAMPLED = 256 };
+static const double EPSILON = 1e-10; /* least divisor of Phi: CP-APR's default */
 
-double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
-                          const void *const *factors, polyad_type type, const void *out) {
-  uint64_t rows = polyad_tensor_dims(tensor)[mode], nnz = polyad_tensor_nnz(tensor);
-  uint64_t step = rows <= SAMPLED ? 1 : rows / SAMPLED, slots = (rows + step - 1) / step;
+/* Every term of a row in long double: of MTTKRP the nonzero times the others' rows, of Phi that
+ * over the model's value. */
+struct checked {
+  const polyad_tensor *tensor;
+  polyad_kernel kernel;
+  int mode;
+  uint64_t rank;
+  const void *const *factors;
+  polyad_type type;
+  long double *product; /* rank */
+};
+
+static double entry_of(const struct checked *c, int n, uint64_t p, uint64_t r) {
+  return entry(c->factors[n], index_at(c->tensor, n, p) * c->rank + r, c->type);
+}
+
+static void terms_of(const struct checked *c, uint64_t p) {
+  long double weight = entry(polyad_tensor_values(c->tensor), p, polyad_tensor_type(c->tensor)),
+              model = 0;
+  for (uint64_t r = 0; r < c->rank; ++r) {
+    c->product[r] = 1;
+    for (int n = 0; n < polyad_tensor_order(c->tensor); ++n)
+      if (n != c->mode) c->product[r] *= entry_of(c, n, p, r);
+    if (c->kernel == POLYAD_KERNEL_PHI) model += c->product[r] * entry_of(c, c->mode, p, r);
+  }
+  if (c->kernel == POLYAD_KERNEL_PHI) weight /= model > EPSILON ? model : EPSILON;
+  for (uint64_t r = 0; r < c->rank; ++r)
+    c->product[r] *= weight;
+}
+
+static double check(const struct checked *c, const void *out) {
+  uint64_t rows = polyad_tensor_dims(c->tensor)[c->mode], nnz = polyad_tensor_nnz(c->tensor);
+  uint64_t rank = c->rank, step = rows <= SAMPLED ? 1 : rows / SAMPLED;
+  uint64_t slots = (rows + step - 1) / step;
   long double *sum = calloc(slots * rank, sizeof *sum), *size = calloc(slots * rank, sizeof *size);
-  double worst = 0;
-  if (sum == NULL || size == NULL) worst = NAN;
-  int order = polyad_tensor_order(tensor);
+  double worst = sum == NULL || size == NULL ? NAN : 0;
   for (uint64_t p = 0; isfinite(worst) && p < nnz; ++p) {
-    uint64_t row = index_at(tensor, mode, p);
+    uint64_t row = index_at(c->tensor, c->mode, p);
     if (row % step != 0) continue;
-    double value = entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
+    terms_of(c, p);
     for (uint64_t r = 0; r < rank; ++r) {
-      long double product = value;
-      for (int n = 0; n < order; ++n)
-        if (n != mode) product *= entry(factors[n], index_at(tensor, n, p) * rank + r, type);
-      sum[row / step * rank + r] += product;
-      size[row / step * rank + r] += fabsl(product);
+      sum[row / step * rank + r] += c->product[r];
+      size[row / step * rank + r] += fabsl(c->product[r]);
     }
   }
   for (uint64_t k = 0; isfinite(worst) && k < slots * rank; ++k) {
-    long double found = entry(out, k / rank * step * rank + k % rank, type);
+    long double found = entry(out, k / rank * step * rank + k % rank, c->type);
     double error = size[k] > 0 ? (double)(fabsl(found - sum[k]) / size[k]) : found != 0;
     if (error > worst || isnan(error)) worst = error;
   }
@@ -62,18 +88,30 @@ double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
   return worst;
 }
 
+/* What is measured in turn: one plan, or a tuned one and the portable ones. */
+struct subject {
+  const char *format, *variant, *label; /* label NULL: the plan's own words */
+  polyad_plan *plan;
+  polyad_measurement *measurement;
+  struct bench_row row;
+  double *seconds;
+  int runs;
+};
+enum { SUBJECTS = 3 };
+
 struct job {
   struct bench *bench;
+  polyad_kernel kernel;
   polyad_type type;
   void *factor[POLYAD_MAX_ORDER];
   void *out;
-  double *seconds;
+  long double *product;
 };
 
 static size_t width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
 
-static int make_job(struct bench *bench, struct job *job) {
-  *job = (struct job){.bench = bench, .type = cli_precision(&bench->session)};
+static int make_job(struct bench *bench, polyad_kernel kernel, struct job *job) {
+  *job = (struct job){.bench = bench, .kernel = kernel, .type = cli_precision(&bench->session)};
   const uint64_t *dims = polyad_tensor_dims(bench->tensor);
   uint64_t longest = 0;
   for (int n = 0; n < polyad_tensor_order(bench->tensor); ++n) {
@@ -88,15 +126,15 @@ static int make_job(struct bench *bench, struct job *job) {
     if (bytes > longest) longest = bytes;
   }
   job->out = aligned_alloc(64, (longest + 63) / 64 * 64);
-  job->seconds = malloc(bench->repeat * sizeof *job->seconds);
-  return job->out == NULL || job->seconds == NULL ? cli_failure("out of memory") : 0;
+  job->product = malloc(bench->rank * sizeof *job->product);
+  return job->out == NULL || job->product == NULL ? cli_failure("out of memory") : 0;
 }
 
 static void free_job(struct job *job) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     free(job->factor[n]);
   free(job->out);
-  free(job->seconds);
+  free(job->product);
 }
 
 /* Modelled traffic: see the help text. */
@@ -112,39 +150,66 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
     factors += bytes < touched ? bytes : touched;
   }
   double out = (double)polyad_tensor_dims(tensor)[mode] * rank * w;
-  row->flops = order * rank * nnz;
-  row->bytes_moved = nnz * stream + nnz * (order - 1) * rank * w + out;
-  row->bound_seconds = (nnz * stream + factors) / bench_triad(job->bench);
+  double rows_read = order - 1, products = order;
+  if (job->kernel == POLYAD_KERNEL_PHI) rows_read = order, products = order + 2;
+  if (job->kernel == POLYAD_KERNEL_PI)
+    rows_read = order, products = order - 2, stream -= w, out = 0;
+  row->flops = products * rank * nnz;
+  row->bytes_moved = nnz * stream + nnz * rows_read * rank * w + out;
+  double least = nnz * stream + factors;
+  if (job->kernel == POLYAD_KERNEL_PI) least += nnz * rank * w;
+  row->bound_seconds = least / bench_triad(job->bench);
 }
 
-static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace *workspace,
-                     int mode, struct bench_row *row) {
-  struct bench *bench = job->bench;
-  polyad_context *context = bench->session.context;
-  int runs = 0;
-  for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
-    double begin = bench_now();
-    if (polyad_mttkrp(context, plan, workspace, mode, (const void *const *)job->factor, job->out) !=
-        POLYAD_OK)
-      return cli_library_failure(context);
-    if (k >= bench->warmup) job->seconds[runs++] = bench_now() - begin;
-    if (bench_interrupted() && runs > 0) break;
-  }
-  bench_summarise(job->seconds, runs, row);
-  row->mode = mode + 1;
-  row->max_relative_error = bench_check_mttkrp(
-      bench->tensor, mode, bench->rank, (const void *const *)job->factor, job->type, job->out);
-  model(job, mode, row);
+static int run_once(struct job *job, struct subject *subject, int mode, bool counts) {
+  double seconds;
+  if (polyad_measurement_run(subject->measurement, job->kernel, mode, EPSILON, &seconds) !=
+      POLYAD_OK)
+    return cli_library_failure(job->bench->session.context);
+  if (counts) subject->seconds[subject->runs++] = seconds;
   return 0;
 }
 
-static int make_plan(struct bench *bench, const char *format, polyad_plan **plan,
-                     struct bench_row *row) {
+static int finish_mode(struct job *job, struct subject *subject, int mode) {
+  struct bench *bench = job->bench;
+  struct bench_row *row = &subject->row;
+  struct checked checked = {
+      bench->tensor, job->kernel, mode, bench->rank, (const void *const *)job->factor,
+      job->type,     job->product};
+  bench_summarise(subject->seconds, subject->runs, row);
+  row->mode = mode + 1;
+  row->max_relative_error = NAN;
+  model(job, mode, row);
+  if (job->kernel == POLYAD_KERNEL_PI) return 0;
+  if (polyad_measurement_result(subject->measurement, mode, job->out) != POLYAD_OK)
+    return cli_library_failure(bench->session.context);
+  row->max_relative_error = check(&checked, job->out);
+  return 0;
+}
+
+/* All subjects in turn, run by run. */
+static int time_mode(struct job *job, struct subject *subjects, int count, int mode) {
+  struct bench *bench = job->bench;
+  int status = 0;
+  for (int s = 0; s < count; ++s)
+    subjects[s].runs = 0;
+  for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
+    for (int s = 0; s < count && status == 0; ++s)
+      status = run_once(job, &subjects[s], mode, k >= bench->warmup);
+    if (bench_interrupted() && k >= bench->warmup) break;
+  }
+  for (int s = 0; s < count && status == 0; ++s)
+    status = finish_mode(job, &subjects[s], mode);
+  return status;
+}
+
+static int make_plan(struct bench *bench, const char *format, const char *variant,
+                     polyad_plan **plan, struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
-  options.variant = bench->variant;
+  options.variant = variant;
   cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
   options.precision = cli_precision(&bench->session);
@@ -162,29 +227,82 @@ static int make_plan(struct bench *bench, const char *format, polyad_plan **plan
   return 0;
 }
 
-static int bench_format(struct job *job, const char *format) {
+static void close_subject(struct subject *subject) {
+  polyad_measurement_destroy(subject->measurement);
+  polyad_plan_destroy(subject->plan);
+  free(subject->seconds);
+}
+
+static int open_subject(struct job *job, struct subject *subject) {
   struct bench *bench = job->bench;
-  polyad_plan *plan = NULL;
-  polyad_workspace *workspace = NULL;
-  struct bench_row row;
-  int status = make_plan(bench, format, &plan, &row);
+  polyad_context *context = bench->session.context;
+  int status = make_plan(bench, subject->format, subject->variant, &subject->plan, &subject->row);
   if (status != 0) return status;
-  if (polyad_workspace_create(bench->session.context, plan, bench->rank, &workspace) != POLYAD_OK)
-    status = cli_library_failure(bench->session.context);
-  double total = 0;
-  int order = polyad_tensor_order(bench->tensor);
-  for (int n = 0; n < order && status == 0 && !bench_interrupted(); ++n) {
+  if (subject->label != NULL)
+    snprintf(subject->row.variant, sizeof subject->row.variant, "%s", subject->label);
+  subject->seconds = malloc(bench->repeat * sizeof *subject->seconds);
+  if (subject->seconds == NULL) return cli_failure("out of memory");
+  if (polyad_measurement_create(context, subject->plan, bench->rank,
+                                (const void *const *)job->factor,
+                                &subject->measurement) != POLYAD_OK)
+    return cli_library_failure(context);
+  return 0;
+}
+
+/* Measures subjects mode by mode; says how the later ones compare with the first. */
+static int bench_subjects(struct job *job, struct subject *subjects, int count) {
+  struct bench *bench = job->bench;
+  double total[SUBJECTS] = {0};
+  int status = 0;
+  for (int s = 0; s < count && status == 0; ++s)
+    status = open_subject(job, &subjects[s]);
+  for (int n = 0; n < polyad_tensor_order(bench->tensor) && status == 0 && !bench_interrupted();
+       ++n) {
     if (bench->mode > 0 && (int)bench->mode != n + 1) continue;
-    struct bench_row each = row;
-    status = time_mode(job, plan, workspace, n, &each);
-    if (status == 0) bench_add(bench, &each);
-    total += each.median;
+    status = time_mode(job, subjects, count, n);
+    for (int s = 0; s < count && status == 0; ++s) {
+      bench_add(bench, &subjects[s].row);
+      total[s] += subjects[s].row.median;
+    }
   }
-  if (status == 0 && bench->mode == 0)
-    cli_talk(&bench->session, "%s: all modes %.3f ms\n", row.format, 1e3 * total);
-  polyad_workspace_destroy(workspace);
-  polyad_plan_destroy(plan);
+  for (int s = 0; s < count && status == 0 && bench->mode == 0; ++s)
+    cli_talk(&bench->session, "%s%s%s: all modes %.3f ms\n", subjects[s].row.format,
+             subjects[s].label != NULL ? " " : "",
+             subjects[s].label != NULL ? subjects[s].label : "", 1e3 * total[s]);
+  for (int s = 1; s < count && status == 0; ++s)
+    cli_talk(&bench->session, "%s runs at %.3f of %s\n", subjects[s].label, total[0] / total[s],
+             subjects[0].label);
+  for (int s = 0; s < count; ++s)
+    close_subject(&subjects[s]);
   return status;
+}
+
+static int bench_format(void *user, const char *format) {
+  struct job *job = user;
+  struct subject subject = {.format = format, .variant = job->bench->variant};
+  return bench_subjects(job, &subject, 1);
+}
+
+/* The kernel tuned by hand that does the same: coordinates in the order of each mode. */
+static bool tuned_subject(struct bench *bench, struct subject *subject) {
+  const char *device = polyad_device(bench->session.context);
+  *subject = (struct subject){.format = bench->format, .variant = bench->variant, .label = "tuned"};
+  if (strcmp(bench->format, "auto") != 0) return true;
+  subject->format = strcmp(device, "cpu") == 0 ? "coo" : "modecopy";
+  if (strcmp(device, "cpu") == 0) subject->variant = "plain";
+  return strncmp(device, "opencl", 6) != 0; /* nothing is tuned for OpenCL */
+}
+
+static int bench_portable(struct job *job) {
+  struct subject subjects[SUBJECTS];
+  bool stores = job->kernel == POLYAD_KERNEL_PI;
+  int count = tuned_subject(job->bench, &subjects[0]) && !stores;
+  subjects[count++] = (struct subject){
+      .format = "portable", .variant = stores ? "stored" : "auto", .label = "portable"};
+  if (!stores)
+    subjects[count++] =
+        (struct subject){.format = "portable", .variant = "atomic", .label = "portable-atomic"};
+  return bench_subjects(job, subjects, count);
 }
 
 /* Calls `each` with the chosen format, or with every one that can hold the tensor. */
@@ -211,18 +329,23 @@ static int each_format(struct bench *bench, int (*each)(void *user, const char *
   return 0;
 }
 
-static int mttkrp_format(void *user, const char *format) { return bench_format(user, format); }
-
-int bench_mttkrp(struct bench *bench) {
+static int bench_kernel(struct bench *bench, polyad_kernel kernel) {
   if ((int)bench->mode > polyad_tensor_order(bench->tensor))
     return cli_failure("mode %llu does not exist; the tensor has %d modes",
                        (unsigned long long)bench->mode, polyad_tensor_order(bench->tensor));
   struct job job;
-  int status = make_job(bench, &job);
-  if (status == 0) status = each_format(bench, mttkrp_format, &job);
+  int status = make_job(bench, kernel, &job);
+  if (status == 0)
+    status = bench->portable ? bench_portable(&job) : each_format(bench, bench_format, &job);
   free_job(&job);
   return status;
 }
+
+int bench_mttkrp(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_MTTKRP); }
+
+int bench_phi(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_PHI); }
+
+int bench_pi(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_PI); }
 
 static int build_format(void *user, const char *format) {
   struct bench *bench = user;
@@ -232,7 +355,7 @@ static int build_format(void *user, const char *format) {
   int runs = 0, status = 0;
   for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
     polyad_plan *plan = NULL;
-    status = make_plan(bench, format, &plan, &row);
+    status = make_plan(bench, format, bench->variant, &plan, &row);
     if (status == 0) {
       if (k >= bench->warmup) seconds[runs++] = row.build_seconds;
     }
