@@ -249,6 +249,26 @@ static int open_subject(struct job *job, struct subject *subject) {
   return 0;
 }
 
+/* Whether the subject's format has the kernel on this device: runs it once. */
+static int has_kernel(struct job *job, const struct subject *like, bool *has) {
+  struct subject subject = *like;
+  double seconds;
+  int status = open_subject(job, &subject);
+  *has = false;
+  if (status == 0) {
+    polyad_status run =
+        polyad_measurement_run(subject.measurement, job->kernel, 0, EPSILON, &seconds);
+    *has = run == POLYAD_OK;
+    if (run != POLYAD_OK && run != POLYAD_UNSUPPORTED)
+      status = cli_library_failure(job->bench->session.context);
+    else if (!*has)
+      cli_talk(&job->bench->session, "nothing tuned to compare with: %s\n",
+               polyad_last_error(job->bench->session.context));
+  }
+  close_subject(&subject);
+  return status;
+}
+
 /* Measures subjects mode by mode; says how the later ones compare with the first. */
 static int bench_subjects(struct job *job, struct subject *subjects, int count) {
   struct bench *bench = job->bench;
@@ -295,8 +315,12 @@ static bool tuned_subject(struct bench *bench, struct subject *subject) {
 
 static int bench_portable(struct job *job) {
   struct subject subjects[SUBJECTS];
-  bool stores = job->kernel == POLYAD_KERNEL_PI;
-  int count = tuned_subject(job->bench, &subjects[0]) && !stores;
+  bool stores = job->kernel == POLYAD_KERNEL_PI, has_tuned = false;
+  if (tuned_subject(job->bench, &subjects[0])) {
+    int status = has_kernel(job, &subjects[0], &has_tuned);
+    if (status != 0) return status;
+  }
+  int count = has_tuned;
   subjects[count++] = (struct subject){
       .format = "portable", .variant = stores ? "stored" : "auto", .label = "portable"};
   if (!stores)

@@ -336,6 +336,22 @@ def test_bench_mttkrp(polyad, precision, epsilon):
         assert 0 < row["bound_share"]
 
 
+@pytest.mark.parametrize("kernel, variants", [
+    ("mttkrp", ["tuned", "portable", "portable-atomic"]),
+    ("phi", ["tuned", "portable", "portable-atomic"]), ("pi", ["portable"])])
+@pytest.mark.parametrize("precision, epsilon", [("f64", 2.0**-53), ("f32", 2.0**-24)])
+def test_bench_portable_kernels(polyad, kernel, variants, precision, epsilon):
+    """Tuned and portable kernels in turn, each result checked."""
+    result = polyad.json("bench", kernel, FLIGHTS, "-r", "8", "--repeat", "2", "--portable",
+                         "--precision", precision)
+    rows = result["results"]
+    assert [row["variant"] for row in rows] == variants * 4
+    for row in rows:
+        assert row["runs"] == 2 and row["median_seconds"] > 0 and row["bytes_moved"] > 0
+        if kernel != "pi":
+            assert 0 <= row["max_relative_error"] <= 1000 * epsilon
+
+
 @pytest.mark.parametrize("kernel", ["read", "build", "end-to-end"])
 def test_bench_other_kernels(polyad, kernel):
     result = polyad.json("bench", kernel, FLIGHTS, "-r", "2", "--repeat", "2")

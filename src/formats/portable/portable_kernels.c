@@ -82,8 +82,8 @@ static polyad_status put_ends(polyad_context *context, const struct pd_device *d
   uint64_t words = nnz / 32 + 1;
   uint32_t *ends;
   PD_TRY(PD_NEW_ZERO(context, words, &ends));
-  for (uint64_t k = 0; k < from->rows; ++k)
-    set_bit(ends, from->row_start[k + 1] - 1);
+  for (uint64_t k = 0; k < from->order.rows; ++k)
+    set_bit(ends, from->order.row_start[k + 1] - 1);
   return put_bits(context, device, ends, words, &to->ends);
 }
 
@@ -91,23 +91,24 @@ static polyad_status put_used(polyad_context *context, const struct pd_device *d
                               const struct pd_modecopy_copy *from, struct device_list *to) {
   uint64_t words = dim / 32 + 1;
   uint32_t *used;
-  if (from->row_id == NULL) return POLYAD_OK;
+  if (from->order.row_id == NULL) return POLYAD_OK;
   PD_TRY(PD_NEW_ZERO(context, words, &used));
-  for (uint64_t k = 0; k < from->rows; ++k)
-    set_bit(used, from->row_id[k]);
+  for (uint64_t k = 0; k < from->order.rows; ++k)
+    set_bit(used, from->order.row_id[k]);
   return put_bits(context, device, used, words, &to->used);
 }
 
 static polyad_status put_list(polyad_context *context, const struct pd_device *device,
                               const struct pd_modecopy *host, int mode, struct device_list *to) {
   const struct pd_modecopy_copy *from = &host->copy[mode];
-  uint64_t padded = pd_modecopy_padded(host->nnz), chunks = pd_modecopy_chunks(host->nnz);
+  uint64_t padded = pd_modecopy_padded(host->nnz), chunks = pd_ordered_chunks(host->nnz);
   for (int k = 0; k < from->planes; ++k)
     PD_TRY(put(context, device, from->plane[k], padded, sizeof(uint32_t), &to->plane[k]));
   PD_TRY(put(context, device, from->values, padded, pd_type_bytes(host->type), &to->values));
-  PD_TRY(put(context, device, from->row_start, from->rows + 1, sizeof(uint64_t), &to->row_start));
-  PD_TRY(put(context, device, from->row_id, from->rows, sizeof(uint32_t), &to->row_id));
-  PD_TRY(put(context, device, from->chunk_row, chunks + 1, sizeof(uint32_t), &to->chunk_row));
+  PD_TRY(put(context, device, from->order.row_start, from->order.rows + 1, sizeof(uint64_t),
+             &to->row_start));
+  PD_TRY(put(context, device, from->order.row_id, from->order.rows, sizeof(uint32_t), &to->row_id));
+  PD_TRY(put(context, device, from->order.chunk_row, chunks + 1, sizeof(uint32_t), &to->chunk_row));
   PD_TRY(put_ends(context, device, host->nnz, from, to));
   return put_used(context, device, host->dims[mode], from, to);
 }
@@ -239,11 +240,11 @@ static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *
   sweep->launch = (struct pd_rows_launch){.type = lists->type,
                                           .inputs_class = pd_rows_class(copy->inputs),
                                           .job = {.nnz = lists->nnz,
-                                                  .rows = copy->rows,
+                                                  .rows = copy->order.rows,
                                                   .segment = scratch->segment,
                                                   .inputs = (pd_u32)copy->inputs,
                                                   .rank = (pd_u32)scratch->rank,
-                                                  .has_row_id = copy->row_id != NULL,
+                                                  .has_row_id = copy->order.row_id != NULL,
                                                   .atomic = sweep->made->host->atomic},
                                           .at = {.ends = list->ends,
                                                  .values = list->values,
