@@ -17,10 +17,12 @@
 #include "portable/kernels_stream.h"
 #undef PD_F64
 
-/* Runs a kernel for `items` work items, in parts that threads take in order. */
+/* Runs a kernel for `items` work items, in parts that threads take in order; few are done sooner
+ * than a second thread begins. */
+enum { PD_CPU_FEW = 1 << 14 };
 #define PD_CPU_RUN(items, threads, call)                                                           \
   do {                                                                                             \
-    _Pragma("omp parallel num_threads(threads)") {                                                 \
+    _Pragma("omp parallel num_threads(threads) if ((items) > PD_CPU_FEW)") {                       \
       _Pragma("omp for schedule(static)") for (uint64_t item = 0; item < (items); ++item) call;    \
       __atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores past the cache are done */                \
     }                                                                                              \

@@ -277,11 +277,13 @@ static void set_output(struct sweep *sweep, struct pd_matrix *out) {
       out->columns * pd_type_bytes(out->type) % (uint64_t)sweep->shape->alignment == 0;
 }
 
-static polyad_status launch(struct sweep *sweep, enum pd_rows_what what, uint64_t groups) {
+static polyad_status launch(const struct sweep *sweep, enum pd_rows_what what, uint64_t groups) {
   const struct pd_device *device = sweep->scratch->device;
-  sweep->launch.what = what;
-  sweep->launch.groups = groups;
-  return device->functions->rows(sweep->context, device, &sweep->launch);
+  struct pd_rows_launch now = sweep->launch;
+  now.what = what;
+  now.groups = groups;
+  if (what >= PD_ROWS_DOTS) now.inputs_class = 0; /* these exist for any number of inputs only */
+  return device->functions->rows(sweep->context, device, &now);
 }
 
 /* Kinds that few tiles exist for have tile 1 and the partial one. */
@@ -422,7 +424,6 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   if (stored) {
     sweep.launch.at.factor[0] = scratch->pi;
     sweep.launch.job.stride[0] = scratch->rank;
-    sweep.launch.inputs_class = 0;
   }
   uint64_t taken;
   return pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
