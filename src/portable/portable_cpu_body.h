@@ -22,8 +22,9 @@
 enum { PD_CPU_FEW = 1 << 14 };
 #define PD_CPU_RUN(items, threads, call)                                                           \
   do {                                                                                             \
-    _Pragma("omp parallel num_threads(threads) if ((items) > PD_CPU_FEW)") {                       \
-      _Pragma("omp for schedule(static)") for (uint64_t item = 0; item < (items); ++item) call;    \
+    const uint64_t pd_items = (items);                                                             \
+    _Pragma("omp parallel num_threads(threads) if (pd_items > PD_CPU_FEW)") {                      \
+      _Pragma("omp for schedule(static)") for (uint64_t item = 0; item < pd_items; ++item) call;   \
       __atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores past the cache are done */                \
     }                                                                                              \
   } while (0)
