@@ -1,4 +1,4 @@
-/* bench mttkrp, bench phi, bench pi and bench build. */
+/* bench mttkrp and bench build. */
 #include "bench.h"
 #include "text.h"
 #include <math.h>
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
-static void fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
+void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
   for (uint64_t k = 0; k < count; ++k) {
     uint64_t z = (seed + k + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -20,66 +19,41 @@ static void fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) 
   }
 }
 
-static double entry(const void *matrix, uint64_t k, polyad_type type) {
+double bench_entry(const void *matrix, uint64_t k, polyad_type type) {
   return type == POLYAD_F64 ? ((const double *)matrix)[k] : ((const float *)matrix)[k];
 }
 
-static uint64_t index_at(const polyad_tensor *tensor, int mode, uint64_t p) {
+uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p) {
   const void *indices = polyad_tensor_indices(tensor, mode);
   return polyad_tensor_index_bytes(tensor, mode) == 4 ? ((const uint32_t *)indices)[p]
                                                       : ((const uint64_t *)indices)[p];
 }
 
 enum { SAMPLED = 256 };
-static const double EPSILON = 1e-10; /* least divisor of Phi: CP-APR's default */
 
-/* Every term of a row in long double: of MTTKRP the nonzero times the others' rows, of Phi that
- * over the model's value. */
-struct checked {
-  const polyad_tensor *tensor;
-  polyad_kernel kernel;
-  int mode;
-  uint64_t rank;
-  const void *const *factors;
-  polyad_type type;
-  long double *product; /* rank */
-};
-
-static double entry_of(const struct checked *c, int n, uint64_t p, uint64_t r) {
-  return entry(c->factors[n], index_at(c->tensor, n, p) * c->rank + r, c->type);
-}
-
-static void terms_of(const struct checked *c, uint64_t p) {
-  long double weight = entry(polyad_tensor_values(c->tensor), p, polyad_tensor_type(c->tensor)),
-              model = 0;
-  for (uint64_t r = 0; r < c->rank; ++r) {
-    c->product[r] = 1;
-    for (int n = 0; n < polyad_tensor_order(c->tensor); ++n)
-      if (n != c->mode) c->product[r] *= entry_of(c, n, p, r);
-    if (c->kernel == POLYAD_KERNEL_PHI) model += c->product[r] * entry_of(c, c->mode, p, r);
-  }
-  if (c->kernel == POLYAD_KERNEL_PHI) weight /= model > EPSILON ? model : EPSILON;
-  for (uint64_t r = 0; r < c->rank; ++r)
-    c->product[r] *= weight;
-}
-
-static double check(const struct checked *c, const void *out) {
-  uint64_t rows = polyad_tensor_dims(c->tensor)[c->mode], nnz = polyad_tensor_nnz(c->tensor);
-  uint64_t rank = c->rank, step = rows <= SAMPLED ? 1 : rows / SAMPLED;
-  uint64_t slots = (rows + step - 1) / step;
+double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
+                          const void *const *factors, polyad_type type, const void *out) {
+  uint64_t rows = polyad_tensor_dims(tensor)[mode], nnz = polyad_tensor_nnz(tensor);
+  uint64_t step = rows <= SAMPLED ? 1 : rows / SAMPLED, slots = (rows + step - 1) / step;
   long double *sum = calloc(slots * rank, sizeof *sum), *size = calloc(slots * rank, sizeof *size);
-  double worst = sum == NULL || size == NULL ? NAN : 0;
+  double worst = 0;
+  if (sum == NULL || size == NULL) worst = NAN;
+  int order = polyad_tensor_order(tensor);
   for (uint64_t p = 0; isfinite(worst) && p < nnz; ++p) {
-    uint64_t row = index_at(c->tensor, c->mode, p);
+    uint64_t row = bench_index(tensor, mode, p);
     if (row % step != 0) continue;
-    terms_of(c, p);
+    double value = bench_entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
     for (uint64_t r = 0; r < rank; ++r) {
-      sum[row / step * rank + r] += c->product[r];
-      size[row / step * rank + r] += fabsl(c->product[r]);
+      long double product = value;
+      for (int n = 0; n < order; ++n)
+        if (n != mode)
+          product *= bench_entry(factors[n], bench_index(tensor, n, p) * rank + r, type);
+      sum[row / step * rank + r] += product;
+      size[row / step * rank + r] += fabsl(product);
     }
   }
   for (uint64_t k = 0; isfinite(worst) && k < slots * rank; ++k) {
-    long double found = entry(out, k / rank * step * rank + k % rank, c->type);
+    long double found = bench_entry(out, k / rank * step * rank + k % rank, type);
     double error = size[k] > 0 ? (double)(fabsl(found - sum[k]) / size[k]) : found != 0;
     if (error > worst || isnan(error)) worst = error;
   }
@@ -88,53 +62,41 @@ static double check(const struct checked *c, const void *out) {
   return worst;
 }
 
-/* What is measured in turn: one plan, or a tuned one and the portable ones. */
-struct subject {
-  const char *format, *variant, *label; /* label NULL: the plan's own words */
-  polyad_plan *plan;
-  polyad_measurement *measurement;
-  struct bench_row row;
-  double *seconds;
-  int runs;
-};
-enum { SUBJECTS = 3 };
-
 struct job {
   struct bench *bench;
-  polyad_kernel kernel;
   polyad_type type;
   void *factor[POLYAD_MAX_ORDER];
   void *out;
-  long double *product;
+  double *seconds;
 };
 
-static size_t width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
+size_t bench_width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
 
-static int make_job(struct bench *bench, polyad_kernel kernel, struct job *job) {
-  *job = (struct job){.bench = bench, .kernel = kernel, .type = cli_precision(&bench->session)};
+static int make_job(struct bench *bench, struct job *job) {
+  *job = (struct job){.bench = bench, .type = cli_precision(&bench->session)};
   const uint64_t *dims = polyad_tensor_dims(bench->tensor);
   uint64_t longest = 0;
   for (int n = 0; n < polyad_tensor_order(bench->tensor); ++n) {
     uint64_t bytes;
-    if (__builtin_mul_overflow(dims[n], bench->rank * width(job->type), &bytes) ||
+    if (__builtin_mul_overflow(dims[n], bench->rank * bench_width(job->type), &bytes) ||
         bytes > polyad_memory_limit(bench->session.context))
       return cli_failure("mode %d has length %llu: its factor of rank %llu is larger than memory",
                          n + 1, (unsigned long long)dims[n], (unsigned long long)bench->rank);
     job->factor[n] = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (job->factor[n] == NULL) return cli_failure("out of memory");
-    fill(job->factor[n], dims[n] * bench->rank, job->type, (uint64_t)n << 40);
+    bench_fill(job->factor[n], dims[n] * bench->rank, job->type, (uint64_t)n << 40);
     if (bytes > longest) longest = bytes;
   }
   job->out = aligned_alloc(64, (longest + 63) / 64 * 64);
-  job->product = malloc(bench->rank * sizeof *job->product);
-  return job->out == NULL || job->product == NULL ? cli_failure("out of memory") : 0;
+  job->seconds = malloc(bench->repeat * sizeof *job->seconds);
+  return job->out == NULL || job->seconds == NULL ? cli_failure("out of memory") : 0;
 }
 
 static void free_job(struct job *job) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     free(job->factor[n]);
   free(job->out);
-  free(job->product);
+  free(job->seconds);
 }
 
 /* Modelled traffic: see the help text. */
@@ -142,7 +104,7 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
   const polyad_tensor *tensor = job->bench->tensor;
   int order = polyad_tensor_order(tensor);
   double nnz = (double)polyad_tensor_nnz(tensor), rank = (double)job->bench->rank;
-  double w = (double)width(job->type), stream = w, factors = 0;
+  double w = (double)bench_width(job->type), stream = w, factors = 0;
   for (int n = 0; n < order; ++n) {
     stream += polyad_tensor_index_bytes(tensor, n);
     double bytes = (double)polyad_tensor_dims(tensor)[n] * rank * w;
@@ -150,68 +112,42 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
     factors += bytes < touched ? bytes : touched;
   }
   double out = (double)polyad_tensor_dims(tensor)[mode] * rank * w;
-  double rows_read = order - 1, products = order;
-  if (job->kernel == POLYAD_KERNEL_PHI) rows_read = order, products = order + 2;
-  if (job->kernel == POLYAD_KERNEL_PI)
-    rows_read = order, products = order - 2, stream -= w, out = 0;
-  row->flops = products * rank * nnz;
-  row->bytes_moved = nnz * stream + nnz * rows_read * rank * w + out;
-  double least = nnz * stream + factors;
-  if (job->kernel == POLYAD_KERNEL_PI) least += nnz * rank * w;
-  row->bound_seconds = least / bench_triad(job->bench);
+  row->flops = order * rank * nnz;
+  row->bytes_moved = nnz * stream + nnz * (order - 1) * rank * w + out;
+  row->bound_seconds = (nnz * stream + factors) / bench_triad(job->bench);
 }
 
-static int run_once(struct job *job, struct subject *subject, int mode, bool counts) {
-  double seconds;
-  if (polyad_measurement_run(subject->measurement, job->kernel, mode, EPSILON, &seconds) !=
-      POLYAD_OK)
-    return cli_library_failure(job->bench->session.context);
-  if (counts) subject->seconds[subject->runs++] = seconds;
-  return 0;
-}
-
-static int finish_mode(struct job *job, struct subject *subject, int mode) {
+static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace *workspace,
+                     int mode, struct bench_row *row) {
   struct bench *bench = job->bench;
-  struct bench_row *row = &subject->row;
-  struct checked checked = {
-      bench->tensor, job->kernel, mode, bench->rank, (const void *const *)job->factor,
-      job->type,     job->product};
-  bench_summarise(subject->seconds, subject->runs, row);
-  row->mode = mode + 1;
-  row->max_relative_error = NAN;
-  model(job, mode, row);
-  if (job->kernel == POLYAD_KERNEL_PI) return 0;
-  if (polyad_measurement_result(subject->measurement, mode, job->out) != POLYAD_OK)
-    return cli_library_failure(bench->session.context);
-  row->max_relative_error = check(&checked, job->out);
-  return 0;
-}
-
-/* All subjects in turn, run by run. */
-static int time_mode(struct job *job, struct subject *subjects, int count, int mode) {
-  struct bench *bench = job->bench;
-  int status = 0;
-  for (int s = 0; s < count; ++s)
-    subjects[s].runs = 0;
-  for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
-    for (int s = 0; s < count && status == 0; ++s)
-      status = run_once(job, &subjects[s], mode, k >= bench->warmup);
-    if (bench_interrupted() && k >= bench->warmup) break;
+  polyad_context *context = bench->session.context;
+  int runs = 0;
+  for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
+    double begin = bench_now();
+    if (polyad_mttkrp(context, plan, workspace, mode, (const void *const *)job->factor, job->out) !=
+        POLYAD_OK)
+      return cli_library_failure(context);
+    if (k >= bench->warmup) job->seconds[runs++] = bench_now() - begin;
+    if (bench_interrupted() && runs > 0) break;
   }
-  for (int s = 0; s < count && status == 0; ++s)
-    status = finish_mode(job, &subjects[s], mode);
-  return status;
+  bench_summarise(job->seconds, runs, row);
+  row->mode = mode + 1;
+  row->max_relative_error = bench_check_mttkrp(
+      bench->tensor, mode, bench->rank, (const void *const *)job->factor, job->type, job->out);
+  model(job, mode, row);
+  return 0;
 }
 
-static int make_plan(struct bench *bench, const char *format, const char *variant,
-                     polyad_plan **plan, struct bench_row *row) {
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
-  options.variant = variant;
+  options.variant = bench->variant;
   cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
+  options.kernel = bench->needs;
   options.precision = cli_precision(&bench->session);
   double begin = bench_now();
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
@@ -227,111 +163,33 @@ static int make_plan(struct bench *bench, const char *format, const char *varian
   return 0;
 }
 
-static void close_subject(struct subject *subject) {
-  polyad_measurement_destroy(subject->measurement);
-  polyad_plan_destroy(subject->plan);
-  free(subject->seconds);
-}
-
-static int open_subject(struct job *job, struct subject *subject) {
+static int bench_format(struct job *job, const char *format) {
   struct bench *bench = job->bench;
-  polyad_context *context = bench->session.context;
-  int status = make_plan(bench, subject->format, subject->variant, &subject->plan, &subject->row);
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  struct bench_row row;
+  int status = bench_make_plan(bench, format, &plan, &row);
   if (status != 0) return status;
-  if (subject->label != NULL)
-    snprintf(subject->row.variant, sizeof subject->row.variant, "%s", subject->label);
-  subject->seconds = malloc(bench->repeat * sizeof *subject->seconds);
-  if (subject->seconds == NULL) return cli_failure("out of memory");
-  if (polyad_measurement_create(context, subject->plan, bench->rank,
-                                (const void *const *)job->factor,
-                                &subject->measurement) != POLYAD_OK)
-    return cli_library_failure(context);
-  return 0;
-}
-
-/* Whether the subject's format has the kernel on this device: runs it once. */
-static int has_kernel(struct job *job, const struct subject *like, bool *has) {
-  struct subject subject = *like;
-  double seconds;
-  int status = open_subject(job, &subject);
-  *has = false;
-  if (status == 0) {
-    polyad_status run =
-        polyad_measurement_run(subject.measurement, job->kernel, 0, EPSILON, &seconds);
-    *has = run == POLYAD_OK;
-    if (run != POLYAD_OK && run != POLYAD_UNSUPPORTED)
-      status = cli_library_failure(job->bench->session.context);
-    else if (!*has)
-      cli_talk(&job->bench->session, "nothing tuned to compare with: %s\n",
-               polyad_last_error(job->bench->session.context));
-  }
-  close_subject(&subject);
-  return status;
-}
-
-/* Measures subjects mode by mode; says how the later ones compare with the first. */
-static int bench_subjects(struct job *job, struct subject *subjects, int count) {
-  struct bench *bench = job->bench;
-  double total[SUBJECTS] = {0};
-  int status = 0;
-  for (int s = 0; s < count && status == 0; ++s)
-    status = open_subject(job, &subjects[s]);
-  for (int n = 0; n < polyad_tensor_order(bench->tensor) && status == 0 && !bench_interrupted();
-       ++n) {
+  if (polyad_workspace_create(bench->session.context, plan, bench->rank, &workspace) != POLYAD_OK)
+    status = cli_library_failure(bench->session.context);
+  double total = 0;
+  int order = polyad_tensor_order(bench->tensor);
+  for (int n = 0; n < order && status == 0 && !bench_interrupted(); ++n) {
     if (bench->mode > 0 && (int)bench->mode != n + 1) continue;
-    status = time_mode(job, subjects, count, n);
-    for (int s = 0; s < count && status == 0; ++s) {
-      bench_add(bench, &subjects[s].row);
-      total[s] += subjects[s].row.median;
-    }
+    struct bench_row each = row;
+    status = time_mode(job, plan, workspace, n, &each);
+    if (status == 0) bench_add(bench, &each);
+    total += each.median;
   }
-  for (int s = 0; s < count && status == 0 && bench->mode == 0; ++s)
-    cli_talk(&bench->session, "%s%s%s: all modes %.3f ms\n", subjects[s].row.format,
-             subjects[s].label != NULL ? " " : "",
-             subjects[s].label != NULL ? subjects[s].label : "", 1e3 * total[s]);
-  for (int s = 1; s < count && status == 0; ++s)
-    cli_talk(&bench->session, "%s runs at %.3f of %s\n", subjects[s].label, total[0] / total[s],
-             subjects[0].label);
-  for (int s = 0; s < count; ++s)
-    close_subject(&subjects[s]);
+  if (status == 0 && bench->mode == 0)
+    cli_talk(&bench->session, "%s: all modes %.3f ms\n", row.format, 1e3 * total);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
   return status;
 }
 
-static int bench_format(void *user, const char *format) {
-  struct job *job = user;
-  struct subject subject = {.format = format, .variant = job->bench->variant};
-  return bench_subjects(job, &subject, 1);
-}
-
-/* The kernel tuned by hand that does the same: coordinates in the order of each mode. */
-static bool tuned_subject(struct bench *bench, struct subject *subject) {
-  const char *device = polyad_device(bench->session.context);
-  *subject = (struct subject){.format = bench->format, .variant = bench->variant, .label = "tuned"};
-  if (strcmp(bench->format, "auto") != 0) return true;
-  subject->format = strcmp(device, "cpu") == 0 ? "coo" : "modecopy";
-  if (strcmp(device, "cpu") == 0) subject->variant = "plain";
-  return strncmp(device, "opencl", 6) != 0; /* nothing is tuned for OpenCL */
-}
-
-static int bench_portable(struct job *job) {
-  struct subject subjects[SUBJECTS];
-  bool stores = job->kernel == POLYAD_KERNEL_PI, has_tuned = false;
-  if (tuned_subject(job->bench, &subjects[0])) {
-    int status = has_kernel(job, &subjects[0], &has_tuned);
-    if (status != 0) return status;
-  }
-  int count = has_tuned;
-  subjects[count++] = (struct subject){
-      .format = "portable", .variant = stores ? "stored" : "auto", .label = "portable"};
-  if (!stores)
-    subjects[count++] =
-        (struct subject){.format = "portable", .variant = "atomic", .label = "portable-atomic"};
-  return bench_subjects(job, subjects, count);
-}
-
-/* Calls `each` with the chosen format, or with every one that can hold the tensor. */
-static int each_format(struct bench *bench, int (*each)(void *user, const char *format),
-                       void *user) {
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format),
+                      void *user) {
   if (strcmp(bench->format, "all") != 0) return each(user, bench->format);
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {
     polyad_format_description about;
@@ -340,6 +198,7 @@ static int each_format(struct bench *bench, int (*each)(void *user, const char *
     polyad_plan_options_init(&options);
     options.format = about.name;
     options.rank = bench->rank;
+    options.kernel = bench->needs;
     options.precision = cli_precision(&bench->session);
     uint64_t bytes;
     if (polyad_format_estimate_bytes(bench->session.context, bench->tensor, &options, &bytes) !=
@@ -353,23 +212,18 @@ static int each_format(struct bench *bench, int (*each)(void *user, const char *
   return 0;
 }
 
-static int bench_kernel(struct bench *bench, polyad_kernel kernel) {
+static int mttkrp_format(void *user, const char *format) { return bench_format(user, format); }
+
+int bench_mttkrp(struct bench *bench) {
   if ((int)bench->mode > polyad_tensor_order(bench->tensor))
     return cli_failure("mode %llu does not exist; the tensor has %d modes",
                        (unsigned long long)bench->mode, polyad_tensor_order(bench->tensor));
   struct job job;
-  int status = make_job(bench, kernel, &job);
-  if (status == 0)
-    status = bench->portable ? bench_portable(&job) : each_format(bench, bench_format, &job);
+  int status = make_job(bench, &job);
+  if (status == 0) status = bench_each_format(bench, mttkrp_format, &job);
   free_job(&job);
   return status;
 }
-
-int bench_mttkrp(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_MTTKRP); }
-
-int bench_phi(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_PHI); }
-
-int bench_pi(struct bench *bench) { return bench_kernel(bench, POLYAD_KERNEL_PI); }
 
 static int build_format(void *user, const char *format) {
   struct bench *bench = user;
@@ -379,7 +233,7 @@ static int build_format(void *user, const char *format) {
   int runs = 0, status = 0;
   for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
     polyad_plan *plan = NULL;
-    status = make_plan(bench, format, bench->variant, &plan, &row);
+    status = bench_make_plan(bench, format, &plan, &row);
     if (status == 0) {
       if (k >= bench->warmup) seconds[runs++] = row.build_seconds;
     }
@@ -395,4 +249,4 @@ static int build_format(void *user, const char *format) {
   return status;
 }
 
-int bench_build(struct bench *bench) { return each_format(bench, build_format, bench); }
+int bench_build(struct bench *bench) { return bench_each_format(bench, build_format, bench); }

@@ -33,12 +33,22 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   char *reason = candidate->reason;
   if (candidate->kernels == NULL)
     snprintf(reason, PD_REASON_BYTES, "it has no kernels for device %s", request->device->kind);
+  else if (request->kernel == POLYAD_KERNEL_TTMC && candidate->kernels->ttmc == NULL)
+    snprintf(reason, PD_REASON_BYTES, "it has no tensor-times-matrix chain on device %s",
+             request->device->kind);
+  else if ((request->kernel == POLYAD_KERNEL_PHI && candidate->kernels->phi == NULL) ||
+           (request->kernel == POLYAD_KERNEL_PI && candidate->kernels->pi == NULL))
+    snprintf(reason, PD_REASON_BYTES, "it has no %s on device %s",
+             request->kernel == POLYAD_KERNEL_PHI ? "Phi" : "stored Pi", request->device->kind);
   else if (!has_variant(format, request->variant))
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);
   else if (traits->order < format->min_order || traits->order > format->max_order)
     snprintf(reason, PD_REASON_BYTES, "the tensor has %d modes; expected %d to %d", traits->order,
              format->min_order, format->max_order);
+  else if (request->compute != POLYAD_COMPUTE_NATIVE && !format->reduced)
+    snprintf(reason, PD_REASON_BYTES,
+             "it computes in the plan's precision only; formats for tensor cores do others");
   else
     candidate->supported = format->supports(traits, request, reason);
   if (!candidate->supported) return;

@@ -1,7 +1,7 @@
 /* Timing kernels on a plan. */
 #include "plan/plan.h"
 #include <math.h>
-#include <polyad/measure.h>
+#include <polyad/measurement.h>
 
 struct polyad_measurement {
   polyad_context *context;
@@ -73,17 +73,16 @@ static polyad_status launch(polyad_measurement *m, polyad_kernel kernel, int mod
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
   for (int n = 0; n < plan->order; ++n)
     factors[n] = &m->factor[n];
-  bool has[] = {kernels->mttkrp != NULL, kernels->phi != NULL, kernels->pi != NULL};
-  static const char *const names[] = {"MTTKRP", "Phi", "stored Pi"};
-  if (!has[kernel])
-    return pd_fail(m->context, POLYAD_UNSUPPORTED, "format %s has no %s on device %s",
-                   plan->format->name, names[kernel], plan->device->kind);
   void *scratch = m->workspace->scratch;
-  if (kernel == POLYAD_KERNEL_MTTKRP)
+  if (kernel == POLYAD_KERNEL_MTTKRP && kernels->mttkrp != NULL)
     return kernels->mttkrp(m->context, plan->on_device, scratch, mode, factors, &m->out);
-  if (kernel == POLYAD_KERNEL_PHI)
+  if (kernel == POLYAD_KERNEL_PHI && kernels->phi != NULL)
     return kernels->phi(m->context, plan->on_device, scratch, mode, factors, epsilon, &m->out);
-  return kernels->pi(m->context, plan->on_device, scratch, mode, factors);
+  if (kernel == POLYAD_KERNEL_PI && kernels->pi != NULL)
+    return kernels->pi(m->context, plan->on_device, scratch, mode, factors);
+  static const char *const names[] = {"MTTKRP", "timed chain", "Phi", "stored Pi"};
+  return pd_fail(m->context, POLYAD_UNSUPPORTED, "format %s has no %s on device %s",
+                 plan->format->name, names[kernel], plan->device->kind);
 }
 
 polyad_status polyad_measurement_run(polyad_measurement *measurement, polyad_kernel kernel,

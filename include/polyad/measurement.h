@@ -1,21 +1,14 @@
 /** @file
  *  @brief Timing kernels on a plan: the factors lie on the device, and the device's clock counts.
  */
-#ifndef POLYAD_MEASURE_H
-#define POLYAD_MEASURE_H
+#ifndef POLYAD_MEASUREMENT_H
+#define POLYAD_MEASUREMENT_H
 
 #include <polyad/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Kernels that formats have. */
-typedef enum polyad_kernel {
-  POLYAD_KERNEL_MTTKRP = 0, /**< matricised tensor times Khatri-Rao product */
-  POLYAD_KERNEL_PHI = 1,    /**< CP-APR's Phi; rows of Pi are stored where the format stores them */
-  POLYAD_KERNEL_PI = 2      /**< making the rows of Pi that Phi then reads */
-} polyad_kernel;
 
 /** A plan, a workspace, and factors on the plan's device. */
 typedef struct polyad_measurement polyad_measurement;
@@ -32,7 +25,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_measurement_create(polyad_context
 /** Destroys a measurement; NULL is fine. */
 POLYAD_API void polyad_measurement_destroy(polyad_measurement *measurement);
 
-/** Runs a kernel of one mode once and waits.
+/** Runs a kernel of one mode once and waits: POLYAD_KERNEL_MTTKRP, _PHI (from stored rows of Pi
+ *  where the format stores them), or _PI, which makes those.
  *  @param epsilon  the least divisor of Phi; not used by others
  *  @param[out] seconds  by the device's own clock where it has one
  *  @return POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device */
