@@ -52,7 +52,8 @@ def device_of(data):
 
 
 def tensor_of(data):
-    return (data.get("file") or "").removeprefix("like:").split("/")[-1]
+    name = (data.get("file") or "").removeprefix("like:").split("/")[-1]
+    return name.removesuffix(".ptn").split("@")[0]
 
 
 def specified(data):

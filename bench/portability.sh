@@ -3,7 +3,8 @@
 # makes tables and plots of it.
 #
 # usage: bench/portability.sh POLYAD OUT DEVICE… [-- options of polyad bench]
-#   SCALES, e.g. "chicago nell-2@0.13 nips uber lbnl-network" (the default), which tensors
+#   SCALES    which tensors (default "chicago nell-2@0.13 nips uber lbnl-network"); a file NAME.ptn
+#             in the current folder is taken instead of generating it anew
 #   ELEMENTS  numbers in STREAM's arrays (default 100000000)
 #   KERNELS   which of "stream mttkrp phi editions pi cpd" (default all but cpd)
 set -uo pipefail
@@ -36,22 +37,24 @@ for device in "${devices[@]}"; do
     fi
     for tensor in ${SCALES:-chicago nell-2@0.13 nips uber lbnl-network}; do
       name=$label-${tensor%@*}
+      file=like:$tensor
+      [ ! -e "${tensor%@*}.ptn" ] || file=${tensor%@*}.ptn
       case $kernel in
         mttkrp | phi | pi)
-          measure "$kernel-$name" "$kernel" "like:$tensor" --portable --device "$device" "$@"
+          measure "$kernel-$name" "$kernel" "$file" --portable --device "$device" "$@"
           ;;
         editions)
           [ "${device%%:*}" != opencl ] || continue
           for variant in coo-atomic coo-pull; do
-            measure "phi-$variant-$name" phi "like:$tensor" --format alto --variant $variant \
+            measure "phi-$variant-$name" phi "$file" --format alto --variant $variant \
               --device "$device" "$@"
           done
           ;;
         cpd)
-          "$polyad" generate --like "${tensor%@*}" --scale "${SCALE:-1}" "$out/tensor.ptn" --quiet &&
-            "$polyad" cpd "$out/tensor.ptn" -r 16 --algorithm apr-mu --max-iters 3 \
-              --device "$device" --json "$out/cpd-$name.json" || failed=1
-          rm -f "$out/tensor.ptn"
+          [ -e "${tensor%@*}.ptn" ] ||
+            "$polyad" generate --like "${tensor%@*}" --scale "${SCALE:-1}" "${tensor%@*}.ptn" --quiet
+          "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu --max-iters 3 --quiet \
+            --device "$device" --json "$out/cpd-$name.json" || failed=1
           ;;
       esac
     done
