@@ -30,6 +30,8 @@ struct pd_device {
 
 struct pd_stream_job;
 struct pd_roof_job;
+struct pd_rows_launch;
+struct pd_rows_shape;
 
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
@@ -64,6 +66,12 @@ struct pd_device_functions {
   /** Enqueues one measurement of a roof (roof.h); NULL: there are none. */
   polyad_status (*roof)(polyad_context *context, const struct pd_device *device,
                         const struct pd_roof_job *job);
+  /** Launches a portable kernel over rows (portable/portable_launch.h); NULL: it cannot. */
+  polyad_status (*rows)(polyad_context *context, const struct pd_device *device,
+                        const struct pd_rows_launch *launch);
+  /** The tiles it has, and how many groups of lanes keep it busy. */
+  const struct pd_rows_shape *(*rows_shape)(const struct pd_device *device);
+  uint64_t (*rows_groups)(polyad_context *context, const struct pd_device *device);
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */
