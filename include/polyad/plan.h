@@ -22,6 +22,17 @@ typedef struct polyad_workspace polyad_workspace;
 /** The most that polyad_plan_options::columns may be. */
 #define POLYAD_MAX_COLUMNS 64
 
+/** Types that products of values and factors are computed in; sums are always at least float. */
+typedef enum polyad_compute {
+  POLYAD_COMPUTE_NATIVE, /**< the plan's precision */
+  POLYAD_COMPUTE_F16,    /**< half precision; the tensor is scaled by a power of two to fit */
+  POLYAD_COMPUTE_BF16,   /**< bfloat16 */
+  POLYAD_COMPUTE_TF32    /**< float with 10 bits behind the point */
+} polyad_compute;
+
+/** The most that polyad_plan_options::tile_threshold may be: no tile is dense. */
+#define POLYAD_MAX_TILE_THRESHOLD 4097
+
 /** What a plan is to be good at. Start from polyad_plan_options_init(). */
 typedef struct polyad_plan_options {
   const char *format;    /**< "auto" (default) or a name of polyad_format_info() */
@@ -36,6 +47,11 @@ typedef struct polyad_plan_options {
                               (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
   int order_for_mode; /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
                            them for; 0 (default): none */
+  polyad_compute compute; /**< types of products, for formats with tensor-core kernels ("hls");
+                               POLYAD_COMPUTE_NATIVE (default): the precision */
+  int tile_threshold;     /**< nonzeros that make a tile of 16 x 16 x 16 dense ("hls"), up to
+                               POLYAD_MAX_TILE_THRESHOLD; 0 (default): measured when tuning, else
+                               what the format documents */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */

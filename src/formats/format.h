@@ -22,6 +22,8 @@ struct pd_request {
   int columns;        /* nonzeros that a GPU's thread block takes at once; 0: 32 */
   int order_for_mode; /* mode (from 1) that a format with one copy orders its nonzeros for; 0: none
                        */
+  polyad_compute compute; /* types that products are computed in */
+  int tile_threshold;     /* nonzeros that make a tile of "hls" dense; 0: its default */
   const struct pd_device *device;
 };
 
@@ -46,6 +48,7 @@ struct polyad_format {
   const char *variants; /* blank-separated names, "auto" first */
   int min_order, max_order;
   bool deterministic; /* of the default variant */
+  bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
 
   /** Whether it can hold the tensor as asked; if not, writes why into `reason`. */
   bool (*supports)(const struct pd_traits *traits, const struct pd_request *request,

@@ -39,6 +39,9 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   else if (traits->order < format->min_order || traits->order > format->max_order)
     snprintf(reason, PD_REASON_BYTES, "the tensor has %d modes; expected %d to %d", traits->order,
              format->min_order, format->max_order);
+  else if (request->compute != POLYAD_COMPUTE_NATIVE && !format->reduced)
+    snprintf(reason, PD_REASON_BYTES,
+             "it computes in the plan's precision only; formats for tensor cores do others");
   else
     candidate->supported = format->supports(traits, request, reason);
   if (!candidate->supported) return;

@@ -33,6 +33,13 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "order for mode %d found; expected 1 to the number of modes, or 0",
                    options->order_for_mode);
+  if (options->compute < POLYAD_COMPUTE_NATIVE || options->compute > POLYAD_COMPUTE_TF32)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "compute type %d found; expected POLYAD_COMPUTE_NATIVE to _TF32",
+                   (int)options->compute);
+  if (options->tile_threshold < 0 || options->tile_threshold > POLYAD_MAX_TILE_THRESHOLD)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tile threshold %d found; expected 0 to %d",
+                   options->tile_threshold, POLYAD_MAX_TILE_THRESHOLD);
   return POLYAD_OK;
 }
 
@@ -46,7 +53,9 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .force_index64 = options->force_index64 != 0,
                                  .partitions = options->partitions,
                                  .columns = options->columns,
-                                 .order_for_mode = options->order_for_mode};
+                                 .order_for_mode = options->order_for_mode,
+                                 .compute = options->compute,
+                                 .tile_threshold = options->tile_threshold};
   return pd_device_of(context, &request->device);
 }
 

@@ -86,7 +86,7 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
     char variants[PD_REASON_BYTES], *rest = NULL;
     snprintf(variants, sizeof variants, "%s", candidate->format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
-      if (strcmp(v, "paper") != 0) /* atomic schemes are never chosen by themselves */
+      if (strncmp(v, "paper", 5) != 0) /* atomic schemes are never chosen by themselves */
         measure(context, tensor, *request, factors, v, candidate);
   }
   if (isinf(candidate->seconds)) candidate->supported = false;

@@ -56,9 +56,11 @@ static polyad_plan *make_plan(polyad_context *context, const struct problem *pro
 static void each_variant(void (*visit)(const char *format, const char *variant)) {
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
-    if (pd_kernels_find(format->name, "cpu") == NULL) continue;
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
+    if (kernels == NULL) continue;
     char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s", format->variants);
+    snprintf(variants, sizeof variants, "%s",
+             kernels->variants != NULL ? kernels->variants : format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
       visit(format->name, v);
   }

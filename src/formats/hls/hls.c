@@ -1,0 +1,133 @@
+/* Choosing, describing and sizing "hls". */
+#include "formats/hls/hls.h"
+#include "device/device_registry.h"
+#include "formats/hls/hls_layout.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pd_hls_scheme pd_hls_scheme_of(const char *variant) {
+  struct pd_hls_scheme scheme = {.atomic = strncmp(variant, "paper", 5) == 0,
+                                 .sequential = strstr(variant, "sequential") != NULL,
+                                 .diagonal = strstr(variant, "diagonal") != NULL};
+  if (scheme.atomic) scheme.diagonal = true;
+  return scheme;
+}
+
+/* "9.0" as 90; 0 for a device without one. */
+static int capability_of(const struct pd_device *device) {
+  struct pd_device_entry entry;
+  if (device == NULL) return 0;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (entry.device == device) return (int)(10 * atof(entry.description.capability) + 0.5);
+  return 0;
+}
+
+static bool on_gpu(const struct pd_request *request) {
+  return request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
+}
+
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  if (traits->nnz > UINT32_MAX) {
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
+             (unsigned long long)traits->nnz);
+    return false;
+  }
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > UINT64_C(1) << 32) {
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
+               (unsigned long long)traits->dims[n]);
+      return false;
+    }
+  if (!on_gpu(request)) return true;
+  int capability = capability_of(request->device);
+  if (capability < 80 &&
+      (request->compute == POLYAD_COMPUTE_BF16 || request->compute == POLYAD_COMPUTE_TF32)) {
+    snprintf(reason, PD_REASON_BYTES,
+             "the GPU has compute capability %d.%d; bf16 and tf32 need 8.0, f16 7.5",
+             capability / 10, capability % 10);
+    return false;
+  }
+  return true;
+}
+
+uint64_t pd_hls_bytes(const void *pointer) {
+  const struct pd_hls *hls = pointer;
+  uint64_t words = pd_hls_packed_words(hls->tiles, hls->tile_linear_bits) +
+                   pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits) +
+                   hls->tiles * PD_HLS_WORDS + hls->tiles + 1;
+  return sizeof *hls + 4 * words + hls->nnz * pd_hls_value_bytes(hls->value);
+}
+
+/* As if no tile were dense, which only the nonzeros tell; building is bounded by tiles that just
+ * reach the threshold. */
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  struct pd_hls like = {.order = traits->order, .span = {0, 1, 2}, .type = request->precision};
+  memcpy(like.dims, traits->dims, sizeof like.dims);
+  pd_hls_set_bits(&like);
+  like.nnz = like.sparse_nnz = traits->nnz;
+  like.value = pd_hls_value_for(request->compute, request->precision);
+  *storage = pd_hls_bytes(&like);
+  int threshold = request->tile_threshold > 0 ? request->tile_threshold : PD_HLS_THRESHOLD_TTMC_OLD;
+  uint64_t tile = PD_HLS_CELLS / 8 + 16;
+  uint64_t tiles = pd_mul_saturated(traits->nnz / (uint64_t)threshold + 1, tile);
+  /* Tile coordinates, cells and the permutation; the sort's keys and their copy. */
+  uint64_t sorting = pd_mul_saturated(traits->nnz, 4 * (PD_HLS_SPAN + 2) + 2 * 12);
+  *building = pd_add_saturated(pd_add_saturated(*storage, tiles), sorting);
+}
+
+static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  double row = (double)(request->rank * pd_type_bytes(request->precision));
+  double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row + 12);
+  if (on_gpu(request)) return 4e-5 * traits->order + bytes / 4e12;
+  return bytes / (5e9 * request->threads);
+}
+
+double pd_hls_formula_bytes(const struct pd_hls *hls) {
+  double bits = (double)hls->sparse_nnz * hls->linear_bits +
+                (double)hls->tiles * (hls->tile_linear_bits + PD_HLS_CELLS) +
+                (double)hls->nnz * 8 * (double)pd_hls_value_bytes(hls->value);
+  return bits / 8;
+}
+
+static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+  static const char *const names[] = {"f16", "bf16", "f32", "f64"};
+  const struct pd_hls *hls = pointer;
+  int at = snprintf(text, PD_REASON_BYTES,
+                    "%llu dense tiles over modes %d, %d and %d with %llu of %llu nonzeros "
+                    "(threshold %d), %s values",
+                    (unsigned long long)hls->tiles, hls->span[0] + 1, hls->span[1] + 1,
+                    hls->span[2] + 1, (unsigned long long)hls->dense_nnz,
+                    (unsigned long long)hls->nnz, hls->threshold, names[hls->value]);
+  if (hls->exponent != 0)
+    snprintf(text + at, (size_t)(PD_REASON_BYTES - at), " times 2^%d", hls->exponent);
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **storage) {
+  (void)take; /* tiles and nonzeros are gathered from all of the tensor's arrays */
+  return pd_hls_build(context, tensor, request, storage);
+}
+
+const struct polyad_format pd_hls_format = {
+    .name = "hls",
+    .summary = "Dense tiles as bitmaps for tensor cores, other nonzeros linearised; one copy",
+    .paper = "H. Wang, W. Yang, R. Hu, R. Ouyang, K. Li and K. Li, A Novel Parallel Algorithm for "
+             "Sparse Tensor Matrix Chain Multiplication via TCU-Acceleration",
+    .variants = "auto sequential diagonal paper paper-sequential",
+    .min_order = PD_HLS_MIN_ORDER,
+    .max_order = PD_HLS_MAX_ORDER,
+    .deterministic = true,
+    .reduced = true,
+    .supports = supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = estimate_seconds,
+    .build = build,
+    .check = pd_hls_check,
+    .expand = pd_hls_expand,
+    .bytes = pd_hls_bytes,
+    .describe = describe,
+    .destroy = pd_hls_destroy,
+};

@@ -1,0 +1,326 @@
+/* Building "hls": tile, classify, linearise, make bitmaps. Nonzeros are sorted by tile and cell;
+ * threads then take tiles of their own, and packed words of their own: no atomics. */
+#include "core/radix_sort.h"
+#include "formats/hls/hls_layout.h"
+#include <math.h>
+#include <string.h>
+
+/* What building works on. */
+struct job {
+  const polyad_tensor *tensor;
+  struct pd_hls *hls;
+  int threads;
+  uint32_t *tile_index[PD_HLS_SPAN]; /* index / 16 in the modes that a tile spans */
+  uint32_t *cell;                    /* bit in the tile's bitmap */
+  uint32_t *permutation;             /* nonzeros by tile, then cell */
+  uint64_t *begin;                   /* threads + 1: sorted nonzeros of a thread, whole tiles */
+  uint64_t *tiles, *dense;           /* threads + 1: dense tiles and their nonzeros before it */
+  uint32_t *sparse;                  /* nonzeros of HLS-S, in their order */
+};
+
+static void clear(polyad_context *context, struct job *job) {
+  for (int k = 0; k < PD_HLS_SPAN; ++k)
+    pd_free(context, job->tile_index[k]);
+  pd_free(context, job->cell);
+  pd_free(context, job->permutation);
+  pd_free(context, job->begin);
+  pd_free(context, job->tiles);
+  pd_free(context, job->dense);
+  pd_free(context, job->sparse);
+}
+
+void pd_hls_set_bits(struct pd_hls *hls) {
+  hls->linear_bits = hls->tile_linear_bits = 0;
+  for (int n = 0; n < hls->order; ++n)
+    hls->place[n] = -1;
+  for (int k = 0; k < PD_HLS_SPAN; ++k)
+    hls->place[hls->span[k]] = k;
+  for (int n = hls->order - 1; n >= 0; --n) {
+    uint64_t dim = hls->dims[n];
+    hls->bits[n] = pd_index_bits(dim);
+    hls->shift[n] = hls->linear_bits;
+    hls->linear_bits += hls->bits[n];
+    hls->tile_bits[n] = pd_index_bits(hls->place[n] >= 0 ? pd_hls_tiles_along(dim) : dim);
+    hls->tile_shift[n] = hls->tile_linear_bits;
+    hls->tile_linear_bits += hls->tile_bits[n];
+  }
+}
+
+/* ---- tiling ---------------------------------------------------------------------------------- */
+
+static polyad_status sort_by_tile(polyad_context *context, struct job *job) {
+  const polyad_tensor *tensor = job->tensor;
+  const struct pd_hls *hls = job->hls;
+  struct pd_key keys[PD_HLS_MAX_ORDER + 1];
+  PD_TRY(PD_NEW(context, tensor->nnz, &job->cell));
+  PD_TRY(PD_NEW(context, tensor->nnz, &job->permutation));
+  for (int k = 0; k < PD_HLS_SPAN; ++k)
+    PD_TRY(PD_NEW(context, tensor->nnz, &job->tile_index[k]));
+#pragma omp parallel for num_threads(job->threads) schedule(static)
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    uint32_t cell = 0;
+    for (int k = 0; k < PD_HLS_SPAN; ++k) {
+      uint32_t index = ((const uint32_t *)tensor->index[hls->span[k]])[p];
+      job->tile_index[k][p] = index / PD_HLS_SIDE;
+      cell = cell * PD_HLS_SIDE + index % PD_HLS_SIDE;
+    }
+    job->cell[p] = cell;
+  }
+  for (int n = 0; n < tensor->order; ++n) {
+    int place = hls->place[n];
+    keys[n] = place < 0
+                  ? (struct pd_key){tensor->index[n], 4, tensor->dims[n]}
+                  : (struct pd_key){job->tile_index[place], 4, pd_hls_tiles_along(tensor->dims[n])};
+  }
+  keys[tensor->order] = (struct pd_key){job->cell, 4, PD_HLS_CELLS};
+  return pd_sort_permutation(context, tensor->nnz, tensor->order + 1, keys, 4, job->permutation);
+}
+
+static uint32_t tile_coordinate(const struct job *job, int mode, uint64_t p) {
+  int place = job->hls->place[mode];
+  return place < 0 ? ((const uint32_t *)job->tensor->index[mode])[p] : job->tile_index[place][p];
+}
+
+/* Whether places p and q of the sorted order lie in one tile. */
+static bool same_tile(const struct job *job, uint64_t p, uint64_t q) {
+  uint64_t a = job->permutation[p], b = job->permutation[q];
+  for (int n = 0; n < job->tensor->order; ++n)
+    if (tile_coordinate(job, n, a) != tile_coordinate(job, n, b)) return false;
+  return true;
+}
+
+static uint64_t tile_end(const struct job *job, uint64_t p) {
+  uint64_t q = p + 1;
+  while (q < job->tensor->nnz && same_tile(job, p, q))
+    ++q;
+  return q;
+}
+
+/* ---- classifying ----------------------------------------------------------------------------- */
+
+static polyad_status classify(polyad_context *context, struct job *job) {
+  uint64_t nnz = job->tensor->nnz, threads = (uint64_t)job->threads;
+  PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->begin));
+  PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->tiles));
+  PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->dense));
+  for (int t = 0; t <= job->threads; ++t) {
+    uint64_t p = t == job->threads ? nnz : pd_part_begin(nnz, t, job->threads);
+    while (p > 0 && p < nnz && same_tile(job, p - 1, p))
+      ++p;
+    job->begin[t] = p;
+  }
+#pragma omp parallel for num_threads(job->threads) schedule(static, 1)
+  for (int t = 0; t < job->threads; ++t)
+    for (uint64_t p = job->begin[t], q; p < job->begin[t + 1]; p = q) {
+      q = tile_end(job, p);
+      if (q - p < (uint64_t)job->hls->threshold) continue;
+      job->tiles[t + 1] += 1;
+      job->dense[t + 1] += q - p;
+    }
+  for (int t = 0; t < job->threads; ++t) {
+    job->tiles[t + 1] += job->tiles[t];
+    job->dense[t + 1] += job->dense[t];
+  }
+  job->hls->tiles = job->tiles[threads];
+  job->hls->dense_nnz = job->dense[threads];
+  job->hls->sparse_nnz = nnz - job->dense[threads];
+  return POLYAD_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Largest magnitude; the maximum does not depend on the order. */
+static double largest_value(const struct job *job) {
+  double most = 0;
+#pragma omp parallel for num_threads(job->threads) schedule(static) reduction(max : most)
+  for (uint64_t p = 0; p < job->tensor->nnz; ++p) {
+    double size = fabs(pd_tensor_value(job->tensor, p));
+    if (size > most) most = size;
+  }
+  return most;
+}
+
+/* The power of two that brings values into the range of their type. Half precision: the largest
+ * comes to at least 2^9 and below 2^10, so that sums of 16 products with numbers up to one stay
+ * below 2^14 (half ends at 2^16) and 2^-24 of the largest is still a normal number. Others: only
+ * what a float could not hold. */
+static int exponent_of(const struct job *job) {
+  int exponent;
+  double most = largest_value(job);
+  if (most == 0) return 0;
+  (void)frexp(most, &exponent);
+  if (job->hls->value == PD_HLS_F16) return exponent - 10;
+  bool widest = job->hls->value == PD_HLS_F64 || job->hls->compute == POLYAD_COMPUTE_NATIVE;
+  return !widest && (exponent > 60 || exponent < -60) ? exponent : 0;
+}
+
+static void put_value(const struct job *job, void *values, uint64_t at, uint64_t from) {
+  double x = pd_tensor_value(job->tensor, from);
+  if (job->hls->exponent != 0) x = ldexp(x, -job->hls->exponent);
+  switch (job->hls->value) {
+  case PD_HLS_F16:
+    ((uint16_t *)values)[at] = pd_half_of(x);
+    break;
+  case PD_HLS_BF16:
+    ((uint16_t *)values)[at] = pd_bfloat_of((float)x);
+    break;
+  case PD_HLS_F32:
+    ((float *)values)[at] = (float)x;
+    break;
+  default:
+    ((double *)values)[at] = x;
+  }
+}
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static polyad_status allocate(polyad_context *context, struct job *job) {
+  struct pd_hls *hls = job->hls;
+  size_t value = pd_hls_value_bytes(hls->value);
+  PD_TRY(
+      PD_NEW_ZERO(context, pd_hls_packed_words(hls->tiles, hls->tile_linear_bits), &hls->b_inds));
+  PD_TRY(PD_NEW_ZERO(context, hls->tiles * PD_HLS_WORDS, &hls->b_bmp));
+  PD_TRY(PD_NEW(context, hls->tiles + 1, &hls->b_vals_ptr));
+  PD_TRY(pd_alloc(context, hls->dense_nnz, value, &hls->b_vals));
+  PD_TRY(
+      PD_NEW_ZERO(context, pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits), &hls->nnz_inds));
+  PD_TRY(pd_alloc(context, hls->sparse_nnz, value, &hls->nnz_vals));
+  return PD_NEW(context, hls->sparse_nnz, &job->sparse);
+}
+
+/* Bitmap and values of a dense tile. */
+static void fill_tile(const struct job *job, uint64_t tile, uint64_t at, uint64_t p, uint64_t q) {
+  struct pd_hls *hls = job->hls;
+  uint32_t *bitmap = hls->b_bmp + tile * PD_HLS_WORDS;
+  hls->b_vals_ptr[tile] = (uint32_t)at;
+  for (; p < q; ++p, ++at) {
+    uint32_t cell = job->cell[job->permutation[p]];
+    bitmap[cell / 32] |= UINT32_C(1) << cell % 32;
+    put_value(job, hls->b_vals, at, job->permutation[p]);
+  }
+}
+
+/* A thread's tiles and its list of single nonzeros; first[t]: the tile's first nonzero. */
+static void fill_part(const struct job *job, int thread, uint32_t *first) {
+  uint64_t tile = job->tiles[thread], at = job->dense[thread];
+  uint64_t single = job->begin[thread] - at;
+  for (uint64_t p = job->begin[thread], q; p < job->begin[thread + 1]; p = q) {
+    q = tile_end(job, p);
+    if (q - p < (uint64_t)job->hls->threshold) {
+      memcpy(job->sparse + single, job->permutation + p, (q - p) * sizeof *job->sparse);
+      single += q - p;
+      continue;
+    }
+    first[tile] = job->permutation[p];
+    fill_tile(job, tile++, at, p, q);
+    at += q - p;
+  }
+}
+
+/* Linear indices of 32 tiles, which fill whole words. */
+static void pack_tiles(const struct job *job, const uint32_t *first, uint64_t begin) {
+  struct pd_hls *hls = job->hls;
+  for (uint64_t t = begin; t < hls->tiles && t < begin + 32; ++t)
+    for (int n = 0; n < hls->order; ++n)
+      pd_hls_put(hls->b_inds, t * (uint64_t)hls->tile_linear_bits + (uint64_t)hls->tile_shift[n],
+                 hls->tile_bits[n], tile_coordinate(job, n, first[t]));
+}
+
+static void pack_nonzeros(const struct job *job, uint64_t begin) {
+  struct pd_hls *hls = job->hls;
+  for (uint64_t p = begin; p < hls->sparse_nnz && p < begin + 32; ++p) {
+    uint64_t from = job->sparse[p];
+    for (int n = 0; n < hls->order; ++n)
+      pd_hls_put(hls->nnz_inds, p * (uint64_t)hls->linear_bits + (uint64_t)hls->shift[n],
+                 hls->bits[n], ((const uint32_t *)job->tensor->index[n])[from]);
+    put_value(job, hls->nnz_vals, p, from);
+  }
+}
+
+static polyad_status fill(polyad_context *context, struct job *job) {
+  struct pd_hls *hls = job->hls;
+  uint32_t *first;
+  PD_TRY(allocate(context, job));
+  PD_TRY(PD_NEW(context, hls->tiles, &first));
+#pragma omp parallel num_threads(job->threads)
+  {
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < job->threads; ++t)
+      fill_part(job, t, first);
+#pragma omp for schedule(static)
+    for (uint64_t begin = 0; begin < hls->tiles; begin += 32)
+      pack_tiles(job, first, begin);
+#pragma omp for schedule(static)
+    for (uint64_t begin = 0; begin < hls->sparse_nnz; begin += 32)
+      pack_nonzeros(job, begin);
+  }
+  hls->b_vals_ptr[hls->tiles] = (uint32_t)hls->dense_nnz;
+  pd_free(context, first);
+  return POLYAD_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+enum pd_hls_value pd_hls_value_for(polyad_compute compute, polyad_type precision) {
+  switch (compute) {
+  case POLYAD_COMPUTE_F16:
+    return PD_HLS_F16;
+  case POLYAD_COMPUTE_BF16:
+    return PD_HLS_BF16;
+  case POLYAD_COMPUTE_TF32:
+    return PD_HLS_F32;
+  default:
+    return precision == POLYAD_F32 ? PD_HLS_F32 : PD_HLS_F64;
+  }
+}
+
+/* Tensor cores multiply in a compute type only: in full precision a GPU keeps single nonzeros. */
+static int threshold_of(const struct pd_request *request) {
+  bool gpu = request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
+  if (gpu && request->compute == POLYAD_COMPUTE_NATIVE) return PD_HLS_ALL_SPARSE;
+  return request->tile_threshold > 0 ? request->tile_threshold : PD_HLS_THRESHOLD_MTTKRP;
+}
+
+void pd_hls_destroy(polyad_context *context, void *pointer) {
+  struct pd_hls *hls = pointer;
+  if (hls == NULL) return;
+  pd_free(context, hls->b_inds);
+  pd_free(context, hls->b_bmp);
+  pd_free(context, hls->b_vals_ptr);
+  pd_free(context, hls->b_vals);
+  pd_free(context, hls->nnz_inds);
+  pd_free(context, hls->nnz_vals);
+  pd_free(context, hls);
+}
+
+polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
+                           const struct pd_request *request, void **storage) {
+  polyad_status status = POLYAD_OK;
+  struct pd_hls *hls = NULL;
+  struct job job = {.tensor = tensor, .threads = pd_threads_for(context, tensor->nnz, 1 << 13)};
+  double start = pd_seconds();
+  *storage = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hls));
+  job.hls = hls;
+  hls->order = tensor->order;
+  memcpy(hls->dims, tensor->dims, sizeof hls->dims);
+  hls->nnz = tensor->nnz;
+  hls->type = tensor->type;
+  hls->compute = request->compute;
+  hls->value = pd_hls_value_for(request->compute, request->precision);
+  hls->scheme = pd_hls_scheme_of(request->variant);
+  hls->threshold = threshold_of(request);
+  PD_TRY_CLEANUP(pd_hls_choose_span(context, tensor, hls->threshold, hls->span));
+  pd_hls_set_bits(hls);
+  hls->exponent = exponent_of(&job);
+  PD_TRY_CLEANUP(sort_by_tile(context, &job));
+  PD_TRY_CLEANUP(classify(context, &job));
+  PD_TRY_CLEANUP(fill(context, &job));
+  hls->seconds_build = pd_seconds() - start;
+  *storage = hls;
+  hls = NULL;
+cleanup:
+  clear(context, &job);
+  pd_hls_destroy(context, hls);
+  return status;
+}

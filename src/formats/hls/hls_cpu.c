@@ -1,0 +1,247 @@
+/* MTTKRP and the tensor-times-matrix chain of "hls" on the CPU. A thread takes 16 output rows at a
+ * time, with all tiles and nonzeros that add to them, in the workspace's order; where a mode is so
+ * short that threads would idle, groups are cut into parts that are added up in order. Results do
+ * not depend on who computes what. */
+#include "formats/hls/hls.h"
+#include "formats/hls/hls_walk.h"
+#include "formats/rowsum/isa.h"
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { GROUPS_PER_THREAD = 4 };
+
+struct scratch {
+  int threads;
+  int order;
+  struct pd_hls_order orders[PD_HLS_MAX_ORDER];
+  uint64_t columns; /* of the widest output */
+  uint64_t buffer;  /* numbers */
+  double *rows;     /* 16 x columns for each thread, or for each part of a group */
+  double *buffers;  /* of each thread */
+  pd_hls_walk_function *walk;
+};
+
+static pd_hls_walk_function *current_walk(void) {
+#if defined(__x86_64__)
+  enum pd_isa isa = pd_isa_current();
+  if (isa == PD_ISA_AVX512) return pd_hls_walk_avx512;
+  if (isa == PD_ISA_AVX2) return pd_hls_walk_avx2;
+#endif
+  return pd_hls_walk_portable;
+}
+
+/* Parts that a group of 16 rows is cut into. */
+static uint64_t parts_of(uint64_t groups, int threads) {
+  uint64_t wanted = (uint64_t)(GROUPS_PER_THREAD * threads);
+  return threads == 1 || groups >= wanted ? 1 : (wanted + groups - 1) / groups;
+}
+
+/* Blocks of 16 rows of sums that a mode needs. */
+static uint64_t blocks_of(const struct pd_hls *hls, int mode, int threads) {
+  uint64_t groups = pd_hls_tiles_along(hls->dims[mode]), parts = parts_of(groups, threads);
+  return parts == 1 ? (uint64_t)threads : parts * groups;
+}
+
+static uint64_t most_blocks(const struct pd_hls *hls, int threads) {
+  uint64_t most = 0;
+  for (int n = 0; n < hls->order; ++n) {
+    uint64_t blocks = blocks_of(hls, n, threads);
+    if (blocks > most) most = blocks;
+  }
+  return most;
+}
+
+/* Columns of the widest output and of the largest rank; saturated. */
+static uint64_t widest(const struct pd_hls *hls, const uint64_t *ranks, uint64_t *rank) {
+  uint64_t most = 0;
+  *rank = 0;
+  for (int n = 0; n < hls->order; ++n) {
+    uint64_t columns = 1;
+    for (int m = 0; m < hls->order; ++m)
+      if (m != n) columns = pd_mul_saturated(columns, ranks[m]);
+    if (columns > most) most = columns;
+    if (ranks[n] > *rank) *rank = ranks[n];
+  }
+  return most;
+}
+
+static uint64_t scratch_bytes(const struct pd_hls *hls, uint64_t columns, uint64_t rank,
+                              int threads) {
+  uint64_t rows = pd_mul_saturated(most_blocks(hls, threads), PD_HLS_SIDE);
+  rows = pd_mul_saturated(pd_add_saturated(rows, 2 * (uint64_t)threads), columns);
+  uint64_t lines = (uint64_t)(hls->order + 1) * (uint64_t)threads;
+  uint64_t numbers = pd_add_saturated(rows, pd_mul_saturated(lines, rank));
+  uint64_t bytes = pd_mul_saturated(numbers, sizeof(double));
+  for (int n = 0; n < hls->order; ++n)
+    bytes = pd_add_saturated(bytes, pd_hls_order_bytes(hls, n));
+  return pd_add_saturated(bytes, sizeof(struct scratch));
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  for (int n = 0; n < scratch->order; ++n)
+    pd_hls_order_clear(context, &scratch->orders[n]);
+  pd_free(context, scratch->rows);
+  pd_free(context, scratch->buffers);
+  pd_free(context, scratch);
+}
+
+static polyad_status create(polyad_context *context, const struct pd_hls *hls, uint64_t columns,
+                            uint64_t rank, void **out) {
+  polyad_status status = POLYAD_OK;
+  struct scratch *scratch = NULL;
+  uint64_t rows, lines, numbers;
+  *out = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  scratch->threads = pd_threads_for(context, pd_mul_saturated(hls->nnz, columns), 1 << 14);
+  scratch->walk = current_walk();
+  scratch->columns = columns;
+  if (!pd_mul(columns, PD_HLS_SIDE * most_blocks(hls, scratch->threads), &rows) ||
+      !pd_mul(columns, 2, &scratch->buffer) || !pd_mul(rank, (uint64_t)hls->order + 1, &lines) ||
+      !pd_add(scratch->buffer, lines, &scratch->buffer) ||
+      !pd_mul(scratch->buffer, (uint64_t)scratch->threads, &numbers)) {
+    status = pd_fail(context, POLYAD_OVERFLOW, "the product of the ranks is too large");
+    goto cleanup;
+  }
+  PD_TRY_CLEANUP(PD_NEW(context, rows, &scratch->rows));
+  PD_TRY_CLEANUP(PD_NEW(context, numbers, &scratch->buffers));
+  for (int n = 0; n < hls->order; ++n) {
+    PD_TRY_CLEANUP(pd_hls_order_create(context, hls, n, &scratch->orders[n]));
+    scratch->order = n + 1;
+  }
+  *out = scratch;
+  scratch = NULL;
+cleanup:
+  workspace_destroy(context, scratch);
+  return status;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  return scratch_bytes(storage, rank, rank, threads);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  (void)device;
+  return create(context, storage, rank, rank, out);
+}
+
+static uint64_t ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  uint64_t rank, columns = widest(storage, ranks, &rank);
+  return scratch_bytes(storage, columns, rank, threads);
+}
+
+static polyad_status ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks, void **out) {
+  (void)device;
+  uint64_t rank, columns = widest(storage, ranks, &rank);
+  return create(context, storage, columns, rank, out);
+}
+
+/* Part `part` of `parts` of the tiles and nonzeros of 16 output rows. */
+static struct pd_hls_unit unit_of(const struct pd_hls_sweep *sweep, uint64_t group, uint64_t part,
+                                  uint64_t parts) {
+  const struct pd_hls_order *order = sweep->order;
+  bool spanned = sweep->hls->place[sweep->mode] >= 0;
+  uint64_t row = group * PD_HLS_SIDE, last = row + PD_HLS_SIDE, line = spanned ? group : row;
+  uint64_t line_end = spanned ? group + 1 : last;
+  if (last > order->rows) last = order->rows;
+  if (line_end > order->lines) line_end = order->lines;
+  uint64_t tiles = order->tile_start[line_end] - order->tile_start[line];
+  uint64_t nonzeros = order->row_start[last] - order->row_start[row];
+  int k = (int)part, n = (int)parts;
+  return (struct pd_hls_unit){
+      .first_row = row,
+      .tile_begin = order->tile_start[line] + pd_part_begin(tiles, k, n),
+      .tile_end = order->tile_start[line] + pd_part_begin(tiles, k + 1, n),
+      .nonzero_begin = order->row_start[row] + pd_part_begin(nonzeros, k, n),
+      .nonzero_end = order->row_start[row] + pd_part_begin(nonzeros, k + 1, n)};
+}
+
+static void store_group(const struct pd_hls_sweep *sweep, uint64_t group, const double *rows,
+                        struct pd_matrix *out) {
+  double scale = ldexp(1, sweep->hls->exponent);
+  for (uint64_t i = 0; i < PD_HLS_SIDE && group * PD_HLS_SIDE + i < out->rows; ++i) {
+    uint64_t at = (group * PD_HLS_SIDE + i) * out->stride;
+    const double *from = rows + i * sweep->columns;
+    for (uint64_t r = 0; r < sweep->columns; ++r)
+      if (out->type == POLYAD_F32)
+        ((float *)out->data)[at + r] = (float)(scale * from[r]);
+      else
+        ((double *)out->data)[at + r] = scale * from[r];
+  }
+}
+
+static void run(const struct scratch *scratch, const struct pd_hls_sweep *sweep,
+                struct pd_matrix *out) {
+  uint64_t groups = pd_hls_tiles_along(out->rows), parts = parts_of(groups, scratch->threads);
+  uint64_t block = PD_HLS_SIDE * sweep->columns;
+#pragma omp parallel num_threads(scratch->threads)
+  {
+    uint64_t me = (uint64_t)omp_get_thread_num();
+    double *buffer = scratch->buffers + me * scratch->buffer;
+#pragma omp for schedule(dynamic, 1)
+    for (uint64_t u = 0; u < groups * parts; ++u) {
+      struct pd_hls_unit unit = unit_of(sweep, u / parts, u % parts, parts);
+      double *rows = scratch->rows + (parts == 1 ? me : u) * block;
+      memset(rows, 0, block * sizeof *rows);
+      scratch->walk(sweep, &unit, rows, buffer);
+      if (parts == 1) store_group(sweep, u, rows, out);
+    }
+#pragma omp for schedule(dynamic, 1)
+    for (uint64_t g = 0; g < (parts == 1 ? 0 : groups); ++g) {
+      double *rows = scratch->rows + g * parts * block;
+      for (uint64_t k = 1; k < parts; ++k)
+        for (uint64_t r = 0; r < block; ++r)
+          rows[r] += rows[k * block + r];
+      store_group(sweep, g, rows, out);
+    }
+  }
+}
+
+static polyad_status sweep_mode(const struct pd_hls *hls, const struct scratch *scratch, int mode,
+                                bool chain, const struct pd_matrix *const *factors,
+                                struct pd_matrix *out) {
+  struct pd_hls_sweep sweep = {.hls = hls,
+                               .order = &scratch->orders[mode],
+                               .mode = mode,
+                               .chain = chain,
+                               .columns = out->columns};
+  for (int n = 0; n < hls->order; ++n) {
+    if (n == mode) continue;
+    sweep.rank[n] = factors[n]->columns;
+    if (sweep.rank[n] > sweep.widest) sweep.widest = sweep.rank[n];
+    sweep.factor[n] = factors[n]->data;
+    sweep.stride[n] = factors[n]->stride;
+  }
+  run(scratch, &sweep, out);
+  return POLYAD_OK;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  return sweep_mode(storage, scratch, mode, false, factors, out);
+}
+
+static polyad_status ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  return sweep_mode(storage, scratch, mode, true, factors, out);
+}
+
+const struct polyad_kernels pd_hls_kernels_cpu = {
+    .format = "hls",
+    .device = "cpu",
+    .variants = "auto",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+    .ttmc_workspace_bytes = ttmc_workspace_bytes,
+    .ttmc_workspace_create = ttmc_workspace_create,
+    .ttmc_workspace_destroy = workspace_destroy,
+    .ttmc = ttmc,
+};
