@@ -70,6 +70,12 @@ PD_BOTH uint32_t pd_hls_slice_place(uint32_t lane, uint32_t slice, int block, in
   return slice << 8 | ((lane / 4 + (block ? 8 : 0)) << 4) | (lane % 4 * 2 + (step ? 8 : 0));
 }
 
+/** Where a place of an expanded tile is kept in shared memory, so that the lanes' loads of a slice
+ *  fall into different banks; pairs stay together. */
+PD_BOTH uint32_t pd_hls_bank(uint32_t place, int value_bytes) {
+  return place ^ (place >> (value_bytes == 2 ? 3 : 2) & 8);
+}
+
 /** Row and column of register `which` (0..3) of a 16 x 8 product. */
 PD_BOTH uint32_t pd_hls_product_row(uint32_t lane, int which) {
   return lane / 4 + (which & 2 ? 8 : 0);

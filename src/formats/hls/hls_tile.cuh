@@ -1,0 +1,127 @@
+/* What the kernels of "hls" share: indices, bitmaps into shared memory, rows of other modes. */
+#ifndef PD_HLS_TILE_CUH
+#define PD_HLS_TILE_CUH
+
+#include "formats/hls/hls_launch.h"
+#include "formats/hls/hls_mma.cuh"
+
+enum { PD_EVERY_LANE = -1 };
+
+__device__ __forceinline__ uint32_t packed(const uint32_t *words, uint64_t at, int width) {
+  uint32_t low = __ldg(words + at / 32), high = __ldg(words + at / 32 + 1);
+  uint32_t bits = __funnelshift_r(low, high, (uint32_t)(at % 32));
+  return width == 32 ? bits : bits & ((1u << width) - 1);
+}
+
+__device__ __forceinline__ uint32_t tile_index(const struct pd_hls_run &a, int mode,
+                                               uint64_t tile) {
+  const struct pd_hls_input &in = a.input[mode];
+  return packed(a.b_inds, tile * (uint64_t)a.tile_linear_bits + (uint64_t)in.tile_shift,
+                in.tile_bits);
+}
+
+__device__ __forceinline__ uint32_t nonzero_index(const struct pd_hls_run &a, int mode,
+                                                  uint64_t p) {
+  const struct pd_hls_input &in = a.input[mode];
+  return packed(a.nnz_inds, p * (uint64_t)a.linear_bits + (uint64_t)in.shift, in.bits);
+}
+
+__device__ __forceinline__ const float *float_row(const struct pd_hls_input &in, uint64_t index) {
+  return static_cast<const float *>(in.rows) + index * in.stride;
+}
+
+/* Copies the values whose bits are set in `bits`, the first of which is cell `first` of the bitmap,
+ * from `at` on. */
+template <class V>
+__device__ __forceinline__ void scatter(int output, uint32_t bits, uint32_t first,
+                                        const typename V::Stored *values,
+                                        typename V::Stored *cells) {
+  for (; bits != 0; bits &= bits - 1, ++values) {
+    uint32_t place = pd_hls_cell(output, first + (uint32_t)(__ffs((int)bits) - 1));
+    cells[pd_hls_bank(place, (int)sizeof *cells)] = V::cell(__ldg(values));
+  }
+}
+
+/* The 128 bits of the bitmap that a lane looks after, and the place of their first value: an
+ * exclusive prefix sum over the warp. */
+struct Share {
+  uint32_t word[4];
+  uint32_t first;
+};
+
+__device__ __forceinline__ Share share_of(const struct pd_hls_run &a, uint32_t tile,
+                                          uint32_t lane) {
+  uint4 raw = __ldg(reinterpret_cast<const uint4 *>(a.b_bmp + (uint64_t)tile * PD_HLS_WORDS) + lane);
+  Share share = {{raw.x, raw.y, raw.z, raw.w}, 0};
+  uint32_t own = __popc(raw.x) + __popc(raw.y) + __popc(raw.z) + __popc(raw.w), sum = own;
+#pragma unroll
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    uint32_t before = __shfl_up_sync(0xffffffffu, sum, step);
+    if (lane >= step) sum += before;
+  }
+  share.first = __ldg(a.b_vals_ptr + tile) + sum - own;
+  return share;
+}
+
+template <class V> __device__ __forceinline__ void zero_cells(typename V::Stored *cells,
+                                                              uint32_t thread, uint32_t threads) {
+  constexpr uint32_t QUADS = PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4);
+  for (uint32_t q = thread; q < QUADS; q += threads)
+    reinterpret_cast<uint4 *>(cells)[q] = make_uint4(0, 0, 0, 0);
+}
+
+/* One warp expands a tile. */
+template <class V>
+__device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint32_t tile,
+                                               uint32_t lane, typename V::Stored *cells) {
+  int output = a.output < 0 ? 0 : a.output;
+  Share share = share_of(a, tile, lane);
+  __syncwarp(); /* the tile before has been read */
+  zero_cells<V>(cells, lane, 32);
+  __syncwarp();
+  const typename V::Stored *values = static_cast<const typename V::Stored *>(a.b_vals) + share.first;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    scatter<V>(output, share.word[k], (lane * 4 + k) * 32, values, cells);
+    values += __popc(share.word[k]);
+  }
+  __syncwarp();
+}
+
+/* Eight warps expand a tile: of each lane's 128 bits, warp w takes bits 16 w to 16 w + 15. */
+template <class V>
+__device__ __forceinline__ void expand_by_block(const struct pd_hls_run &a, uint32_t tile,
+                                                typename V::Stored *cells) {
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  Share share = share_of(a, tile, lane);
+  __syncthreads(); /* the tile before has been read */
+  zero_cells<V>(cells, threadIdx.x, blockDim.x);
+  __syncthreads();
+  uint32_t first = share.first, mine = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    if (k < warp / 2) first += __popc(share.word[k]);
+    if (k == warp / 2) mine = share.word[k];
+  }
+  uint32_t upper = warp % 2;
+  if (upper) first += __popc(mine & 0xffff);
+  scatter<V>(a.output, upper ? mine >> 16 : mine & 0xffff, lane * 128 + warp * 16,
+             static_cast<const typename V::Stored *>(a.b_vals) + first, cells);
+  __syncthreads();
+}
+
+/* The right operand X(s)': two blocks of 8 columns, two halves of the sum. */
+template <class V>
+__device__ __forceinline__ void load_slice(const typename V::Stored *cells, uint32_t slice,
+                                           uint32_t lane, typename V::Pair x[2][2]) {
+#pragma unroll
+  for (int block = 0; block < 2; ++block)
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+      uint32_t place = pd_hls_slice_place(lane, slice, block, step);
+      x[block][step] = *reinterpret_cast<const typename V::Pair *>(
+          cells + pd_hls_bank(place, (int)sizeof *cells));
+    }
+}
+
+#endif
