@@ -32,14 +32,14 @@ struct pd_hls_input {
 struct pd_hls_run {
   struct pd_hls_input input[PD_HLS_MODES];
   int order, mode;
-  int output;                /* place of the output in a tile; -1: a tile has one output row */
-  int mode_k, mode_j;        /* modes summed over first and second, in tiles */
-  int mode_s;                /* mode of the slices: the output, or the third one of the tile */
-  int others;                /* modes that a tile does not span, but the output */
+  int output;         /* place of the output in a tile; -1: a tile has one output row */
+  int mode_k, mode_j; /* modes summed over first and second, in tiles */
+  int mode_s;         /* mode of the slices: the output, or the third one of the tile */
+  int others;         /* modes that a tile does not span, but the output */
   int other[PD_HLS_MODES];
-  int inputs;                /* all modes but the output, ascending */
+  int inputs; /* all modes but the output, ascending */
   int input_mode[PD_HLS_MODES];
-  uint64_t columns;          /* of a row of sums */
+  uint64_t columns; /* of a row of sums */
   int tile_linear_bits, linear_bits;
   const uint32_t *b_inds, *b_bmp, *b_vals_ptr;
   const void *b_vals;
@@ -66,10 +66,10 @@ struct pd_hls_source {
   const void *factor; /* of the plan's type */
   uint64_t stride, rows;
   int rank, width, blocks;
-  void *fragment;  /* NULL: none wanted */
-  float *copy;     /* rows x width floats; NULL: none wanted */
-  uint32_t *most;  /* bits of the largest magnitude of each column; 0 before, for half precision */
-  float *scale;    /* blocks x 16 */
+  void *fragment; /* NULL: none wanted */
+  float *copy;    /* rows x width floats; NULL: none wanted */
+  uint32_t *most; /* bits of the largest magnitude of each column; 0 before, for half precision */
+  float *scale;   /* blocks x 16 */
 };
 struct pd_hls_pack {
   int count;
@@ -86,7 +86,7 @@ struct pd_hls_finish {
   int wide;      /* out is doubles */
   int wide_sums; /* sums are doubles */
   double scale;
-  int spanned;   /* a segment has 16 rows */
+  int spanned;    /* a segment has 16 rows */
   uint64_t width; /* columns of a row of sums */
   uint64_t segments, items;
   const uint32_t *line_segment, *row_item;

@@ -8,9 +8,7 @@
 #include <cuda_fp16.h>
 
 /* Four numbers of a row. */
-template <typename S> struct Four {
-  S v[4];
-};
+template <typename S> struct Four { S v[4]; };
 
 __device__ __forceinline__ Four<float> load_four(const float *from) {
   float4 raw = __ldg(reinterpret_cast<const float4 *>(from));

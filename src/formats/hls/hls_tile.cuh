@@ -51,7 +51,8 @@ struct Share {
 
 __device__ __forceinline__ Share share_of(const struct pd_hls_run &a, uint32_t tile,
                                           uint32_t lane) {
-  uint4 raw = __ldg(reinterpret_cast<const uint4 *>(a.b_bmp + (uint64_t)tile * PD_HLS_WORDS) + lane);
+  uint4 raw =
+      __ldg(reinterpret_cast<const uint4 *>(a.b_bmp + (uint64_t)tile * PD_HLS_WORDS) + lane);
   Share share = {{raw.x, raw.y, raw.z, raw.w}, 0};
   uint32_t own = __popc(raw.x) + __popc(raw.y) + __popc(raw.z) + __popc(raw.w), sum = own;
 #pragma unroll
@@ -63,8 +64,9 @@ __device__ __forceinline__ Share share_of(const struct pd_hls_run &a, uint32_t t
   return share;
 }
 
-template <class V> __device__ __forceinline__ void zero_cells(typename V::Stored *cells,
-                                                              uint32_t thread, uint32_t threads) {
+template <class V>
+__device__ __forceinline__ void zero_cells(typename V::Stored *cells, uint32_t thread,
+                                           uint32_t threads) {
   constexpr uint32_t QUADS = PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4);
   for (uint32_t q = thread; q < QUADS; q += threads)
     reinterpret_cast<uint4 *>(cells)[q] = make_uint4(0, 0, 0, 0);
@@ -79,7 +81,8 @@ __device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint3
   __syncwarp(); /* the tile before has been read */
   zero_cells<V>(cells, lane, 32);
   __syncwarp();
-  const typename V::Stored *values = static_cast<const typename V::Stored *>(a.b_vals) + share.first;
+  const typename V::Stored *values =
+      static_cast<const typename V::Stored *>(a.b_vals) + share.first;
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {
     scatter<V>(output, share.word[k], (lane * 4 + k) * 32, values, cells);
