@@ -21,6 +21,7 @@ struct bench {
   struct cli_session session;
   const char *kernel, *file, *format, *variant;
   uint64_t rank, repeat, warmup, mode;
+  polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
   uint64_t elements; /* of each of stream's arrays; 0: the default */
   bool portable;     /* tuned and portable kernels in turn */
@@ -42,7 +43,19 @@ double bench_triad(struct bench *bench);
 double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
                           const void *const *factors, polyad_type type, const void *out);
 
+/** Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
+void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed);
+double bench_entry(const void *matrix, uint64_t k, polyad_type type);
+size_t bench_width(polyad_type type);
+uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p);
+/** A plan in a format, and what is known of it. 0, or an exit status. */
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row);
+/** Calls `each` with the chosen format, or with every one that can hold the tensor. */
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
+
 int bench_mttkrp(struct bench *bench);
+int bench_ttmc(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
 int bench_stream(struct bench *bench);

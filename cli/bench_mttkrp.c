@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
-static void fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
+void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) {
   for (uint64_t k = 0; k < count; ++k) {
     uint64_t z = (seed + k + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -20,11 +19,11 @@ static void fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed) 
   }
 }
 
-static double entry(const void *matrix, uint64_t k, polyad_type type) {
+double bench_entry(const void *matrix, uint64_t k, polyad_type type) {
   return type == POLYAD_F64 ? ((const double *)matrix)[k] : ((const float *)matrix)[k];
 }
 
-static uint64_t index_at(const polyad_tensor *tensor, int mode, uint64_t p) {
+uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p) {
   const void *indices = polyad_tensor_indices(tensor, mode);
   return polyad_tensor_index_bytes(tensor, mode) == 4 ? ((const uint32_t *)indices)[p]
                                                       : ((const uint64_t *)indices)[p];
@@ -41,19 +40,20 @@ double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
   if (sum == NULL || size == NULL) worst = NAN;
   int order = polyad_tensor_order(tensor);
   for (uint64_t p = 0; isfinite(worst) && p < nnz; ++p) {
-    uint64_t row = index_at(tensor, mode, p);
+    uint64_t row = bench_index(tensor, mode, p);
     if (row % step != 0) continue;
-    double value = entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
+    double value = bench_entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
     for (uint64_t r = 0; r < rank; ++r) {
       long double product = value;
       for (int n = 0; n < order; ++n)
-        if (n != mode) product *= entry(factors[n], index_at(tensor, n, p) * rank + r, type);
+        if (n != mode)
+          product *= bench_entry(factors[n], bench_index(tensor, n, p) * rank + r, type);
       sum[row / step * rank + r] += product;
       size[row / step * rank + r] += fabsl(product);
     }
   }
   for (uint64_t k = 0; isfinite(worst) && k < slots * rank; ++k) {
-    long double found = entry(out, k / rank * step * rank + k % rank, type);
+    long double found = bench_entry(out, k / rank * step * rank + k % rank, type);
     double error = size[k] > 0 ? (double)(fabsl(found - sum[k]) / size[k]) : found != 0;
     if (error > worst || isnan(error)) worst = error;
   }
@@ -70,7 +70,7 @@ struct job {
   double *seconds;
 };
 
-static size_t width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
+size_t bench_width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
 
 static int make_job(struct bench *bench, struct job *job) {
   *job = (struct job){.bench = bench, .type = cli_precision(&bench->session)};
@@ -78,13 +78,13 @@ static int make_job(struct bench *bench, struct job *job) {
   uint64_t longest = 0;
   for (int n = 0; n < polyad_tensor_order(bench->tensor); ++n) {
     uint64_t bytes;
-    if (__builtin_mul_overflow(dims[n], bench->rank * width(job->type), &bytes) ||
+    if (__builtin_mul_overflow(dims[n], bench->rank * bench_width(job->type), &bytes) ||
         bytes > polyad_memory_limit(bench->session.context))
       return cli_failure("mode %d has length %llu: its factor of rank %llu is larger than memory",
                          n + 1, (unsigned long long)dims[n], (unsigned long long)bench->rank);
     job->factor[n] = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (job->factor[n] == NULL) return cli_failure("out of memory");
-    fill(job->factor[n], dims[n] * bench->rank, job->type, (uint64_t)n << 40);
+    bench_fill(job->factor[n], dims[n] * bench->rank, job->type, (uint64_t)n << 40);
     if (bytes > longest) longest = bytes;
   }
   job->out = aligned_alloc(64, (longest + 63) / 64 * 64);
@@ -104,7 +104,7 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
   const polyad_tensor *tensor = job->bench->tensor;
   int order = polyad_tensor_order(tensor);
   double nnz = (double)polyad_tensor_nnz(tensor), rank = (double)job->bench->rank;
-  double w = (double)width(job->type), stream = w, factors = 0;
+  double w = (double)bench_width(job->type), stream = w, factors = 0;
   for (int n = 0; n < order; ++n) {
     stream += polyad_tensor_index_bytes(tensor, n);
     double bytes = (double)polyad_tensor_dims(tensor)[n] * rank * w;
@@ -138,8 +138,8 @@ static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace 
   return 0;
 }
 
-static int make_plan(struct bench *bench, const char *format, polyad_plan **plan,
-                     struct bench_row *row) {
+int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
+                    struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -147,6 +147,7 @@ static int make_plan(struct bench *bench, const char *format, polyad_plan **plan
   options.variant = bench->variant;
   cli_set_partitions(&bench->session, &options);
   options.rank = bench->rank;
+  options.kernel = bench->needs;
   options.precision = cli_precision(&bench->session);
   double begin = bench_now();
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
@@ -167,7 +168,7 @@ static int bench_format(struct job *job, const char *format) {
   polyad_plan *plan = NULL;
   polyad_workspace *workspace = NULL;
   struct bench_row row;
-  int status = make_plan(bench, format, &plan, &row);
+  int status = bench_make_plan(bench, format, &plan, &row);
   if (status != 0) return status;
   if (polyad_workspace_create(bench->session.context, plan, bench->rank, &workspace) != POLYAD_OK)
     status = cli_library_failure(bench->session.context);
@@ -187,9 +188,8 @@ static int bench_format(struct job *job, const char *format) {
   return status;
 }
 
-/* Calls `each` with the chosen format, or with every one that can hold the tensor. */
-static int each_format(struct bench *bench, int (*each)(void *user, const char *format),
-                       void *user) {
+int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format),
+                      void *user) {
   if (strcmp(bench->format, "all") != 0) return each(user, bench->format);
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {
     polyad_format_description about;
@@ -198,6 +198,7 @@ static int each_format(struct bench *bench, int (*each)(void *user, const char *
     polyad_plan_options_init(&options);
     options.format = about.name;
     options.rank = bench->rank;
+    options.kernel = bench->needs;
     options.precision = cli_precision(&bench->session);
     uint64_t bytes;
     if (polyad_format_estimate_bytes(bench->session.context, bench->tensor, &options, &bytes) !=
@@ -219,7 +220,7 @@ int bench_mttkrp(struct bench *bench) {
                        (unsigned long long)bench->mode, polyad_tensor_order(bench->tensor));
   struct job job;
   int status = make_job(bench, &job);
-  if (status == 0) status = each_format(bench, mttkrp_format, &job);
+  if (status == 0) status = bench_each_format(bench, mttkrp_format, &job);
   free_job(&job);
   return status;
 }
@@ -232,7 +233,7 @@ static int build_format(void *user, const char *format) {
   int runs = 0, status = 0;
   for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
     polyad_plan *plan = NULL;
-    status = make_plan(bench, format, &plan, &row);
+    status = bench_make_plan(bench, format, &plan, &row);
     if (status == 0) {
       if (k >= bench->warmup) seconds[runs++] = row.build_seconds;
     }
@@ -248,4 +249,4 @@ static int build_format(void *user, const char *format) {
   return status;
 }
 
-int bench_build(struct bench *bench) { return each_format(bench, build_format, bench); }
+int bench_build(struct bench *bench) { return bench_each_format(bench, build_format, bench); }

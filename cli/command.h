@@ -4,6 +4,7 @@
 #define CLI_COMMAND_H
 
 int cli_cpd(int argc, char **argv);
+int cli_tucker(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_generate(int argc, char **argv);

@@ -4,12 +4,11 @@
 #include "json.h"
 #include "names.h"
 #include "progress.h"
+#include "run_report.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 struct cpd {
   struct cli_session session;
@@ -23,12 +22,6 @@ struct cpd {
   polyad_run_info info;
   double seconds_read, seconds_build;
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int parse(struct cpd *cpd, int argc, char **argv) {
   const struct cli_option options[] = {
@@ -173,10 +166,10 @@ static int prepare(struct cpd *cpd) {
 static int build_plan(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  double begin = now();
+  double begin = cli_now();
   int status = cli_read_tensor(session, cpd->file, &tensor);
   if (status != 0) return status;
-  cpd->seconds_read = now() - begin;
+  cpd->seconds_read = cli_now() - begin;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = cpd->format;
@@ -184,11 +177,11 @@ static int build_plan(struct cpd *cpd) {
   cli_set_partitions(session, &options);
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
-  begin = now();
+  begin = cli_now();
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (made == POLYAD_OK)
     made = polyad_plan_create_take(session->context, &tensor, &options, &cpd->plan);
-  cpd->seconds_build = now() - begin;
+  cpd->seconds_build = cli_now() - begin;
   polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
@@ -233,26 +226,6 @@ static int write_model(struct cpd *cpd) {
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
-static uint64_t peak_bytes(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
-}
-
-static void add_trace(cJSON *object, const polyad_run_info *info) {
-  cJSON *rows = cJSON_AddArrayToObject(object, "trace");
-  for (int k = 0; k < info->trace_rows; ++k) {
-    const polyad_trace_row *row = &info->trace[k];
-    cJSON *item = cJSON_CreateObject();
-    cli_json_count(item, "iteration", (uint64_t)row->iteration);
-    cli_json_real(item, "fit", row->fit);
-    cli_json_real(item, "residual", row->residual);
-    cli_json_real(item, "seconds", row->seconds);
-    cli_json_real(item, "log_likelihood", row->log_likelihood);
-    cli_json_real(item, "kkt_violation", row->kkt_violation);
-    cJSON_AddItemToArray(rows, item);
-  }
-}
-
 static int write_json(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   if (session->json == NULL) return 0;
@@ -283,10 +256,10 @@ static int write_json(struct cpd *cpd) {
   cli_json_real(o, "seconds_per_iteration", info->seconds_per_iteration);
   cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
   cli_json_count(o, "bytes_format", polyad_plan_bytes(cpd->plan));
-  cli_json_count(o, "peak_bytes", peak_bytes());
+  cli_json_count(o, "peak_bytes", cli_peak_bytes());
   cli_json_count(o, "regularized_solves", info->regularized_solves);
   cli_json_text(o, "diagnosis", info->diagnosis);
-  add_trace(o, info);
+  cli_json_trace(o, info);
   return cli_json_write(session, o);
 }
 

@@ -16,6 +16,8 @@ static const struct {
   const char *summary;
 } commands[] = {
     {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)"},
+    {"tucker", cli_tucker,
+     "find a core tensor and directions of every mode (Tucker decomposition)"},
     {"info", cli_info, "say what a tensor is like, and its size in every storage format"},
     {"convert", cli_convert, "convert between file formats"},
     {"generate", cli_generate, "make a synthetic tensor"},

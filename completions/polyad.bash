@@ -3,7 +3,7 @@
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd info convert generate bench score formats devices"
+  local commands="cpd tucker info convert generate bench score formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
@@ -18,6 +18,8 @@ _polyad() {
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --format --variant $storage --output --top
       $reading $common" ;;
+    tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
+      --output --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
@@ -27,6 +29,7 @@ _polyad() {
     formats | devices) options=$talk ;;
   esac
   case $previous in
+    --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
@@ -42,7 +45,7 @@ _polyad() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
       elif [ "$command" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "mttkrp build read stream end-to-end" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "mttkrp ttmc build read stream end-to-end" -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
       fi

@@ -8,6 +8,7 @@
 #define POLYAD_IO_H
 
 #include <polyad/model.h>
+#include <polyad/ttensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,6 +77,24 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write(polyad_context *con
  *  @return POLYAD_IO also when `path` exists already */
 POLYAD_API POLYAD_CHECKED polyad_status
 polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,
+                               const polyad_tensor *tensor, int top, const char *path);
+
+/** Reads a Tucker tensor: the word "ttensor", the number of modes and their lengths, then the core
+ *  as Tensor Toolbox text has a "tensor" (first mode fastest) and each factor as a "matrix".
+ *  @return POLYAD_IO, POLYAD_PARSE */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read(polyad_context *context,
+                                                            const char *path, polyad_type type,
+                                                            polyad_ttensor **ttensor);
+/** Writes a Tucker tensor as polyad_ttensor_read() reads it. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_write(polyad_context *context,
+                                                             const polyad_ttensor *ttensor,
+                                                             const char *path);
+/** Writes a new directory with core.txt (R_1 rows; along a row the last mode varies fastest),
+ *  mode1.txt, …, modeN.txt and, where `tensor` (may be NULL) has labels, mode1.top.tsv, … with the
+ *  `top` rows of largest magnitude of each column.
+ *  @return POLYAD_IO also when `path` exists already */
+POLYAD_API POLYAD_CHECKED polyad_status
+polyad_ttensor_write_directory(polyad_context *context, const polyad_ttensor *ttensor,
                                const polyad_tensor *tensor, int top, const char *path);
 
 /** Reads a matrix from Tensor Toolbox text ("matrix").

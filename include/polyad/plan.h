@@ -22,6 +22,12 @@ typedef struct polyad_workspace polyad_workspace;
 /** The most that polyad_plan_options::columns may be. */
 #define POLYAD_MAX_COLUMNS 64
 
+/** Kernels that a format may have. */
+typedef enum polyad_kernel {
+  POLYAD_KERNEL_MTTKRP = 0, /**< polyad_mttkrp() */
+  POLYAD_KERNEL_TTMC = 1    /**< polyad_ttmc() */
+} polyad_kernel;
+
 /** Types that products of values and factors are computed in; sums are always at least float. */
 typedef enum polyad_compute {
   POLYAD_COMPUTE_NATIVE, /**< the plan's precision */
@@ -45,8 +51,9 @@ typedef struct polyad_plan_options {
                               POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
   int columns;           /**< nonzeros that a GPU's thread block of a paper's variant takes at once
                               (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
-  int order_for_mode; /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
-                           them for; 0 (default): none */
+  int order_for_mode;   /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
+                             them for; 0 (default): none */
+  polyad_kernel kernel; /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
   polyad_compute compute; /**< types of products, for formats with tensor-core kernels ("hls");
                                POLYAD_COMPUTE_NATIVE (default): the precision */
   int tile_threshold;     /**< nonzeros that make a tile of 16 x 16 x 16 dense ("hls"), up to

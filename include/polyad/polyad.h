@@ -14,6 +14,8 @@
 #include <polyad/status.h>
 #include <polyad/stream.h>
 #include <polyad/tensor.h>
+#include <polyad/ttensor.h>
+#include <polyad/tucker.h>
 #include <polyad/version.h>
 
 #endif

@@ -12,6 +12,7 @@ from ._errors import (ArgumentError, Error, FileError, MemoryLimitError, ParseEr
                       UnsupportedError)
 from ._model import KruskalTensor, score
 from ._tensor import SparseTensor
+from ._tucker import TuckerTensor, ttmc, tucker, tucker_ranks
 from .estimators import CPDecomposition
 
 read = SparseTensor.read
@@ -19,6 +20,7 @@ __version__ = version()
 
 __all__ = [
     "ArgumentError", "CPDecomposition", "Error", "FileError", "KruskalTensor",
-    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "UnsupportedError", "cp_als",
-    "devices", "formats", "generate", "innerprod", "mttkrp", "norm", "read", "score", "version",
+    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "TuckerTensor",
+    "UnsupportedError", "cp_als", "devices", "formats", "generate", "innerprod", "mttkrp", "norm",
+    "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
 ]

@@ -17,6 +17,9 @@ from ._progress import ProgressLine
 from ._tensor import SparseTensor, as_tensor
 
 
+_KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
+
+
 class Plan:
     """A tensor stored in one format on one device, ready for many kernel calls.
 
@@ -34,10 +37,15 @@ class Plan:
         Default: all processors this process may use.
     variant : str
         "auto" or a variant of the format.
+    kernel : {"mttkrp", "ttmc"}
+        The kernel that the format must have.
     """
 
     def __init__(self, x: Any, rank: int = 16, *, format: str = "auto", precision: str = "f64",
-                 device: str = "auto", threads: int | None = None, variant: str = "auto") -> None:
+                 device: str = "auto", threads: int | None = None, variant: str = "auto",
+                 kernel: str = "mttkrp") -> None:
+        if kernel not in _KERNELS:
+            raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
         tensor = as_tensor(x)
         self.threads, self.device_asked = threads, device
         self._context = ctx = context()
@@ -48,6 +56,7 @@ class Plan:
                 ffi.new("char[]", encode(variant, "variant"))]
         options.format, options.variant = kept
         options.rank, options.precision = _rank(rank), precision_type(precision)
+        options.kernel = _KERNELS[kernel]
         made = ffi.new("polyad_plan **")
         ctx.check(lib.polyad_plan_create(ctx.pointer, tensor._handle, options, made))
         self._handle = ffi.gc(made[0], lib.polyad_plan_destroy)
@@ -74,16 +83,43 @@ class Plan:
         """The choice of format, the other candidates, and why."""
         return text(lib.polyad_plan_explanation(self._handle))
 
-    def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
-        """See :func:`mttkrp`."""
+    def _matrices(self, factors: Sequence[npt.ArrayLike],
+                  mode: int) -> tuple[int, list[npt.NDArray[Any]]]:
         order = len(self.shape)
         mode = index(mode, "mode")
         if not -order <= mode < order:
             raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
-        mode %= order
         if len(factors) != order:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        matrices = [np.ascontiguousarray(factor, self.dtype) for factor in factors]
+        return mode % order, [np.ascontiguousarray(factor, self.dtype) for factor in factors]
+
+    def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
+        """See :func:`ttmc`."""
+        mode, matrices = self._matrices(factors, mode)
+        for m, matrix in enumerate(matrices):
+            if m != mode and (matrix.ndim != 2 or len(matrix) != self.shape[m]):
+                raise ValueError(f"factor {m} has shape {matrix.shape}; expected "
+                                 f"({self.shape[m]}, R_{m})")
+        others = [m for m in range(len(self.shape)) if m != mode]
+        ranks = [1 if m == mode else matrices[m].shape[1] for m in range(len(self.shape))]
+        ctx = context()
+        ctx.configure(threads=self.threads, device=self.device_asked)
+        made, columns = ffi.new("polyad_workspace **"), ffi.new("uint64_t *")
+        ctx.check(lib.polyad_ttmc_columns(ctx.pointer, self._handle, ranks, mode, columns))
+        ctx.check(lib.polyad_ttmc_workspace_create(ctx.pointer, self._handle, ranks, made))
+        try:
+            out = np.empty((self.shape[mode], *[ranks[m] for m in others]), self.dtype)
+            pointers = ffi.new("void *[]", [pointer(matrix) for matrix in matrices])
+            ctx.check(lib.polyad_ttmc(ctx.pointer, self._handle, made[0], mode, pointers,
+                                      pointer(out)))
+        finally:
+            lib.polyad_workspace_destroy(made[0])
+        return out
+
+    def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
+        """See :func:`mttkrp`."""
+        mode, matrices = self._matrices(factors, mode)
+        order = len(self.shape)
         rank = matrices[0 if mode else order - 1].shape[-1]
         for m, matrix in enumerate(matrices):
             if m != mode and matrix.shape != (self.shape[m], rank):

@@ -11,9 +11,9 @@ from polyad import plot
 
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
-    ("Decompositions", polyad, ["cp_als", "CPDecomposition"]),
-    ("Models", polyad, ["KruskalTensor", "score"]),
-    ("Kernels", polyad, ["Plan", "mttkrp"]),
+    ("Decompositions", polyad, ["cp_als", "tucker", "tucker_ranks", "CPDecomposition"]),
+    ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
+    ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
     ("What there is", polyad, ["formats", "devices", "version"]),
     ("Pictures (`polyad.plot`)", plot, ["components", "map", "heatmap", "convergence", "top",
                                         "sparsity", "slices", "similarity"]),

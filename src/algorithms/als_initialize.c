@@ -69,6 +69,13 @@ static polyad_status copy_initial(struct pd_als *als) {
   return POLYAD_OK;
 }
 
+static polyad_status start_by_hosvd(struct pd_als *als) {
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < als->order; ++n)
+    ranks[n] = als->model->rank;
+  return pd_hosvd(als->context, als->plan, ranks, als->model->type, als->model->factor);
+}
+
 /* HALS needs nonnegative factors; a singular vector's sign means nothing. */
 static void make_nonnegative(struct pd_als *als) {
   for (int n = 0; n < als->order; ++n)
@@ -103,7 +110,7 @@ polyad_status pd_als_initialize(struct pd_als *als, int restart) {
       fill_random(als, n, restart);
     /* Later starts of several differ only if they are random. */
     if (als->options->init == POLYAD_INIT_HOSVD && restart == 0) {
-      PD_TRY(pd_hosvd(als->context, als->plan, als->model));
+      PD_TRY(start_by_hosvd(als));
       if (als->options->nonnegative) make_nonnegative(als);
     }
   }

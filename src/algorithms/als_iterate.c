@@ -49,7 +49,7 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
 static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
   polyad_context *context = als->context;
   const struct pd_linalg *linalg = als->linalg;
-  enum pd_scaling scaling = als->iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_MAX_AT_LEAST_1;
+  enum pd_scaling scaling = als->iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
   struct pd_matrix buffer = mttkrp_buffer(als, n);
   struct pd_matrix *m = als->options->nonnegative ? &buffer : &als->factor[n];
   double begin = pd_seconds();

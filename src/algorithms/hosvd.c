@@ -11,6 +11,11 @@ enum { OVERSAMPLING = 8, MOST_ITERATIONS = 12 };
 static const double settled = 1e-6; /* relative change of singular values */
 static const double weak = 1e-3;    /* values below this part of the largest count as so large */
 
+/* Ranks by energy: modes of up to WHOLE rows are decomposed whole; longer ones from FIRST_TRY
+ * vectors on, twice as many each time. */
+enum { WHOLE = 256, FIRST_TRY = 32 };
+static const double rounding = 1e-12;
+
 /* The unfolding X_(n) as a list of its columns (the fibers of mode n): fiber f has the entries
  * fiber[f] up to fiber[f + 1] - 1. */
 struct unfolding {
@@ -160,9 +165,8 @@ static polyad_status iterate(const struct unfolding *x, struct pd_subspace *s, s
   return POLYAD_OK;
 }
 
-/* Columns of norm one go into the model with the sign that makes their largest entry positive. */
-static void store(const struct pd_subspace *s, int mode, polyad_ktensor *model) {
-  uint64_t rank = model->rank;
+/* Columns of norm one go into the factor with the sign that makes their largest entry positive. */
+static void store(const struct pd_subspace *s, uint64_t rank, polyad_type type, void *factor) {
   for (size_t r = 0; r < s->columns && r < rank; ++r) {
     double largest = 0;
     for (uint64_t i = 0; i < s->rows; ++i) {
@@ -172,46 +176,108 @@ static void store(const struct pd_subspace *s, int mode, polyad_ktensor *model) 
     if (largest == 0) continue;
     for (uint64_t i = 0; i < s->rows; ++i) {
       double value = copysign(1, largest) * s->q[i * s->columns + r];
-      if (model->type == POLYAD_F64)
-        ((double *)model->factor[mode])[i * rank + r] = value;
+      if (type == POLYAD_F64)
+        ((double *)factor)[i * rank + r] = value;
       else
-        ((float *)model->factor[mode])[i * rank + r] = (float)value;
+        ((float *)factor)[i * rank + r] = (float)value;
     }
   }
 }
 
-static polyad_status one_mode(polyad_context *context, const polyad_tensor *tensor, int mode,
-                              polyad_ktensor *model) {
+/* The leading vectors of an unfolding; s is for the caller to destroy. */
+static polyad_status find_vectors(const struct unfolding *x, uint64_t rank, struct pd_subspace *s) {
   polyad_status status = POLYAD_OK;
-  struct unfolding x = {.context = context, .tensor = tensor, .mode = mode};
-  struct pd_subspace s = {0};
   double *before = NULL;
-  uint64_t rows = tensor->dims[mode], rank = model->rank;
+  uint64_t rows = x->tensor->dims[x->mode];
   uint64_t columns = pd_add_saturated(rank, OVERSAMPLING) < rows ? rank + OVERSAMPLING : rows;
-  PD_TRY_CLEANUP(unfold(&x));
-  PD_TRY_CLEANUP(pd_subspace_create(context, rows, columns, &s));
-  PD_TRY_CLEANUP(PD_NEW(context, columns, &before));
-  PD_TRY_CLEANUP(iterate(&x, &s, (size_t)(rank < columns ? rank : columns), before));
-  store(&s, mode, model);
+  PD_TRY_CLEANUP(pd_subspace_create(x->context, rows, columns, s));
+  PD_TRY_CLEANUP(PD_NEW(x->context, columns, &before));
+  status = iterate(x, s, (size_t)(rank < columns ? rank : columns), before);
 cleanup:
-  pd_free(context, before);
-  pd_subspace_destroy(&s);
-  pd_free(context, x.fiber);
-  pd_free(context, x.row);
-  pd_free(context, x.value);
+  pd_free(x->context, before);
   return status;
 }
 
-polyad_status pd_hosvd(polyad_context *context, const polyad_plan *plan, polyad_ktensor *model) {
-  polyad_tensor *tensor = NULL;
+static void clear_unfolding(struct unfolding *x) {
+  pd_free(x->context, x->fiber);
+  pd_free(x->context, x->row);
+  pd_free(x->context, x->value);
+}
+
+static polyad_status one_mode(polyad_context *context, const polyad_tensor *tensor, int mode,
+                              uint64_t rank, polyad_type type, void *factor) {
+  polyad_status status = POLYAD_OK;
+  struct unfolding x = {.context = context, .tensor = tensor, .mode = mode};
+  struct pd_subspace s = {0};
+  PD_TRY_CLEANUP(unfold(&x));
+  PD_TRY_CLEANUP(find_vectors(&x, rank, &s));
+  store(&s, rank, type, factor);
+cleanup:
+  pd_subspace_destroy(&s);
+  clear_unfolding(&x);
+  return status;
+}
+
+static polyad_status expand(polyad_context *context, const polyad_plan *plan,
+                            polyad_tensor **tensor) {
   if (plan->format->expand == NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "format %s cannot give its nonzeros back for HOSVD; use random first factors",
                    plan->format->name);
-  PD_TRY(plan->format->expand(context, plan->storage, &tensor));
+  return plan->format->expand(context, plan->storage, tensor);
+}
+
+polyad_status pd_hosvd(polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
+                       polyad_type type, void *const *factors) {
+  polyad_tensor *tensor = NULL;
+  PD_TRY(expand(context, plan, &tensor));
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < plan->order && status == POLYAD_OK; ++n)
-    status = one_mode(context, tensor, n, model);
+    status = one_mode(context, tensor, n, ranks[n], type, factors[n]);
+  polyad_tensor_destroy(tensor);
+  return status;
+}
+
+/* The fewest vectors that leave out at most `rest` of the sum of squares `total`; 0 when those
+ * found are too few. The values are squares of singular values. */
+static uint64_t enough(const struct pd_subspace *s, double total, double rest) {
+  double kept = 0;
+  for (size_t r = 0; r < s->columns; ++r) {
+    kept += s->values[r];
+    if (kept >= total * (1 - rest) * (1 - rounding)) return r + 1;
+  }
+  return s->columns == s->rows ? s->rows : 0;
+}
+
+static polyad_status rank_of_mode(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                  double rest, uint64_t *rank) {
+  polyad_status status = POLYAD_OK;
+  struct unfolding x = {.context = context, .tensor = tensor, .mode = mode};
+  struct pd_subspace s = {0};
+  double total = 0;
+  uint64_t rows = tensor->dims[mode];
+  PD_TRY_CLEANUP(unfold(&x));
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    total += x.value[p] * x.value[p];
+  *rank = 0;
+  for (uint64_t tried = rows <= WHOLE ? rows : FIRST_TRY; *rank == 0; tried *= 2) {
+    pd_subspace_destroy(&s);
+    PD_TRY_CLEANUP(find_vectors(&x, tried, &s));
+    *rank = enough(&s, total, rest);
+  }
+cleanup:
+  pd_subspace_destroy(&s);
+  clear_unfolding(&x);
+  return status;
+}
+
+polyad_status pd_hosvd_ranks(polyad_context *context, const polyad_plan *plan, double energy,
+                             uint64_t *ranks) {
+  polyad_tensor *tensor = NULL;
+  PD_TRY(expand(context, plan, &tensor));
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < plan->order && status == POLYAD_OK; ++n)
+    status = rank_of_mode(context, tensor, n, (1 - energy) / plan->order, &ranks[n]);
   polyad_tensor_destroy(tensor);
   return status;
 }

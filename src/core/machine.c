@@ -89,3 +89,13 @@ uint64_t pd_machine_memory(void) {
       &bytes);
   return bytes;
 }
+
+uint64_t pd_machine_cache(int level) {
+  static const uint64_t usual[] = {32 << 10, 512 << 10, 8 << 20};
+  long bytes = 0;
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  static const int name[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  bytes = sysconf(name[level - 1]);
+#endif
+  return bytes > 0 ? (uint64_t)bytes : usual[level - 1];
+}

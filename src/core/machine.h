@@ -9,5 +9,7 @@ int pd_machine_processors(void);
 /** Bytes this process may use: the smaller of what the machine has available and what the
  *  cgroup leaves. */
 uint64_t pd_machine_memory(void);
+/** Bytes of a core's cache of a level (1 to 3); a usual size where the system does not say. */
+uint64_t pd_machine_cache(int level);
 
 #endif

@@ -22,6 +22,7 @@ struct pd_request {
   int columns;        /* nonzeros that a GPU's thread block takes at once; 0: 32 */
   int order_for_mode; /* mode (from 1) that a format with one copy orders its nonzeros for; 0: none
                        */
+  polyad_kernel kernel;   /* that must be there */
   polyad_compute compute; /* types that products are computed in */
   int tile_threshold;     /* nonzeros that make a tile of "hls" dense; 0: its default */
   const struct pd_device *device;

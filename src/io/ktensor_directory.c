@@ -1,169 +1,63 @@
-/* A model as a directory of plain text: lambda.txt, mode1.txt, … and, where labels are known,
- * mode1.top.tsv, … It is written beside its place and renamed, so that it is whole or absent. */
-#include "core/random.h"
-#include "io/atomic_file.h"
-#include "io/number.h"
-#include "io/system_calls.h"
-#include "tensor/ktensor.h"
+/* Models as directories: lambda.txt (CP) or core.txt (Tucker), mode1.txt, … and, where labels are
+ * known, mode1.top.tsv, … */
+#include "io/model_directory.h"
 #include "tensor/tensor.h"
-#include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
+#include "tensor/ttensor.h"
 #include <polyad/io.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { PATH_BYTES = 4096, FILE_BYTES = PATH_BYTES + 64, MOST_NAMES = 100 };
+struct model {
+  const polyad_ktensor *ktensor; /* or */
+  const polyad_ttensor *ttensor;
+  const polyad_tensor *tensor; /* with labels, or NULL */
+  int top;
+};
 
-static double number_at(const void *array, polyad_type type, uint64_t i) {
-  return type == POLYAD_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+static polyad_status write_factor(polyad_context *context, const struct model *model, int n,
+                                  const polyad_ktensor *factor, const char *directory) {
+  char path[PD_DIRECTORY_FILE_BYTES];
+  snprintf(path, sizeof path, "%s/mode%d.txt", directory, n + 1);
+  PD_TRY(pd_directory_matrix(context, path, factor->type, factor->factor[n], factor->dims[n],
+                             factor->rank));
+  if (model->tensor == NULL || model->tensor->labels[n].count == 0 || model->top <= 0)
+    return POLYAD_OK;
+  snprintf(path, sizeof path, "%s/mode%d.top.tsv", directory, n + 1);
+  return pd_directory_top(context, factor, model->tensor, n, (uint64_t)model->top, path);
 }
 
-/* rows x columns numbers, a row on each line. */
-static polyad_status write_matrix(polyad_context *context, const char *path, polyad_type type,
-                                  const void *matrix, uint64_t rows, uint64_t columns) {
-  struct pd_output *output;
-  PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
-  polyad_status status = POLYAD_OK;
-  for (uint64_t i = 0; i < rows * columns && status == POLYAD_OK; ++i) {
-    char text[PD_NUMBER_TEXT + 1];
-    size_t length = pd_format_number(text, number_at(matrix, type, i), type == POLYAD_F32);
-    text[length++] = (i + 1) % columns == 0 ? '\n' : ' ';
-    status = pd_output_write(output, text, length);
-  }
-  if (status == POLYAD_OK) return pd_output_commit(output);
-  pd_output_abort(output);
-  return status;
-}
-
-/* Bytes that would break a line of the table, and backslashes, are escaped. */
-static polyad_status write_label(struct pd_output *output, const char *label, size_t length) {
-  for (size_t i = 0; i < length; ++i) {
-    unsigned char c = (unsigned char)label[i];
-    if (c == '\\')
-      PD_TRY(pd_output_write(output, "\\\\", 2));
-    else if (c < 0x20 || c == 0x7f)
-      PD_TRY(pd_output_printf(output, "\\x%02x", c));
-    else
-      PD_TRY(pd_output_write(output, label + i, 1));
-  }
-  return POLYAD_OK;
-}
-
-static polyad_status write_component(struct pd_output *output, const polyad_ktensor *ktensor,
-                                     const polyad_tensor *tensor, int mode, uint64_t r,
-                                     uint64_t count, const uint64_t *rows) {
-  for (uint64_t k = 0; k < count; ++k) {
-    char value[PD_NUMBER_TEXT];
-    double number = number_at(ktensor->factor[mode], ktensor->type, rows[k] * ktensor->rank + r);
-    size_t length, digits = pd_format_number(value, number, ktensor->type == POLYAD_F32);
-    const char *label = polyad_tensor_label(tensor, mode, rows[k], &length);
-    PD_TRY(pd_output_printf(output, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", r + 1, k + 1,
-                            rows[k] + 1));
-    PD_TRY(write_label(output, label, length));
-    PD_TRY(pd_output_printf(output, "\t%.*s\n", (int)digits, value));
-  }
-  return POLYAD_OK;
-}
-
-static polyad_status write_top(polyad_context *context, const polyad_ktensor *ktensor,
-                               const polyad_tensor *tensor, int mode, uint64_t top,
-                               const char *path) {
-  uint64_t count = top < ktensor->dims[mode] ? top : ktensor->dims[mode], *rows = NULL;
-  struct pd_output *output = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
-  PD_TRY_CLEANUP(PD_NEW(context, count, &rows));
-  PD_TRY_CLEANUP(pd_output_printf(output, "component\tplace\tindex\tlabel\tvalue\n"));
-  for (uint64_t r = 0; r < ktensor->rank; ++r) {
-    PD_TRY_CLEANUP(polyad_ktensor_top(context, ktensor, mode, r, count, rows));
-    PD_TRY_CLEANUP(write_component(output, ktensor, tensor, mode, r, count, rows));
-  }
-  status = pd_output_commit(output);
-  output = NULL;
-
-cleanup:
-  pd_output_abort(output);
-  pd_free(context, rows);
-  return status;
-}
-
-static polyad_status write_files(polyad_context *context, const polyad_ktensor *ktensor,
-                                 const polyad_tensor *tensor, int top, const char *directory) {
-  char path[FILE_BYTES];
+static polyad_status write_cp(polyad_context *context, const void *user, const char *directory) {
+  const struct model *model = user;
+  const polyad_ktensor *ktensor = model->ktensor;
+  char path[PD_DIRECTORY_FILE_BYTES];
   snprintf(path, sizeof path, "%s/lambda.txt", directory);
-  PD_TRY(write_matrix(context, path, ktensor->type, ktensor->weights, ktensor->rank, 1));
-  for (int n = 0; n < ktensor->order; ++n) {
-    snprintf(path, sizeof path, "%s/mode%d.txt", directory, n + 1);
-    PD_TRY(write_matrix(context, path, ktensor->type, ktensor->factor[n], ktensor->dims[n],
-                        ktensor->rank));
-    if (tensor == NULL || tensor->labels[n].count == 0 || top <= 0) continue;
-    snprintf(path, sizeof path, "%s/mode%d.top.tsv", directory, n + 1);
-    PD_TRY(write_top(context, ktensor, tensor, n, (uint64_t)top, path));
-  }
+  PD_TRY(pd_directory_matrix(context, path, ktensor->type, ktensor->weights, ktensor->rank, 1));
+  for (int n = 0; n < ktensor->order; ++n)
+    PD_TRY(write_factor(context, model, n, ktensor, directory));
   return POLYAD_OK;
 }
 
-static polyad_status fail(polyad_context *context, const char *path, const char *what, int error) {
-  char text[PD_ERRNO_BYTES];
-  return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot %s the directory: %s", what,
-                    pd_errno_text(text, error));
-}
-
-/* A new directory beside the target, with a name that no other process uses. */
-static polyad_status create_temporary(polyad_context *context, const char *target,
-                                      char temporary[PATH_BYTES]) {
-  const char *slash = strrchr(target, '/');
-  int directory = slash == NULL ? 0 : (int)(slash - target) + 1;
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  for (uint64_t attempt = 0; attempt < MOST_NAMES; ++attempt) {
-    uint64_t tag = pd_random_u64((uint64_t)now.tv_nsec, (uint64_t)getpid(), attempt);
-    int length = snprintf(temporary, PATH_BYTES, "%.*s.%.100s.%016" PRIx64 ".tmp", directory,
-                          target, target + directory, tag);
-    if (length < 0 || length >= PATH_BYTES) return fail(context, target, "create", ENAMETOOLONG);
-    if (mkdir(temporary, 0777) == 0) return POLYAD_OK;
-    if (errno != EEXIST) break;
+/* The factor of one mode, seen as part of a Kruskal tensor. */
+static polyad_ktensor view_of(const polyad_ttensor *ttensor, int n) {
+  polyad_ktensor view = {.order = ttensor->order, .rank = ttensor->ranks[n], .type = ttensor->type};
+  for (int m = 0; m < ttensor->order; ++m) {
+    view.dims[m] = ttensor->dims[m];
+    view.factor[m] = ttensor->factor[m];
   }
-  return fail(context, target, "create", errno);
+  return view;
 }
 
-/* Removes the temporary directory, in which there are files only. */
-static void remove_directory(const char *path) {
-  DIR *listing = opendir(path);
-  if (listing == NULL) return;
-  for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
-    (void)unlinkat(dirfd(listing), entry->d_name, 0);
-  (void)closedir(listing);
-  (void)rmdir(path);
-}
-
-static void sync_parent(const char *target) {
-  char parent[PATH_BYTES] = ".";
-  const char *slash = strrchr(target, '/');
-  if (slash != NULL) {
-    size_t length = (size_t)(slash - target) + 1;
-    memcpy(parent, target, length);
-    parent[length] = '\0';
+static polyad_status write_tucker(polyad_context *context, const void *user,
+                                  const char *directory) {
+  const struct model *model = user;
+  const polyad_ttensor *ttensor = model->ttensor;
+  char path[PD_DIRECTORY_FILE_BYTES];
+  snprintf(path, sizeof path, "%s/core.txt", directory);
+  PD_TRY(pd_directory_matrix(context, path, ttensor->type, ttensor->core, ttensor->ranks[0],
+                             ttensor->core_size / ttensor->ranks[0]));
+  for (int n = 0; n < ttensor->order; ++n) {
+    polyad_ktensor view = view_of(ttensor, n);
+    PD_TRY(write_factor(context, model, n, &view, directory));
   }
-  int file = pd_sys_open_read(parent);
-  if (file < 0) return; /* the directory is in place all the same */
-  (void)pd_sys_sync(file);
-  (void)pd_sys_close(file);
-}
-
-static polyad_status check_arguments(polyad_context *context, const polyad_ktensor *ktensor,
-                                     const polyad_tensor *tensor, const char *path) {
-  if (ktensor == NULL || path == NULL || path[0] == '\0')
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
-  if (strlen(path) >= PATH_BYTES) return fail(context, path, "create", ENAMETOOLONG);
-  if (tensor == NULL) return POLYAD_OK;
-  if (tensor->order != ktensor->order ||
-      memcmp(tensor->dims, ktensor->dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
-    return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
   return POLYAD_OK;
 }
 
@@ -172,24 +66,20 @@ polyad_status polyad_ktensor_write_directory(polyad_context *context, const poly
                                              const char *path) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
-  PD_TRY(check_arguments(context, ktensor, tensor, path));
-  char target[PATH_BYTES], temporary[PATH_BYTES];
-  size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/')
-    --length;
-  memcpy(target, path, length);
-  target[length] = '\0';
-  struct stat about;
-  if (lstat(target, &about) == 0)
-    return pd_fail_at(context, POLYAD_IO, path, 0, 0,
-                      "exists already; expected the name of a new directory");
-  PD_TRY(create_temporary(context, target, temporary));
-  polyad_status status = write_files(context, ktensor, tensor, top, temporary);
-  if (status == POLYAD_OK && pd_sys_rename(temporary, target) != 0)
-    status = fail(context, path, "create", errno);
-  if (status != POLYAD_OK)
-    remove_directory(temporary);
-  else
-    sync_parent(target);
-  return status;
+  if (ktensor == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
+  struct model model = {.ktensor = ktensor, .tensor = tensor, .top = top};
+  return pd_directory_write(context, tensor, ktensor->order, ktensor->dims, path, write_cp, &model);
+}
+
+polyad_status polyad_ttensor_write_directory(polyad_context *context, const polyad_ttensor *ttensor,
+                                             const polyad_tensor *tensor, int top,
+                                             const char *path) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (ttensor == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
+  struct model model = {.ttensor = ttensor, .tensor = tensor, .top = top};
+  return pd_directory_write(context, tensor, ttensor->order, ttensor->dims, path, write_tucker,
+                            &model);
 }

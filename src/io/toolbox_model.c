@@ -2,12 +2,12 @@
 #include "io/formats.h"
 #include "io/number.h"
 #include "io/scanner.h"
+#include "io/toolbox_parts.h"
 #include "tensor/ktensor.h"
 #include <math.h>
 #include <string.h>
 
-/* Factors of more cells than this cannot be meant; it keeps products of sizes in 64 bits. */
-static const uint64_t most_cells = UINT64_C(1) << 56;
+static const uint64_t most_cells = PD_TOOLBOX_CELLS;
 
 static const uint64_t first_room = 4096;
 
@@ -18,10 +18,8 @@ static polyad_status fail_float(struct pd_scanner *s) {
                     pd_quote(quoted, s->word, s->length));
 }
 
-/* Reads `count` numbers into a new array. It grows with what has come: a header's sizes are not
- * believed before the numbers are there. */
-static polyad_status read_values(struct pd_scanner *s, const char *what, uint64_t count,
-                                 polyad_type type, void **values) {
+polyad_status pd_toolbox_read_values(struct pd_scanner *s, const char *what, uint64_t count,
+                                     polyad_type type, void **values) {
   uint64_t room = 0;
   for (uint64_t k = 0; k < count; ++k) {
     double value;
@@ -41,9 +39,9 @@ static polyad_status read_values(struct pd_scanner *s, const char *what, uint64_
   return POLYAD_OK;
 }
 
-static polyad_status read_matrix_header(struct pd_scanner *s, uint64_t rows_expected,
-                                        uint64_t columns_expected, uint64_t *rows,
-                                        uint64_t *columns) {
+polyad_status pd_toolbox_read_matrix_header(struct pd_scanner *s, uint64_t rows_expected,
+                                            uint64_t columns_expected, uint64_t *rows,
+                                            uint64_t *columns) {
   uint64_t two;
   PD_TRY(pd_scanner_expect(s, "matrix"));
   PD_TRY(pd_scanner_integer(s, "the number of dimensions of a matrix", 2, 2, &two));
@@ -79,11 +77,12 @@ static polyad_status read_ktensor_header(struct pd_scanner *s, struct parts *par
 
 static polyad_status read_parts(struct pd_scanner *s, polyad_type type, struct parts *parts) {
   PD_TRY(read_ktensor_header(s, parts));
-  PD_TRY(read_values(s, "a weight", parts->rank, type, &parts->weights));
+  PD_TRY(pd_toolbox_read_values(s, "a weight", parts->rank, type, &parts->weights));
   for (uint64_t n = 0; n < parts->order; ++n) {
     uint64_t rows, columns;
-    PD_TRY(read_matrix_header(s, parts->dims[n], parts->rank, &rows, &columns));
-    PD_TRY(read_values(s, "an entry of a factor", rows * columns, type, &parts->factor[n]));
+    PD_TRY(pd_toolbox_read_matrix_header(s, parts->dims[n], parts->rank, &rows, &columns));
+    PD_TRY(
+        pd_toolbox_read_values(s, "an entry of a factor", rows * columns, type, &parts->factor[n]));
   }
   return pd_scanner_end(s);
 }
@@ -135,8 +134,8 @@ polyad_status polyad_matrix_read(polyad_context *context, const char *path, uint
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_input_open(context, path, &input));
   PD_TRY_CLEANUP(pd_scanner_create(context, input, &scanner));
-  PD_TRY_CLEANUP(read_matrix_header(scanner, 0, 0, rows, columns));
-  PD_TRY_CLEANUP(read_values(scanner, "an entry", *rows * *columns, POLYAD_F64, &made));
+  PD_TRY_CLEANUP(pd_toolbox_read_matrix_header(scanner, 0, 0, rows, columns));
+  PD_TRY_CLEANUP(pd_toolbox_read_values(scanner, "an entry", *rows * *columns, POLYAD_F64, &made));
   PD_TRY_CLEANUP(pd_scanner_end(scanner));
   *values = made;
   made = NULL;

@@ -1,7 +1,15 @@
 /* Tensor Toolbox text: writing sptensor, ktensor and matrix. */
 #include "io/formats.h"
 #include "io/number.h"
+#include "io/toolbox_parts.h"
 #include "tensor/ktensor.h"
+
+polyad_status pd_toolbox_write_sizes(struct pd_output *output, int count, const uint64_t *sizes) {
+  for (int n = 0; n < count; ++n)
+    PD_TRY(pd_output_printf(output, "%llu%c", (unsigned long long)sizes[n],
+                            n + 1 == count ? '\n' : ' '));
+  return POLYAD_OK;
+}
 
 polyad_status pd_toolbox_write(polyad_context *context, const polyad_tensor *tensor,
                                const char *path) {
@@ -9,9 +17,7 @@ polyad_status pd_toolbox_write(polyad_context *context, const polyad_tensor *ten
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
   PD_TRY_CLEANUP(pd_output_printf(output, "sptensor\n%d\n", tensor->order));
-  for (int n = 0; n < tensor->order; ++n)
-    PD_TRY_CLEANUP(pd_output_printf(output, "%llu%c", (unsigned long long)tensor->dims[n],
-                                    n + 1 == tensor->order ? '\n' : ' '));
+  PD_TRY_CLEANUP(pd_toolbox_write_sizes(output, tensor->order, tensor->dims));
   PD_TRY_CLEANUP(pd_output_printf(output, "%llu\n", (unsigned long long)tensor->nnz));
   PD_TRY_CLEANUP(pd_tns_write_lines(context, tensor, output));
   return pd_output_commit(output);
@@ -35,8 +41,8 @@ static polyad_status write_row(struct pd_output *output, const void *values, pol
   return POLYAD_OK;
 }
 
-static polyad_status write_matrix(struct pd_output *output, uint64_t rows, uint64_t columns,
-                                  polyad_type type, const void *values) {
+polyad_status pd_toolbox_write_matrix(struct pd_output *output, uint64_t rows, uint64_t columns,
+                                      polyad_type type, const void *values) {
   PD_TRY(pd_output_printf(output, "matrix\n2\n%llu %llu\n", (unsigned long long)rows,
                           (unsigned long long)columns));
   for (uint64_t i = 0; i < rows; ++i)
@@ -46,14 +52,12 @@ static polyad_status write_matrix(struct pd_output *output, uint64_t rows, uint6
 
 static polyad_status write_ktensor(struct pd_output *output, const polyad_ktensor *ktensor) {
   PD_TRY(pd_output_printf(output, "ktensor\n%d\n", ktensor->order));
-  for (int n = 0; n < ktensor->order; ++n)
-    PD_TRY(pd_output_printf(output, "%llu%c", (unsigned long long)ktensor->dims[n],
-                            n + 1 == ktensor->order ? '\n' : ' '));
+  PD_TRY(pd_toolbox_write_sizes(output, ktensor->order, ktensor->dims));
   PD_TRY(pd_output_printf(output, "%llu\n", (unsigned long long)ktensor->rank));
   PD_TRY(write_row(output, ktensor->weights, ktensor->type, 0, ktensor->rank));
   for (int n = 0; n < ktensor->order; ++n)
-    PD_TRY(
-        write_matrix(output, ktensor->dims[n], ktensor->rank, ktensor->type, ktensor->factor[n]));
+    PD_TRY(pd_toolbox_write_matrix(output, ktensor->dims[n], ktensor->rank, ktensor->type,
+                                   ktensor->factor[n]));
   return POLYAD_OK;
 }
 
@@ -80,7 +84,7 @@ polyad_status polyad_matrix_write(polyad_context *context, uint64_t rows, uint64
                    "values or path is NULL, or the matrix has no row or column");
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = write_matrix(output, rows, columns, POLYAD_F64, values);
+  polyad_status status = pd_toolbox_write_matrix(output, rows, columns, POLYAD_F64, values);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

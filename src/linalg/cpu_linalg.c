@@ -14,7 +14,7 @@ static uint64_t numbers_per_thread(uint64_t rank) {
 static uint64_t shared_numbers(uint64_t rank) {
   /* lower, vectors, inverse; numbers; LAPACK's dsyev with room for blocks of 32 */
   return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, padded_number(rank))),
-                          pd_mul_saturated(rank, 2 + 34));
+                          pd_mul_saturated(rank, 3 + 34));
 }
 
 static uint64_t work_bytes(uint64_t rank, int threads) {
@@ -56,7 +56,8 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   work->vectors = (next += square);
   work->inverse = (next += square);
   work->numbers = (next += square);
-  work->eigen_work = (next += 2 * work->rank);
+  work->divided = (next += 2 * work->rank);
+  work->eigen_work = (next += work->rank);
   work->eigen_work_size = (int)(34 * work->rank);
   next += 34 * work->rank;
   for (int t = 0; t < work->threads; ++t) {
@@ -130,6 +131,7 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
 }
 
 const struct pd_linalg pd_cpu_linalg = {
+    .svd = &pd_cpu_svd,
     .work_create = work_create,
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,

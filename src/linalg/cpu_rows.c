@@ -51,7 +51,7 @@ void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const str
   collect_gram(work, threads, gram);
 }
 
-/* Norm of column r from what the threads found and the unscaled Gram matrix. */
+/* Norm of column r of what is stored, from what the threads found and its Gram matrix. */
 static double column_norm(const struct pd_linalg_work *work, int threads, size_t r,
                           enum pd_scaling scaling, const double *gram) {
   double largest = 0, sum = 0;
@@ -66,12 +66,35 @@ static double column_norm(const struct pd_linalg_work *work, int threads, size_t
   case PD_SCALE_NORM_1:
     return sum;
   case PD_SCALE_MAX_AT_LEAST_1:
+  case PD_SCALE_AS_BEFORE:
     break;
   }
-  return largest > 0 && largest < 1 ? 1 : largest;
+  return largest;
 }
 
-/* Sum over columns of weight times the threads' inner products, in order. */
+/* Sets lambda and work->numbers: what the stored columns are still to be multiplied by. False when
+ * they may stay as they are. */
+static bool choose_weights(const struct pd_linalg_work *work, int threads,
+                           const struct pd_cpu_update *update) {
+  double *lambda = update->lambda->data, *factor = work->numbers;
+  bool as_before = update->divided != NULL, exact = true;
+  for (size_t r = 0; r < work->rank; ++r) {
+    double divided = update->divided != NULL ? update->divided[r] : 1;
+    double norm = divided * column_norm(work, threads, r, update->scaling, update->gram->data);
+    bool at_least_1 =
+        update->scaling == PD_SCALE_MAX_AT_LEAST_1 || update->scaling == PD_SCALE_AS_BEFORE;
+    if (at_least_1 && norm > 0 && norm < 1) norm = 1;
+    factor[r] = norm > 0 ? divided / norm : 1;
+    exact = exact && factor[r] == 1;
+    as_before = as_before && factor[r] >= 0.5 && factor[r] <= 2;
+    lambda[r] = norm;
+  }
+  for (size_t r = 0; as_before && r < work->rank; ++r)
+    if (lambda[r] > 0) lambda[r] = update->divided[r];
+  return !as_before && !exact;
+}
+
+/* Sum over columns of weight (NULL: one) times the threads' inner products, in order. */
 static double collect_inner(const struct pd_linalg_work *work, int threads, const double *weight) {
   double sum = 0;
   for (size_t r = 0; r < work->rank; ++r) {
@@ -100,43 +123,38 @@ void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double
   }
 }
 
-void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
-                        pd_rows_function function, const void *user, const struct pd_matrix *m,
-                        struct pd_matrix *x, enum pd_scaling scaling, struct pd_matrix *lambda,
-                        struct pd_matrix *gram) {
-  (void)context;
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
+/* One thread's rows, in blocks that stay in the cache until all that is needed of them is known. */
+static void update_part(struct pd_linalg_work *work, const struct pd_cpu_update *update, int t,
+                        int threads) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(update->x->type);
+  const struct pd_matrix *x = update->x;
+  struct pd_cpu_thread *scratch = &work->thread[t];
   size_t rank = work->rank;
-  int threads = pd_cpu_pass_threads(work, x);
-  uint64_t block = block_rows(x);
+  uint64_t block = block_rows(x), end = pd_part_begin(x->rows, t + 1, threads);
+  clear_thread(work, t);
+  for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
+    uint64_t rows = end - row < block ? end - row : block;
+    void *to = pd_cpu_row(x, row);
+    update->function(kernels, update->user, rows, rank, pd_cpu_row(update->m, row), to,
+                     scratch->inner, scratch->tile);
+    if (update->scaling == PD_SCALE_NORM_1)
+      kernels->absolute(rows, rank, to, scratch->norm);
+    else if (update->scaling != PD_SCALE_NORM_2)
+      kernels->largest(rows, rank, to, scratch->norm);
+    kernels->gram(rows, rank, to, scratch->gram, scratch->tile);
+  }
+}
+
+void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_cpu_update *update) {
+  int threads = pd_cpu_pass_threads(work, update->x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
-    struct pd_cpu_thread *scratch = &work->thread[t];
-    clear_thread(work, t);
-    uint64_t end = pd_part_begin(x->rows, t + 1, threads);
-    for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
-      uint64_t rows = end - row < block ? end - row : block;
-      function(kernels, user, rows, rank, pd_cpu_row(m, row), pd_cpu_row(x, row), scratch->inner,
-               scratch->tile);
-      if (scaling == PD_SCALE_MAX_AT_LEAST_1)
-        kernels->largest(rows, rank, pd_cpu_row(x, row), scratch->norm);
-      else if (scaling == PD_SCALE_NORM_1)
-        kernels->absolute(rows, rank, pd_cpu_row(x, row), scratch->norm);
-      kernels->gram(rows, rank, pd_cpu_row(x, row), scratch->gram, scratch->tile);
-    }
-  }
-  collect_gram(work, threads, gram->data);
-  double *norms = lambda->data, *factor = work->numbers;
-  bool scaled = false;
-  for (size_t r = 0; r < rank; ++r) {
-    norms[r] = column_norm(work, threads, r, scaling, gram->data);
-    factor[r] = norms[r] > 0 ? 1.0 / norms[r] : 1.0;
-    scaled = scaled || factor[r] != 1.0;
-  }
-  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, NULL);
-  if (!scaled) return;
-  scale_gram(rank, factor, gram->data);
-  pd_cpu_scale(work, x, factor);
+  for (int t = 0; t < threads; ++t)
+    update_part(work, update, t, threads);
+  collect_gram(work, threads, update->gram->data);
+  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, update->divided);
+  if (!choose_weights(work, threads, update)) return;
+  scale_gram(work->rank, work->numbers, update->gram->data);
+  pd_cpu_scale(work, update->x, work->numbers);
 }
 
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,

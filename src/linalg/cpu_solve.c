@@ -110,24 +110,43 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
   return POLYAD_OK;
 }
 
+/* Lets x = m work->inverse come out divided by the weights of before, which work->divided keeps. */
+static void divide_inverse(struct pd_linalg_work *work, const double *lambda) {
+  size_t rank = work->rank, padded = pd_padded(rank);
+  for (size_t r = 0; r < rank; ++r)
+    work->divided[r] = lambda[r] > 0 && isfinite(lambda[r]) ? lambda[r] : 1;
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t s = 0; s < rank; ++s)
+      work->inverse[r * padded + s] /= work->divided[s];
+}
+
 polyad_status pd_cpu_update(polyad_context *context, struct pd_linalg_work *work,
                             const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
                             struct pd_matrix *lambda, struct pd_matrix *gram) {
+  struct cholesky by = {work->lower, work->numbers + work->rank};
+  struct pd_cpu_update update = {.function = rows_by_matrix,
+                                 .user = work->inverse,
+                                 .m = x,
+                                 .x = x,
+                                 .scaling = scaling,
+                                 .lambda = lambda,
+                                 .gram = gram};
   double least_ratio = 1;
-  if (factorise(work, v->data, &least_ratio)) {
-    struct cholesky by = {work->lower, work->numbers + work->rank};
-    if (least_ratio >= well_conditioned) {
-      invert(work, &by);
-      pd_cpu_update_rows(context, work, rows_by_matrix, work->inverse, x, x, scaling, lambda, gram);
-      return POLYAD_OK;
+  if (!factorise(work, v->data, &least_ratio)) {
+    PD_TRY(eigen_decompose(context, work, v->data));
+    pseudo_inverse(work, v->data, work->numbers + work->rank);
+    work->scalars[PD_SCALAR_FALLBACKS] += 1;
+  } else if (least_ratio >= well_conditioned) {
+    invert(work, &by);
+    if (scaling == PD_SCALE_AS_BEFORE) {
+      divide_inverse(work, lambda->data);
+      update.divided = work->divided;
     }
-    pd_cpu_update_rows(context, work, rows_by_cholesky, &by, x, x, scaling, lambda, gram);
-    return POLYAD_OK;
+  } else {
+    update.function = rows_by_cholesky;
+    update.user = &by;
   }
-  PD_TRY(eigen_decompose(context, work, v->data));
-  pseudo_inverse(work, v->data, work->numbers + work->rank);
-  work->scalars[PD_SCALAR_FALLBACKS] += 1;
-  pd_cpu_update_rows(context, work, rows_by_matrix, work->inverse, x, x, scaling, lambda, gram);
+  pd_cpu_update_rows(work, &update);
   return POLYAD_OK;
 }
 
@@ -140,7 +159,15 @@ polyad_status pd_cpu_update_nonnegative(polyad_context *context, struct pd_linal
                                         const struct pd_matrix *v, const struct pd_matrix *m,
                                         struct pd_matrix *x, enum pd_scaling scaling,
                                         struct pd_matrix *lambda, struct pd_matrix *gram) {
+  (void)context;
+  struct pd_cpu_update update = {.function = rows_by_hals,
+                                 .user = v->data,
+                                 .m = m,
+                                 .x = x,
+                                 .scaling = scaling,
+                                 .lambda = lambda,
+                                 .gram = gram};
   pd_cpu_scale(work, x, lambda->data);
-  pd_cpu_update_rows(context, work, rows_by_hals, v->data, m, x, scaling, lambda, gram);
+  pd_cpu_update_rows(work, &update);
   return POLYAD_OK;
 }

@@ -21,6 +21,7 @@ struct pd_linalg_work {
   double *vectors;    /* rank x rank: eigenvectors */
   double *inverse;    /* rank x padded: inverse or pseudo-inverse */
   double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
+  double *divided;    /* rank: weights of before */
   double *eigen_work; /* LAPACK's */
   int eigen_work_size;
   struct pd_cpu_thread *thread;
@@ -32,12 +33,20 @@ typedef void (*pd_rows_function)(const struct pd_factor_kernels *kernels, const 
                                  uint64_t rows, size_t rank, const void *m, void *x, double *inner,
                                  double *tile);
 
+/** An update of one factor. */
+struct pd_cpu_update {
+  pd_rows_function function;
+  const void *user;
+  const struct pd_matrix *m;
+  struct pd_matrix *x;
+  const double *divided; /* what `function` divides each column by; NULL: nothing */
+  enum pd_scaling scaling;
+  struct pd_matrix *lambda, *gram;
+};
+
 /** The shared part of all updates: rows by `function` in cache-sized blocks with Gram and sums
- *  in the same pass, then the scaling pass. Sets INNER. */
-void pd_cpu_update_rows(polyad_context *context, struct pd_linalg_work *work,
-                        pd_rows_function function, const void *user, const struct pd_matrix *m,
-                        struct pd_matrix *x, enum pd_scaling scaling, struct pd_matrix *lambda,
-                        struct pd_matrix *gram);
+ *  in the same pass, then the scaling pass, where columns need one. Sets INNER. */
+void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_cpu_update *update);
 
 /** Multiplies the columns of x by `factor`. */
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);

@@ -1,6 +1,9 @@
 /* Body of the factor kernels for one value type and instruction set. The includer defines VAL
  * (float or double), VAL_IS_DOUBLE (0 or 1) and NAME(x) (a name of its own for x). */
 
+/* Inner products are taken with the entries as they are stored: what is computed from them and the
+ * Gram matrix is the fit of the stored factors, though float rounds them. */
+
 /* Rows as doubles, padded with zeros: the rows themselves where they are so already. */
 static inline const double *NAME(load_rows)(size_t rows, size_t rank, size_t padded,
                                             const VAL *from, double *tile) {
@@ -75,9 +78,9 @@ static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
     NAME(solve_tile)(rank, lower, inverse_diagonal, tile);
     for (size_t k = 0; k < count; ++k)
       for (size_t r = 0; r < rank; ++r) {
-        double value = tile[r * PD_ROW_TILE + k];
-        inner[r] += (double)in[(i + k) * rank + r] * value;
-        out[(i + k) * rank + r] = (VAL)value;
+        VAL value = (VAL)tile[r * PD_ROW_TILE + k];
+        inner[r] += (double)in[(i + k) * rank + r] * (double)value;
+        out[(i + k) * rank + r] = value;
       }
   }
 }
@@ -104,8 +107,9 @@ static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const vo
     for (size_t k = 0; k < count; ++k) {
 #pragma omp simd
       for (size_t r = 0; r < rank; ++r) {
-        inner[r] += from[k * padded + r] * product[k * padded + r];
-        out[k * rank + r] = (VAL)product[k * padded + r];
+        VAL value = (VAL)product[k * padded + r];
+        inner[r] += from[k * padded + r] * (double)value;
+        out[k * rank + r] = value;
       }
     }
   }
@@ -168,8 +172,9 @@ static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *
       tile[r] = value > 0 ? value : 0;
     }
     for (size_t r = 0; r < rank; ++r) {
-      inner[r] += (double)in[r] * tile[r];
-      out[r] = (VAL)tile[r];
+      VAL value = (VAL)tile[r];
+      inner[r] += (double)in[r] * (double)value;
+      out[r] = value;
     }
   }
 }

@@ -8,6 +8,7 @@
 #define PD_LINALG_H
 
 #include "device/device.h"
+#include "linalg/svd.h"
 
 /** Everything that calls on one rank change: scratch memory and the scalars. Made once per
  *  run, so that iterations allocate nothing. Not shared by running computations. */
@@ -31,9 +32,13 @@ enum pd_scaling {
   PD_SCALE_NORM_2,         /* by the 2-norm (first iteration, and the end) */
   PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (later iterations) */
   PD_SCALE_NORM_1,         /* by the 1-norm (Poisson models) */
+  PD_SCALE_AS_BEFORE,      /* by the weights in lambda while max(max |entry|, 1) is within a factor
+                              of two of each, else as PD_SCALE_MAX_AT_LEAST_1: spares the pass
+                              that divides. A device may always do the latter. */
 };
 
 struct pd_linalg {
+  const struct pd_svd *svd; /* NULL: none */
   /** Memory for matrices of `rank` columns. */
   polyad_status (*work_create)(polyad_context *context, const struct pd_device *device,
                                uint64_t rank, struct pd_linalg_work **work);

@@ -33,6 +33,9 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   char *reason = candidate->reason;
   if (candidate->kernels == NULL)
     snprintf(reason, PD_REASON_BYTES, "it has no kernels for device %s", request->device->kind);
+  else if (request->kernel == POLYAD_KERNEL_TTMC && candidate->kernels->ttmc == NULL)
+    snprintf(reason, PD_REASON_BYTES, "it has no tensor-times-matrix chain on device %s",
+             request->device->kind);
   else if (!has_variant(format, request->variant))
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);

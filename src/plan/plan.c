@@ -54,6 +54,7 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .partitions = options->partitions,
                                  .columns = options->columns,
                                  .order_for_mode = options->order_for_mode,
+                                 .kernel = options->kernel,
                                  .compute = options->compute,
                                  .tile_threshold = options->tile_threshold};
   return pd_device_of(context, &request->device);

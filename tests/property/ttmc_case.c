@@ -95,15 +95,17 @@ void ttmc_problem_run(polyad_context *context, const polyad_plan *plan, polyad_w
 /* Roundings on the way to one entry: a product at each level, and again where partial sums are
  * multiplied; additions at most one per nonzero of the row and level; all in float64. In float32
  * one more to write the result and one where repeats are merged. */
-static long double bound_of(const struct ttmc_problem *problem, polyad_type type, size_t terms) {
+static long double bound_of(const struct ttmc_problem *problem, polyad_type type, bool atomic,
+                            size_t terms) {
   long double order = problem->from->tensor.order;
   long double wide = oracle_gamma(2 * order + (long double)terms + 2, DBL_EPSILON / 2);
-  return type == POLYAD_F64 ? wide : wide + oracle_gamma(3, FLT_EPSILON / 2);
+  long double added = atomic ? (long double)terms : 0;
+  return type == POLYAD_F64 ? wide : wide + oracle_gamma(3 + added, FLT_EPSILON / 2);
 }
 
 static void compare_mode(polyad_context *context, const polyad_plan *plan,
                          polyad_workspace *workspace, const struct ttmc_problem *problem, int mode,
-                         const char *what) {
+                         bool atomic, const char *what) {
   size_t columns = ttmc_problem_columns(problem, mode);
   size_t rows = (size_t)problem->from->tensor.dims[mode], count = rows * columns;
   long double *exact = malloc((count + 1) * sizeof *exact);
@@ -117,7 +119,7 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
   ttmc_problem_run(context, plan, workspace, problem, mode, out);
   for (size_t k = 0; k < count; ++k) {
     long double bound =
-        magnitude[k] * bound_of(problem, polyad_plan_type(plan), terms[k / columns]);
+        magnitude[k] * bound_of(problem, polyad_plan_type(plan), atomic, terms[k / columns]);
     if (!(fabsl((long double)out[k] - exact[k]) <= bound))
       fail_msg("%s, case %s, mode %d, row %zu column %zu: %.17g, expected %.17Lg within %.3Lg",
                what, problem->from->tensor.name, mode, k / columns, k % columns, out[k], exact[k],
@@ -130,11 +132,11 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
 }
 
 void ttmc_problem_compare(polyad_context *context, const polyad_plan *plan,
-                          const struct ttmc_problem *problem, const char *what) {
+                          const struct ttmc_problem *problem, bool atomic, const char *what) {
   polyad_workspace *workspace = NULL;
   if (polyad_ttmc_workspace_create(context, plan, problem->from->ranks, &workspace) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   for (int n = 0; n < problem->from->tensor.order; ++n)
-    compare_mode(context, plan, workspace, problem, n, what);
+    compare_mode(context, plan, workspace, problem, n, atomic, what);
   polyad_workspace_destroy(workspace);
 }

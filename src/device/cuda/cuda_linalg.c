@@ -249,6 +249,7 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
 }
 
 const struct pd_linalg pd_cuda_linalg = {
+    .svd = &pd_cuda_svd,
     .work_create = work_create,
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,

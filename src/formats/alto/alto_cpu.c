@@ -6,6 +6,7 @@
  * additions to rows that other parts touch as well are atomic. */
 #include "formats/alto/alto.h"
 #include "formats/alto/alto_scratch.h"
+#include "formats/alto/alto_ttmc.h"
 #include <string.h>
 
 /* What one call works on. */
@@ -242,4 +243,8 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .mttkrp = mttkrp,
     .pi = pi,
     .phi = phi,
+    .ttmc_workspace_bytes = pd_alto_ttmc_workspace_bytes,
+    .ttmc_workspace_create = pd_alto_ttmc_workspace_create,
+    .ttmc_workspace_destroy = pd_alto_ttmc_workspace_destroy,
+    .ttmc = pd_alto_ttmc,
 };

@@ -3,7 +3,9 @@
 #include "device/cuda/cuda_sum.h"
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
+#include "formats/alto/alto_ttmc_cuda.h"
 #include "formats/modecopy/modecopy_launch.h"
+#include "formats/ttmc/ttmc_cuda.h"
 
 /* The nonzeros of each output row of a mode, on the device. */
 struct device_rows {
@@ -343,6 +345,13 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   return sum(context, state, &a, aligned, false, out);
 }
 
+void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view) {
+  const struct on_device *made = on_device;
+  *view = (struct pd_alto_device_view){.host = made->host, .values = made->values};
+  for (int n = 0; n < made->host->order; ++n)
+    view->order[n] = made->list[n].order;
+}
+
 const struct polyad_kernels pd_alto_kernels_cuda = {
     .format = "alto",
     .device = "cuda",
@@ -353,4 +362,8 @@ const struct polyad_kernels pd_alto_kernels_cuda = {
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
     .phi = phi,
+    .ttmc_workspace_bytes = pd_alto_ttmc_gpu_bytes,
+    .ttmc_workspace_create = pd_alto_ttmc_gpu_create,
+    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
+    .ttmc = pd_ttmc_gpu_run,
 };

@@ -11,17 +11,34 @@ static uint64_t block_rows(const struct pd_coo *coo) {
   return most;
 }
 
+static uint64_t table_bytes(const struct pd_coo *coo, uint64_t rank) {
+  uint64_t most = 0;
+  for (int n = 0; n < coo->order; ++n) {
+    uint64_t bytes = pd_pair_tables_bytes(&coo->list[n], coo->dims, coo->type, rank);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  return pd_rowsum_scratch_bytes(rank, block_rows(storage), threads);
+  return pd_add_saturated(pd_rowsum_scratch_bytes(rank, block_rows(storage), threads),
+                          table_bytes(storage, rank));
 }
 
 static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
                                       const void *storage, uint64_t rank, void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
-  return pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
-                                  pd_rowsum_threads(context, coo->order, coo->nnz, rank),
-                                  (struct pd_rowsum_scratch **)scratch);
+  struct pd_rowsum_scratch *sums;
+  PD_TRY(pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
+                                  pd_rowsum_threads(context, coo->order, coo->nnz, rank), &sums));
+  polyad_status status = pd_rowsum_scratch_add_tables(context, table_bytes(coo, rank), sums);
+  if (status != POLYAD_OK) {
+    pd_rowsum_scratch_destroy(context, sums);
+    return status;
+  }
+  *scratch = sums;
+  return POLYAD_OK;
 }
 
 static void workspace_destroy(polyad_context *context, void *scratch) {

@@ -2,7 +2,9 @@
 #include "formats/coo/coo_cuda.h"
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
+#include "formats/coo/coo_ttmc_cuda.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/ttmc/ttmc_cuda.h"
 
 enum { SORTED, ATOMIC };
 
@@ -66,4 +68,17 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   return pd_nz_upload_as(context, device, &coo_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_coo_kernels_cuda = PD_NZ_KERNELS_CUDA("coo", upload);
+const struct polyad_kernels pd_coo_kernels_cuda = {
+    .format = "coo",
+    .device = "cuda",
+    .upload = upload,
+    .unload = pd_nz_unload,
+    .workspace_bytes = pd_nz_cuda_workspace_bytes,
+    .workspace_create = pd_nz_cuda_workspace_create,
+    .workspace_destroy = pd_nz_cuda_workspace_destroy,
+    .mttkrp = pd_nz_cuda_mttkrp,
+    .ttmc_workspace_bytes = pd_coo_ttmc_gpu_bytes,
+    .ttmc_workspace_create = pd_coo_ttmc_gpu_create,
+    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
+    .ttmc = pd_ttmc_gpu_run,
+};

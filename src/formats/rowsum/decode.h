@@ -35,6 +35,30 @@ static inline void pd_decode(const void *ids, int id_bytes, uint64_t nnz, const 
     row[p] = row[some - 1];
 }
 
+/** The same for rows of a pair's table. */
+static inline void pd_decode_pair(const struct pd_rowsum *list, const struct pd_source *pair,
+                                  uint64_t stride, uint64_t first, uint64_t count,
+                                  const char **restrict row) {
+  int g = pair->column[0], h = pair->column[1];
+  const char *table = pair->rows;
+  uint64_t left = list->nnz - first, wanted = count + PD_AHEAD;
+  uint64_t some = left < wanted ? left : wanted;
+  if (list->id_bytes[g] == 2 && list->id_bytes[h] == 2 && stride <= UINT32_MAX) {
+    const uint16_t *a = (const uint16_t *)list->id[g] + first;
+    const uint16_t *b = (const uint16_t *)list->id[h] + first;
+    uint32_t inner = (uint32_t)pair->inner; /* fewer than 2^32 rows: both modes are short */
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = table + (uint64_t)(a[p] * inner + b[p]) * (uint32_t)stride;
+  } else {
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = table +
+               (pd_rowsum_id(list, g, first + p) * pair->inner + pd_rowsum_id(list, h, first + p)) *
+                   stride;
+  }
+  for (uint64_t p = some; p < wanted; ++p)
+    row[p] = row[some - 1];
+}
+
 /** Sums one run in all column blocks. */
 static inline void pd_sum_run(const struct pd_column_blocks *blocks, uint64_t item,
                               struct pd_run *run, double *sums) {

@@ -3,6 +3,7 @@
 #define PD_ROWSUM_DRIVER_H
 
 #include "formats/rowsum/kernel.h"
+#include "formats/rowsum/pair_tables.h"
 
 /** One thread's share of the nonzeros. */
 struct pd_rowsum_part {
@@ -14,15 +15,20 @@ struct pd_rowsum_part {
   double *tail;        /* of one that goes on in a later part */
 };
 
+/** A job and what all its threads share. */
+struct pd_rowsum_pass {
+  const struct pd_rowsum_job *job;
+  const struct pd_column_blocks *blocks;
+  struct pd_sources sources;
+};
+
 struct pd_rowsum_isa {
   const char *name;
   int (*lanes)(polyad_type type, uint64_t rank);
   pd_run_function *(*pick)(polyad_type type, int lanes, int vectors);
-  void (*drive)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
-                const struct pd_rowsum_part *part);
+  void (*drive)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
   /** The same for tiled lists. */
-  void (*drive_tiled)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
-                      const struct pd_rowsum_part *part);
+  void (*drive_tiled)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
   /** Writes sums (in the order of the column blocks) as row `index` of `out`. */
   void (*write_row)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                     const double *sums, uint64_t index);
@@ -39,6 +45,8 @@ struct pd_rowsum_scratch {
   struct pd_column_blocks blocks;
   uint64_t block_rows; /* rows that fit into each of `sums` */
   double *sums;        /* of each thread: the row or block at work, a head, a tail */
+  void *tables;        /* of pairs of short modes; NULL: none */
+  uint64_t table_bytes;
 };
 
 /** Numbers of one row of sums: room for whole vectors. */

@@ -28,20 +28,32 @@
 #undef FULL_LANES
 #undef VAL
 
+/* Writes a vector's worth of sums; a call of memcpy would take longer than a short run. */
+static inline __attribute__((always_inline)) void write_vector(polyad_type type, int lanes,
+                                                               const double *sums, void *out) {
+  if (type == POLYAD_F32)
+    for (int w = 0; w < lanes; ++w)
+      ((float *)out)[w] = (float)sums[w];
+  else
+    for (int w = 0; w < lanes; ++w)
+      ((double *)out)[w] = sums[w];
+}
+
 /* Writes the sums of one row, in the order of the column blocks. */
 static void write_row(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                       const double *sums, uint64_t index) {
+  const uint64_t item = pd_type_bytes(job->type);
+  char *row = (char *)job->out + index * job->out_stride * item;
   for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b)
     for (int v = 0; v < b->vectors; ++v, sums += b->lanes) {
-      uint64_t column = v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes);
-      uint64_t at = index * job->out_stride + b->first + column;
-      if (job->type == POLYAD_F32) {
-        float *to = (float *)job->out + at;
-        for (int w = 0; w < b->lanes; ++w)
-          to[w] = (float)sums[w];
-      } else {
-        memcpy((double *)job->out + at, sums, (size_t)b->lanes * sizeof *sums);
-      }
+      void *to =
+          row + (b->first + (v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes))) * item;
+      if (b->lanes == 16)
+        write_vector(job->type, 16, sums, to);
+      else if (b->lanes == 8)
+        write_vector(job->type, 8, sums, to);
+      else
+        write_vector(job->type, b->lanes, sums, to);
     }
 }
 
@@ -66,34 +78,45 @@ static void zero_around(const struct pd_rowsum_job *job, uint64_t run) {
   if (run == list->runs - 1 && here + 1 < job->out_rows) zero_rows(job, here + 1, job->out_rows);
 }
 
-static void start_run(const struct pd_rowsum_job *job, struct pd_run *run) {
-  const uint64_t item = pd_type_bytes(job->type);
-  *run = (struct pd_run){.columns = job->list->columns, .fresh = true};
+static void start_run(const struct pd_rowsum_pass *pass, struct pd_run *run) {
+  const uint64_t item = pd_type_bytes(pass->job->type);
+  *run = (struct pd_run){.columns = pass->sources.count, .fresh = true};
   for (int g = 0; g < run->columns; ++g) {
-    run->prefetch[g] = job->factor_rows[g] * job->rank * item > PD_PREFETCH_FROM;
+    const struct pd_source *source = &pass->sources.source[g];
+    run->prefetch[g] =
+        source->columns == 1 && source->count * pass->job->rank * item > PD_PREFETCH_FROM;
     run->prefetches |= run->prefetch[g];
   }
 }
 
-static void decode(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
+static void decode(const struct pd_rowsum_pass *pass, uint64_t first, uint64_t count,
                    const char *(*row_of)[PD_BLOCK + PD_AHEAD]) {
-  const struct pd_rowsum *list = job->list;
-  const uint64_t item = pd_type_bytes(job->type);
+  const struct pd_rowsum *list = pass->job->list;
+  const uint64_t item = pd_type_bytes(pass->job->type);
   pd_fetch_stream(list->values, item, first);
-  for (int g = 0; g < list->columns; ++g) {
+  for (int k = 0; k < pass->sources.count; ++k) {
+    const struct pd_source *source = &pass->sources.source[k];
+    int g = source->column[0], h = source->column[1];
+    uint64_t stride = source->stride * item;
     pd_fetch_stream(list->id[g], (uint64_t)list->id_bytes[g], first);
-    pd_decode(list->id[g], list->id_bytes[g], list->nnz, job->factor[g], job->stride[g] * item,
-              first, count, row_of[g]);
+    if (source->columns == 1) {
+      pd_decode(list->id[g], list->id_bytes[g], list->nnz, source->rows, stride, first, count,
+                row_of[k]);
+      continue;
+    }
+    pd_fetch_stream(list->id[h], (uint64_t)list->id_bytes[h], first);
+    pd_decode_pair(list, source, stride, first, count, row_of[k]);
   }
 }
 
-static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
-                  const struct pd_rowsum_part *part) {
+static void drive(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part) {
+  const struct pd_rowsum_job *job = pass->job;
+  const struct pd_column_blocks *blocks = pass->blocks;
   const struct pd_rowsum *list = job->list;
   const uint64_t item = pd_type_bytes(job->type);
   _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
   struct pd_run run;
-  start_run(job, &run);
+  start_run(pass, &run);
   uint64_t row = part->run, row_end = pd_rowsum_start(list, row + 1);
   double *sums = part->head;
   if (pd_rowsum_start(list, row) == part->begin) {
@@ -102,7 +125,7 @@ static void drive(const struct pd_rowsum_job *job, const struct pd_column_blocks
   }
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(job, first, count, row_of);
+    decode(pass, first, count, row_of);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = row_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
@@ -156,20 +179,21 @@ static double *begin_block(const struct pd_rowsum_job *job, const struct pd_rows
   return sums;
 }
 
-static void drive_tiled(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
-                        const struct pd_rowsum_part *part) {
+static void drive_tiled(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part) {
+  const struct pd_rowsum_job *job = pass->job;
+  const struct pd_column_blocks *blocks = pass->blocks;
   const struct pd_rowsum *list = job->list;
   const uint64_t item = pd_type_bytes(job->type), padded = pd_rowsum_padded(job->rank);
   const uint64_t mask = (UINT64_C(1) << list->block_shift) - 1;
   _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
   struct pd_run run;
-  start_run(job, &run);
+  start_run(pass, &run);
   run.fresh = false;
   uint64_t r = part->run, run_end = pd_rowsum_start(list, r + 1), block = part->block;
   double *sums = begin_block(job, part, block);
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(job, first, count, row_of);
+    decode(pass, first, count, row_of);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = run_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;

@@ -33,6 +33,7 @@ void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch
   if (scratch == NULL) return;
   pd_free(context, scratch->blocks.block);
   pd_free(context, scratch->sums);
+  pd_free(context, scratch->tables);
   pd_free(context, scratch);
 }
 
@@ -74,6 +75,14 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
 cleanup:
   pd_rowsum_scratch_destroy(context, scratch);
   return status;
+}
+
+polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,
+                                           struct pd_rowsum_scratch *scratch) {
+  if (bytes == 0) return POLYAD_OK;
+  PD_TRY(pd_alloc(context, bytes, 1, &scratch->tables));
+  scratch->table_bytes = bytes;
+  return POLYAD_OK;
 }
 
 /* The run that nonzero p belongs to. */
@@ -162,14 +171,17 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
       memset((char *)job->out + i * job->out_stride * item, 0, job->rank * item);
     return;
   }
+  struct pd_rowsum_pass pass = {.job = job, .blocks = &scratch->blocks};
+  pd_sources_choose(job, scratch->tables, scratch->table_bytes, &pass.sources);
+  pd_sources_fill(job, &pass.sources, scratch->threads);
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
     if (part.begin == part.end) continue;
     if (job->list->blocks == 0)
-      scratch->isa->drive(job, &scratch->blocks, &part);
+      scratch->isa->drive(&pass, &part);
     else
-      scratch->isa->drive_tiled(job, &scratch->blocks, &part);
+      scratch->isa->drive_tiled(&pass, &part);
   }
   join_parts(job, scratch);
 }

@@ -52,7 +52,13 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
                                        uint64_t block_rows, int threads,
                                        struct pd_rowsum_scratch **scratch);
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
-/** Bytes that it takes. */
+/** Room for tables of pairs of short modes (see pair_tables.h), which jobs then use. */
+polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,
+                                           struct pd_rowsum_scratch *scratch);
+/** Bytes of the tables that jobs of a list can use. */
+uint64_t pd_pair_tables_bytes(const struct pd_rowsum *list, const uint64_t *dims, polyad_type type,
+                              uint64_t rank);
+/** Bytes that it takes, tables not counted. */
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads);
 /** Numbers that one vector of the kernels holds. */
 int pd_rowsum_lanes(polyad_type type, uint64_t rank);

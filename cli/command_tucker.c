@@ -1,0 +1,367 @@
+/* polyad tucker: Tucker decomposition of a tensor. */
+#include "command.h"
+#include "names.h"
+#include "progress.h"
+#include "run_report.h"
+#include "text.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tucker {
+  struct cli_session session;
+  uint64_t max_iterations, top;
+  double tolerance, max_seconds;
+  const char *ranks_text, *svd, *format, *variant, *init, *output, *file;
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  int rank_count; /* as given: 1 means every mode; 0: by energy */
+  double energy;
+  polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
+  polyad_plan *plan;
+  polyad_ttensor *initial, *model;
+  polyad_run_info info;
+  double seconds_read, seconds_build;
+};
+
+/* R, R1,R2,... or auto:ENERGY. */
+static int parse_ranks(struct tucker *tucker) {
+  const char *text = tucker->ranks_text;
+  char quoted[CLI_QUOTE_BYTES], number[32];
+  if (text == NULL)
+    return cli_usage_error(
+        "the ranks are missing; give them with --ranks R1,R2,... (see polyad tucker --help)");
+  if (strncmp(text, "auto:", 5) == 0) {
+    if (cli_read_real(text + 5, &tucker->energy) && tucker->energy > 0 && tucker->energy <= 1)
+      return 0;
+    return cli_usage_error("--ranks %s found; expected auto:X with X above 0 and at most 1",
+                           cli_quote(quoted, text));
+  }
+  for (const char *at = text;; ++at) {
+    size_t length = strcspn(at, ",");
+    if (tucker->rank_count == POLYAD_MAX_ORDER || length == 0 || length >= sizeof number) break;
+    memcpy(number, at, length);
+    number[length] = '\0';
+    uint64_t *rank = &tucker->ranks[tucker->rank_count++];
+    if (!cli_read_count(number, rank) || *rank == 0) break;
+    at += length;
+    if (*at == '\0') return 0;
+  }
+  return cli_usage_error("--ranks %s found; expected R, R1,R2,... (at most %d, each at least 1) or "
+                         "auto:X",
+                         cli_quote(quoted, text), POLYAD_MAX_ORDER);
+}
+
+static int parse(struct tucker *tucker, int argc, char **argv) {
+  const struct cli_option options[] = {
+      {.kind = CLI_GROUP, .help = "model"},
+      {.name = "ranks",
+       .letter = 'r',
+       .kind = CLI_TEXT,
+       .target = &tucker->ranks_text,
+       .argument = "R1,R2,...",
+       .help = "columns of each mode's factor (required); one R for\n"
+               "all modes; auto:X the fewest that keep the share X\nof the squared norm"},
+      {.name = "svd",
+       .kind = CLI_CHOICE,
+       .target = &tucker->svd,
+       .argument = "HOW",
+       .help = "singular vectors: exact (default) or randomized",
+       .choices = "exact randomized"},
+      {.kind = CLI_GROUP, .help = "run"},
+      {.name = "max-iters",
+       .letter = 'i',
+       .kind = CLI_COUNT,
+       .target = &tucker->max_iterations,
+       .argument = "N",
+       .help = "most iterations (default 50)",
+       .least = 1,
+       .most = 999999999},
+      {.name = "tol",
+       .kind = CLI_REAL,
+       .target = &tucker->tolerance,
+       .argument = "X",
+       .help = "stop when the fit changes by less (default 1e-4; 0: never)"},
+      {.name = "max-seconds",
+       .kind = CLI_REAL,
+       .target = &tucker->max_seconds,
+       .argument = "S",
+       .help = "stop after the iteration in which S seconds have passed"},
+      {.name = "init",
+       .kind = CLI_TEXT,
+       .target = &tucker->init,
+       .argument = "HOW",
+       .help = "hosvd (default), random, or a ttensor file (its core\nis ignored)"},
+      {.kind = CLI_GROUP, .help = "storage"},
+      {.name = "format",
+       .kind = CLI_TEXT,
+       .target = &tucker->format,
+       .argument = "NAME",
+       .help = "auto (default) or one of polyad formats"},
+      {.name = "variant",
+       .kind = CLI_TEXT,
+       .target = &tucker->variant,
+       .argument = "NAME",
+       .help = "auto (default) or one of the format's"},
+      CLI_PARTITION_OPTIONS(tucker->session),
+      {.kind = CLI_GROUP, .help = "output"},
+      {.name = "output",
+       .letter = 'o',
+       .kind = CLI_TEXT,
+       .target = &tucker->output,
+       .argument = "PATH",
+       .help = "write the model: a file (ttensor text), or DIR/ for\none file per part"},
+      {.name = "top",
+       .kind = CLI_COUNT,
+       .target = &tucker->top,
+       .argument = "K",
+       .help = "entries of the core that are shown (default 5)",
+       .most = 100},
+      CLI_READ_OPTIONS(tucker->session),
+      CLI_COMMON_OPTIONS(tucker->session)};
+  const struct cli_usage usage = {
+      .command = "tucker",
+      .synopsis = "FILE -r R1,R2,... [options]",
+      .summary =
+          "Finds, for every mode of the tensor in FILE, the directions that keep most of it,\n"
+          "and a small core tensor that says how they combine (Tucker decomposition by\n"
+          "higher-order orthogonal iteration). FILE is .tns, .txt (Tensor Toolbox), .ptn,\n"
+          ".csv or .tsv, also .gz or .zst; - is standard input.",
+      .example = "  polyad tucker uber.tns.gz --ranks 6,4,8,8 --output uber.ttensor",
+      .options = options,
+      .option_count = (int)(sizeof options / sizeof *options),
+      .least_arguments = 1,
+      .most_arguments = 1};
+  int first, status = cli_parse(&usage, argc, argv, &first);
+  if (status != 0) return status;
+  tucker->file = argv[first];
+  status = parse_ranks(tucker);
+  return status != 0 ? status : cli_check_format(tucker->format, false);
+}
+
+/* Everything that can go wrong before the work starts does so here. */
+static int prepare(struct tucker *tucker) {
+  struct cli_session *session = &tucker->session;
+  const struct cli_output outputs[] = {{"--output", tucker->output}, {"--json", session->json}};
+  const char *const inputs[] = {tucker->file, tucker->init};
+  int status = cli_check_outputs(session, outputs, 2, inputs, 2);
+  if (status != 0) return status;
+  if (strcmp(tucker->init, "random") != 0 && strcmp(tucker->init, "hosvd") != 0 &&
+      polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
+                          &tucker->initial) != POLYAD_OK)
+    return cli_library_failure(session->context);
+  return 0;
+}
+
+/* One rank per mode; what cannot fit the tensor is said before anything is built. */
+static int spread_ranks(struct tucker *tucker, const polyad_tensor *tensor) {
+  int order = polyad_tensor_order(tensor);
+  if (tucker->rank_count == 0) return 0;
+  if (tucker->rank_count != 1 && tucker->rank_count != order)
+    return cli_failure("%d ranks found; expected %d, one for each mode (or one for all)",
+                       tucker->rank_count, order);
+  for (int n = 0; n < order; ++n) {
+    if (tucker->rank_count == 1) tucker->ranks[n] = tucker->ranks[0];
+    if (tucker->ranks[n] > polyad_tensor_dims(tensor)[n])
+      return cli_failure("rank %llu of mode %d found; expected at most its length, %llu",
+                         (unsigned long long)tucker->ranks[n], n + 1,
+                         (unsigned long long)polyad_tensor_dims(tensor)[n]);
+  }
+  return 0;
+}
+
+static int build_plan(struct tucker *tucker) {
+  struct cli_session *session = &tucker->session;
+  polyad_tensor *tensor = NULL;
+  double begin = cli_now();
+  int status = cli_read_tensor(session, tucker->file, &tensor);
+  if (status != 0) return status;
+  tucker->seconds_read = cli_now() - begin;
+  status = spread_ranks(tucker, tensor);
+  if (status != 0) {
+    polyad_tensor_destroy(tensor);
+    return status;
+  }
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = tucker->format;
+  options.variant = tucker->variant;
+  cli_set_partitions(session, &options);
+  options.precision = cli_precision(session);
+  options.kernel = POLYAD_KERNEL_TTMC;
+  begin = cli_now();
+  polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
+  if (made == POLYAD_OK)
+    made = polyad_plan_create_take(session->context, &tensor, &options, &tucker->plan);
+  tucker->seconds_build = cli_now() - begin;
+  polyad_tensor_destroy(tensor);
+  if (made == POLYAD_OK) return 0;
+  (void)cli_library_failure(session->context);
+  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+}
+
+static int decompose(struct tucker *tucker) {
+  struct cli_session *session = &tucker->session;
+  polyad_tucker_options options;
+  polyad_tucker_options_init(&options);
+  options.max_iterations = (int)tucker->max_iterations;
+  options.tolerance = tucker->tolerance;
+  options.max_seconds = tucker->max_seconds;
+  options.svd = strcmp(tucker->svd, "randomized") == 0 ? POLYAD_SVD_RANDOMIZED : POLYAD_SVD_EXACT;
+  options.init = tucker->initial != NULL              ? POLYAD_INIT_MODEL
+                 : strcmp(tucker->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
+                                                      : POLYAD_INIT_RANDOM;
+  options.initial = tucker->initial;
+  cli_progress_start(session);
+  cli_computing_begin(session);
+  polyad_status done = POLYAD_OK;
+  if (tucker->energy > 0)
+    done = polyad_tucker_ranks(session->context, tucker->plan, tucker->energy, tucker->ranks);
+  memcpy(options.ranks, tucker->ranks, sizeof options.ranks);
+  if (done == POLYAD_OK)
+    done = polyad_tucker(session->context, tucker->plan, &options, &tucker->model, &tucker->info);
+  cli_computing_end();
+  cli_progress_clear();
+  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+}
+
+static int write_model(struct tucker *tucker) {
+  if (tucker->output == NULL) return 0;
+  polyad_context *context = tucker->session.context;
+  int top = (int)(tucker->top > 0 ? tucker->top : 10);
+  polyad_status status = cli_is_directory_name(tucker->output)
+                             ? polyad_ttensor_write_directory(context, tucker->model,
+                                                              tucker->outline, top, tucker->output)
+                             : polyad_ttensor_write(context, tucker->model, tucker->output);
+  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+}
+
+static int write_json(struct tucker *tucker) {
+  struct cli_session *session = &tucker->session;
+  if (session->json == NULL) return 0;
+  const polyad_run_info *info = &tucker->info;
+  int order = polyad_plan_order(tucker->plan);
+  cJSON *o = cJSON_CreateObject();
+  cli_json_text(o, "file", tucker->file);
+  cli_json_count(o, "order", (uint64_t)order);
+  cli_json_counts(o, "dims", polyad_plan_dims(tucker->plan), order);
+  cli_json_count(o, "nnz", polyad_plan_nnz(tucker->plan));
+  cli_json_counts(o, "ranks", tucker->ranks, order);
+  cli_json_text(o, "algorithm", "hooi");
+  cli_json_text(o, "svd", tucker->svd);
+  cli_json_text(o, "format", polyad_plan_format(tucker->plan));
+  cli_json_text(o, "variant", polyad_plan_variant(tucker->plan));
+  cli_json_text(o, "device", polyad_plan_device(tucker->plan));
+  cli_json_text(o, "precision", session->precision);
+  cli_json_count(o, "threads", (uint64_t)polyad_threads(session->context));
+  cli_json_count(o, "seed", session->seed);
+  cli_json_count(o, "iterations", (uint64_t)info->iterations);
+  cli_json_bool(o, "converged", info->converged);
+  cli_json_text(o, "reason", polyad_reason_string(info->reason));
+  cli_json_real(o, "fit", info->fit);
+  cli_json_real(o, "log_likelihood", NAN);
+  cli_json_real(o, "kkt_violation", NAN);
+  cli_json_real(o, "seconds", info->seconds);
+  cli_json_real(o, "seconds_read", tucker->seconds_read);
+  cli_json_real(o, "seconds_build", tucker->seconds_build);
+  cli_json_real(o, "seconds_per_iteration", info->seconds_per_iteration);
+  cli_json_real(o, "seconds_mttkrp", NAN);
+  cli_json_reals(o, "seconds_ttmc", info->seconds_mttkrp, order);
+  cli_json_count(o, "bytes_format", polyad_plan_bytes(tucker->plan));
+  cli_json_count(o, "peak_bytes", cli_peak_bytes());
+  cli_json_text(o, "diagnosis", info->diagnosis);
+  cli_json_trace(o, info);
+  return cli_json_write(session, o);
+}
+
+static double core_entry(const struct tucker *tucker, uint64_t k) {
+  const void *core = polyad_ttensor_core(tucker->model);
+  return polyad_ttensor_type(tucker->model) == POLYAD_F64 ? ((const double *)core)[k]
+                                                          : ((const float *)core)[k];
+}
+
+/* The entries of the core with the largest magnitudes, and the columns they join. */
+static void print_core(const struct tucker *tucker) {
+  enum { MOST = 100 };
+  const uint64_t *ranks = polyad_ttensor_ranks(tucker->model);
+  uint64_t size = polyad_ttensor_core_size(tucker->model), which[MOST];
+  int order = polyad_ttensor_order(tucker->model), count = 0, top = (int)tucker->top;
+  double total = 0;
+  for (uint64_t k = 0; k < size; ++k) {
+    double magnitude = fabs(core_entry(tucker, k));
+    total += magnitude * magnitude;
+    if (count == top && (top == 0 || magnitude <= fabs(core_entry(tucker, which[count - 1]))))
+      continue;
+    int at = count < top ? count++ : count - 1;
+    for (; at > 0 && fabs(core_entry(tucker, which[at - 1])) < magnitude; --at)
+      which[at] = which[at - 1];
+    which[at] = k;
+  }
+  if (count > 0) fputs("\nstrongest entries of the core (a column of each mode, value)\n", stdout);
+  for (int e = 0; e < count; ++e) {
+    uint64_t index[POLYAD_MAX_ORDER], rest = which[e];
+    for (int n = order - 1; n >= 0; --n) {
+      index[n] = rest % ranks[n] + 1;
+      rest /= ranks[n];
+    }
+    double value = core_entry(tucker, which[e]);
+    for (int n = 0; n < order; ++n)
+      printf("%s%llu", n == 0 ? "  " : " ", (unsigned long long)index[n]);
+    printf("   %.6g   (%.0f%% of the model's squared norm)\n", value,
+           total > 0 ? 100 * value * value / total : 0);
+  }
+}
+
+static void print_sizes(const uint64_t *sizes, int order) {
+  for (int n = 0; n < order; ++n)
+    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)sizes[n]);
+}
+
+static int report(struct tucker *tucker) {
+  const polyad_run_info *info = &tucker->info;
+  if (info->diagnosis[0] != '\0')
+    cli_talk(&tucker->session, "polyad: warning: %s\n", info->diagnosis);
+  if (!cli_shows_results(&tucker->session, tucker->output)) return 0;
+  int order = polyad_plan_order(tucker->plan);
+  print_sizes(polyad_plan_dims(tucker->plan), order);
+  printf(", %llu nonzeros\ncore ", (unsigned long long)polyad_plan_nnz(tucker->plan));
+  print_sizes(tucker->ranks, order);
+  printf(", hooi, %s on %s: fit %.6f after %d iteration%s (%s), %.2f s\n",
+         polyad_plan_format(tucker->plan), polyad_plan_device(tucker->plan), info->fit,
+         info->iterations, info->iterations == 1 ? "" : "s", polyad_reason_string(info->reason),
+         info->seconds);
+  print_core(tucker);
+  return cli_finish_output();
+}
+
+static int run(struct tucker *tucker) {
+  int status = cli_session_open(&tucker->session);
+  if (status == 0) status = prepare(tucker);
+  if (status == 0) status = build_plan(tucker);
+  if (status == 0) status = decompose(tucker);
+  if (status == 0) status = write_model(tucker);
+  if (status == 0) status = write_json(tucker);
+  if (status == 0) status = report(tucker);
+  return status == 0 ? cli_signal_status() : status;
+}
+
+int cli_tucker(int argc, char **argv) {
+  struct tucker tucker = {.max_iterations = 50,
+                          .tolerance = 1e-4,
+                          .top = 5,
+                          .svd = "exact",
+                          .format = "auto",
+                          .variant = "auto",
+                          .init = "hosvd"};
+  cli_session_init(&tucker.session);
+  int status = parse(&tucker, argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = run(&tucker);
+  polyad_run_info_clear(&tucker.info);
+  polyad_ttensor_destroy(tucker.model);
+  polyad_ttensor_destroy(tucker.initial);
+  polyad_plan_destroy(tucker.plan);
+  polyad_tensor_destroy(tucker.outline);
+  cli_session_close(&tucker.session);
+  return status;
+}

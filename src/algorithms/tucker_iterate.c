@@ -1,0 +1,176 @@
+/* Higher-order orthogonal iteration: written once for every format and device. */
+#include "algorithms/hosvd.h"
+#include "algorithms/tucker_state.h"
+#include "core/random.h"
+#include "tensor/tensor.h"
+#include <math.h>
+#include <string.h>
+
+static double number_at(const void *array, polyad_type type, uint64_t k) {
+  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
+}
+
+static void put_number(void *array, polyad_type type, uint64_t k, double value) {
+  if (type == POLYAD_F64)
+    ((double *)array)[k] = value;
+  else
+    ((float *)array)[k] = (float)value;
+}
+
+/* ---- first factors -------------------------------------------------------------------------- */
+
+/* Uniform in [0, 1): entry (i, r) of mode n is number i * R_n + r of its stream. */
+static void fill_random(struct pd_tucker *t, int n) {
+  uint64_t seed = polyad_seed(t->context), count = t->model->dims[n] * t->model->ranks[n];
+  for (uint64_t k = 0; k < count; ++k)
+    put_number(t->model->factor[n], t->model->type, k, pd_random_uniform(seed, (uint64_t)n, k));
+}
+
+static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *initial) {
+  if (initial == NULL)
+    return pd_fail(t->context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
+  if (initial->order != t->order)
+    return pd_fail(t->context, POLYAD_MISMATCH,
+                   "the initial model has %d modes; expected %d, as the tensor has", initial->order,
+                   t->order);
+  for (int n = 0; n < t->order; ++n)
+    if (initial->dims[n] != t->model->dims[n] || initial->ranks[n] != t->model->ranks[n])
+      return pd_fail(t->context, POLYAD_MISMATCH,
+                     "the factor of mode %d of the initial model is %llu x %llu; expected %llu x "
+                     "%llu",
+                     n + 1, (unsigned long long)initial->dims[n],
+                     (unsigned long long)initial->ranks[n], (unsigned long long)t->model->dims[n],
+                     (unsigned long long)t->model->ranks[n]);
+  return POLYAD_OK;
+}
+
+static polyad_status copy_initial(struct pd_tucker *t) {
+  const polyad_ttensor *initial = t->options->initial;
+  PD_TRY(check_initial(t, initial));
+  for (int n = 0; n < t->order; ++n)
+    for (uint64_t k = 0; k < initial->dims[n] * initial->ranks[n]; ++k) {
+      double value = number_at(initial->factor[n], initial->type, k);
+      if (!isfinite(value))
+        return pd_fail(t->context, POLYAD_NUMERICAL,
+                       "the initial factor of mode %d has an entry that is not finite in row %llu",
+                       n + 1, (unsigned long long)(k / initial->ranks[n] + 1));
+      put_number(t->model->factor[n], t->model->type, k, value);
+    }
+  return POLYAD_OK;
+}
+
+polyad_status pd_tucker_initialize(struct pd_tucker *t) {
+  if (t->options->init == POLYAD_INIT_MODEL) {
+    PD_TRY(copy_initial(t));
+  } else {
+    for (int n = 0; n < t->order; ++n)
+      fill_random(t, n);
+    if (t->options->init == POLYAD_INIT_HOSVD)
+      PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor));
+  }
+  for (int n = 0; n < t->order; ++n)
+    PD_TRY(pd_matrix_from_host(t->context, &t->factor[n], t->model->factor[n]));
+  return POLYAD_OK;
+}
+
+/* ---- iterations ----------------------------------------------------------------------------- */
+
+static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
+  struct pd_matrix chain = t->chain;
+  chain.rows = t->plan->dims[n];
+  chain.columns = chain.stride = t->columns[n];
+  return chain;
+}
+
+/* Every factor once; the last chain also gives the core. */
+static polyad_status iterate(struct pd_tucker *t, double *seconds) {
+  for (int n = 0; n < t->order; ++n) {
+    struct pd_matrix chain = chain_of(t, n);
+    double begin = pd_seconds();
+    PD_TRY(pd_plan_ttmc(t->context, t->plan, t->workspace, n, t->factor_list, &chain));
+    seconds[n] = pd_seconds() - begin;
+    PD_TRY(t->svd->leading(t->context, t->work, &chain, &t->factor[n]));
+    if (n == t->order - 1)
+      PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
+  }
+  return POLYAD_OK;
+}
+
+/* With orthonormal factors ||X - M||^2 = ||X||^2 - ||G||^2. */
+static polyad_status fetch_fit(struct pd_tucker *t, double *fit, double *residual) {
+  double core;
+  PD_TRY(t->svd->sum_of_squares(t->context, t->work, &t->core, &core));
+  *residual = (t->norm_squared - core) / t->norm_squared;
+  if (!isfinite(*residual))
+    return pd_fail(t->context, POLYAD_NUMERICAL, "iteration %d overflows; scale the values",
+                   t->run.iteration + 1);
+  if (*residual < 0) *residual = 0; /* rounding */
+  *fit = 1 - sqrt(*residual);
+  return POLYAD_OK;
+}
+
+polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
+  bool ends = false;
+  t->run.start_seconds = pd_run_seconds(&t->run);
+  while (!ends) {
+    double *seconds = NULL, fit = 0, residual = 0;
+    PD_TRY(pd_run_next(&t->run, &seconds));
+    PD_TRY(iterate(t, seconds));
+    PD_TRY(fetch_fit(t, &fit, &residual));
+    pd_run_done(&t->run, fit, residual, &ends, reason);
+  }
+  return POLYAD_OK;
+}
+
+/* ---- the result ----------------------------------------------------------------------------- */
+
+/* The core arrives unfolded along the last mode, and the values' scale comes back. */
+static polyad_status download_core(struct pd_tucker *t) {
+  polyad_ttensor *model = t->model;
+  void *unfolded;
+  uint64_t rank = t->core.rows, columns = t->core.columns;
+  PD_TRY(pd_alloc(t->context, model->core_size, pd_type_bytes(model->type), &unfolded));
+  polyad_status status = pd_matrix_to_host(t->context, &t->core, unfolded);
+  for (uint64_t k = 0; k < model->core_size && status == POLYAD_OK; ++k) {
+    double value = ldexp(number_at(unfolded, model->type, k), t->plan->value_exponent);
+    put_number(model->core, model->type, k % columns * rank + k / columns, value);
+    if (!isfinite(model->type == POLYAD_F32 ? (double)(float)value : value))
+      status = pd_fail(t->context, POLYAD_NUMERICAL,
+                       "an entry of the core is too large for %s; scale the tensor's values",
+                       model->type == POLYAD_F64 ? "double precision" : "single precision");
+  }
+  pd_free(t->context, unfolded);
+  return status;
+}
+
+static bool is_turned(const polyad_ttensor *model, int n, uint64_t r) {
+  double largest = 0;
+  for (uint64_t i = 0; i < model->dims[n]; ++i) {
+    double value = number_at(model->factor[n], model->type, i * model->ranks[n] + r);
+    if (fabs(value) > fabs(largest)) largest = value;
+  }
+  return largest < 0;
+}
+
+/* Turns a column and the slice of the core that belongs to it. */
+static void turn(polyad_ttensor *model, int n, uint64_t r) {
+  uint64_t rank = model->ranks[n], inner = 1;
+  for (int m = n + 1; m < model->order; ++m)
+    inner *= model->ranks[m];
+  for (uint64_t i = 0; i < model->dims[n]; ++i)
+    put_number(model->factor[n], model->type, i * rank + r,
+               -number_at(model->factor[n], model->type, i * rank + r));
+  for (uint64_t k = 0; k < model->core_size; ++k)
+    if (k / inner % rank == r)
+      put_number(model->core, model->type, k, -number_at(model->core, model->type, k));
+}
+
+polyad_status pd_tucker_finish(struct pd_tucker *t) {
+  for (int n = 0; n < t->order; ++n)
+    PD_TRY(pd_matrix_to_host(t->context, &t->factor[n], t->model->factor[n]));
+  PD_TRY(download_core(t));
+  for (int n = 0; n < t->order; ++n)
+    for (uint64_t r = 0; r < t->model->ranks[n]; ++r)
+      if (is_turned(t->model, n, r)) turn(t->model, n, r);
+  return POLYAD_OK;
+}

@@ -1,0 +1,99 @@
+#include "algorithms/tucker_state.h"
+#include "linalg/linalg.h"
+#include <math.h>
+
+/* Bytes of every part, each refused by its name when it alone passes the limit. */
+static polyad_status check_memory(struct pd_tucker *t, const struct pd_svd_size *sizes) {
+  const polyad_plan *plan = t->plan;
+  const uint64_t *ranks = t->options->ranks;
+  enum pd_svd_method method = (enum pd_svd_method)t->options->svd;
+  uint64_t total = pd_ttensor_bytes(t->order, plan->dims, ranks, plan->type), chain = 0, bytes;
+  for (int n = 0; n < t->order; ++n) {
+    PD_TRY(pd_plan_ttmc_bytes(t->context, plan, ranks, n, &bytes));
+    if (bytes > chain) chain = bytes;
+  }
+  PD_TRY(pd_memory_check(t->context, total, "a Tucker model of these ranks"));
+  total = pd_add_saturated(total, chain);
+  total =
+      pd_add_saturated(total, t->svd->bytes(t->order, sizes, method, polyad_threads(t->context)));
+  return pd_memory_check(t->context, total, "a Tucker decomposition of these ranks");
+}
+
+static polyad_status create_matrices(struct pd_tucker *t) {
+  polyad_context *context = t->context;
+  const polyad_plan *plan = t->plan;
+  const uint64_t *ranks = t->options->ranks;
+  uint64_t most = 0;
+  for (int n = 0; n < t->order; ++n) {
+    uint64_t numbers = pd_mul_saturated(plan->dims[n], t->columns[n]);
+    if (numbers > most) most = numbers;
+    PD_TRY(pd_matrix_over_host(context, t->device, plan->type, plan->dims[n], ranks[n],
+                               t->model->factor[n], &t->factor[n]));
+    t->factor_list[n] = &t->factor[n];
+  }
+  int last = t->order - 1;
+  PD_TRY(pd_matrix_create(context, t->device, plan->type, most, 1, &t->chain));
+  return pd_matrix_create(context, t->device, plan->type, ranks[last], t->columns[last], &t->core);
+}
+
+static polyad_status fill(struct pd_tucker *t) {
+  polyad_context *context = t->context;
+  const polyad_plan *plan = t->plan;
+  const uint64_t *ranks = t->options->ranks;
+  enum pd_svd_method method = (enum pd_svd_method)t->options->svd;
+  struct pd_svd_size sizes[POLYAD_MAX_ORDER];
+  for (int n = 0; n < t->order; ++n) {
+    PD_TRY(polyad_ttmc_columns(context, plan, ranks, n, &t->columns[n]));
+    sizes[n] = (struct pd_svd_size){plan->dims[n], t->columns[n], ranks[n]};
+  }
+  PD_TRY(check_memory(t, sizes));
+  PD_TRY(polyad_ttensor_create(context, t->order, plan->dims, ranks, plan->type, &t->model));
+  PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &t->workspace));
+  PD_TRY(t->svd->create(context, t->device, t->order, sizes, method, &t->work));
+  PD_TRY(create_matrices(t));
+  return pd_run_open(&t->run);
+}
+
+polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
+                               const polyad_tucker_options *options, struct pd_tucker **out) {
+  struct pd_tucker *t = NULL;
+  *out = NULL;
+  if (plan->device->linalg->svd == NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "device %s has no singular vectors",
+                   plan->device->kind);
+  PD_TRY(PD_NEW_ZERO(context, 1, &t));
+  t->context = context;
+  t->plan = plan;
+  t->options = options;
+  t->device = plan->device;
+  t->svd = plan->device->linalg->svd;
+  t->order = plan->order;
+  t->norm_squared =
+      ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
+  t->run = (struct pd_run){.context = context,
+                           .order = plan->order,
+                           .max_iterations = options->max_iterations,
+                           .tolerance = options->tolerance,
+                           .max_seconds = options->max_seconds,
+                           .started = pd_seconds()};
+  polyad_status status = fill(t);
+  if (status != POLYAD_OK) {
+    pd_tucker_destroy(t);
+    return status;
+  }
+  *out = t;
+  return POLYAD_OK;
+}
+
+void pd_tucker_destroy(struct pd_tucker *t) {
+  if (t == NULL) return;
+  for (int n = 0; n < t->order; ++n)
+    if (t->factor[n].data != NULL) pd_matrix_destroy(t->context, &t->factor[n]);
+  if (t->chain.data != NULL) pd_matrix_destroy(t->context, &t->chain);
+  if (t->core.data != NULL) pd_matrix_destroy(t->context, &t->core);
+  if (t->work != NULL) t->svd->destroy(t->context, t->work);
+  polyad_workspace_destroy(t->workspace);
+  polyad_ttensor_destroy(t->model);
+  pd_run_clear(&t->run);
+  pd_free(t->context, t);
+}

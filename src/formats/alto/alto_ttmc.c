@@ -1,0 +1,82 @@
+/* The tensor-times-matrix chain of "alto" on the CPU: the nonzeros of each output row in the order
+ * of their keys, so that neighbours still share most indices. */
+#include "formats/alto/alto_ttmc.h"
+#include "formats/alto/alto_layout.h"
+#include "formats/ttmc/ttmc_rows.h"
+
+static struct pd_ttmc_shape shape_of(const struct pd_alto *alto) {
+  return (struct pd_ttmc_shape){.order = alto->order, .nnz = alto->nnz, .type = alto->type};
+}
+
+static uint64_t index_at(const struct pd_alto *alto, int mode, uint64_t p) {
+  if (alto->decoded) return pd_alto_number(alto->index[mode], alto->index_bytes[mode], p);
+  return pd_alto_extract(&alto->field[mode], pd_alto_words_at(alto, p));
+}
+
+uint64_t pd_alto_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const struct pd_alto *alto = storage;
+  struct pd_ttmc_shape shape = shape_of(alto);
+  uint64_t orders = pd_mul_saturated((uint64_t)alto->order, pd_ttmc_order_bytes(alto->nnz, true));
+  return pd_add_saturated(pd_ttmc_work_bytes(&shape, ranks, threads), orders);
+}
+
+static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
+  return index_at(storage, mode, p);
+}
+
+polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                            const void *storage, const uint64_t *ranks,
+                                            void **scratch) {
+  (void)device;
+  const struct pd_alto *alto = storage;
+  struct pd_ttmc_shape shape = shape_of(alto);
+  struct pd_ttmc_work *work;
+  *scratch = NULL;
+  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < alto->order && alto->nnz > 0 && status == POLYAD_OK; ++n) {
+    struct pd_ttmc_segments nonzeros = {.storage = storage,
+                                        .mode = n,
+                                        .dim = alto->dims[n],
+                                        .count = alto->nnz,
+                                        .row = row_of_nonzero};
+    status = pd_ttmc_order_create(context, &nonzeros, pd_ttmc_work_order(work, n));
+  }
+  if (status != POLYAD_OK)
+    pd_ttmc_work_destroy(context, work);
+  else
+    *scratch = work;
+  return status;
+}
+
+void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
+static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
+                   struct pd_ttmc_block *block) {
+  const struct pd_alto *alto = source->storage;
+  for (uint64_t p = 0; p < count; ++p) {
+    block->row[p] = index_at(alto, source->mode, place[p]);
+    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)alto->values)[place[p]]
+                                                 : ((const double *)alto->values)[place[p]];
+    for (int g = 0; g < source->columns; ++g)
+      block->index[g][p] = index_at(alto, source->column_mode[g], place[p]);
+  }
+}
+
+polyad_status pd_alto_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
+                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct pd_alto *alto = storage;
+  struct pd_ttmc_source source = {.storage = storage,
+                                  .mode = mode,
+                                  .type = alto->type,
+                                  .nnz = alto->nnz,
+                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
+                                  .decode = decode};
+  for (int n = 0; n < alto->order; ++n)
+    if (n != mode) source.column_mode[source.columns++] = n;
+  pd_ttmc_run(scratch, &source, factors, out);
+  return POLYAD_OK;
+}

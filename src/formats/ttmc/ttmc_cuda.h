@@ -1,0 +1,51 @@
+/* GPU side of the tensor-times-matrix chain: what formats give, and what runs it. */
+#ifndef PD_TTMC_CUDA_H
+#define PD_TTMC_CUDA_H
+
+#include "device/cuda/cuda_state.h"
+#include "formats/format.h"
+#include "formats/ttmc/ttmc_gpu.h"
+
+/** The nonzeros of one output mode on the device. */
+struct pd_ttmc_list {
+  uint64_t nnz;
+  int columns;
+  int column_mode[POLYAD_MAX_ORDER];
+  struct pd_gpu_ttmc_index column[POLYAD_MAX_ORDER], row;
+  const uint32_t *order;
+  const void *values;
+  bool atomic; /* rows are not in order */
+};
+
+enum { PD_TTMC_OWNED = 3 * POLYAD_MAX_ORDER + 2 };
+
+/** Scratch of chains with factors of some ranks; a format fills in `list` and what it uploads for
+ *  it. */
+struct pd_ttmc_gpu_work {
+  const struct pd_device *device;
+  int order;
+  polyad_type type;
+  struct pd_ttmc_list list[POLYAD_MAX_ORDER];
+  double *carries; /* heads and tails of the largest mode */
+  int owned;
+  void *own[PD_TTMC_OWNED]; /* arrays on the device that belong to the work */
+};
+
+/** An empty work. */
+polyad_status pd_ttmc_gpu_create(polyad_context *context, const struct pd_device *device, int order,
+                                 polyad_type type, struct pd_ttmc_gpu_work **work);
+void pd_ttmc_gpu_destroy(polyad_context *context, void *work);
+/** Copies an array that the work then owns. */
+polyad_status pd_ttmc_gpu_put(polyad_context *context, struct pd_ttmc_gpu_work *work,
+                              uint64_t count, size_t size, const void *host, const void **out);
+/** Heads and tails; called when all lists are filled in. */
+polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_work *work,
+                                 const uint64_t *ranks);
+/** Bytes of heads and tails for nnz nonzeros: an upper bound. */
+uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks);
+
+/** The slot `ttmc` of kernels whose scratch is such a work. */
+polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *work, int mode,
+                              const struct pd_matrix *const *factors, struct pd_matrix *out);
+
+#endif

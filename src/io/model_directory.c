@@ -1,0 +1,175 @@
+/* A model as a directory of plain text, written beside its place and renamed, so that it is whole
+ * or absent. */
+#include "io/model_directory.h"
+#include "core/random.h"
+#include "io/atomic_file.h"
+#include "io/number.h"
+#include "io/system_calls.h"
+#include "tensor/tensor.h"
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, MOST_NAMES = 100 };
+
+static double number_at(const void *array, polyad_type type, uint64_t i) {
+  return type == POLYAD_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+polyad_status pd_directory_matrix(polyad_context *context, const char *path, polyad_type type,
+                                  const void *matrix, uint64_t rows, uint64_t columns) {
+  struct pd_output *output;
+  PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
+  polyad_status status = POLYAD_OK;
+  for (uint64_t i = 0; i < rows * columns && status == POLYAD_OK; ++i) {
+    char text[PD_NUMBER_TEXT + 1];
+    size_t length = pd_format_number(text, number_at(matrix, type, i), type == POLYAD_F32);
+    text[length++] = (i + 1) % columns == 0 ? '\n' : ' ';
+    status = pd_output_write(output, text, length);
+  }
+  if (status == POLYAD_OK) return pd_output_commit(output);
+  pd_output_abort(output);
+  return status;
+}
+
+/* Bytes that would break a line of the table, and backslashes, are escaped. */
+static polyad_status write_label(struct pd_output *output, const char *label, size_t length) {
+  for (size_t i = 0; i < length; ++i) {
+    unsigned char c = (unsigned char)label[i];
+    if (c == '\\')
+      PD_TRY(pd_output_write(output, "\\\\", 2));
+    else if (c < 0x20 || c == 0x7f)
+      PD_TRY(pd_output_printf(output, "\\x%02x", c));
+    else
+      PD_TRY(pd_output_write(output, label + i, 1));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status write_component(struct pd_output *output, const polyad_ktensor *ktensor,
+                                     const polyad_tensor *tensor, int mode, uint64_t r,
+                                     uint64_t count, const uint64_t *rows) {
+  for (uint64_t k = 0; k < count; ++k) {
+    char value[PD_NUMBER_TEXT];
+    double number = number_at(ktensor->factor[mode], ktensor->type, rows[k] * ktensor->rank + r);
+    size_t length, digits = pd_format_number(value, number, ktensor->type == POLYAD_F32);
+    const char *label = polyad_tensor_label(tensor, mode, rows[k], &length);
+    PD_TRY(pd_output_printf(output, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", r + 1, k + 1,
+                            rows[k] + 1));
+    PD_TRY(write_label(output, label, length));
+    PD_TRY(pd_output_printf(output, "\t%.*s\n", (int)digits, value));
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_directory_top(polyad_context *context, const polyad_ktensor *ktensor,
+                               const polyad_tensor *tensor, int mode, uint64_t top,
+                               const char *path) {
+  uint64_t count = top < ktensor->dims[mode] ? top : ktensor->dims[mode], *rows = NULL;
+  struct pd_output *output = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
+  PD_TRY_CLEANUP(PD_NEW(context, count, &rows));
+  PD_TRY_CLEANUP(pd_output_printf(output, "component\tplace\tindex\tlabel\tvalue\n"));
+  for (uint64_t r = 0; r < ktensor->rank; ++r) {
+    PD_TRY_CLEANUP(polyad_ktensor_top(context, ktensor, mode, r, count, rows));
+    PD_TRY_CLEANUP(write_component(output, ktensor, tensor, mode, r, count, rows));
+  }
+  status = pd_output_commit(output);
+  output = NULL;
+
+cleanup:
+  pd_output_abort(output);
+  pd_free(context, rows);
+  return status;
+}
+
+static polyad_status fail(polyad_context *context, const char *path, const char *what, int error) {
+  char text[PD_ERRNO_BYTES];
+  return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot %s the directory: %s", what,
+                    pd_errno_text(text, error));
+}
+
+/* A new directory beside the target, with a name that no other process uses. */
+static polyad_status create_temporary(polyad_context *context, const char *target,
+                                      char temporary[PATH_BYTES]) {
+  const char *slash = strrchr(target, '/');
+  int directory = slash == NULL ? 0 : (int)(slash - target) + 1;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  for (uint64_t attempt = 0; attempt < MOST_NAMES; ++attempt) {
+    uint64_t tag = pd_random_u64((uint64_t)now.tv_nsec, (uint64_t)getpid(), attempt);
+    int length = snprintf(temporary, PATH_BYTES, "%.*s.%.100s.%016" PRIx64 ".tmp", directory,
+                          target, target + directory, tag);
+    if (length < 0 || length >= PATH_BYTES) return fail(context, target, "create", ENAMETOOLONG);
+    if (mkdir(temporary, 0777) == 0) return POLYAD_OK;
+    if (errno != EEXIST) break;
+  }
+  return fail(context, target, "create", errno);
+}
+
+/* Removes the temporary directory, in which there are files only. */
+static void remove_directory(const char *path) {
+  DIR *listing = opendir(path);
+  if (listing == NULL) return;
+  for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
+    (void)unlinkat(dirfd(listing), entry->d_name, 0);
+  (void)closedir(listing);
+  (void)rmdir(path);
+}
+
+static void sync_parent(const char *target) {
+  char parent[PATH_BYTES] = ".";
+  const char *slash = strrchr(target, '/');
+  if (slash != NULL) {
+    size_t length = (size_t)(slash - target) + 1;
+    memcpy(parent, target, length);
+    parent[length] = '\0';
+  }
+  int file = pd_sys_open_read(parent);
+  if (file < 0) return; /* the directory is in place all the same */
+  (void)pd_sys_sync(file);
+  (void)pd_sys_close(file);
+}
+
+static polyad_status check_model(polyad_context *context, const polyad_tensor *tensor, int order,
+                                 const uint64_t *dims, const char *path) {
+  if (path == NULL || path[0] == '\0')
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
+  if (strlen(path) >= PATH_BYTES) return fail(context, path, "create", ENAMETOOLONG);
+  if (tensor == NULL) return POLYAD_OK;
+  if (tensor->order != order ||
+      memcmp(tensor->dims, dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
+    return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
+  return POLYAD_OK;
+}
+
+polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *tensor, int order,
+                                 const uint64_t *dims, const char *path,
+                                 pd_directory_function *write, const void *user) {
+  PD_TRY(check_model(context, tensor, order, dims, path));
+  char target[PATH_BYTES], temporary[PATH_BYTES];
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/')
+    --length;
+  memcpy(target, path, length);
+  target[length] = '\0';
+  struct stat about;
+  if (lstat(target, &about) == 0)
+    return pd_fail_at(context, POLYAD_IO, path, 0, 0,
+                      "exists already; expected the name of a new directory");
+  PD_TRY(create_temporary(context, target, temporary));
+  polyad_status status = write(context, user, temporary);
+  if (status == POLYAD_OK && pd_sys_rename(temporary, target) != 0)
+    status = fail(context, path, "create", errno);
+  if (status != POLYAD_OK)
+    remove_directory(temporary);
+  else
+    sync_parent(target);
+  return status;
+}

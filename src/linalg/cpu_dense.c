@@ -1,0 +1,216 @@
+#include "linalg/cpu_dense.h"
+#include <math.h>
+#include <string.h>
+
+/* Memory that the threads' own Gram matrices may take together. */
+static const uint64_t most_bytes = UINT64_C(256) << 20;
+
+static uint64_t square_bytes(uint64_t rows) {
+  uint64_t padded = pd_padded((size_t)rows);
+  return pd_mul_saturated(pd_mul_saturated(padded, padded), sizeof(double));
+}
+
+static int threads_within(uint64_t rows, int threads) {
+  uint64_t each = square_bytes(rows);
+  while (threads > 1 && pd_mul_saturated(each, (uint64_t)threads) > most_bytes)
+    --threads;
+  return threads;
+}
+
+static uint64_t tiles_numbers(uint64_t rows) { return 2 * PD_TILE_ROWS * pd_padded((size_t)rows); }
+
+uint64_t pd_dense_gram_bytes(uint64_t rows, int threads) {
+  uint64_t each = pd_add_saturated(square_bytes(rows), tiles_numbers(rows) * sizeof(double));
+  return pd_mul_saturated(each, (uint64_t)threads_within(rows, threads));
+}
+
+polyad_status pd_dense_gram_create(polyad_context *context, uint64_t rows, int threads,
+                                   struct pd_dense_gram *gram) {
+  *gram = (struct pd_dense_gram){.rows = rows, .threads = threads_within(rows, threads)};
+  uint64_t count = (uint64_t)gram->threads;
+  PD_TRY(pd_alloc(context, count, square_bytes(rows), (void **)&gram->sum));
+  return PD_NEW(context, pd_mul_saturated(count, tiles_numbers(rows)), &gram->tiles);
+}
+
+void pd_dense_gram_destroy(polyad_context *context, struct pd_dense_gram *gram) {
+  pd_free(context, gram->sum);
+  pd_free(context, gram->tiles);
+  *gram = (struct pd_dense_gram){0};
+}
+
+static size_t item_of(const struct pd_matrix *y) { return y->type == POLYAD_F32 ? 4 : 8; }
+
+static double entry(const struct pd_matrix *y, uint64_t k) {
+  return y->type == POLYAD_F32 ? (double)((const float *)y->data)[k] : ((const double *)y->data)[k];
+}
+
+enum { LEAST_PRODUCTS = 1 << 15 }; /* worth a thread of its own */
+
+/* Threads worth starting; their number follows from the sizes alone. */
+static int worth(uint64_t products, int threads) {
+  uint64_t most = products / LEAST_PRODUCTS;
+  return most >= (uint64_t)threads ? threads : most < 1 ? 1 : (int)most;
+}
+
+static uint64_t products_of(const struct pd_matrix *y, uint64_t each) {
+  return pd_mul_saturated(pd_mul_saturated(y->rows, y->columns), each);
+}
+
+/* The threads' parts are added in their order. */
+static void add_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
+  for (int t = 1; t < threads; ++t) {
+    const double *part = gram->sum + (size_t)t * padded * padded;
+    for (size_t k = 0; k < padded * padded; ++k)
+      gram->sum[k] += part[k];
+  }
+}
+
+void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
+  size_t columns = (size_t)y->columns, padded = pd_padded(columns);
+  int threads = worth(products_of(y, columns), gram->threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(y->rows, t, threads),
+             end = pd_part_begin(y->rows, t + 1, threads);
+    double *part = gram->sum + (size_t)t * padded * padded;
+    memset(part, 0, padded * padded * sizeof *part);
+    kernels->gram(end - begin, columns, (const char *)y->data + begin * columns * item_of(y), part,
+                  gram->tiles + (size_t)t * tiles_numbers(gram->rows));
+  }
+  add_parts(gram, threads, padded);
+}
+
+/* Panels of columns, transposed, are rows to the kernel. */
+void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  size_t rows = (size_t)y->rows, padded = pd_padded(rows);
+  int threads = worth(products_of(y, rows), gram->threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t end = pd_part_begin(y->columns, t + 1, threads);
+    double *part = gram->sum + (size_t)t * padded * padded;
+    double *panel = gram->tiles + (size_t)t * tiles_numbers(gram->rows);
+    memset(part, 0, padded * padded * sizeof *part);
+    for (uint64_t c = pd_part_begin(y->columns, t, threads); c < end; c += PD_TILE_ROWS) {
+      uint64_t count = end - c < PD_TILE_ROWS ? end - c : PD_TILE_ROWS;
+      for (size_t i = 0; i < rows; ++i)
+        for (uint64_t k = 0; k < count; ++k)
+          panel[k * rows + i] = entry(y, i * y->columns + c + k);
+      kernels->gram(count, rows, panel, part, panel + PD_TILE_ROWS * padded);
+    }
+  }
+  add_parts(gram, threads, padded);
+}
+
+void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,
+                    uint64_t count, double *restrict to) {
+  threads = worth(products_of(y, count), threads);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t i = 0; i < y->rows; ++i) {
+    double *row = to + i * count;
+    memset(row, 0, count * sizeof *row);
+    for (uint64_t p = 0; p < y->columns; ++p) {
+      double x = entry(y, i * y->columns + p);
+      const double *line = b + p * count;
+      for (uint64_t r = 0; r < count; ++r)
+        row[r] += x * line[r];
+    }
+  }
+}
+
+void pd_dense_project(int threads, const struct pd_matrix *y, const double *restrict q,
+                      uint64_t count, double *restrict to) {
+  uint64_t columns = y->columns;
+  threads = worth(products_of(y, count), threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(columns, t, threads),
+             end = pd_part_begin(columns, t + 1, threads);
+    for (uint64_t r = 0; r < count; ++r)
+      memset(to + r * columns + begin, 0, (end - begin) * sizeof *to);
+    for (uint64_t i = 0; i < y->rows; ++i)
+      for (uint64_t r = 0; r < count; ++r) {
+        double x = q[i * count + r], *line = to + r * columns;
+        for (uint64_t p = begin; p < end; ++p)
+          line[p] += x * entry(y, i * columns + p);
+      }
+  }
+}
+
+void pd_dense_store(struct pd_matrix *u, const double *from, uint64_t row_step,
+                    uint64_t column_step, uint64_t columns) {
+  for (uint64_t i = 0; i < u->rows; ++i)
+    for (uint64_t c = 0; c < columns; ++c) {
+      double value = from[i * row_step + c * column_step];
+      if (u->type == POLYAD_F32)
+        ((float *)u->data)[i * u->stride + c] = (float)value;
+      else
+        ((double *)u->data)[i * u->stride + c] = value;
+    }
+}
+
+void pd_dense_load(const struct pd_matrix *u, double *to) {
+  for (uint64_t i = 0; i < u->rows; ++i)
+    for (uint64_t c = 0; c < u->columns; ++c)
+      to[i * u->columns + c] = entry(u, i * u->stride + c);
+}
+
+static void put(struct pd_matrix *u, uint64_t i, uint64_t c, double value) {
+  if (u->type == POLYAD_F32)
+    ((float *)u->data)[i * u->stride + c] = (float)value;
+  else
+    ((double *)u->data)[i * u->stride + c] = value;
+}
+
+/* The unit vector that the columns so far know least of. */
+static uint64_t least_known(const struct pd_matrix *u) {
+  uint64_t best = 0;
+  double least = INFINITY;
+  for (uint64_t i = 0; i < u->rows; ++i) {
+    double sum = 0;
+    for (uint64_t c = 0; c < u->columns; ++c)
+      sum += entry(u, i * u->stride + c) * entry(u, i * u->stride + c);
+    if (sum < least) {
+      least = sum;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Column `which` minus its part in the span of the others, at norm one; columns that are zero have
+ * no say. */
+static void orthogonalize(struct pd_matrix *u, uint64_t which) {
+  for (int again = 0; again < 2; ++again)
+    for (uint64_t c = 0; c < u->columns; ++c) {
+      double inner = 0;
+      if (c == which) continue;
+      for (uint64_t i = 0; i < u->rows; ++i)
+        inner += entry(u, i * u->stride + c) * entry(u, i * u->stride + which);
+      for (uint64_t i = 0; i < u->rows && inner != 0; ++i)
+        put(u, i, which, entry(u, i * u->stride + which) - inner * entry(u, i * u->stride + c));
+    }
+  double square = 0;
+  for (uint64_t i = 0; i < u->rows; ++i)
+    square += entry(u, i * u->stride + which) * entry(u, i * u->stride + which);
+  for (uint64_t i = 0; i < u->rows && square > 0; ++i)
+    put(u, i, which, entry(u, i * u->stride + which) / sqrt(square));
+}
+
+static bool is_zero(const struct pd_matrix *u, uint64_t c) {
+  for (uint64_t i = 0; i < u->rows; ++i)
+    if (entry(u, i * u->stride + c) != 0) return false;
+  return true;
+}
+
+void pd_dense_complete(struct pd_matrix *u, uint64_t from) {
+  for (uint64_t c = from; c < u->columns; ++c)
+    for (uint64_t i = 0; i < u->rows; ++i)
+      put(u, i, c, 0);
+  for (uint64_t c = 0; c < u->columns; ++c) {
+    if (c < from && !is_zero(u, c)) continue;
+    put(u, least_known(u), c, 1);
+    orthogonalize(u, c);
+  }
+}

@@ -1,0 +1,265 @@
+/* Leading left singular vectors on the CPU. LAPACK sees the smaller Gram matrix alone. Sums are in
+ * an order that depends on the number of threads only. */
+#include "core/random.h"
+#include "linalg/cpu_dense.h"
+#include "linalg/subspace.h"
+#include "linalg/svd.h"
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+/* One size's own memory. */
+struct each {
+  struct pd_svd_size size;
+  uint64_t vectors;
+  struct pd_subspace basis; /* rows x vectors; unused where the rows' own Gram matrix is taken */
+  struct pd_subspace image; /* randomized: columns x vectors */
+};
+
+struct pd_svd_work {
+  enum pd_svd_method method;
+  int sizes, threads;
+  struct each each[POLYAD_MAX_ORDER];
+  struct pd_dense_gram gram;
+  double *vectors; /* of the Gram matrix, row by row; randomized: q^T Y */
+  double *values, *lapack;
+  lapack_int *integers, lapack_size, integers_size;
+  uint64_t seed;
+};
+
+/* Whether the rows are fewer than the columns, so that Y Y^T is the smaller Gram matrix. */
+static bool wide(const struct pd_svd_size *size) { return size->rows <= size->columns; }
+
+static uint64_t smaller(const struct pd_svd_size *size) {
+  return wide(size) ? size->rows : size->columns;
+}
+
+/* What the sizes need at most. */
+struct needs {
+  uint64_t gram;    /* rows of the largest Gram matrix */
+  uint64_t vectors; /* numbers */
+  uint64_t bases;   /* numbers of all bases */
+};
+
+static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_svd_method method) {
+  struct needs needs = {.gram = 1, .vectors = 1};
+  for (int k = 0; k < sizes; ++k) {
+    uint64_t count = pd_svd_vectors(&size[k], method), numbers;
+    if (method == PD_SVD_EXACT) {
+      if (smaller(&size[k]) > needs.gram) needs.gram = smaller(&size[k]);
+      numbers = pd_mul_saturated(smaller(&size[k]), count);
+    } else {
+      numbers = pd_mul_saturated(size[k].columns, count);
+      needs.bases = pd_add_saturated(needs.bases, pd_mul_saturated(2, numbers));
+    }
+    if (numbers > needs.vectors) needs.vectors = numbers;
+    if (method == PD_SVD_RANDOMIZED || !wide(&size[k]))
+      needs.bases =
+          pd_add_saturated(needs.bases, pd_mul_saturated(2, pd_mul_saturated(size[k].rows, count)));
+  }
+  return needs;
+}
+
+static uint64_t bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_method method,
+                      int threads) {
+  struct needs needs = needs_of(sizes, size, method);
+  uint64_t numbers = pd_add_saturated(needs.vectors, needs.bases);
+  if (method == PD_SVD_EXACT) /* LAPACK's */
+    numbers =
+        pd_add_saturated(numbers, pd_mul_saturated(2, pd_mul_saturated(needs.gram, needs.gram)));
+  return pd_add_saturated(pd_mul_saturated(numbers, sizeof(double)),
+                          pd_dense_gram_bytes(needs.gram, threads));
+}
+
+static void destroy(polyad_context *context, struct pd_svd_work *work) {
+  if (work == NULL) return;
+  for (int k = 0; k < work->sizes; ++k)
+    pd_subspace_destroy(&work->each[k].basis);
+  for (int k = 0; k < work->sizes; ++k)
+    pd_subspace_destroy(&work->each[k].image);
+  pd_dense_gram_destroy(context, &work->gram);
+  pd_free(context, work->vectors);
+  pd_free(context, work->values);
+  pd_free(context, work->lapack);
+  pd_free(context, work->integers);
+  pd_free(context, work);
+}
+
+/* LAPACK's own memory for the largest Gram matrix. */
+static polyad_status create_lapack(polyad_context *context, uint64_t rows,
+                                   struct pd_svd_work *work) {
+  double numbers = 0;
+  lapack_int integers = 0, n = (lapack_int)rows;
+  if (rows > 32000) /* LAPACK counts its memory, 2 n^2 numbers, in 32 bits */
+    return pd_fail(context, POLYAD_OVERFLOW,
+                   "a Gram matrix of %llu rows is too large for LAPACK; use the randomized way",
+                   (unsigned long long)rows);
+  if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, NULL, n, NULL, &numbers, -1, &integers,
+                          -1) != 0)
+    return pd_fail(context, POLYAD_INTERNAL, "LAPACK does not tell what it needs");
+  work->lapack_size = (lapack_int)numbers;
+  work->integers_size = integers;
+  PD_TRY(PD_NEW(context, (uint64_t)work->lapack_size, &work->lapack));
+  PD_TRY(PD_NEW(context, (uint64_t)integers, &work->integers));
+  return PD_NEW(context, rows, &work->values);
+}
+
+static polyad_status create(polyad_context *context, const struct pd_device *device, int sizes,
+                            const struct pd_svd_size *size, enum pd_svd_method method,
+                            struct pd_svd_work **result) {
+  (void)device;
+  polyad_status status = POLYAD_OK;
+  struct pd_svd_work *work = NULL;
+  struct needs needs = needs_of(sizes, size, method);
+  *result = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &work));
+  work->method = method;
+  work->sizes = sizes;
+  work->threads = polyad_threads(context);
+  work->seed = polyad_seed(context);
+  PD_TRY_CLEANUP(PD_NEW(context, needs.vectors, &work->vectors));
+  PD_TRY_CLEANUP(pd_dense_gram_create(context, needs.gram, work->threads, &work->gram));
+  if (method == PD_SVD_EXACT) PD_TRY_CLEANUP(create_lapack(context, needs.gram, work));
+  for (int k = 0; k < sizes; ++k) {
+    struct each *each = &work->each[k];
+    each->size = size[k];
+    each->vectors = pd_svd_vectors(&size[k], method);
+    if (method == PD_SVD_RANDOMIZED || !wide(&size[k]))
+      PD_TRY_CLEANUP(pd_subspace_create(context, size[k].rows, each->vectors, &each->basis));
+    if (method == PD_SVD_RANDOMIZED)
+      PD_TRY_CLEANUP(pd_subspace_create(context, size[k].columns, each->vectors, &each->image));
+  }
+  *result = work;
+  work = NULL;
+cleanup:
+  destroy(context, work);
+  return status;
+}
+
+/* The Gram matrix's columns become its eigenvectors, weakest first. */
+static polyad_status decompose(polyad_context *context, struct pd_svd_work *work, uint64_t rows) {
+  lapack_int n = (lapack_int)rows, stride = (lapack_int)pd_padded((size_t)rows);
+  if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, work->gram.sum, stride, work->values,
+                          work->lapack, work->lapack_size, work->integers,
+                          work->integers_size) != 0)
+    return pd_fail(context, POLYAD_NUMERICAL, "an eigendecomposition does not converge");
+  return POLYAD_OK;
+}
+
+/* Eigenvector number `which`, the strongest first. */
+static const double *vector_at(const struct pd_svd_work *work, uint64_t rows, uint64_t which) {
+  return work->gram.sum + (rows - 1 - which) * pd_padded((size_t)rows);
+}
+
+/* The randomized basis starts with Y times normal numbers; powers of Y Y^T follow, and every
+ * product is orthonormalised, so that weak vectors are not lost beside strong ones. */
+static polyad_status find_range(struct pd_svd_work *work, struct each *each,
+                                const struct pd_matrix *y) {
+  uint64_t columns = each->size.columns, count = each->vectors;
+  for (uint64_t k = 0; k < columns * count; ++k)
+    each->image.q[k] = pd_random_normal(work->seed, UINT64_C(3) << 32, k);
+  for (int power = 0;; ++power) {
+    pd_dense_times(work->threads, y, each->image.q, count, each->basis.y);
+    PD_TRY(pd_subspace_orthonormalize(&each->basis));
+    if (power == PD_SVD_POWERS) return POLYAD_OK;
+    pd_dense_project(work->threads, y, each->basis.q, count, work->vectors);
+    for (uint64_t p = 0; p < columns; ++p)
+      for (uint64_t r = 0; r < count; ++r)
+        each->image.y[p * count + r] = work->vectors[r * columns + p];
+    PD_TRY(pd_subspace_orthonormalize(&each->image));
+  }
+}
+
+/* Through the columns' Gram matrix: Y V, orthonormalised. */
+static polyad_status through_columns(polyad_context *context, struct pd_svd_work *work,
+                                     struct each *each, const struct pd_matrix *y) {
+  uint64_t columns = each->size.columns, count = each->vectors;
+  pd_dense_gram_columns(&work->gram, y);
+  PD_TRY(decompose(context, work, columns));
+  for (uint64_t r = 0; r < count; ++r) {
+    const double *vector = vector_at(work, columns, r);
+    for (uint64_t p = 0; p < columns; ++p)
+      work->vectors[p * count + r] = vector[p];
+  }
+  pd_dense_times(work->threads, y, work->vectors, count, each->basis.y);
+  return pd_subspace_orthonormalize(&each->basis);
+}
+
+/* Through the rows' Gram matrix, whose eigenvectors they are. */
+static polyad_status through_rows(polyad_context *context, struct pd_svd_work *work,
+                                  const struct pd_matrix *y, uint64_t count, struct pd_matrix *u) {
+  pd_dense_gram_rows(&work->gram, y);
+  PD_TRY(decompose(context, work, y->rows));
+  for (uint64_t r = 0; r < count; ++r) {
+    struct pd_matrix column = *u;
+    column.data = (char *)u->data + r * (u->type == POLYAD_F32 ? 4 : 8);
+    pd_dense_store(&column, vector_at(work, y->rows, r), 1, 1, 1);
+  }
+  return POLYAD_OK;
+}
+
+static struct each *find_size(struct pd_svd_work *work, const struct pd_matrix *y,
+                              const struct pd_matrix *u) {
+  for (int k = 0; k < work->sizes; ++k) {
+    const struct pd_svd_size *size = &work->each[k].size;
+    if (size->rows == y->rows && size->columns == y->columns && size->count == u->columns)
+      return &work->each[k];
+  }
+  return NULL;
+}
+
+static polyad_status leading(polyad_context *context, struct pd_svd_work *work,
+                             const struct pd_matrix *y, struct pd_matrix *u) {
+  struct each *each = find_size(work, y, u);
+  if (each == NULL)
+    return pd_fail(context, POLYAD_INTERNAL, "singular vectors of a size that was not asked for");
+  uint64_t count = each->vectors, taken = count < u->columns ? count : u->columns;
+  if (work->method == PD_SVD_RANDOMIZED) {
+    PD_TRY(find_range(work, each, y));
+    pd_dense_store(u, each->basis.q, count, 1, taken);
+  } else if (wide(&each->size)) {
+    PD_TRY(through_rows(context, work, y, taken, u));
+  } else {
+    PD_TRY(through_columns(context, work, each, y));
+    pd_dense_store(u, each->basis.q, count, 1, taken);
+  }
+  pd_dense_complete(u, taken);
+  return POLYAD_OK;
+}
+
+static polyad_status project(polyad_context *context, struct pd_svd_work *work,
+                             const struct pd_matrix *u, const struct pd_matrix *y,
+                             struct pd_matrix *core) {
+  double *wide_u = NULL, *wide_core = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(u->rows, u->columns), &wide_u));
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(core->rows, core->columns), &wide_core));
+  pd_dense_load(u, wide_u);
+  pd_dense_project(work->threads, y, wide_u, u->columns, wide_core);
+  pd_dense_store(core, wide_core, core->columns, 1, core->columns);
+cleanup:
+  pd_free(context, wide_u);
+  pd_free(context, wide_core);
+  return status;
+}
+
+static polyad_status sum_of_squares(polyad_context *context, struct pd_svd_work *work,
+                                    const struct pd_matrix *m, double *sum) {
+  (void)context, (void)work;
+  *sum = 0;
+  for (uint64_t k = 0; k < m->rows * m->columns; ++k) {
+    double x =
+        m->type == POLYAD_F32 ? (double)((const float *)m->data)[k] : ((const double *)m->data)[k];
+    *sum += x * x;
+  }
+  return POLYAD_OK;
+}
+
+const struct pd_svd pd_cpu_svd = {
+    .bytes = bytes,
+    .create = create,
+    .destroy = destroy,
+    .leading = leading,
+    .project = project,
+    .sum_of_squares = sum_of_squares,
+};

@@ -1,0 +1,263 @@
+/* Entries, norm and fit of a Tucker tensor. Squares are long double: they do not overflow, and the
+ * differences of nearly equal sums keep more digits. */
+#include "tensor/tensor.h"
+#include "tensor/ttensor.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Sums over many entries are formed in this many parts whatever the number of threads. */
+enum { PARTS = 256, GRAIN = 1 << 8, FEW_CELLS = 1 << 20, CELLS_PER_NONZERO = 8 };
+
+/* Below this share of the norms, their difference has lost half of its digits. */
+static const long double small_residual = 1e-7L;
+
+static double number_at(const void *array, polyad_type type, uint64_t k) {
+  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
+}
+
+/* Numbers that a product of the core with one row in the last mode leaves. */
+static uint64_t scratch_size(const polyad_ttensor *model) {
+  return model->core_size / model->ranks[model->order - 1];
+}
+
+/* The core times one row of each factor, from the last mode on; `scratch` is scratch_size() long.
+ */
+static double value_at(const polyad_ttensor *model, const uint64_t *coordinate, double *scratch) {
+  uint64_t size = model->core_size;
+  for (int n = model->order - 1; n >= 0; --n) {
+    uint64_t rank = model->ranks[n], first = coordinate[n] * rank;
+    size /= rank;
+    bool core = n == model->order - 1;
+    for (uint64_t k = 0; k < size; ++k) {
+      double sum = 0;
+      for (uint64_t r = 0; r < rank; ++r)
+        sum += (core ? number_at(model->core, model->type, k * rank + r) : scratch[k * rank + r]) *
+               number_at(model->factor[n], model->type, first + r);
+      scratch[k] = sum;
+    }
+  }
+  return scratch[0];
+}
+
+static polyad_status check_coordinates(polyad_context *context, const polyad_ttensor *model,
+                                       uint64_t count, const uint64_t *coordinates) {
+  uint64_t order = (uint64_t)model->order;
+  for (uint64_t p = 0; p < count; ++p)
+    for (uint64_t n = 0; n < order; ++n)
+      if (coordinates[p * order + n] >= model->dims[n])
+        return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                       "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
+                       "; expected 0 to %" PRIu64 " (all counted from 0)",
+                       p, coordinates[p * order + n], n, model->dims[n] - 1);
+  return POLYAD_OK;
+}
+
+static int threads_for(polyad_context *context, const polyad_ttensor *model, uint64_t entries) {
+  return pd_threads_for(context, pd_mul_saturated(entries, model->core_size), GRAIN);
+}
+
+polyad_status polyad_ttensor_values(polyad_context *context, const polyad_ttensor *ttensor,
+                                    uint64_t count, const uint64_t *coordinates, double *values) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (ttensor == NULL || (count != 0 && (coordinates == NULL || values == NULL)))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a NULL where a model, coordinates or values were expected");
+  PD_TRY(check_coordinates(context, ttensor, count, coordinates));
+  int threads = threads_for(context, ttensor, count);
+  uint64_t each = scratch_size(ttensor);
+  double *scratch;
+  PD_TRY(PD_NEW(context, pd_mul_saturated(each, (uint64_t)threads), &scratch));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    for (uint64_t p = pd_part_begin(count, t, threads); p < pd_part_begin(count, t + 1, threads);
+         ++p)
+      values[p] = value_at(ttensor, coordinates + p * (uint64_t)ttensor->order,
+                           scratch + (uint64_t)t * each);
+  pd_free(context, scratch);
+  return POLYAD_OK;
+}
+
+/* to = A^T A in long double. */
+static void gram(const polyad_ttensor *model, int n, long double *to) {
+  uint64_t rank = model->ranks[n];
+  for (uint64_t k = 0; k < rank * rank; ++k)
+    to[k] = 0;
+  for (uint64_t i = 0; i < model->dims[n]; ++i)
+    for (uint64_t r = 0; r < rank; ++r) {
+      long double left = number_at(model->factor[n], model->type, i * rank + r);
+      for (uint64_t s = 0; s < rank; ++s)
+        to[r * rank + s] += left * number_at(model->factor[n], model->type, i * rank + s);
+    }
+}
+
+/* to = from multiplied in mode n by the symmetric matrix g; `inner` is the product of the ranks
+ * after n. */
+static void multiply(uint64_t size, uint64_t rank, uint64_t inner, const long double *g,
+                     const long double *from, long double *to) {
+  for (uint64_t k = 0; k < size; ++k) {
+    uint64_t low = k % inner, r = k / inner % rank, high = k / inner / rank;
+    const long double *line = from + high * rank * inner + low;
+    long double sum = 0;
+    for (uint64_t s = 0; s < rank; ++s)
+      sum += g[r * rank + s] * line[s * inner];
+    to[k] = sum;
+  }
+}
+
+/* ||M||^2 = <G, G x_1 A1^T A1 x_2 ...>. */
+static polyad_status norm_squared(polyad_context *context, const polyad_ttensor *model,
+                                  long double *squared) {
+  polyad_status status = POLYAD_OK;
+  long double *from = NULL, *to = NULL, *g = NULL;
+  uint64_t most = 1, size = model->core_size, inner = size;
+  for (int n = 0; n < model->order; ++n)
+    most = model->ranks[n] > most ? model->ranks[n] : most;
+  PD_TRY_CLEANUP(PD_NEW(context, size, &from));
+  PD_TRY_CLEANUP(PD_NEW(context, size, &to));
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(most, most), &g));
+  for (uint64_t k = 0; k < size; ++k)
+    from[k] = number_at(model->core, model->type, k);
+  for (int n = 0; n < model->order; ++n) {
+    inner /= model->ranks[n];
+    gram(model, n, g);
+    multiply(size, model->ranks[n], inner, g, from, to);
+    long double *swap = from;
+    from = to;
+    to = swap;
+  }
+  *squared = 0;
+  for (uint64_t k = 0; k < size; ++k)
+    *squared += from[k] * (long double)number_at(model->core, model->type, k);
+  if (!(*squared > 0)) *squared = 0;
+cleanup:
+  pd_free(context, from);
+  pd_free(context, to);
+  pd_free(context, g);
+  return status;
+}
+
+polyad_status polyad_ttensor_norm(polyad_context *context, const polyad_ttensor *ttensor,
+                                  double *norm) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (ttensor == NULL || norm == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
+  long double squared;
+  PD_TRY(norm_squared(context, ttensor, &squared));
+  *norm = (double)sqrtl(squared);
+  return POLYAD_OK;
+}
+
+/* Sums over the nonzeros, in parts of fixed size. */
+struct sums {
+  long double tensor, product, model, difference;
+};
+
+static struct sums sum_part(const polyad_ttensor *model, const polyad_tensor *tensor,
+                            uint64_t begin, uint64_t end, double *scratch) {
+  struct sums sum = {0};
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  for (uint64_t p = begin; p < end; ++p) {
+    for (int n = 0; n < tensor->order; ++n)
+      coordinate[n] = pd_tensor_index(tensor, n, p);
+    long double x = pd_tensor_value(tensor, p), m = value_at(model, coordinate, scratch);
+    sum.tensor += x * x;
+    sum.product += x * m;
+    sum.model += m * m;
+    sum.difference += (x - m) * (x - m);
+  }
+  return sum;
+}
+
+static bool is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
+  if (p >= tensor->nnz) return false;
+  for (int n = 0; n < tensor->order; ++n)
+    if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
+  return true;
+}
+
+/* The model's squares over the cells without a nonzero, visited in the order of the nonzeros. */
+static long double square_between(const polyad_ttensor *model, const polyad_tensor *tensor,
+                                  uint64_t cells, double *scratch) {
+  uint64_t coordinate[POLYAD_MAX_ORDER] = {0}, p = 0;
+  long double sum = 0;
+  for (uint64_t cell = 0; cell < cells; ++cell) {
+    if (is_at(tensor, p, coordinate)) {
+      ++p;
+    } else {
+      long double m = value_at(model, coordinate, scratch);
+      sum += m * m;
+    }
+    int n = model->order - 1;
+    while (n > 0 && coordinate[n] + 1 == model->dims[n])
+      coordinate[n--] = 0;
+    ++coordinate[n];
+  }
+  return sum;
+}
+
+static struct sums sum_nonzeros(const polyad_ttensor *model, const polyad_tensor *tensor,
+                                double *scratch, int threads) {
+  struct sums part[PARTS], total = {0};
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    for (int k = t; k < PARTS; k += threads)
+      part[k] = sum_part(model, tensor, pd_part_begin(tensor->nnz, k, PARTS),
+                         pd_part_begin(tensor->nnz, k + 1, PARTS),
+                         scratch + (uint64_t)t * scratch_size(model));
+  for (int k = 0; k < PARTS; ++k) {
+    total.tensor += part[k].tensor;
+    total.product += part[k].product;
+    total.model += part[k].model;
+    total.difference += part[k].difference;
+  }
+  return total;
+}
+
+/* ||X - M||^2: the difference at the nonzeros, and the model's square everywhere else. */
+static long double small_square(const polyad_ttensor *model, const polyad_tensor *tensor,
+                                const struct sums *sum, long double everywhere, double *scratch) {
+  uint64_t cells = 1;
+  for (int n = 0; n < model->order; ++n)
+    cells = pd_mul_saturated(cells, model->dims[n]);
+  if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz)
+    return sum->difference + square_between(model, tensor, cells, scratch);
+  long double rest = everywhere - sum->model;
+  return sum->difference + (rest > 0 ? rest : 0);
+}
+
+polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor *ttensor,
+                                  const polyad_tensor *tensor, double *relative) {
+  long double squared;
+  double *scratch;
+  int threads = threads_for(context, ttensor, tensor->nnz);
+  PD_TRY(norm_squared(context, ttensor, &squared));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(scratch_size(ttensor), (uint64_t)threads), &scratch));
+  struct sums sum = sum_nonzeros(ttensor, tensor, scratch, threads);
+  long double residual = sum.tensor + squared - 2 * sum.product;
+  if (residual < small_residual * (sum.tensor + squared))
+    residual = small_square(ttensor, tensor, &sum, squared, scratch);
+  *relative = (double)(sqrtl(residual) / sqrtl(sum.tensor));
+  pd_free(context, scratch);
+  return POLYAD_OK;
+}
+
+polyad_status polyad_ttensor_fit(polyad_context *context, const polyad_ttensor *ttensor,
+                                 const polyad_tensor *tensor, double *fit) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (ttensor == NULL || tensor == NULL || fit == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a model, tensor or place is missing (NULL)");
+  if (tensor->order != ttensor->order ||
+      memcmp(tensor->dims, ttensor->dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
+    return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
+  if (tensor->nnz == 0)
+    return pd_fail(context, POLYAD_NUMERICAL,
+                   "the tensor is zero, so that the fit is not defined; expected a nonzero");
+  double relative;
+  PD_TRY(pd_ttensor_residual(context, ttensor, tensor, &relative));
+  *fit = 1 - relative;
+  return POLYAD_OK;
+}

@@ -1,0 +1,303 @@
+/* Singular vectors and the Tucker decomposition on the CPU: properties that hold whatever the
+ * numbers. */
+#include "harness.h"
+
+#include "core/random.h"
+#include "linalg/linalg.h"
+#include <float.h>
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdlib.h>
+#include <string.h>
+
+static polyad_context *context;
+
+static int set_up(void **state) {
+  (void)state;
+  return polyad_context_create(&context) != POLYAD_OK ||
+         polyad_set_device(context, "cpu") != POLYAD_OK ||
+         polyad_set_threads(context, 3) != POLYAD_OK;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  uint64_t left = polyad_memory_in_use(context);
+  polyad_context_destroy(context);
+  return left != 0;
+}
+
+/* Y = sum of s_k a_k b_k^T with nearly orthogonal random a_k, b_k; s_k falls by `ratio`. */
+static void fill(struct pd_matrix *y, uint64_t terms, double ratio) {
+  double scale = 1;
+  double *data = y->data;
+  for (uint64_t k = 0; k < terms; ++k, scale *= ratio)
+    for (uint64_t i = 0; i < y->rows; ++i)
+      for (uint64_t p = 0; p < y->columns; ++p)
+        data[i * y->columns + p] += scale * pd_random_normal(1, 2 * k, i) *
+                                    pd_random_normal(1, 2 * k + 1, p) /
+                                    sqrt((double)(y->rows * y->columns));
+}
+
+static double inner(const struct pd_matrix *u, uint64_t r, uint64_t s) {
+  double sum = 0;
+  const double *data = u->data;
+  for (uint64_t i = 0; i < u->rows; ++i)
+    sum += data[i * u->columns + r] * data[i * u->columns + s];
+  return sum;
+}
+
+static double square(const struct pd_matrix *m) {
+  double sum = 0;
+  for (uint64_t k = 0; k < m->rows * m->columns; ++k)
+    sum += ((const double *)m->data)[k] * ((const double *)m->data)[k];
+  return sum;
+}
+
+/* The sum of the `count` largest squares of singular values, by one-sided Jacobi rotations. */
+static double best_square(const struct pd_matrix *y, uint64_t count) {
+  bool wide = y->columns > y->rows; /* its transpose has the same singular values */
+  size_t n = (size_t)(wide ? y->rows : y->columns), m = (size_t)(wide ? y->columns : y->rows);
+  double *a = malloc(n * m * sizeof *a), *squares = calloc(n, sizeof *squares), best = 0;
+  const double *data = y->data;
+  for (size_t c = 0; c < n; ++c)
+    for (size_t i = 0; i < m; ++i)
+      a[c * m + i] = wide ? data[c * m + i] : data[i * n + c];
+  for (int sweep = 0; sweep < 40; ++sweep)
+    for (size_t c = 0; c < n; ++c)
+      for (size_t d = c + 1; d < n; ++d) {
+        double cc = 0, dd = 0, cd = 0;
+        for (size_t i = 0; i < m; ++i) {
+          cc += a[c * m + i] * a[c * m + i];
+          dd += a[d * m + i] * a[d * m + i];
+          cd += a[c * m + i] * a[d * m + i];
+        }
+        if (fabs(cd) <= 1e-300) continue;
+        double tau = (dd - cc) / (2 * cd);
+        double t = copysign(1, tau) / (fabs(tau) + sqrt(1 + tau * tau));
+        double cosine = 1 / sqrt(1 + t * t), sine = t * cosine;
+        for (size_t i = 0; i < m; ++i) {
+          double x = a[c * m + i], z = a[d * m + i];
+          a[c * m + i] = cosine * x - sine * z;
+          a[d * m + i] = sine * x + cosine * z;
+        }
+      }
+  for (size_t c = 0; c < n; ++c)
+    for (size_t i = 0; i < m; ++i)
+      squares[c] += a[c * m + i] * a[c * m + i];
+  for (uint64_t k = 0; k < count && k < n; ++k) {
+    size_t largest = 0;
+    for (size_t c = 1; c < n; ++c)
+      if (squares[c] > squares[largest]) largest = c;
+    best += squares[largest];
+    squares[largest] = -1;
+  }
+  free(a);
+  free(squares);
+  return best;
+}
+
+/* Vectors are orthonormal and keep as much of Y as its terms allow. */
+static void check_vectors(struct pd_svd_size size, uint64_t terms, double ratio,
+                          enum pd_svd_method method) {
+  struct pd_matrix y, u, core;
+  struct pd_svd_work *work;
+  double kept;
+  assert_int_equal(
+      pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, size.rows, size.columns, &y),
+      POLYAD_OK);
+  assert_int_equal(pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, size.rows, size.count, &u),
+                   POLYAD_OK);
+  assert_int_equal(
+      pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, size.count, size.columns, &core),
+      POLYAD_OK);
+  fill(&y, terms, ratio);
+  assert_int_equal(pd_cpu_svd.create(context, &pd_cpu_device, 1, &size, method, &work), POLYAD_OK);
+  if (pd_cpu_svd.leading(context, work, &y, &u) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  for (uint64_t r = 0; r < size.count; ++r)
+    for (uint64_t s = 0; s <= r; ++s)
+      assert_true(fabs(inner(&u, r, s) - (r == s)) < 1e-13 * (double)size.count);
+  assert_int_equal(pd_cpu_svd.project(context, work, &u, &y, &core), POLYAD_OK);
+  assert_int_equal(pd_cpu_svd.sum_of_squares(context, work, &core, &kept), POLYAD_OK);
+  /* The randomized way loses a little of what is left out anyway. */
+  double total = square(&y), best = best_square(&y, size.count);
+  double lost = method == PD_SVD_EXACT ? 0 : 0.01 * (total - best);
+  if (!(kept <= best + 1e-13 * total && kept >= best - lost - 1e-13 * total))
+    fail_msg("%llu x %llu, %llu vectors, method %d: %.17g of %.17g kept",
+             (unsigned long long)y.rows, (unsigned long long)y.columns,
+             (unsigned long long)size.count, (int)method, kept, best);
+  pd_cpu_svd.destroy(context, work);
+  pd_matrix_destroy(context, &y);
+  pd_matrix_destroy(context, &u);
+  pd_matrix_destroy(context, &core);
+}
+
+static void test_vectors(void **state) {
+  (void)state;
+  const struct pd_svd_size sizes[] = {{200, 20, 5}, {20, 200, 5}, {33, 33, 7}, {64, 1, 1},
+                                      {1, 64, 1},   {40, 6, 6},   {90, 90, 2}};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k)
+    for (int method = 0; method < 2; ++method) {
+      check_vectors(sizes[k], 12, 0.3, (enum pd_svd_method)method);
+      check_vectors(sizes[k], 2, 1e-5, (enum pd_svd_method)method); /* fewer terms than vectors */
+    }
+}
+
+/* More vectors are wanted than there are: the rest are orthonormal all the same. */
+static void test_more_than_there_are(void **state) {
+  (void)state;
+  const struct pd_svd_size sizes[] = {{30, 4, 9}, {5, 3, 5}, {9, 1, 9}};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k)
+    for (int method = 0; method < 2; ++method) {
+      check_vectors(sizes[k], 3, 0.5, (enum pd_svd_method)method);
+      check_vectors(sizes[k], 0, 1, (enum pd_svd_method)method); /* a zero matrix */
+    }
+}
+
+/* ---- the decomposition ---------------------------------------------------------------------- */
+
+static polyad_tensor *tensor_of(const uint64_t *dims, uint64_t nnz, uint64_t seed) {
+  polyad_generate_options options;
+  polyad_generate_options_init(&options);
+  options.order = 3;
+  memcpy(options.dims, dims, 3 * sizeof *dims);
+  options.nnz = nnz;
+  (void)seed;
+  polyad_tensor *tensor = NULL;
+  if (polyad_generate(context, &options, &tensor, NULL) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return tensor;
+}
+
+static polyad_plan *plan_of(const polyad_tensor *tensor, const char *format) {
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.kernel = POLYAD_KERNEL_TTMC;
+  polyad_plan *plan = NULL;
+  if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return plan;
+}
+
+static int calls;
+
+static int count_and_end(void *user, const polyad_progress *progress) {
+  ++calls;
+  return progress->iteration >= *(const int *)user;
+}
+
+static void test_run(void **state) {
+  (void)state;
+  const uint64_t dims[] = {40, 30, 25};
+  polyad_tensor *tensor = tensor_of(dims, 3000, 1);
+  polyad_plan *plan = plan_of(tensor, "auto");
+  polyad_tucker_options options;
+  polyad_tucker_options_init(&options);
+  options.ranks[0] = 5;
+  options.ranks[1] = 4;
+  options.ranks[2] = 3;
+  options.tolerance = 0;
+  options.max_iterations = 9;
+  polyad_ttensor *model[2];
+  polyad_run_info info = {0};
+  for (int k = 0; k < 2; ++k)
+    if (polyad_tucker(context, plan, &options, &model[k], &info) != POLYAD_OK)
+      fail_msg("%s", polyad_last_error(context));
+  assert_int_equal(info.iterations, 9);
+  assert_int_equal(info.trace_rows, 9);
+  for (int k = 1; k < 9; ++k) /* the fit never falls */
+    assert_true(info.trace[k].fit >= info.trace[k - 1].fit - 1e-14);
+  assert_memory_equal(polyad_ttensor_core(model[0]), polyad_ttensor_core(model[1]), 60 * 8);
+  double fit;
+  assert_int_equal(polyad_ttensor_fit(context, model[0], tensor, &fit), POLYAD_OK);
+  assert_true(fabs(fit - info.fit) < 1e-13);
+
+  int last = 4; /* the caller ends the run: the model so far is good */
+  polyad_set_progress(context, count_and_end, &last);
+  polyad_ttensor *early;
+  calls = 0;
+  assert_int_equal(polyad_tucker(context, plan, &options, &early, &info), POLYAD_OK);
+  polyad_set_progress(context, NULL, NULL);
+  assert_int_equal(calls, 4);
+  assert_int_equal(info.iterations, 4);
+  assert_int_equal(info.reason, POLYAD_REASON_CANCELLED);
+  assert_int_equal(polyad_ttensor_fit(context, early, tensor, &fit), POLYAD_OK);
+  assert_true(fabs(fit - info.fit) < 1e-13);
+  polyad_ttensor_destroy(early);
+  polyad_ttensor_destroy(model[0]);
+  polyad_ttensor_destroy(model[1]);
+  polyad_run_info_clear(&info);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  const uint64_t dims[] = {40, 30, 25};
+  polyad_tensor *tensor = tensor_of(dims, 500, 1);
+  polyad_plan *plan = plan_of(tensor, "coo");
+  polyad_tucker_options options;
+  polyad_ttensor *model;
+  polyad_tucker_options_init(&options);
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  for (int n = 0; n < 3; ++n)
+    options.ranks[n] = dims[n];
+  options.max_iterations = 0;
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  options.max_iterations = 1;
+  assert_int_equal(polyad_set_memory_limit(context, polyad_memory_in_use(context) + 200000),
+                   POLYAD_OK);
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_MEMORY_LIMIT);
+  assert_non_null(strstr(polyad_last_error(context), "bytes"));
+  assert_null(model);
+  uint64_t ranks[3];
+  assert_int_equal(polyad_tucker_ranks(context, plan, 0, ranks), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_tucker_ranks(context, plan, 1.5, ranks), POLYAD_INVALID_ARGUMENT);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
+/* Values far out of the ordinary give the same model, scaled. */
+static void test_scale(void **state) {
+  (void)state;
+  const uint64_t dims[] = {20, 15, 10};
+  double fits[3];
+  for (int k = 0; k < 3; ++k) {
+    polyad_tensor *tensor = tensor_of(dims, 400, 1);
+    double *values = (double *)(uintptr_t)polyad_tensor_values(tensor), largest = 0;
+    for (uint64_t p = 0; p < polyad_tensor_nnz(tensor); ++p)
+      values[p] = ldexp(values[p], k == 0 ? 0 : k == 1 ? 900 : -900);
+    polyad_plan *plan = plan_of(tensor, "csf");
+    polyad_tucker_options options;
+    polyad_tucker_options_init(&options);
+    for (int n = 0; n < 3; ++n)
+      options.ranks[n] = 2;
+    polyad_ttensor *model;
+    polyad_run_info info = {0};
+    if (polyad_tucker(context, plan, &options, &model, &info) != POLYAD_OK)
+      fail_msg("%s", polyad_last_error(context));
+    fits[k] = info.fit;
+    for (int r = 0; r < 8; ++r)
+      largest = fmax(largest, fabs(((double *)polyad_ttensor_core(model))[r]));
+    int exponent;
+    (void)frexp(largest, &exponent);
+    assert_true(k == 0 || abs(exponent) > 800);
+    polyad_ttensor_destroy(model);
+    polyad_run_info_clear(&info);
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+  }
+  assert_true(fabs(fits[0] - fits[1]) < 1e-12 && fabs(fits[0] - fits[2]) < 1e-12);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_vectors, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_more_than_there_are, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_scale, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
