@@ -9,7 +9,10 @@
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
-#   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   medium    vast, nell-2, enron        large   delicious, nell-1
+#   music, amazon, twitch    one at a time: the largest takes five minutes, most of it on the host
+#   phi       CP-APR's Phi on nell-2, on the GPU and on all cores
+#   medium-paper, large-paper    the papers' variants
 #   field     every format, on the tensors of small; field-medium and field-large on the others
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
@@ -138,7 +141,8 @@ for stage in "$@"; do
       medium-paper) measure medium-paper "nell-2 paper" "enron paper" ;;
       large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
       large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
-      huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      music | amazon | twitch) measure huge "$stage f32 runs=3" ;;
+      phi) measure phi "nell-2 phi runs=5" "nell-2 phi device=cpu runs=3" ;;
       field) measure field "uber field field64" "nips field field64" "chicago field field64" \
         "movies field field64" ;;
       field-medium) measure field-medium "nell-2 field runs=5" "vast field runs=5" \
