@@ -2,7 +2,6 @@
 #include "core/machine.h"
 #include "device/cpu/cpu_portable.h"
 #include "device/cpu/cpu_roof.h"
-#include "device/cpu/cpu_stream.h"
 #include "device/device.h"
 #include "device/module.h"
 #include "linalg/linalg.h"
