@@ -56,6 +56,11 @@ static const struct {
     {"hicoo", "auto", true},
     {"fcoo", "auto", false},
     {"fwc", "auto", true},
+    {"alto", "auto", false},
+    {"alto", "keys-pull", false},
+    {"alto", "keys-atomic", true},
+    {"alto", "coo-pull", false},
+    {"alto", "coo-atomic", true},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 

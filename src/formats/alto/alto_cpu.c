@@ -68,7 +68,8 @@ static void set_part(const struct call *call, int t, struct pd_alto_part *part) 
                                 .own = share->own,
                                 .stride = row,
                                 .middle_stride = row,
-                                .tile = s->tiles + (uint64_t)t * PD_ALTO_BLOCK * s->padded};
+                                .tile = s->tiles + (uint64_t)t * PD_ALTO_BLOCK * s->padded,
+                                .logarithms = s->logarithms + (uint64_t)t * PD_ALTO_LINE};
   uintptr_t output = (uintptr_t)call->out.out, sums = (uintptr_t)s->sums_rows;
   if (call->job.atomic) {
     part->left = part->middle = part->right = call->sharing->direct ? output : sums;
@@ -210,6 +211,30 @@ static polyad_status phi(polyad_context *context, const void *storage, void *scr
   return POLYAD_OK;
 }
 
+/* Values times logarithms of models: each part by itself, then the parts in their order. */
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  (void)context;
+  const struct pd_alto_scratch *s = scratch;
+  struct call call;
+  double sum = 0;
+  set_call(storage, scratch, mode, factors, &call);
+  call.job.logarithms = true;
+  if (s->products_mode == mode) call.job.products = s->products;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (int t = 0; t < call.sharing->parts; ++t) {
+    struct pd_alto_part part;
+    set_part(&call, t, &part);
+    *part.logarithms = 0;
+    s->isa->drive(&call.job, &part);
+  }
+  for (int t = 0; t < call.sharing->parts; ++t)
+    sum += s->logarithms[t * PD_ALTO_LINE];
+  *(double *)out->data = sum;
+  return POLYAD_OK;
+}
+
 static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
                         const struct pd_matrix *const *factors) {
   const struct pd_alto *alto = storage;
@@ -247,4 +272,5 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .ttmc_workspace_create = pd_alto_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_alto_ttmc_workspace_destroy,
     .ttmc = pd_alto_ttmc,
+    .log_likelihood = log_likelihood,
 };

@@ -4,7 +4,7 @@
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
 #include "formats/alto/alto_ttmc_cuda.h"
-#include "formats/modecopy/modecopy_launch.h"
+#include "formats/ordered/ordered_launch.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
 /* The nonzeros of each output row of a mode, on the device. */
@@ -27,6 +27,7 @@ struct scratch {
   const struct pd_device *device;
   int segment;
   void *head, *tail, *weights;
+  double *partial; /* of the log-likelihood */
 };
 
 static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -211,6 +212,7 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   const struct on_device *made = storage;
   uint64_t item = pd_type_bytes(made->host->type);
   uint64_t carries = pd_mul_saturated(2 * carry_rows(made, 64), pd_mul_saturated(rank, item));
+  carries = pd_add_saturated(carries, 8 * (pd_alto_gpu_partials(made->host->nnz) + 1));
   return weighs_first(made->host, rank) ? pd_add_saturated(carries, made->host->nnz * item)
                                         : carries;
 }
@@ -221,6 +223,7 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_cuda_release(context, scratch->device, scratch->head);
   pd_cuda_release(context, scratch->device, scratch->tail);
   pd_cuda_release(context, scratch->device, scratch->weights);
+  pd_cuda_release(context, scratch->device, scratch->partial);
   pd_cuda_services->free(context, scratch);
 }
 
@@ -232,6 +235,8 @@ static polyad_status fill_scratch(polyad_context *context, const struct on_devic
   uint64_t numbers = carry_rows(made, scratch->segment) * rank;
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->head));
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->tail));
+  PD_TRY(pd_cuda_allocate(context, scratch->device, pd_alto_gpu_partials(made->host->nnz) + 1,
+                          sizeof *scratch->partial, (void **)&scratch->partial));
   if (!weighs_first(made->host, rank)) return POLYAD_OK;
   return pd_cuda_allocate(context, scratch->device, made->host->nnz, item, &scratch->weights);
 }
@@ -352,6 +357,22 @@ void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view
     view->order[n] = made->list[n].order;
 }
 
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *workspace,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  const struct on_device *made = storage;
+  const struct scratch *scratch = workspace;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_gpu_alto a;
+  PD_TRY(pd_cuda_enter(context, state));
+  set_arguments(made, scratch, mode, factors, factors[mode], &a);
+  if (made->host->type == POLYAD_F32)
+    return PD_CUDA(context, state,
+                   pd_alto_logarithms_f32(&a, scratch->partial, out->data, state->stream));
+  return PD_CUDA(context, state,
+                 pd_alto_logarithms_f64(&a, scratch->partial, out->data, state->stream));
+}
+
 const struct polyad_kernels pd_alto_kernels_cuda = {
     .format = "alto",
     .device = "cuda",
@@ -366,4 +387,5 @@ const struct polyad_kernels pd_alto_kernels_cuda = {
     .ttmc_workspace_create = pd_alto_ttmc_gpu_create,
     .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
     .ttmc = pd_ttmc_gpu_run,
+    .log_likelihood = log_likelihood,
 };

@@ -4,7 +4,7 @@
 #define PD_ALTO_DECODE_CUH
 
 #include "formats/alto/alto_launch.h"
-#include "formats/modecopy/modecopy_rows.cuh"
+#include "formats/ordered/ordered_lanes.cuh"
 
 __device__ __forceinline__ uint64_t alto_word(const void *array, int bytes, uint64_t p) {
   if (bytes == 4) return __ldg(static_cast<const uint32_t *>(array) + p);

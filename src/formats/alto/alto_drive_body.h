@@ -1,6 +1,7 @@
 /* Drives the kernels over one thread's part of the nonzeros; included once per instruction set with
  * PD_ISA_TABLE and FULL_BYTES defined. */
 #include "formats/alto/alto_kernel.h"
+#include <math.h>
 #include <string.h>
 
 #define KERNEL_BODY "formats/alto/alto_kernel_body.h"
@@ -121,7 +122,7 @@ static void set_addresses(const struct pd_alto_job *job, const struct pd_alto_pa
   int mode = job->mode;
   struct reader reader = read_mode(job, mode, first + begin, count, room);
   set_sums(&reader, part, job->rows[mode], count, block->sum + begin);
-  if (job->phi)
+  if (job->phi || job->logarithms)
     set_rows(&reader, job->rows[mode], job->factor[mode], job->stride[mode], count,
              block->own + begin);
   for (uint64_t p = 0; p < count && job->atomic; ++p)
@@ -204,21 +205,39 @@ static void store_products(const struct pd_alto_job *job, const double *tile, ui
     }
 }
 
+/* <B, product> of a nonzero, product in the order of a row of sums. */
+static double model_of(const struct pd_alto_job *job, const void *own, const double *product) {
+  const bool narrow = job->alto->type == POLYAD_F32;
+  double model = 0;
+  for (uint64_t k = 0; k < job->sums_columns; ++k) {
+    uint64_t c = job->column_of[k];
+    if (c == PD_ALTO_NO_COLUMN) continue;
+    model += product[k] * (narrow ? (double)((const float *)own)[c] : ((const double *)own)[c]);
+  }
+  return model;
+}
+
+static double value_of(const struct pd_alto_job *job, const struct pd_alto_work *work, uint32_t p) {
+  return job->alto->type == POLYAD_F32 ? (double)((const float *)work->values)[p]
+                                       : ((const double *)work->values)[p];
+}
+
+/* Adds the block's values times logarithms of models. */
+static void add_logarithms(const struct pd_alto_job *job, const struct pd_alto_part *part,
+                           const struct pd_alto_work *work) {
+  const double *tile = part->tile;
+  double sum = *part->logarithms;
+  for (uint32_t p = 0; p < work->count; ++p, tile += job->padded)
+    sum += value_of(job, work, p) * log(model_of(job, work->own[p], tile));
+  *part->logarithms = sum;
+}
+
 /* Turns products in the tile into terms of Phi. */
 static void weigh_tile(const struct pd_alto_job *job, const struct pd_alto_work *work,
                        double *tile) {
-  const bool narrow = job->alto->type == POLYAD_F32;
   for (uint32_t p = 0; p < work->count; ++p, tile += job->padded) {
-    const void *own = work->own[p];
-    double model = 0;
-    for (uint64_t k = 0; k < job->sums_columns; ++k) {
-      uint64_t c = job->column_of[k];
-      if (c == PD_ALTO_NO_COLUMN) continue;
-      model += tile[k] * (narrow ? (double)((const float *)own)[c] : ((const double *)own)[c]);
-    }
-    double x =
-        narrow ? (double)((const float *)work->values)[p] : ((const double *)work->values)[p];
-    double weight = x / (model > job->epsilon ? model : job->epsilon);
+    double model = model_of(job, work->own[p], tile);
+    double weight = value_of(job, work, p) / (model > job->epsilon ? model : job->epsilon);
     for (uint64_t k = 0; k < job->sums_columns; ++k)
       tile[k] *= weight;
   }
@@ -258,6 +277,9 @@ static void run_block(const struct pd_alto_job *job, const struct pd_alto_part *
   if (job->products_out != NULL) {
     run_products(job, part, work);
     store_products(job, part->tile, first, work->count);
+  } else if (job->logarithms) {
+    run_products(job, part, work);
+    add_logarithms(job, part, work);
   } else if (job->phi && !fused) {
     run_products(job, part, work);
     weigh_tile(job, work, part->tile);
@@ -292,8 +314,8 @@ static void start_work(const struct pd_alto_job *job, const struct block *block,
     work->prefetches |= work->prefetch[g];
   }
   work->prefetch_own = job->phi && beyond_cache(rows, row);
-  work->prefetch_sums =
-      !job->atomic && job->products_out == NULL && beyond_cache(rows, job->padded * sizeof(double));
+  work->prefetch_sums = !job->atomic && job->products_out == NULL && !job->logarithms &&
+                        beyond_cache(rows, job->padded * sizeof(double));
   work->prefetches |= work->prefetch_sums;
 }
 

@@ -10,6 +10,7 @@
 enum {
   PD_ALTO_BLOCK = 128, /* nonzeros decoded at once */
   PD_ALTO_AHEAD = 16,  /* nonzeros between the prefetch of a row and its use */
+  PD_ALTO_LINE = 8,    /* doubles of a cache line */
   PD_ALTO_COLUMN = PD_ALTO_BLOCK + PD_ALTO_AHEAD
 };
 
@@ -55,6 +56,7 @@ struct pd_alto_job {
   uint64_t stride[POLYAD_MAX_ORDER];    /* in bytes */
   uint64_t rows[POLYAD_MAX_ORDER];
   bool phi;
+  bool logarithms; /* the log-likelihood is wanted, no rows */
   double epsilon;
   const char *products; /* stored rows of Pi, in the order of the nonzeros; NULL: none */
   char *products_out;   /* where they are to be stored; NULL: not now */
@@ -74,6 +76,7 @@ struct pd_alto_part {
   uintptr_t left, middle, right;
   uint64_t stride, middle_stride; /* in bytes */
   double *tile;                   /* sums of a block of nonzeros before they go elsewhere */
+  double *logarithms;             /* the part's share of the log-likelihood */
 };
 
 struct pd_alto_isa {

@@ -10,9 +10,9 @@
 #define PD_ALTO_KERNELS_CUH
 
 #include "formats/alto/alto_decode.cuh"
-#include "formats/modecopy/modecopy_join.cuh"
-#include "formats/modecopy/modecopy_launch.h"
-#include "formats/modecopy/modecopy_products.cuh"
+#include "formats/nonzeros/nonzeros_products.cuh"
+#include "formats/ordered/ordered_join.cuh"
+#include "formats/ordered/ordered_launch.h"
 
 /* Sum over the lanes of the group; all of them call it. */
 template <typename T, int LANES> __device__ __forceinline__ T over_group(T sum) {
@@ -24,14 +24,6 @@ template <typename T, int LANES> __device__ __forceinline__ T over_group(T sum) 
   return sum;
 }
 
-template <typename T> __device__ __forceinline__ T dot_part(const Row<T> &a, const Row<T> &b) {
-  T sum = 0;
-#pragma unroll
-  for (int i = 0; i < Row<T>::N; ++i)
-    sum += a.v[i] * b.v[i];
-  return sum;
-}
-
 template <typename T> __device__ __forceinline__ T alto_weight(T value, T model, double epsilon) {
   T least = (T)epsilon;
   return value / (model > least ? model : least);
@@ -40,7 +32,7 @@ template <typename T> __device__ __forceinline__ T alto_weight(T value, T model,
 /* product: rows of Pi; becomes the nonzero's term of Phi. */
 template <typename T, int LANES>
 __device__ __forceinline__ void weigh(T value, const Row<T> &own, double epsilon, Row<T> &product) {
-  T model = over_group<T, LANES>(dot_part(product, own));
+  T model = over_group<T, LANES>(dot(product, own));
   T weight = alto_weight(value, model, epsilon);
 #pragma unroll
   for (int i = 0; i < Row<T>::N; ++i)
@@ -189,36 +181,57 @@ __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
   if (id != UINT64_MAX) add_atomically<T>(part, out + id * a.out_stride, sum, DISTANCE);
 }
 
-/* A warp per 32 places; the lanes hold a tile of each row, one tile after the other. */
+/* <B row, product of the factors' rows> of the nonzero that thread `from` decoded; all lanes of the
+ * warp call it and get it. */
 template <typename T>
+__device__ T model_of(const struct pd_gpu_alto &a, const Decoded<T> &decoded, int from) {
+  int lane = (int)threadIdx.x % 32;
+  T model = 0;
+  const T *b = static_cast<const T *>(a.output.factor);
+  b += decoded.index[PD_ALTO_INPUTS_MAX][from] * a.output.stride;
+  for (int c = lane; c < a.rank; c += 32) {
+    T product = __ldg(b + c);
+    for (int k = 0; k < a.inputs; ++k)
+      product *= __ldg(static_cast<const T *>(a.input[k].factor) +
+                       decoded.index[k][from] * a.input[k].stride + c);
+    model += product;
+  }
+  return over_group<T, 32>(model);
+}
+
+/* A warp per 32 places. LOGARITHMS: writes a sum per block to `partial`, else the weights. */
+template <typename T, bool LOGARITHMS>
 __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
-    alto_weigh(const __grid_constant__ struct pd_gpu_alto a) {
+    alto_models(const __grid_constant__ struct pd_gpu_alto a, double *partial) {
   __shared__ Decoded<T> decoded;
+  __shared__ double of_warp[PD_ALTO_GPU_THREADS / 32];
   int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
   uint64_t q = ((uint64_t)blockIdx.x * (PD_ALTO_GPU_THREADS / 32) + (uint64_t)warp) * 32;
-  if (q >= a.nnz) return;
-  if (q + (uint64_t)lane < a.nnz)
+  bool inside = q + (uint64_t)lane < a.nnz;
+  if (inside)
     alto_decode(a, decoded, q + (uint64_t)lane, true);
   else
     alto_decode_none(a, decoded);
   __syncwarp();
-  T weight = 0;
+  T mine = 0;
   for (int j = 0; j < 32 && q + (uint64_t)j < a.nnz; ++j) {
-    int from = warp * 32 + j;
-    T model = 0;
-    const T *b = static_cast<const T *>(a.output.factor);
-    b += decoded.index[PD_ALTO_INPUTS_MAX][from] * a.output.stride;
-    for (int c = lane; c < a.rank; c += 32) {
-      T product = __ldg(b + c);
-      for (int k = 0; k < a.inputs; ++k)
-        product *= __ldg(static_cast<const T *>(a.input[k].factor) +
-                         decoded.index[k][from] * a.input[k].stride + c);
-      model += product;
-    }
-    model = over_group<T, 32>(model);
-    if (j == lane) weight = alto_weight(decoded.value[from], model, a.epsilon);
+    T model = model_of(a, decoded, warp * 32 + j);
+    if (j == lane) mine = model;
   }
-  if (q + (uint64_t)lane < a.nnz) static_cast<T *>(a.weights)[q + (uint64_t)lane] = weight;
+  T value = decoded.value[threadIdx.x];
+  if (!LOGARITHMS) {
+    if (inside)
+      static_cast<T *>(a.weights)[q + (uint64_t)lane] = alto_weight(value, mine, a.epsilon);
+    return;
+  }
+  double sum = over_group<double, 32>(inside ? (double)value * log((double)mine) : 0.0);
+  if (lane == 0) of_warp[warp] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  sum = 0;
+  for (int w = 0; w < PD_ALTO_GPU_THREADS / 32; ++w)
+    sum += of_warp[w];
+  partial[blockIdx.x] = sum;
 }
 
 /* ---- launching ---------------------------------------------------------------------------------
@@ -287,10 +300,21 @@ static cudaError_t sum_any(const struct pd_gpu_alto *a, int aligned, int phi, cu
 
 template <typename T>
 static cudaError_t weigh_any(const struct pd_gpu_alto *a, cudaStream_t stream) {
-  uint64_t blocks = (a->nnz + PD_ALTO_GPU_THREADS - 1) / PD_ALTO_GPU_THREADS;
+  uint64_t blocks = pd_alto_gpu_partials(a->nnz);
   if (blocks == 0) return cudaSuccess;
-  alto_weigh<T><<<(unsigned)blocks, PD_ALTO_GPU_THREADS, 0, stream>>>(*a);
+  alto_models<T, false><<<(unsigned)blocks, PD_ALTO_GPU_THREADS, 0, stream>>>(*a, nullptr);
   return cudaGetLastError();
+}
+
+template <typename T>
+static cudaError_t logarithms_any(const struct pd_gpu_alto *a, double *partial, double *total,
+                                  cudaStream_t stream) {
+  uint64_t blocks = pd_alto_gpu_partials(a->nnz);
+  if (blocks > 0)
+    alto_models<T, true><<<(unsigned)blocks, PD_ALTO_GPU_THREADS, 0, stream>>>(*a, partial);
+  cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess) return code;
+  return pd_gpu_add_up(partial, blocks, total, stream);
 }
 
 #endif

@@ -11,3 +11,12 @@ extern "C" cudaError_t pd_alto_weigh_f32(const struct pd_gpu_alto *a, cudaStream
 }
 
 extern "C" int pd_alto_gpu_columns(int value_bytes) { return 32 * 16 / value_bytes; }
+
+extern "C" cudaError_t pd_alto_logarithms_f32(const struct pd_gpu_alto *a, double *partial,
+                                              double *total, cudaStream_t stream) {
+  return logarithms_any<float>(a, partial, total, stream);
+}
+
+extern "C" uint64_t pd_alto_gpu_partials(uint64_t nnz) {
+  return (nnz + PD_ALTO_GPU_THREADS - 1) / PD_ALTO_GPU_THREADS;
+}

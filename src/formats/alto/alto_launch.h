@@ -57,6 +57,14 @@ int pd_alto_gpu_columns(int value_bytes);
 cudaError_t pd_alto_sum_f32(const struct pd_gpu_alto *a, int aligned, int phi, cudaStream_t stream);
 cudaError_t pd_alto_sum_f64(const struct pd_gpu_alto *a, int aligned, int phi, cudaStream_t stream);
 
+/** *total = sum of value x log <B row, product of the factors' rows>; `partial`: a number per
+ *  pd_alto_gpu_partials(). Summed in double, always in the same order. */
+cudaError_t pd_alto_logarithms_f32(const struct pd_gpu_alto *a, double *partial, double *total,
+                                   cudaStream_t stream);
+cudaError_t pd_alto_logarithms_f64(const struct pd_gpu_alto *a, double *partial, double *total,
+                                   cudaStream_t stream);
+uint64_t pd_alto_gpu_partials(uint64_t nnz);
+
 /** weights = value / max(<B row, product of the factors' rows>, epsilon), any rank. */
 cudaError_t pd_alto_weigh_f32(const struct pd_gpu_alto *a, cudaStream_t stream);
 cudaError_t pd_alto_weigh_f64(const struct pd_gpu_alto *a, cudaStream_t stream);

@@ -57,7 +57,8 @@ uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads) 
   const struct pd_alto *alto = storage;
   uint64_t row = row_bytes(rank), t = (uint64_t)threads;
   uint64_t rows = pd_add_saturated(rows_bound(alto, rank, threads), t * PD_ALTO_BLOCK + 1);
-  uint64_t lists = t * ((uint64_t)alto->order * sizeof(struct pd_alto_share) + t * sizeof(int));
+  uint64_t lists = t * ((uint64_t)alto->order * sizeof(struct pd_alto_share) + t * sizeof(int) +
+                        PD_ALTO_LINE * sizeof(double));
   return pd_add_saturated(pd_mul_saturated(rows, row), pd_rowsum_scratch_bytes(rank, 1, 1) + lists +
                                                            sizeof(struct pd_alto_scratch) +
                                                            2 * PD_ALTO_BLOCK * sizeof(double));
@@ -75,6 +76,7 @@ void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
   pd_free(context, s->sums_rows);
   pd_free(context, s->share);
   pd_free(context, s->parts);
+  pd_free(context, s->logarithms);
   pd_free(context, s->products);
   pd_free(context, s);
 }
@@ -121,6 +123,7 @@ static polyad_status set_sharing(polyad_context *context, const struct pd_alto *
   uint64_t t = (uint64_t)s->threads, most = 0, count;
   PD_TRY(PD_NEW(context, t * (uint64_t)alto->order, &s->share));
   PD_TRY(PD_NEW(context, t * t, &s->parts));
+  PD_TRY(PD_NEW(context, t * PD_ALTO_LINE, &s->logarithms));
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows =
         share_mode(alto, s->rank, s->threads, n, s->share + (uint64_t)n * t, &s->sharing[n]);
