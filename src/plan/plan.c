@@ -132,6 +132,7 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
     PD_TRY_CLEANUP(pd_candidates_measure(context, tensor, request, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
   request->variant = candidates[choice].variant;
+  request->tile_threshold = candidates[choice].tile_threshold;
   plan->device = request->device;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
