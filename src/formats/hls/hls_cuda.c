@@ -4,7 +4,6 @@
 #include "device/cuda/cuda_sum.h"
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_schedule.h"
-#include <math.h>
 
 struct on_device {
   const struct pd_hls *host;
@@ -399,7 +398,7 @@ static polyad_status finish(polyad_context *context, const struct scratch *scrat
                                .stride = out->stride,
                                .wide = out->type == POLYAD_F64,
                                .wide_sums = scratch->kernel == PD_HLS_KERNEL_F64,
-                               .scale = ldexp(1, hls->exponent),
+                               .scale = hls->scale,
                                .spanned = run->output >= 0,
                                .width = run->columns,
                                .segments = schedule->segments,
