@@ -16,7 +16,8 @@ _polyad() {
   fi
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
-      --restarts --checkpoint --checkpoint-every --resume --format --variant $storage --output --top
+      --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant $storage --output --top
       $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --top $reading $common" ;;
@@ -24,13 +25,13 @@ _polyad() {
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
       $common" ;;
-    bench) options="--rank --format --variant $storage --mode --repeat --warmup --portable --elements $reading $common" ;;
+    bench) options="--rank --format --variant $storage --mode --repeat --warmup --portable --store-pi --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
     formats | devices) options=$talk ;;
   esac
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
-    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als" -- "$current") ;;
+    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;
@@ -45,7 +46,7 @@ _polyad() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
       elif [ "$command" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "mttkrp ttmc build read stream end-to-end" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "mttkrp phi pi ttmc build read stream end-to-end" -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
       fi

@@ -143,7 +143,8 @@ static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_wo
   void *again = malloc(bytes + 1);
   out.data = malloc(bytes + 1);
   assert_true(out.data != NULL && again != NULL);
-  bool atomic = strstr(setting->variant, "atomic") != NULL;
+  bool paper = strcmp(setting->format, "coo") == 0 && strcmp(setting->variant, "paper") == 0;
+  bool atomic = paper || strstr(setting->variant, "atomic") != NULL;
   struct expected expected = expect(problem, mode);
   for (int stored = 0; stored <= (kernels->pi != NULL); ++stored) {
     if (stored)
