@@ -72,6 +72,10 @@ static polyad_tensor *tensor_of(polyad_context *context, const struct counts *c)
   return tensor;
 }
 
+/* One thread but where threads are what is tested: tiny runs wait for others longer than they
+ * compute. */
+static int threads = 1;
+
 struct run {
   polyad_context *context;
   polyad_plan *plan;
@@ -82,7 +86,7 @@ struct run {
 
 static struct run start_run(const struct counts *c, polyad_apr_method method, const char *format,
                             polyad_type type) {
-  struct run run = {.context = als_context(2)};
+  struct run run = {.context = als_context(threads)};
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
@@ -222,6 +226,7 @@ static void test_formats_agree(void **state) {
   (void)state;
   static const char *const formats[] = {"auto", "csf", "modecopy", "coo"};
   struct counts c = make_counts(shapes[2].order, shapes[2].dims, 3, 2, 5);
+  threads = 3;
   for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f) {
     struct run run = start_run(&c, POLYAD_APR_MU, formats[f], POLYAD_F64);
     run.options.max_iterations = 1;
@@ -233,6 +238,7 @@ static void test_formats_agree(void **state) {
     else
       assert_int_equal(status, POLYAD_UNSUPPORTED);
   }
+  threads = 1;
   free_counts(&c);
 }
 
@@ -285,8 +291,8 @@ static void rising(const struct counts *c, polyad_type type) {
     double before = run.info.trace[i - 1].log_likelihood, now = run.info.trace[i].log_likelihood;
     assert_true(now >= before - slack * fmax(1, fabs(before)));
   }
-  assert_true(run.info.trace[run.info.trace_rows - 1].kkt_violation <
-              run.info.trace[0].kkt_violation);
+  double first = run.info.trace[0].kkt_violation;
+  assert_true(run.info.kkt_violation < fmax(first, run.options.tolerance));
   end_run(&run);
 }
 
@@ -303,6 +309,7 @@ static void test_likelihood_rises(void **state) {
 
 static void test_all_methods_converge(void **state) {
   (void)state;
+  threads = 2;
   struct counts c = make_counts(3, (const uint64_t[]){15, 12, 10}, 4, 2, 8);
   double likelihood[3];
   for (int method = 0; method < 3; ++method) {
@@ -318,6 +325,7 @@ static void test_all_methods_converge(void **state) {
   /* different local maxima, but none far from another */
   for (int method = 1; method < 3; ++method)
     assert_true(fabs(likelihood[method] - likelihood[0]) < 0.05 * fabs(likelihood[0]));
+  threads = 1;
   free_counts(&c);
 }
 
@@ -377,6 +385,8 @@ static void test_negative_value(void **state) {
 }
 
 static void refuse(struct run *run, const char *says) {
+  polyad_ktensor_destroy(run->model);
+  run->model = NULL;
   assert_int_not_equal(polyad_cp_apr(run->context, run->plan, &run->options, &run->model, NULL),
                        POLYAD_OK);
   if (strstr(polyad_last_error(run->context), says) == NULL)
@@ -430,7 +440,8 @@ static void test_callback_and_evaluation(void **state) {
     run.options.initial = so_far;
     run.options.max_iterations = 0;
     go(&run);
-    assert_true(fabs(run.info.log_likelihood - two) < 1e-10 * fabs(two));
+    /* PDNR and PQNR lift the first entry of rows of zeros to 1e-8 */
+    assert_true(fabs(run.info.log_likelihood - two) < (method == 0 ? 1e-10 : 1e-6) * fabs(two));
     polyad_ktensor_destroy(so_far);
     end_run(&run);
   }
