@@ -84,7 +84,9 @@ static void *in_type(const double *from, size_t count, polyad_type type) {
 static long double bound_of(const struct problem *problem, polyad_type type, size_t terms) {
   long double steps = 2 * problem->from->order + (long double)problem->rank + 6;
   long double wide = oracle_gamma(steps + (long double)terms + 2, DBL_EPSILON / 2);
-  return type == POLYAD_F64 ? wide : wide + oracle_gamma(steps + 2, FLT_EPSILON / 2);
+  long double run =
+      terms < 256 ? (long double)terms : 256; /* in float before they go into double */
+  return type == POLYAD_F64 ? wide : wide + oracle_gamma(steps + run + 2, FLT_EPSILON / 2);
 }
 
 /* What a mode's Phi must be. */
