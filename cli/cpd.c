@@ -1,14 +1,16 @@
 /* polyad cpd: CP decomposition of a tensor. */
+#include "apr_options.h"
 #include "command.h"
 #include "components.h"
-#include "json.h"
+#include "cpd_json.h"
 #include "names.h"
 #include "progress.h"
 #include "run_report.h"
 #include "text.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define UNSET UINT64_MAX
 
 struct cpd {
   struct cli_session session;
@@ -16,12 +18,15 @@ struct cpd {
   double tolerance, max_seconds, ridge;
   bool nonnegative;
   const char *algorithm, *format, *variant, *init, *output, *checkpoint, *resume, *file;
+  struct cli_apr_options apr;
   polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
   double seconds_read, seconds_build;
 };
+
+static bool is_apr(const struct cpd *cpd) { return strncmp(cpd->algorithm, "apr-", 4) == 0; }
 
 static int parse(struct cpd *cpd, int argc, char **argv) {
   const struct cli_option options[] = {
@@ -38,7 +43,8 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .kind = CLI_CHOICE,
        .target = &cpd->algorithm,
        .argument = "NAME",
-       .help = "als (default): alternating least squares",
+       .help = "als (default): alternating least squares; for counts,\n"
+               "apr-mu, apr-pdnr, apr-pqnr: alternating Poisson regression",
        .choices = "als apr-mu apr-pdnr apr-pqnr"},
       {.name = "nonnegative",
        .kind = CLI_FLAG,
@@ -55,13 +61,14 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .kind = CLI_COUNT,
        .target = &cpd->max_iterations,
        .argument = "N",
-       .help = "most iterations (default 50)",
+       .help = "most iterations (default 50; 1000 with apr-...)",
        .most = 999999999},
       {.name = "tol",
        .kind = CLI_REAL,
        .target = &cpd->tolerance,
        .argument = "X",
-       .help = "stop when the fit changes by less (default 1e-4; 0: never)"},
+       .help = "als: stop when the fit changes by less; apr-...: when the\n"
+               "KKT violation is below (default 1e-4; 0: never)"},
       {.name = "max-seconds",
        .kind = CLI_REAL,
        .target = &cpd->max_seconds,
@@ -71,7 +78,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .kind = CLI_TEXT,
        .target = &cpd->init,
        .argument = "HOW",
-       .help = "random (default), hosvd, or a ktensor file"},
+       .help = "random (default), hosvd (als), or a ktensor file"},
       {.name = "restarts",
        .kind = CLI_COUNT,
        .target = &cpd->restarts,
@@ -96,6 +103,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .target = &cpd->resume,
        .argument = "FILE",
        .help = "go on from a checkpoint"},
+      CLI_APR_OPTIONS(cpd->apr),
       {.kind = CLI_GROUP, .help = "storage"},
       {.name = "format",
        .kind = CLI_TEXT,
@@ -143,14 +151,18 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cpd->checkpoint != NULL &&
       (strcmp(cpd->checkpoint, "-") == 0 || cli_is_directory_name(cpd->checkpoint)))
     return cli_usage_error("--checkpoint expects the name of a file");
+  if (is_apr(cpd) && strcmp(cpd->init, "hosvd") == 0)
+    return cli_usage_error("--init hosvd found; %s starts from random or a ktensor file",
+                           cpd->algorithm);
+  if (is_apr(cpd) && (cpd->nonnegative || cpd->ridge > 0))
+    return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
+  if (cpd->max_iterations == UNSET) cpd->max_iterations = is_apr(cpd) ? 1000 : 50;
   return cli_check_format(cpd->format, false);
 }
 
 /* Everything that can go wrong before the work starts does so here. */
 static int prepare(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
-  if (strcmp(cpd->algorithm, "als") != 0)
-    return cli_failure("algorithm %s is not in this build; expected als", cpd->algorithm);
   const struct cli_output outputs[] = {
       {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->checkpoint}};
   const char *const inputs[] = {cpd->file, cpd->init};
@@ -188,8 +200,7 @@ static int build_plan(struct cpd *cpd) {
   return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
 }
 
-static int decompose(struct cpd *cpd) {
-  struct cli_session *session = &cpd->session;
+static polyad_status decompose_als(struct cpd *cpd) {
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = cpd->rank;
@@ -206,10 +217,30 @@ static int decompose(struct cpd *cpd) {
                  : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                    : POLYAD_INIT_RANDOM;
   options.initial = cpd->initial;
+  return polyad_cp_als(cpd->session.context, cpd->plan, &options, &cpd->model, &cpd->info);
+}
+
+static polyad_status decompose_apr(struct cpd *cpd) {
+  polyad_cp_apr_options *options = &cpd->apr.options;
+  cli_apr_options_finish(&cpd->apr, cpd->algorithm);
+  options->rank = cpd->rank;
+  options->max_iterations = (int)cpd->max_iterations;
+  options->tolerance = cpd->tolerance;
+  options->max_seconds = cpd->max_seconds;
+  options->restarts = (int)cpd->restarts;
+  options->checkpoint = cpd->checkpoint;
+  options->checkpoint_every = (int)cpd->checkpoint_every;
+  options->resume = cpd->resume;
+  options->init = cpd->initial != NULL ? POLYAD_INIT_MODEL : POLYAD_INIT_RANDOM;
+  options->initial = cpd->initial;
+  return polyad_cp_apr(cpd->session.context, cpd->plan, options, &cpd->model, &cpd->info);
+}
+
+static int decompose(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
   cli_progress_start(session);
   cli_computing_begin(session);
-  polyad_status done =
-      polyad_cp_als(session->context, cpd->plan, &options, &cpd->model, &cpd->info);
+  polyad_status done = is_apr(cpd) ? decompose_apr(cpd) : decompose_als(cpd);
   cli_computing_end();
   cli_progress_clear();
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
@@ -227,40 +258,26 @@ static int write_model(struct cpd *cpd) {
 }
 
 static int write_json(struct cpd *cpd) {
-  struct cli_session *session = &cpd->session;
-  if (session->json == NULL) return 0;
+  const struct cli_cpd_result result = {.file = cpd->file,
+                                        .algorithm = cpd->algorithm,
+                                        .rank = cpd->rank,
+                                        .plan = cpd->plan,
+                                        .info = &cpd->info,
+                                        .seconds_read = cpd->seconds_read,
+                                        .seconds_build = cpd->seconds_build};
+  return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
+}
+
+static void print_summary(const struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
-  int order = polyad_plan_order(cpd->plan);
-  cJSON *o = cJSON_CreateObject();
-  cli_json_text(o, "file", cpd->file);
-  cli_json_count(o, "order", (uint64_t)order);
-  cli_json_counts(o, "dims", polyad_plan_dims(cpd->plan), order);
-  cli_json_count(o, "nnz", polyad_plan_nnz(cpd->plan));
-  cli_json_count(o, "rank", cpd->rank);
-  cli_json_text(o, "algorithm", cpd->algorithm);
-  cli_json_text(o, "format", polyad_plan_format(cpd->plan));
-  cli_json_text(o, "variant", polyad_plan_variant(cpd->plan));
-  cli_json_text(o, "device", polyad_plan_device(cpd->plan));
-  cli_json_text(o, "precision", session->precision);
-  cli_json_count(o, "threads", (uint64_t)polyad_threads(session->context));
-  cli_json_count(o, "seed", session->seed);
-  cli_json_count(o, "iterations", (uint64_t)info->iterations);
-  cli_json_bool(o, "converged", info->converged);
-  cli_json_text(o, "reason", polyad_reason_string(info->reason));
-  cli_json_real(o, "fit", info->fit);
-  cli_json_real(o, "log_likelihood", NAN);
-  cli_json_real(o, "kkt_violation", NAN);
-  cli_json_real(o, "seconds", info->seconds);
-  cli_json_real(o, "seconds_read", cpd->seconds_read);
-  cli_json_real(o, "seconds_build", cpd->seconds_build);
-  cli_json_real(o, "seconds_per_iteration", info->seconds_per_iteration);
-  cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
-  cli_json_count(o, "bytes_format", polyad_plan_bytes(cpd->plan));
-  cli_json_count(o, "peak_bytes", cli_peak_bytes());
-  cli_json_count(o, "regularized_solves", info->regularized_solves);
-  cli_json_text(o, "diagnosis", info->diagnosis);
-  cli_json_trace(o, info);
-  return cli_json_write(session, o);
+  printf("rank %llu, %s, %s on %s: ", (unsigned long long)cpd->rank, cpd->algorithm,
+         polyad_plan_format(cpd->plan), polyad_plan_device(cpd->plan));
+  if (is_apr(cpd))
+    printf("log-likelihood %.10g, KKT violation %.3g", info->log_likelihood, info->kkt_violation);
+  else
+    printf("fit %.6f", info->fit);
+  printf(" after %d iteration%s (%s), %.2f s\n", info->iterations, info->iterations == 1 ? "" : "s",
+         polyad_reason_string(info->reason), info->seconds);
 }
 
 static int report(struct cpd *cpd) {
@@ -271,10 +288,7 @@ static int report(struct cpd *cpd) {
   for (int n = 0; n < polyad_plan_order(cpd->plan); ++n)
     printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
   printf(", %llu nonzeros\n", (unsigned long long)polyad_plan_nnz(cpd->plan));
-  printf("rank %llu, %s, %s on %s: fit %.6f after %d iteration%s (%s), %.2f s\n",
-         (unsigned long long)cpd->rank, cpd->algorithm, polyad_plan_format(cpd->plan),
-         polyad_plan_device(cpd->plan), info->fit, info->iterations,
-         info->iterations == 1 ? "" : "s", polyad_reason_string(info->reason), info->seconds);
+  print_summary(cpd);
   if (cpd->top > 0) cli_print_components(cpd->model, cpd->outline, (int)cpd->top);
   return cli_finish_output();
 }
@@ -291,7 +305,7 @@ static int run(struct cpd *cpd) {
 }
 
 int cli_cpd(int argc, char **argv) {
-  struct cpd cpd = {.max_iterations = 50,
+  struct cpd cpd = {.max_iterations = UNSET,
                     .tolerance = 1e-4,
                     .restarts = 1,
                     .checkpoint_every = 10,
@@ -301,6 +315,7 @@ int cli_cpd(int argc, char **argv) {
                     .variant = "auto",
                     .init = "random"};
   cli_session_init(&cpd.session);
+  cli_apr_options_init(&cpd.apr);
   int status = parse(&cpd, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = run(&cpd);

@@ -24,6 +24,7 @@ void cli_json_trace(cJSON *object, const polyad_run_info *info) {
     cli_json_real(item, "seconds", row->seconds);
     cli_json_real(item, "log_likelihood", row->log_likelihood);
     cli_json_real(item, "kkt_violation", row->kkt_violation);
+    if (row->inner_iterations > 0) cli_json_count(item, "inner_iterations", row->inner_iterations);
     cJSON_AddItemToArray(rows, item);
   }
 }

@@ -16,7 +16,8 @@ _polyad() {
   fi
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
-      --restarts --checkpoint --checkpoint-every --resume --format --variant $storage --output --top
+      --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant $storage --output --top
       $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --top $reading $common" ;;
@@ -30,7 +31,7 @@ _polyad() {
   esac
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
-    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als" -- "$current") ;;
+    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;

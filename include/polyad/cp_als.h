@@ -52,12 +52,13 @@ POLYAD_API void polyad_cp_als_options_init(polyad_cp_als_options *options);
 
 /** One iteration of a run. */
 typedef struct polyad_trace_row {
-  int iteration;         /**< from 1 */
-  double fit;            /**< 1 - ||X - M|| / ||X|| */
-  double residual;       /**< ||X - M||^2 / ||X||^2 */
-  double seconds;        /**< since the start of the run */
-  double log_likelihood; /**< Poisson log-likelihood; NaN for ALS */
-  double kkt_violation;  /**< NaN for ALS */
+  int iteration;             /**< from 1 */
+  double fit;                /**< 1 - ||X - M|| / ||X|| */
+  double residual;           /**< ||X - M||^2 / ||X||^2 */
+  double seconds;            /**< since the start of the run */
+  double log_likelihood;     /**< Poisson log-likelihood; NaN for ALS */
+  double kkt_violation;      /**< NaN for ALS */
+  uint64_t inner_iterations; /**< of CP-APR, all modes (MU) or rows (PDNR, PQNR); 0 for ALS */
 } polyad_trace_row;
 
 /** What a run did. Start with all zero; free with polyad_run_info_clear(). */
@@ -66,9 +67,16 @@ typedef struct polyad_run_info {
   int converged;                           /**< whether the tolerance was met */
   polyad_reason reason;                    /**< why it ended */
   double fit;                              /**< final fit */
+  double log_likelihood;                   /**< final; CP-APR only */
+  double kkt_violation;                    /**< largest of the last iteration; CP-APR only */
   double seconds;                          /**< wall-clock time of all starts */
   double seconds_per_iteration;            /**< median */
   double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode */
+  double seconds_phi[POLYAD_MAX_ORDER];    /**< CP-APR: mean per mode and outer iteration, all its
+                                                inner iterations; with PDNR and PQNR the rows */
+  double seconds_pi[POLYAD_MAX_ORDER];     /**< the same of storing Pi */
+  double seconds_kkt[POLYAD_MAX_ORDER];    /**< the same of checking for convergence */
+  double seconds_mu[POLYAD_MAX_ORDER];     /**< the same of multiplying by Phi */
   int best_restart;                        /**< which start was best, from 0 */
   uint64_t regularized_solves;             /**< normal equations solved by the rank-revealing way */
   char diagnosis[512];     /**< plain words about singular or degenerate models; "" if none */

@@ -156,6 +156,30 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc(polyad_context *context,
                                                     polyad_workspace *workspace, int mode,
                                                     const void *const *factors, void *out);
 
+/** Stores what polyad_phi() of `mode` needs of the other factors, the rows of Pi at the nonzeros
+ *  (nnz x rank numbers), in the workspace. Calls of polyad_phi() of this mode use them until
+ *  polyad_pi() is called for another mode; those of other modes compute Pi on the fly. Call it
+ * again when another mode's factor has changed.
+ *  @param factors  as for polyad_phi(); factors[mode] is not read and may be NULL
+ *  @return POLYAD_UNSUPPORTED when the format does not store Pi on the plan's device,
+ *  POLYAD_OUT_OF_MEMORY */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_pi(polyad_context *context, const polyad_plan *plan,
+                                                  polyad_workspace *workspace, int mode,
+                                                  const void *const *factors);
+/** Phi of CP-APR in mode `mode`: with pi the product over the other modes m of the rows
+ *  factors[m](i_m, :) of a nonzero x with index i in `mode`, and b the row factors[mode](i, :),
+ *  out(i,r) = sum over nonzeros of row i of x / max(<b, pi>, epsilon) times pi_r
+ *  (E. C. Chi and T. G. Kolda, SIAM J. Matrix Anal. Appl. 33, 2012, equation 4.4).
+ *  @param factors  one matrix per mode in host memory, I_m x rank, row major, of the plan's type;
+ *                  factors[mode] is B = A diag(lambda); no entry is negative
+ *  @param epsilon  the least divisor, above 0; CP-APR's default is 1e-10
+ *  @param[out] out  I_mode x rank, row major, overwritten (rows of empty slices are zero)
+ *  @return POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
+                                                   polyad_workspace *workspace, int mode,
+                                                   const void *const *factors, double epsilon,
+                                                   void *out);
+
 /** One storage format of this library. */
 typedef struct polyad_format_description {
   const char *name;     /**< short name for options, such as "csf" */

@@ -8,6 +8,7 @@
 
 from ._algorithms import (Plan, cp_als, devices, formats, generate, innerprod, mttkrp, norm,
                           version)
+from ._apr import cp_apr
 from ._errors import (ArgumentError, Error, FileError, MemoryLimitError, ParseError,
                       UnsupportedError)
 from ._model import KruskalTensor, score
@@ -21,6 +22,6 @@ __version__ = version()
 __all__ = [
     "ArgumentError", "CPDecomposition", "Error", "FileError", "KruskalTensor",
     "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "TuckerTensor",
-    "UnsupportedError", "cp_als", "devices", "formats", "generate", "innerprod", "mttkrp", "norm",
-    "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
+    "UnsupportedError", "cp_als", "cp_apr", "devices", "formats", "generate", "innerprod", "mttkrp",
+    "norm", "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
 ]

@@ -213,33 +213,46 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     ------
     ValueError, TypeError, polyad.Error
     """
-    rank = _rank(rank)
-    if isinstance(x, Plan):
-        threads = x.threads if threads is None else threads
-        device = x.device_asked if device == "auto" else device
-    tensor, plan = _plan(x, rank, format=format, precision=precision, device=device,
-                         threads=threads, variant=variant)
     options = ffi.new("polyad_cp_als_options *")
     lib.polyad_cp_als_options_init(options)
-    options.rank, options.tolerance = rank, float(tol)
-    options.max_iterations = index(max_iters, "max_iters")
-    options.max_seconds, options.ridge = float(max_seconds), float(ridge)
-    options.restarts, options.nonnegative = index(restarts, "restarts"), int(nonnegative)
-    options.checkpoint_every = index(checkpoint_every, "checkpoint_every")
-    kept = _initial(options, init, plan)
-    for name, path in (("checkpoint", checkpoint), ("resume", resume)):
-        if path is not None:
-            kept.append(ffi.new("char[]", encode(path, name)))
+    options.ridge, options.nonnegative = float(ridge), int(nonnegative)
+    choice = {"format": format, "precision": precision, "device": device, "threads": threads,
+              "variant": variant}
+    run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
+           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
+    return _decompose(x, rank, choice, lib.polyad_cp_als, options, run, _info)
+
+
+def _decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
+               run: dict[str, Any], report: Any) -> KruskalTensor:
+    """What all CP methods share: a plan as `choice` asks, the options in `run`, the call."""
+    rank = _rank(rank)
+    if isinstance(x, Plan):
+        if choice["threads"] is None:
+            choice["threads"] = x.threads
+        if choice["device"] == "auto":
+            choice["device"] = x.device_asked
+    tensor, plan = _plan(x, rank, **choice)
+    options.rank, options.tolerance = rank, float(run["tol"])
+    options.max_iterations = index(run["max_iters"], "max_iters")
+    options.max_seconds = float(run["max_seconds"])
+    options.restarts = index(run["restarts"], "restarts")
+    options.checkpoint_every = index(run["checkpoint_every"], "checkpoint_every")
+    kept = _initial(options, run["init"], plan)
+    for name in ("checkpoint", "resume"):
+        if run[name] is not None:
+            kept.append(ffi.new("char[]", encode(run[name], name)))
             setattr(options, name, kept[-1])
-    with ProgressLine(verbose) as progress:
+    with ProgressLine(run["verbose"]) as progress:
         ctx = context()
         # Without a callback of the caller's the empty one still lets Ctrl-C through.
-        ctx.configure(threads=threads, device=device, seed=seed, verbose=verbose,
-                      callback=progress.wrap(callback))
+        ctx.configure(threads=choice["threads"], device=choice["device"], seed=run["seed"],
+                      verbose=run["verbose"], callback=progress.wrap(run["callback"]))
         made, info = ffi.new("polyad_ktensor **"), ffi.new("polyad_run_info *")
         try:
-            status = lib.polyad_cp_als(ctx.pointer, plan._handle, options, made, info)
-            found = _info(info, len(plan.shape), plan) if status == lib.POLYAD_OK else {}
+            status = function(ctx.pointer, plan._handle, options, made, info)
+            found = report(info, len(plan.shape), plan) if status == lib.POLYAD_OK else {}
         finally:
             lib.polyad_run_info_clear(info)
         if status != lib.POLYAD_OK:

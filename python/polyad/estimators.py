@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ._algorithms import cp_als
+from ._apr import cp_apr
 from ._model import KruskalTensor
 
 
 class CPDecomposition:
     """CP decomposition as an estimator.
 
-    Parameters are those of :func:`polyad.cp_als`. After :meth:`fit`:
+    ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are), or "mu", "pdnr"
+    or "pqnr" for counts (:func:`polyad.cp_apr`; ``max_iters`` None is 50 for "als", else 1000;
+    ``nonnegative`` and ``ridge`` are for "als"). After :meth:`fit`:
 
     Attributes
     ----------
@@ -27,11 +30,12 @@ class CPDecomposition:
     n_iter_ : int
     """
 
-    def __init__(self, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
-                 init: Any = "random", seed: int = 0, restarts: int = 1,
-                 nonnegative: bool = False, ridge: float = 0.0, device: str = "auto",
-                 format: str = "auto", precision: str = "f64", threads: int | None = None,
-                 verbose: bool = False) -> None:
+    def __init__(self, rank: int = 16, *, algorithm: str = "als", tol: float = 1e-4,
+                 max_iters: int | None = None, init: Any = "random", seed: int = 0,
+                 restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
+                 device: str = "auto", format: str = "auto", precision: str = "f64",
+                 threads: int | None = None, verbose: bool = False) -> None:
+        self.algorithm = algorithm
         self.rank, self.tol, self.max_iters, self.init = rank, tol, max_iters, init
         self.seed, self.restarts, self.nonnegative = seed, restarts, nonnegative
         self.ridge, self.device, self.format = ridge, device, format
@@ -54,7 +58,15 @@ class CPDecomposition:
     def fit(self, X: Any, y: None = None) -> CPDecomposition:
         """Decomposes a tensor."""
         parameters = self.get_params()
-        self.model_: KruskalTensor = cp_als(X, parameters.pop("rank"), **parameters)
+        rank, algorithm = parameters.pop("rank"), parameters.pop("algorithm")
+        if parameters["max_iters"] is None:
+            del parameters["max_iters"]
+        if algorithm == "als":
+            self.model_: KruskalTensor = cp_als(X, rank, **parameters)
+        else:
+            if any([parameters.pop("nonnegative"), parameters.pop("ridge")]):
+                raise ValueError('nonnegative and ridge are for algorithm "als"')
+            self.model_ = cp_apr(X, rank, algorithm=algorithm, **parameters)
         self.weights_: npt.NDArray[Any] = self.model_.weights
         self.factors_: list[npt.NDArray[Any]] = self.model_.factors
         self.fit_ = float(self.model_.info["fit"])

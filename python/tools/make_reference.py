@@ -11,7 +11,7 @@ from polyad import plot
 
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
-    ("Decompositions", polyad, ["cp_als", "tucker", "tucker_ranks", "CPDecomposition"]),
+    ("Decompositions", polyad, ["cp_als", "cp_apr", "tucker", "tucker_ranks", "CPDecomposition"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
     ("What there is", polyad, ["formats", "devices", "version"]),

@@ -1,8 +1,8 @@
 /* CP decomposition by alternating least squares: options, starts, and the result. */
 #include "algorithms/als_checkpoint.h"
+#include "algorithms/model_start.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void polyad_cp_als_options_init(polyad_cp_als_options *options) {
@@ -42,34 +42,20 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   return POLYAD_OK;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Median of count numbers that are `stride` apart; sorts a copy in `scratch`. */
-static double median(const double *values, int count, int stride, double *scratch) {
-  if (count == 0) return 0;
-  for (int i = 0; i < count; ++i)
-    scratch[i] = values[i * stride];
-  qsort(scratch, (size_t)count, sizeof *scratch, compare_doubles);
-  return count % 2 == 1 ? scratch[count / 2] : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
-}
-
 /* Times of the start that has just ended; later and better starts overwrite them. */
 static polyad_status record_times(const struct pd_als *als, polyad_run_info *info) {
   double *scratch = NULL;
   int first = als->first_iteration, rows = als->iteration - first;
   PD_TRY(PD_NEW(als->context, 2 * (uint64_t)rows + 2, &scratch));
   for (int n = 0; n < als->order; ++n)
-    info->seconds_mttkrp[n] = median(als->mttkrp_seconds + (size_t)first * (size_t)als->order + n,
-                                     rows, als->order, scratch);
+    info->seconds_mttkrp[n] = pd_median(
+        als->mttkrp_seconds + (size_t)first * (size_t)als->order + n, rows, als->order, scratch);
   double *steps = scratch + rows + 1, before = als->start_seconds;
   for (int i = 0; i < rows; ++i) {
     steps[i] = als->trace[first + i].seconds - before;
     before = als->trace[first + i].seconds;
   }
-  info->seconds_per_iteration = median(steps, rows, 1, scratch);
+  info->seconds_per_iteration = pd_median(steps, rows, 1, scratch);
   pd_free(als->context, scratch);
   return POLYAD_OK;
 }
@@ -85,6 +71,8 @@ static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
                             .converged = reason == POLYAD_REASON_TOLERANCE,
                             .reason = reason,
                             .fit = als->fit.fit,
+                            .log_likelihood = NAN,
+                            .kkt_violation = NAN,
                             .best_restart = als->restart,
                             .regularized_solves = als->fallbacks,
                             .trace_rows = als->iteration,
@@ -120,45 +108,14 @@ static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
   info->trace[info->trace_rows - 1].residual = relative * relative;
 }
 
-/* Undoes the plan's scaling of the values by a power of two. */
-static polyad_status restore_scale(const struct pd_als *als, polyad_ktensor *model) {
-  int exponent = als->plan->value_exponent;
-  if (exponent == 0) return POLYAD_OK;
-  for (uint64_t r = 0; r < model->rank; ++r) {
-    bool wide = model->type == POLYAD_F64;
-    double *weight = (double *)model->weights + (wide ? r : 0);
-    float *narrow = (float *)model->weights + r;
-    if (wide)
-      *weight = ldexp(*weight, exponent);
-    else
-      *narrow = ldexpf(*narrow, exponent);
-    if (!isfinite(wide ? *weight : (double)*narrow))
-      return pd_fail(als->context, POLYAD_NUMERICAL,
-                     "weight %llu of the model is too large for %s; scale the tensor's values",
-                     (unsigned long long)r + 1, wide ? "double precision" : "single precision");
-  }
-  return POLYAD_OK;
-}
-
 /* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
 static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model,
                                   polyad_run_info *info) {
   polyad_ktensor_normalize(model, POLYAD_NORM_2);
   refine_fit(als, model, info);
-  PD_TRY(restore_scale(als, model));
+  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, model));
   PD_TRY(polyad_ktensor_arrange(als->context, model));
   polyad_ktensor_fix_signs(model);
-  return POLYAD_OK;
-}
-
-static polyad_status copy_model(polyad_context *context, const polyad_ktensor *from,
-                                polyad_ktensor **to) {
-  if (*to == NULL)
-    PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, to));
-  size_t bytes = pd_type_bytes(from->type) * (size_t)from->rank;
-  memcpy((*to)->weights, from->weights, bytes);
-  for (int n = 0; n < from->order; ++n)
-    memcpy((*to)->factor[n], from->factor[n], bytes * (size_t)from->dims[n]);
   return POLYAD_OK;
 }
 
@@ -184,7 +141,7 @@ static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polya
     if (als->fit.fit > best_fit) {
       best_fit = als->fit.fit;
       PD_TRY(record_run(als, reason, info));
-      if (als->options->restarts > 1) PD_TRY(copy_model(als->context, als->model, best));
+      if (als->options->restarts > 1) PD_TRY(pd_model_copy(als->context, als->model, best));
     }
     if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
   }

@@ -1,5 +1,6 @@
 /* The ways to update a factor from normal equations x v = m. */
 #include "linalg/cpu_solve.h"
+#include "linalg/cholesky.h"
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -26,32 +27,10 @@ static bool all_finite(size_t count, const double *numbers) {
  * substitution to all but a few digits, and multiplying by it is several times faster. */
 static const double well_conditioned = 1e-6;
 
-/* Factors v into work->lower, row by row; false when v is not numerically positive definite: a
- * pivot that is rounding error beside its diagonal entry tells nothing. LAPACK's routine would
- * allocate a transposed copy and, for large ranks, start threads of its own in every iteration. */
+/* Factors v into work->lower. LAPACK's routine would allocate a transposed copy and, for large
+ * ranks, start threads of its own in every iteration. */
 static bool factorise(struct pd_linalg_work *work, const double *v, double *least_ratio) {
-  size_t rank = work->rank;
-  double *lower = work->lower, *inverse_diagonal = work->numbers + rank;
-  if (!all_finite(rank * rank, v)) return false;
-  memset(lower, 0, rank * rank * sizeof(double));
-  for (size_t r = 0; r < rank; ++r) {
-    double *row = lower + r * rank, square = v[r * rank + r];
-    for (size_t s = 0; s < r; ++s) {
-      const double *other = lower + s * rank;
-      double sum = 0;
-#pragma omp simd reduction(+ : sum)
-      for (size_t k = 0; k < s; ++k)
-        sum += row[k] * other[k];
-      row[s] = (v[r * rank + s] - sum) * inverse_diagonal[s];
-      square -= row[s] * row[s];
-    }
-    double ratio = square / v[r * rank + r];
-    if (!(ratio > (double)rank * DBL_EPSILON)) return false;
-    if (ratio < *least_ratio) *least_ratio = ratio;
-    row[r] = sqrt(square);
-    inverse_diagonal[r] = 1.0 / row[r];
-  }
-  return true;
+  return pd_cholesky(work->rank, v, work->lower, work->numbers + work->rank, least_ratio);
 }
 
 static void rows_by_matrix(const struct pd_factor_kernels *kernels, const void *user, uint64_t rows,

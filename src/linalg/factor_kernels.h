@@ -58,6 +58,10 @@ struct pd_factor_kernels {
   double (*kkt)(uint64_t count, const void *phi, const void *b, double most);
   /** b *= phi. */
   void (*elementwise)(uint64_t count, const void *phi, void *b);
+  /** dots[i] = sum over r of a(i,r) b[r]. */
+  void (*row_dots)(uint64_t rows, size_t rank, const void *a, const double *b, double *dots);
+  /** sums[r] += sum over rows of weight[i] a(i,r). */
+  void (*row_sums)(uint64_t rows, size_t rank, const void *a, const double *weight, double *sums);
 };
 
 /** The kernels for a type on this machine. */

@@ -224,3 +224,25 @@ static void NAME(elementwise)(uint64_t count, const void *phi, void *b) {
   for (uint64_t k = 0; k < count; ++k)
     value[k] *= factor[k];
 }
+
+static void NAME(row_dots)(uint64_t rows, size_t rank, const void *a, const double *b,
+                           double *dots) {
+  const VAL *row = a;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t r = 0; r < rank; ++r)
+      sum += (double)row[r] * b[r];
+    dots[i] = sum;
+  }
+}
+
+static void NAME(row_sums)(uint64_t rows, size_t rank, const void *a, const double *weight,
+                           double *sums) {
+  const VAL *row = a;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      sums[r] += weight[i] * (double)row[r];
+  }
+}

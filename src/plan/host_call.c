@@ -32,6 +32,8 @@ static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const vo
 static polyad_status run(polyad_context *context, const struct pd_host_call *call,
                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
   if (call->timing != NULL) return pd_timed_runs(context, call, factors, out);
+  if (call->phi != NULL)
+    return call->phi(context, call->plan, call->workspace, call->mode, factors, call->epsilon, out);
   return call->kernel(context, call->plan, call->workspace, call->mode, factors, out);
 }
 
@@ -50,18 +52,25 @@ static polyad_status on_device(polyad_context *context, const struct pd_host_cal
                                void *out) {
   const polyad_plan *plan = call->plan;
   polyad_status status = POLYAD_OK;
-  struct pd_matrix matrix[POLYAD_MAX_ORDER];
+  struct pd_matrix matrix[POLYAD_MAX_ORDER], apart = {0}, *result = &matrix[call->mode];
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   memset(matrix, 0, sizeof matrix);
   for (int n = 0; n < plan->order; ++n) {
     PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
                                     call->columns[n], &matrix[n]));
     pointer[n] = &matrix[n];
-    if (n != call->mode) PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
+    if (n != call->mode || call->phi != NULL)
+      PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
   }
-  PD_TRY_CLEANUP(run(context, call, pointer, &matrix[call->mode]));
-  status = pd_matrix_to_host(context, &matrix[call->mode], out);
+  if (call->phi != NULL) {
+    result = &apart;
+    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[call->mode],
+                                    call->columns[call->mode], result));
+  }
+  PD_TRY_CLEANUP(run(context, call, pointer, result));
+  if (out != NULL) status = pd_matrix_to_host(context, result, out);
 cleanup:
+  if (apart.data != NULL) pd_matrix_destroy(context, &apart);
   for (int n = 0; n < plan->order; ++n)
     if (matrix[n].data != NULL) pd_matrix_destroy(context, &matrix[n]);
   return status;
@@ -70,7 +79,7 @@ cleanup:
 /* Kernels see values times a power of two; the caller must not. */
 static void undo_scaling(const struct pd_host_call *call, void *out) {
   const polyad_plan *plan = call->plan;
-  if (plan->value_exponent == 0) return;
+  if (plan->value_exponent == 0 || out == NULL) return;
   for (uint64_t k = 0; k < plan->dims[call->mode] * call->columns[call->mode]; ++k) {
     if (plan->type == POLYAD_F64)
       ((double *)out)[k] = ldexp(((double *)out)[k], plan->value_exponent);

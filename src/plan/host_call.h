@@ -15,12 +15,18 @@ struct pd_host_call {
                           polyad_workspace *workspace, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
   struct pd_timing *timing; /* NULL: one run, not timed */
+  /* Phi in its place: reads the factor of `mode` too. NULL: `kernel`. */
+  polyad_status (*phi)(polyad_context *context, const polyad_plan *plan,
+                       polyad_workspace *workspace, int mode,
+                       const struct pd_matrix *const *factors, double epsilon,
+                       struct pd_matrix *out);
+  double epsilon;
 };
 
 polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *plan,
                                  const polyad_workspace *workspace, int mode,
                                  const void *const *factors, const void *out);
-/** `out` gets dims[mode] x columns[mode] numbers. */
+/** `out` gets dims[mode] x columns[mode] numbers; NULL: the kernel has no result. */
 polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out);
 
 #endif

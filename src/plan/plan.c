@@ -73,6 +73,24 @@ static int scaling_of(const polyad_plan *plan) {
   return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
 }
 
+static double value_at(const polyad_tensor *tensor, uint64_t p) {
+  return tensor->type == POLYAD_F64 ? ((const double *)tensor->values)[p]
+                                    : (double)((const float *)tensor->values)[p];
+}
+
+/* Sum of the values, and the first that is negative. */
+static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    double value = value_at(tensor, p);
+    plan->sum += plan->value_exponent == 0 ? value : ldexp(value, -plan->value_exponent);
+    if (value >= 0 || plan->negative.found) continue;
+    plan->negative.found = true;
+    plan->negative.value = value;
+    for (int n = 0; n < tensor->order; ++n)
+      plan->negative.index[n] = pd_tensor_index(tensor, n, p);
+  }
+}
+
 static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
@@ -83,6 +101,7 @@ static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
                                                tensor->values, &plan->norm_exponent);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   plan->value_exponent = scaling_of(plan);
+  look_at_values(plan, tensor);
 }
 
 /* A compute type rounds the values: fits must compare with what is stored, or the rounding would

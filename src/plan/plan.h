@@ -23,6 +23,12 @@ struct polyad_plan {
   int value_exponent;   /* kernels see the values times 2^-value_exponent: not 0 only for values so
                            large or small that products would overflow or underflow */
   uint64_t tensor_hash; /* polyad_tensor_hash() of the tensor */
+  double sum;           /* of the values, as the plan's kernels see them */
+  struct {
+    bool found;
+    double value;
+    uint64_t index[POLYAD_MAX_ORDER];
+  } negative; /* the first value below 0, for methods that take none */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];
 };
@@ -49,5 +55,20 @@ polyad_status pd_plan_ttmc(polyad_context *context, const polyad_plan *plan,
  *  mode and the bytes. */
 polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *plan,
                                  const uint64_t *ranks, int mode, uint64_t *bytes);
+/** Stores the rows of Pi of one mode, for the calls of pd_plan_phi() of this mode that follow: to
+ * be called again when another mode's factor has changed. Without it Pi is computed on the fly. */
+polyad_status pd_plan_pi(polyad_context *context, const polyad_plan *plan,
+                         polyad_workspace *workspace, int mode,
+                         const struct pd_matrix *const *factors);
+/** Phi of CP-APR on matrices of the plan's device; factors[mode] is B. */
+polyad_status pd_plan_phi(polyad_context *context, const polyad_plan *plan,
+                          polyad_workspace *workspace, int mode,
+                          const struct pd_matrix *const *factors, double epsilon,
+                          struct pd_matrix *out);
+/** Sum of the plan's values times log of the model at their places into a 1 x 1 F64 matrix of the
+ *  device; factors[mode] is B. */
+polyad_status pd_plan_log_likelihood(polyad_context *context, const polyad_plan *plan,
+                                     polyad_workspace *workspace, int mode,
+                                     const struct pd_matrix *const *factors, struct pd_matrix *out);
 
 #endif

@@ -215,8 +215,10 @@ def test_precision(polyad, precision):
 
 
 @pytest.mark.parametrize("algorithm", ["apr-mu", "apr-pdnr", "apr-pqnr"])
-def test_algorithm_of_another_build(polyad, algorithm):
-    polyad.fails(1, *CPD, "--algorithm", algorithm, says=(algorithm, "als"))
+def test_options_of_als_alone(polyad, algorithm):
+    polyad.fails(2, *CPD, "--algorithm", algorithm, "--nonnegative", says="--nonnegative is for")
+    polyad.fails(2, *CPD, "--algorithm", algorithm, "--ridge", "1", says="--ridge is for")
+    polyad.fails(2, *CPD, "--algorithm", algorithm, "--init", "hosvd", says="--init hosvd")
 
 
 def test_algorithm_unknown(polyad):

@@ -142,7 +142,8 @@ static void test_every_instruction_set(void **state) {
 
 /* The same plan run again, and a plan built again, give the same bits. */
 static void same_bits(const char *format, const char *variant) {
-  if (strstr(variant, "atomic") != NULL) return; /* atomic additions come in any order */
+  bool paper = strcmp(format, "coo") == 0 && strcmp(variant, "paper") == 0;
+  if (paper || strstr(variant, "atomic") != NULL) return; /* atomic additions come in any order */
   for (int c = 5; c < 12; ++c) {
     if (!supported(format, &cases[c])) continue;
     polyad_context *context = make_context(3);
@@ -193,7 +194,8 @@ static void run_mode(polyad_context *context, const struct problem *problem,
 /* Doubling the values or one factor doubles the result, in all bits; another mode order gives the
  * same sums within rounding is left to the oracle. */
 static void linear(const char *format, const char *variant) {
-  if (strstr(variant, "atomic") != NULL) return; /* atomic additions come in any order */
+  bool paper = strcmp(format, "coo") == 0 && strcmp(variant, "paper") == 0;
+  if (paper || strstr(variant, "atomic") != NULL) return; /* atomic additions come in any order */
   const struct mttkrp_case *from = &cases[5];
   polyad_context *context = make_context(2);
   polyad_plan_options options;

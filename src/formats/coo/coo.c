@@ -34,15 +34,34 @@ static void choose_tiling(const struct pd_traits *traits, const struct pd_reques
   }
 }
 
+/* Variant paper on the CPU: coordinates once and a permutation per mode. */
+static bool is_permuted(const struct pd_request *request) {
+  return strcmp(request->variant, "paper") == 0 && !on_gpu(request);
+}
+
+static uint64_t shared_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
+                             bool force_index64) {
+  uint64_t item = pd_type_bytes(type);
+  for (int n = 0; n < order; ++n)
+    item += (uint64_t)pd_rowsum_index_bytes(dims[n], force_index64);
+  return pd_mul_saturated(nnz, item);
+}
+
 static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                            uint64_t *storage, uint64_t *building) {
+  bool wide = request->force_index64, permuted = is_permuted(request);
   *storage = sizeof(struct pd_coo);
+  if (permuted)
+    *storage = pd_add_saturated(
+        *storage, shared_bytes(traits->order, traits->dims, traits->nnz, request->precision, wide));
   for (int n = 0; n < traits->order; ++n) {
     struct pd_tiling tiling;
     choose_tiling(traits, request, n, &tiling);
-    *storage = pd_add_saturated(
-        *storage, pd_rowsum_estimate_bytes(traits->order, traits->dims, n, traits->nnz, tiling.runs,
-                                           request->precision, request->force_index64));
+    uint64_t each = permuted
+                        ? pd_rowsum_permuted_bytes(traits->dims, n, traits->nnz, tiling.runs, wide)
+                        : pd_rowsum_estimate_bytes(traits->order, traits->dims, n, traits->nnz,
+                                                   tiling.runs, request->precision, wide);
+    *storage = pd_add_saturated(*storage, each);
   }
   *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
 }
@@ -63,7 +82,20 @@ static void destroy(polyad_context *context, void *storage) {
   if (coo == NULL) return;
   for (int n = 0; n < coo->order; ++n)
     pd_rowsum_clear(context, &coo->list[n]);
+  pd_rowsum_unshare(context, &coo->shared);
   pd_free(context, coo);
+}
+
+static polyad_status build_list(polyad_context *context, const polyad_tensor *tensor,
+                                const struct pd_traits *traits, const struct pd_request *request,
+                                int mode, struct pd_coo *coo) {
+  struct pd_tiling tiling;
+  bool wide = request->force_index64;
+  choose_tiling(traits, request, mode, &tiling);
+  if (!is_permuted(request))
+    return pd_rowsum_build(context, tensor, mode, wide, &tiling, &coo->list[mode]);
+  return pd_rowsum_build_permuted(context, tensor, mode, wide, &tiling, &coo->shared,
+                                  &coo->list[mode]);
 }
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -80,15 +112,14 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   coo->type = tensor->type;
   memcpy(coo->dims, tensor->dims, sizeof coo->dims);
   coo->atomic = strcmp(request->variant, "paper") == 0;
-  for (int n = 0; n < coo->order; ++n) {
-    struct pd_tiling tiling;
-    choose_tiling(&traits, request, n, &tiling);
-    polyad_status status =
-        pd_rowsum_build(context, tensor, n, request->force_index64, &tiling, &coo->list[n]);
-    if (status != POLYAD_OK) {
-      destroy(context, coo);
-      return status;
-    }
+  polyad_status status = POLYAD_OK;
+  if (is_permuted(request))
+    status = pd_rowsum_share(context, tensor, request->force_index64, &coo->shared);
+  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
+    status = build_list(context, tensor, &traits, request, n, coo);
+  if (status != POLYAD_OK) {
+    destroy(context, coo);
+    return status;
   }
   *storage = coo;
   return POLYAD_OK;
@@ -104,6 +135,8 @@ static polyad_status check(polyad_context *context, const void *storage) {
 static uint64_t bytes(const void *storage) {
   const struct pd_coo *coo = storage;
   uint64_t total = sizeof *coo;
+  if (coo->shared.values != NULL)
+    total += shared_bytes(coo->order, coo->dims, coo->nnz, coo->type, coo->shared.id_bytes[0] == 8);
   for (int n = 0; n < coo->order; ++n)
     total += pd_rowsum_bytes(&coo->list[n], coo->type);
   return total;
@@ -113,7 +146,9 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   const struct pd_coo *coo = storage;
   int length = snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->order);
   const char *word = "; tiled: modes";
-  if (coo->atomic) snprintf(text, PD_REASON_BYTES, "one list and atomic sums on a GPU");
+  if (coo->atomic)
+    length = snprintf(text, PD_REASON_BYTES, "one list%s, atomic sums",
+                      coo->shared.values != NULL ? " and a permutation per mode" : "");
   for (int n = 0; n < coo->order; ++n) {
     if (coo->list[n].blocks == 0) continue;
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s %d", word, n + 1);

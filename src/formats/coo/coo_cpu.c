@@ -1,4 +1,4 @@
-/* MTTKRP of "coo" on the CPU. */
+/* Kernels of "coo" on the CPU. */
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
 
@@ -45,24 +45,72 @@ static void workspace_destroy(polyad_context *context, void *scratch) {
   pd_rowsum_scratch_destroy(context, scratch);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  const struct pd_coo *coo = storage;
+static struct pd_rowsum_job job_of(const struct pd_coo *coo, int mode,
+                                   const struct pd_matrix *const *factors) {
   const struct pd_rowsum *list = &coo->list[mode];
-  struct pd_rowsum_job job = {.list = list,
-                              .type = coo->type,
-                              .rank = out->columns,
-                              .out = out->data,
-                              .out_rows = out->rows,
-                              .out_stride = out->stride};
+  struct pd_rowsum_job job = {.list = list, .type = coo->type};
   for (int g = 0; g < list->columns; ++g) {
     const struct pd_matrix *factor = factors[list->mode[g]];
     job.factor[g] = factor->data;
     job.stride[g] = factor->stride;
     job.factor_rows[g] = factor->rows;
   }
+  return job;
+}
+
+static void set_output(struct pd_rowsum_job *job, const struct pd_matrix *out) {
+  job->rank = out->columns;
+  job->out = out->data;
+  job->out_rows = out->rows;
+  job->out_stride = out->stride;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  struct pd_rowsum_job job = job_of(storage, mode, factors);
+  set_output(&job, out);
   pd_rowsum_run(&job, scratch);
+  return POLYAD_OK;
+}
+
+static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
+                        const struct pd_matrix *const *factors) {
+  const struct pd_coo *coo = storage;
+  struct pd_rowsum_job job = job_of(coo, mode, factors);
+  void *room = NULL;
+  for (int n = 0; n < coo->order; ++n)
+    if (n != mode) job.rank = factors[n]->columns;
+  if (coo->order == 1) return POLYAD_OK; /* Pi is one everywhere */
+  PD_TRY(pd_rowsum_pi_room(context, scratch, mode, coo->nnz, coo->type, job.rank, &room));
+  pd_rowsum_pi(&job, scratch, room);
+  return POLYAD_OK;
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  (void)context;
+  struct pd_rowsum_job job = job_of(storage, mode, factors);
+  set_output(&job, out);
+  job.b = factors[mode]->data;
+  job.b_stride = factors[mode]->stride;
+  job.epsilon = epsilon;
+  job.pi = pd_rowsum_stored_pi(scratch, mode);
+  pd_rowsum_run(&job, scratch);
+  return POLYAD_OK;
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  (void)context;
+  struct pd_rowsum_job job = job_of(storage, mode, factors);
+  job.rank = factors[mode]->columns;
+  job.out_rows = factors[mode]->rows;
+  job.b = factors[mode]->data;
+  job.b_stride = factors[mode]->stride;
+  *(double *)out->data = pd_rowsum_log_likelihood(&job, scratch);
   return POLYAD_OK;
 }
 
@@ -77,4 +125,7 @@ const struct polyad_kernels pd_coo_kernels_cpu = {
     .ttmc_workspace_create = pd_coo_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_coo_ttmc_workspace_destroy,
     .ttmc = pd_coo_ttmc,
+    .pi = pi,
+    .phi = phi,
+    .log_likelihood = log_likelihood,
 };

@@ -3,7 +3,7 @@
 #define PD_COO_LAYOUT_H
 
 #include "formats/nonzeros/nonzeros.h"
-#include "formats/rowsum/rowsum.h"
+#include "formats/rowsum/rowsum_build.h"
 
 struct pd_coo {
   struct pd_nz head; /* for the mechanism of GPUs: the same facts, without decoding */
@@ -11,7 +11,9 @@ struct pd_coo {
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
   polyad_type type;
-  bool atomic;                             /* on a GPU: one list, sums by atomic operations */
+  bool atomic; /* variant paper: one list and permutations, rows that threads share summed by atomic
+                  operations */
+  struct pd_rowsum_shared shared;          /* variant paper on the CPU */
   struct pd_rowsum list[POLYAD_MAX_ORDER]; /* list[n] gives the MTTKRP of mode n */
 };
 

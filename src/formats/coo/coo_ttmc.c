@@ -65,8 +65,9 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
   for (uint64_t p = 0; p < count; ++p) {
     run = pd_ttmc_find(list->row_start, list->start_bytes, list->runs, run, place[p]);
     block->row[p] = pd_rowsum_row(list, run);
-    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)list->values)[place[p]]
-                                                 : ((const double *)list->values)[place[p]];
+    uint64_t at = pd_rowsum_place(list, place[p]);
+    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)list->values)[at]
+                                                 : ((const double *)list->values)[at];
   }
   block->hint[0] = run;
   for (int g = 0; g < list->columns; ++g)

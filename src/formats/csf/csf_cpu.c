@@ -34,7 +34,8 @@ static uint64_t private_rows(const struct pd_csf *csf) {
   return rows;
 }
 
-static uint64_t vectors_each(const struct pd_csf *csf) { return 2 * (uint64_t)csf->order + 2; }
+/* up and down per level, head, tail; of CP-APR: whole per level, b, a row in float32 */
+static uint64_t vectors_each(const struct pd_csf *csf) { return 3 * (uint64_t)csf->order + 4; }
 
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
   uint64_t lines = pd_add_saturated(private_rows(storage), vectors_each(storage));
@@ -82,7 +83,7 @@ cleanup:
 }
 
 static void set_job(const struct pd_csf *csf, const struct scratch *s, int mode,
-                    const struct pd_matrix *const *factors, const struct pd_matrix *out,
+                    const struct pd_matrix *const *factors, const struct pd_matrix *out, bool phi,
                     struct pd_csf_job *job) {
   const uint64_t item = pd_type_bytes(csf->type);
   *job = (struct pd_csf_job){.csf = csf,
@@ -90,10 +91,11 @@ static void set_job(const struct pd_csf *csf, const struct scratch *s, int mode,
                              .level = csf->level_of[mode],
                              .sums = s->sums,
                              .rank = out->columns,
-                             .padded = s->padded};
+                             .padded = s->padded,
+                             .phi = phi};
   for (int l = 0; l < csf->order; ++l) {
-    if (l == job->level) continue;
     const struct pd_matrix *factor = factors[job->tree->mode[l]];
+    if (l == job->level && !phi) continue;
     job->factor[l] = factor->data;
     job->stride[l] = factor->stride * item;
     if (l == csf->order - 1) job->prefetch = factor->rows * job->stride[l] > PD_PREFETCH_FROM;
@@ -113,6 +115,7 @@ static void set_part(const struct pd_csf_job *job, const struct scratch *s, int 
   part->vectors = s->vectors + (uint64_t)thread * vectors_each(job->csf) * s->padded;
   part->head = part->vectors + 2 * order * s->padded;
   part->tail = part->head + s->padded;
+  part->whole = part->tail + s->padded;
   if (s->rows != NULL) part->rows = s->rows + (uint64_t)thread * s->rows_each * s->padded;
 }
 
@@ -175,15 +178,50 @@ static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s
   }
 }
 
+static void run(const struct pd_csf_job *job, const struct scratch *s) {
+  if (job->level == 0 && job->csf->order > 1)
+    root_mttkrp(job, s);
+  else
+    private_mttkrp(job, s);
+}
+
 static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
   (void)context;
   struct pd_csf_job job;
-  set_job(storage, scratch, mode, factors, out, &job);
-  if (job.level == 0 && job.csf->order > 1)
-    root_mttkrp(&job, scratch);
-  else
-    private_mttkrp(&job, scratch);
+  set_job(storage, scratch, mode, factors, out, false, &job);
+  run(&job, scratch);
+  return POLYAD_OK;
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  (void)context;
+  struct pd_csf_job job;
+  set_job(storage, scratch, mode, factors, out, true, &job);
+  job.epsilon = epsilon;
+  run(&job, scratch);
+  return POLYAD_OK;
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  (void)context;
+  const struct scratch *s = scratch;
+  struct pd_csf_job job;
+  double sum = 0;
+  set_job(storage, s, mode, factors, factors[mode], true, &job);
+  job.logarithms = true;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (int t = 0; t < s->threads; ++t) {
+    set_part(&job, s, t, &s->part[t]);
+    s->walk(&job, &s->part[t]);
+  }
+  for (int t = 0; t < s->threads; ++t)
+    sum += s->part[t].logarithms;
+  *(double *)out->data = sum;
   return POLYAD_OK;
 }
 
@@ -194,6 +232,8 @@ const struct polyad_kernels pd_csf_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .phi = phi,
+    .log_likelihood = log_likelihood,
     .ttmc_workspace_bytes = pd_csf_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_csf_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_csf_ttmc_workspace_destroy,

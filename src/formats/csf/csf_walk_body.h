@@ -16,6 +16,9 @@ struct walker {
   uint64_t node[POLYAD_MAX_ORDER]; /* where we are */
   double *up[POLYAD_MAX_ORDER];    /* sums of the node at work, per level */
   double *down[POLYAD_MAX_ORDER];  /* products of the rows above each level */
+  double *whole[POLYAD_MAX_ORDER]; /* CP-APR: the same with B's row at the output's level */
+  void *b;                         /* whole[fibers + 1] as the kernels want it */
+  _Alignas(64) double dots[PD_BLOCK + PD_LANES_MAX];
 };
 
 static uint64_t start_of(const struct pd_csf_tree *tree, int level, uint64_t node) {
@@ -86,8 +89,39 @@ static void unpack(const struct pd_csf_job *job, double *sums) {
       sums[c] = sums[c + shift];
 }
 
+/* CP-APR: refreshes the products of all rows above the leaves after the node of `level` changed. */
+static void set_whole(struct walker *w, int level) {
+  const struct pd_csf_job *job = w->job;
+  const struct pd_column_blocks *blocks = &job->sums->blocks;
+  for (int l = level; l <= w->fibers; ++l)
+    multiply(job->rank, job->csf->type, w->whole[l], row_of(w, l), w->whole[l + 1]);
+  double *row = w->whole[w->fibers + 1];
+  if (job->csf->type == POLYAD_F32) {
+    float *narrow = (float *)(w->whole[0] + ((uint64_t)job->csf->order + 1) * job->padded);
+    for (uint64_t r = 0; r < job->rank; ++r)
+      narrow[r] = (float)row[r];
+    pd_arrange_row(blocks, sizeof *narrow, narrow, w->b);
+  } else {
+    pd_arrange_row(blocks, sizeof *row, row, w->b);
+  }
+}
+
+/* Puts weights in the place of the values of a run of leaves, whose rows it knows. */
+static void weigh(struct walker *w, struct pd_run *run) {
+  const struct pd_csf_job *job = w->job;
+  const struct pd_rowsum_isa *isa = job->sums->isa;
+  polyad_type type = job->csf->type;
+  pd_find_dots(&job->sums->blocks, pd_type_bytes(type), job->rank, run, w->b, NULL, w->dots);
+  if (job->logarithms)
+    w->part->logarithms += isa->logarithms(type, run->count, run->values, w->dots);
+  else
+    isa->weights(type, run->count, run->values, job->epsilon, w->dots);
+  run->values = w->dots;
+  run->prefetches = false;
+}
+
 /* Sum over the fiber's nonzeros [begin, end) of value times leaf row. */
-static void sum_fiber(const struct walker *w, uint64_t begin, uint64_t end, double *sums) {
+static void sum_fiber(struct walker *w, uint64_t begin, uint64_t end, double *sums) {
   const struct pd_csf_job *job = w->job;
   const struct pd_csf_tree *tree = job->tree;
   const uint64_t item = pd_type_bytes(job->csf->type);
@@ -102,24 +136,50 @@ static void sum_fiber(const struct walker *w, uint64_t begin, uint64_t end, doub
               job->stride[leaf], first, count, row[0]);
     run.count = (uint32_t)count;
     run.values = (const char *)tree->values + first * item;
+    if (job->phi) weigh(w, &run);
+    if (job->logarithms) continue;
     pd_sum_run(&job->sums->blocks, item, &run, sums);
+    run.prefetches = job->prefetch;
     run.fresh = false;
   }
-  unpack(job, sums);
+  if (!job->logarithms) unpack(job, sums);
 }
 
 /* Leaf output: every nonzero of the fiber adds to the row of its leaf. */
-static void scatter_fiber(const struct walker *w, uint64_t begin, uint64_t end) {
+static void scatter_values(const struct walker *w, uint64_t begin, uint64_t end,
+                           const void *values) {
   const struct pd_csf_job *job = w->job;
   const struct pd_csf_tree *tree = job->tree;
   const double *restrict down = w->down[job->level];
   for (uint64_t p = begin; p < end; ++p) {
-    double x = job->csf->type == POLYAD_F32 ? (double)((const float *)tree->values)[p]
-                                            : ((const double *)tree->values)[p];
+    double x = job->csf->type == POLYAD_F32 ? (double)((const float *)values)[p - begin]
+                                            : ((const double *)values)[p - begin];
     uint64_t i = pd_id_at(tree->id[job->level], tree->id_bytes[job->level], p);
     double *restrict to = w->part->rows + i * job->padded;
     for (uint64_t r = 0; r < job->rank; ++r)
       to[r] += x * down[r];
+  }
+}
+
+static void scatter_fiber(struct walker *w, uint64_t begin, uint64_t end) {
+  const struct pd_csf_job *job = w->job;
+  const struct pd_csf_tree *tree = job->tree;
+  const uint64_t item = pd_type_bytes(job->csf->type);
+  const char *values = (const char *)tree->values + begin * item;
+  _Alignas(64) const char *row[1][PD_BLOCK + PD_AHEAD];
+  struct pd_run run = {.columns = 1, .row = (const pd_rows *)row[0]};
+  if (!job->phi) {
+    scatter_values(w, begin, end, values);
+    return;
+  }
+  for (uint64_t first = begin, count; first < end; first += count, values += count * item) {
+    count = end - first < PD_BLOCK ? end - first : PD_BLOCK;
+    pd_decode(tree->id[job->level], tree->id_bytes[job->level], job->csf->nnz,
+              job->factor[job->level], job->stride[job->level], first, count, row[0]);
+    run.count = (uint32_t)count;
+    run.values = values;
+    weigh(w, &run);
+    scatter_values(w, first, first + count, run.values);
   }
 }
 
@@ -194,6 +254,12 @@ static void set_up(struct walker *w, const struct pd_csf_job *job, struct pd_csf
   }
   for (uint64_t r = 0; r < job->rank; ++r)
     w->down[0][r] = 1;
+  if (!job->phi) return;
+  for (int l = 0; l < job->csf->order; ++l)
+    w->whole[l] = part->whole + (uint64_t)l * job->padded;
+  w->b = part->whole + (uint64_t)job->csf->order * job->padded;
+  for (uint64_t r = 0; r < job->rank; ++r)
+    w->whole[0][r] = 1;
 }
 
 void WALK(const struct pd_csf_job *job, struct pd_csf_part *part) {
@@ -202,16 +268,22 @@ void WALK(const struct pd_csf_job *job, struct pd_csf_part *part) {
   if (part->begin == part->end) return;
   locate(&w);
   set_down(&w, 0);
+  if (job->phi) set_whole(&w, 0);
   for (uint64_t p = part->begin; p < part->end;) {
     uint64_t end = w.fibers < 0 ? part->end : start_of(job->tree, w.fibers, w.node[w.fibers] + 1);
     if (end > part->end) end = part->end;
-    if (job->level == job->csf->order - 1) {
+    if (job->logarithms) {
+      sum_fiber(&w, p, end, NULL);
+    } else if (job->level == job->csf->order - 1) {
       scatter_fiber(&w, p, end);
     } else {
       sum_fiber(&w, p, end, w.up[w.fibers]);
       climb(&w, end == part->end);
     }
     p = end;
-    if (p < part->end) set_down(&w, advance(&w));
+    if (p == part->end) break;
+    int changed = advance(&w);
+    set_down(&w, changed);
+    if (job->phi) set_whole(&w, changed);
   }
 }

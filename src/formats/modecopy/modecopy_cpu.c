@@ -3,6 +3,7 @@
  * partitions. */
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ struct sweep {
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t stride[POLYAD_MAX_ORDER];
   struct pd_matrix *out;
+  const void *b; /* Phi of CP-APR: the output mode's factor with the weights in it; NULL: MTTKRP */
+  uint64_t b_stride;
+  double epsilon;
 };
 
 #define INDEX(sweep, k, p) pd_modecopy_index((sweep)->copy, k, p)
@@ -99,17 +103,21 @@ static struct part part_of(const struct sweep *sweep, const struct scratch *scra
                        .buffer = scratch->buffer + (size_t)thread * sweep->rank};
 }
 
-static void sum_row(const struct sweep *sweep, uint64_t begin, uint64_t end, void *buffer,
-                    double *sums) {
+/* The output row of a copy's row. */
+static uint64_t index_of(const struct sweep *sweep, uint64_t row) {
+  return sweep->copy->order.row_id == NULL ? row : sweep->copy->order.row_id[row];
+}
+
+static void sum_row(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
+                    void *buffer, double *sums) {
   if (sweep->out->type == POLYAD_F32)
-    sum_row_f32(sweep, begin, end, buffer, sums);
+    sum_row_f32(sweep, begin, end, index_of(sweep, row), buffer, sums);
   else
-    sum_row_f64(sweep, begin, end, buffer, sums);
+    sum_row_f64(sweep, begin, end, index_of(sweep, row), buffer, sums);
 }
 
 static void store(const struct sweep *sweep, uint64_t row, const double *sums) {
-  const struct pd_modecopy_copy *copy = sweep->copy;
-  uint64_t index = copy->order.row_id == NULL ? row : copy->order.row_id[row];
+  uint64_t index = index_of(sweep, row);
   if (sweep->out->type == POLYAD_F32)
     store_f32(sweep, index, sums);
   else
@@ -132,7 +140,7 @@ static void run_part(const struct sweep *sweep, const struct part *part) {
     if (begin >= part->end) break;
     bool before = begin<part->begin, after = end> part->end;
     double *sums = before ? part->first : after ? part->last : part->row;
-    sum_row(sweep, before ? part->begin : begin, after ? part->end : end, part->buffer, sums);
+    sum_row(sweep, before ? part->begin : begin, after ? part->end : end, row, part->buffer, sums);
     if (!before && !after) store(sweep, row, sums);
   }
 }
@@ -221,11 +229,8 @@ static void run_paper(const struct pd_modecopy *storage, const struct scratch *s
   if (sweep->copy->scheme == 2) join_partitions(storage, scratch, sweep);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *pointer, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  const struct pd_modecopy *storage = pointer;
-  const struct scratch *scratch = workspace;
+static struct sweep sweep_of(const struct pd_modecopy *storage, int mode,
+                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
   struct sweep sweep = {.copy = &storage->copy[mode],
                         .inputs = storage->copy[mode].inputs,
                         .rank = out->columns,
@@ -234,10 +239,85 @@ static polyad_status mttkrp(polyad_context *context, const void *pointer, void *
     sweep.factor[k] = factors[sweep.copy->field[k].mode]->data;
     sweep.stride[k] = factors[sweep.copy->field[k].mode]->stride;
   }
+  return sweep;
+}
+
+static void set_b(struct sweep *sweep, const struct pd_matrix *b, double epsilon) {
+  sweep->b = b->data;
+  sweep->b_stride = b->stride;
+  sweep->epsilon = epsilon;
+}
+
+static polyad_status run(const struct pd_modecopy *storage, const struct scratch *scratch,
+                         const struct sweep *sweep) {
   if (storage->variant == PD_MODECOPY_SORTED)
-    run_sorted(storage, scratch, &sweep);
+    run_sorted(storage, scratch, sweep);
   else
-    run_paper(storage, scratch, &sweep);
+    run_paper(storage, scratch, sweep);
+  return POLYAD_OK;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *pointer, void *workspace, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  struct sweep sweep = sweep_of(pointer, mode, factors, out);
+  return run(pointer, workspace, &sweep);
+}
+
+static polyad_status phi(polyad_context *context, const void *pointer, void *workspace, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  (void)context;
+  struct sweep sweep = sweep_of(pointer, mode, factors, out);
+  set_b(&sweep, factors[mode], epsilon);
+  return run(pointer, workspace, &sweep);
+}
+
+/* Ends the row that nonzero p belongs to, and gives its output row. */
+static uint64_t end_of_row(const struct pd_modecopy *storage, const struct sweep *sweep, uint64_t p,
+                           uint64_t end, uint64_t *index) {
+  const struct pd_modecopy_copy *copy = sweep->copy;
+  if (storage->variant == PD_MODECOPY_SORTED) {
+    uint64_t row = row_of(copy, p);
+    *index = index_of(sweep, row);
+    return copy->order.row_start[row + 1] < end ? copy->order.row_start[row + 1] : end;
+  }
+  *index = pd_modecopy_index(copy, copy->inputs, p);
+  while (p < end && pd_modecopy_index(copy, copy->inputs, p) == *index)
+    ++p;
+  return p;
+}
+
+/* One thread's share: nonzeros of equal numbers, whatever the variant. */
+static double log_part(const struct pd_modecopy *storage, const struct sweep *sweep,
+                       const struct part *part) {
+  double sum = 0;
+  for (uint64_t p = part->begin, next, index; p < part->end; p = next) {
+    next = end_of_row(storage, sweep, p, part->end, &index);
+    sum += sweep->out->type == POLYAD_F32 ? log_row_f32(sweep, p, next, index, part->buffer)
+                                          : log_row_f64(sweep, p, next, index, part->buffer);
+  }
+  return sum;
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *pointer, void *workspace,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  (void)context;
+  const struct pd_modecopy *storage = pointer;
+  const struct scratch *scratch = workspace;
+  struct pd_matrix b = *factors[mode];
+  struct sweep sweep = sweep_of(storage, mode, factors, &b);
+  double sum = 0;
+  set_b(&sweep, factors[mode], 0);
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t) {
+    struct part part = part_of(&sweep, scratch, storage->nnz, t, scratch->threads);
+    part.row[0] = log_part(storage, &sweep, &part);
+  }
+  for (int t = 0; t < scratch->threads; ++t)
+    sum += part_of(&sweep, scratch, storage->nnz, t, scratch->threads).row[0];
+  *(double *)out->data = sum;
   return POLYAD_OK;
 }
 
@@ -248,6 +328,8 @@ const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .phi = phi,
+    .log_likelihood = log_likelihood,
     .ttmc_workspace_bytes = pd_modecopy_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_modecopy_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_modecopy_ttmc_workspace_destroy,

@@ -1,14 +1,49 @@
 /* Loops of the CPU's kernel for one value type: the includer defines VAL and NAME(x). */
 
+/* <row of B, row of Pi>, the model at a nonzero of output row `row`. */
+static inline VAL NAME(model)(const struct sweep *sweep, uint64_t row, const VAL *pi) {
+  const VAL *b = (const VAL *)sweep->b + row * sweep->b_stride;
+  VAL sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (uint64_t r = 0; r < sweep->rank; ++r)
+    sum += b[r] * pi[r];
+  return sum;
+}
+
+/* product = value times the rows of the other factors; for Phi the value is first divided by the
+ * model at its place. */
+static inline void NAME(multiply_weighed)(const struct sweep *sweep, uint64_t p, uint64_t row,
+                                          VAL *product) {
+  VAL value = VALUE(sweep, p);
+  NAME(multiply_by)(sweep, p, sweep->b == NULL ? value : 1, product);
+  if (sweep->b == NULL) return;
+  VAL model = NAME(model)(sweep, row, product), least = (VAL)sweep->epsilon;
+  VAL weight = value / (model > least ? model : least);
+#pragma omp simd
+  for (uint64_t r = 0; r < sweep->rank; ++r)
+    product[r] *= weight;
+}
+
+/* The sum over the nonzeros of one row of value times log of the model. */
+static double NAME(log_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
+                            void *buffer) {
+  double sum = 0;
+  for (uint64_t p = begin; p < end; ++p) {
+    NAME(multiply_by)(sweep, p, 1, buffer);
+    sum += (double)VALUE(sweep, p) * log((double)NAME(model)(sweep, row, buffer));
+  }
+  return sum;
+}
+
 /* sums = the nonzeros [begin, end) of one output row. */
-static void NAME(sum_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, void *buffer,
-                          double *sums) {
+static void NAME(sum_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
+                          void *buffer, double *sums) {
   VAL *product = buffer;
   uint64_t rank = sweep->rank;
   for (uint64_t r = 0; r < rank; ++r)
     sums[r] = 0;
   for (uint64_t p = begin; p < end; ++p) {
-    NAME(multiply)(sweep, p, product);
+    NAME(multiply_weighed)(sweep, p, row, product);
     NAME(add_to_sums)(sweep, product, sums);
   }
 }
@@ -25,7 +60,7 @@ static void NAME(run_partition)(const struct sweep *sweep, uint64_t begin, uint6
   uint32_t high = pd_modecopy_index(copy, copy->inputs, end - 1);
   for (uint64_t p = begin; p < end; ++p) {
     uint32_t row = pd_modecopy_index(copy, copy->inputs, p);
-    NAME(multiply)(sweep, p, product);
+    NAME(multiply_weighed)(sweep, p, row, product);
     if (!shared || (row != low && row != high)) {
       NAME(add_row)(sweep, row, product);
       continue;

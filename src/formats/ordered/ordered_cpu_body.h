@@ -2,10 +2,10 @@
  * VAL, NAME(x), INDEX(sweep, k, p) and VALUE(sweep, p): index in input k and value of nonzero p;
  * its struct sweep has rank, inputs, factor[], stride[] and out. */
 
-/* product = value times the rows of the other factors. */
-static inline void NAME(multiply)(const struct sweep *sweep, uint64_t p, VAL *product) {
+/* product = value times the rows of the other factors at nonzero p. */
+static inline void NAME(multiply_by)(const struct sweep *sweep, uint64_t p, VAL value,
+                                     VAL *product) {
   uint64_t rank = sweep->rank;
-  VAL value = VALUE(sweep, p);
   if (sweep->inputs == 0) {
     for (uint64_t r = 0; r < rank; ++r)
       product[r] = value;
@@ -23,6 +23,10 @@ static inline void NAME(multiply)(const struct sweep *sweep, uint64_t p, VAL *pr
     for (uint64_t r = 0; r < rank; ++r)
       product[r] *= row[r];
   }
+}
+
+static inline void NAME(multiply)(const struct sweep *sweep, uint64_t p, VAL *product) {
+  NAME(multiply_by)(sweep, p, VALUE(sweep, p), product);
 }
 
 static inline void NAME(add_to_sums)(const struct sweep *sweep, const VAL *product, double *sums) {

@@ -3,6 +3,7 @@
 #define PD_ROWSUM_DECODE_H
 
 #include "formats/rowsum/driver.h"
+#include <string.h>
 
 /** Fetches what the decoding after the next will read: the processor's own prefetcher loses the
  *  thread between one block and the next. Addresses past the end are harmless. */
@@ -59,15 +60,66 @@ static inline void pd_decode_pair(const struct pd_rowsum *list, const struct pd_
     row[p] = row[some - 1];
 }
 
+/** The same for a permuted list. */
+static inline void pd_decode_places(const struct pd_rowsum *list, int column, const char *factor,
+                                    uint64_t stride, uint64_t first, uint64_t count,
+                                    const char **restrict row) {
+  uint64_t left = list->nnz - first, wanted = count + PD_AHEAD;
+  uint64_t some = left < wanted ? left : wanted;
+  for (uint64_t p = 0; p < some; ++p)
+    row[p] = factor + pd_rowsum_id(list, column, first + p) * stride;
+  for (uint64_t p = some; p < wanted; ++p)
+    row[p] = row[some - 1];
+}
+
 /** Sums one run in all column blocks. */
 static inline void pd_sum_run(const struct pd_column_blocks *blocks, uint64_t item,
                               struct pd_run *run, double *sums) {
   for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b) {
     run->first = b->first * item;
     run->tail = b->tail * item;
-    b->run(run, sums);
+    b->kernel.run(run, sums);
     sums += b->lanes * b->vectors;
   }
+}
+
+/** dots = products of the rows of Pi that `run` multiplies together with b, a row in the order of
+ * the column blocks; with a tile these rows go there, `rank` numbers each. */
+static inline void pd_find_dots(const struct pd_column_blocks *blocks, uint64_t item, uint64_t rank,
+                                struct pd_run *run, const void *b, char *tile, void *dots) {
+  struct pd_dots to = {
+      .b = b, .dots = dots, .fresh = true, .tile = tile, .tile_stride = rank * item};
+  for (const struct pd_column_block *k = blocks->block; k < blocks->block + blocks->count; ++k) {
+    run->first = k->first * item;
+    run->tail = k->tail * item;
+    k->kernel.dots(run, &to);
+    to.b = (const char *)to.b + (uint64_t)(k->lanes * k->vectors) * item;
+    to.fresh = false;
+  }
+}
+
+/** Whether rows are laid out as the column blocks want them: no vector repeats columns. */
+static inline bool pd_rows_arranged(const struct pd_column_blocks *blocks, uint64_t rank) {
+  return rank % (uint64_t)blocks->block[0].lanes == 0;
+}
+
+/** Copies a row into the order of the column blocks; columns that the last vector of a block
+ * repeats become 0. */
+static inline void pd_arrange_row(const struct pd_column_blocks *blocks, size_t item,
+                                  const void *from, void *to) {
+  char *out = to;
+  uint64_t taken = 0;
+  for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b)
+    for (int v = 0; v < b->vectors; ++v) {
+      uint64_t column = b->first + (v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes));
+      for (int lane = 0; lane < b->lanes; ++lane, ++column, out += item) {
+        if (column < taken)
+          memset(out, 0, item);
+        else
+          memcpy(out, (const char *)from + column * item, item);
+      }
+      taken = column;
+    }
 }
 
 #endif

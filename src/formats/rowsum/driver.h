@@ -13,6 +13,8 @@ struct pd_rowsum_part {
   double *sums;        /* of the row or block at work */
   double *head;        /* of one that began in an earlier part */
   double *tail;        /* of one that goes on in a later part */
+  void *b;             /* room for a row of B, as the column blocks hold it */
+  double *logarithms;  /* the part's share of the log-likelihood */
 };
 
 /** A job and what all its threads share. */
@@ -25,10 +27,16 @@ struct pd_rowsum_pass {
 struct pd_rowsum_isa {
   const char *name;
   int (*lanes)(polyad_type type, uint64_t rank);
-  pd_run_function *(*pick)(polyad_type type, int lanes, int vectors);
+  const struct pd_instance *(*pick)(polyad_type type, int lanes, int vectors);
   void (*drive)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
   /** The same for tiled lists. */
   void (*drive_tiled)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
+  /** Writes the part's rows of Pi into their places in `pi`. */
+  void (*drive_pi)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part, void *pi);
+  /** dots = values over dots, no divisor below epsilon: the weights of Phi. */
+  void (*weights)(polyad_type type, uint64_t count, const void *values, double epsilon, void *dots);
+  /** The sum of values times logarithms of dots. */
+  double (*logarithms)(polyad_type type, uint64_t count, const void *values, const void *dots);
   /** Writes sums (in the order of the column blocks) as row `index` of `out`. */
   void (*write_row)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                     const double *sums, uint64_t index);
@@ -45,6 +53,9 @@ struct pd_rowsum_scratch {
   struct pd_column_blocks blocks;
   uint64_t block_rows; /* rows that fit into each of `sums` */
   double *sums;        /* of each thread: the row or block at work, a head, a tail */
+  void *pi;            /* stored rows of Pi; NULL until asked for */
+  int pi_mode;         /* whose they are; -1: nobody's */
+  double *weighing;    /* of each thread: a row of B, then its share of the log-likelihood */
   void *tables;        /* of pairs of short modes; NULL: none */
   uint64_t table_bytes;
 };
@@ -52,6 +63,11 @@ struct pd_rowsum_scratch {
 /** Numbers of one row of sums: room for whole vectors. */
 static inline uint64_t pd_rowsum_padded(uint64_t rank) {
   return pd_add_saturated(rank, PD_LANES_MAX - 1) / PD_LANES_MAX * PD_LANES_MAX;
+}
+
+/** Numbers of each thread in `weighing`; the last ones keep threads out of each other's lines. */
+static inline uint64_t pd_rowsum_weighing(uint64_t rank) {
+  return pd_add_saturated(pd_rowsum_padded(rank), 16);
 }
 
 static inline uint64_t pd_id_at(const void *ids, int bytes, uint64_t p) {
@@ -68,8 +84,13 @@ static inline uint64_t pd_rowsum_row(const struct pd_rowsum *list, uint64_t row)
   return pd_id_at(list->row_id, list->row_bytes, row);
 }
 
+/** Where the indices and the value of nonzero p are. */
+static inline uint64_t pd_rowsum_place(const struct pd_rowsum *list, uint64_t p) {
+  return list->place == NULL ? p : pd_id_at(list->place, list->place_bytes, p);
+}
+
 static inline uint64_t pd_rowsum_id(const struct pd_rowsum *list, int column, uint64_t p) {
-  return pd_id_at(list->id[column], list->id_bytes[column], p);
+  return pd_id_at(list->id[column], list->id_bytes[column], pd_rowsum_place(list, p));
 }
 
 #endif

@@ -2,7 +2,9 @@
  * with PD_ISA_TABLE, PD_ISA_NAME and FULL_BYTES defined. */
 #include "formats/rowsum/decode.h"
 #include "formats/rowsum/driver.h"
+#include "formats/rowsum/fold.h"
 #include "tensor/tensor.h"
+#include <math.h>
 #include <string.h>
 
 #define VAL float
@@ -28,6 +30,8 @@
 #undef FULL_LANES
 #undef VAL
 
+#include "formats/rowsum/weigh_body.h"
+
 /* Writes a vector's worth of sums; a call of memcpy would take longer than a short run. */
 static inline __attribute__((always_inline)) void write_vector(polyad_type type, int lanes,
                                                                const double *sums, void *out) {
@@ -42,6 +46,7 @@ static inline __attribute__((always_inline)) void write_vector(polyad_type type,
 /* Writes the sums of one row, in the order of the column blocks. */
 static void write_row(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                       const double *sums, uint64_t index) {
+  if (job->out == NULL) return;
   const uint64_t item = pd_type_bytes(job->type);
   char *row = (char *)job->out + index * job->out_stride * item;
   for (const struct pd_column_block *b = blocks->block; b < blocks->block + blocks->count; ++b)
@@ -58,6 +63,7 @@ static void write_row(const struct pd_rowsum_job *job, const struct pd_column_bl
 }
 
 static void zero_rows(const struct pd_rowsum_job *job, uint64_t begin, uint64_t end) {
+  if (job->out == NULL) return;
   uint64_t item = job->type == POLYAD_F32 ? 4 : 8;
   char *to = (char *)job->out + begin * job->out_stride * item;
   if (job->out_stride == job->rank) {
@@ -80,8 +86,9 @@ static void zero_around(const struct pd_rowsum_job *job, uint64_t run) {
 
 static void start_run(const struct pd_rowsum_pass *pass, struct pd_run *run) {
   const uint64_t item = pd_type_bytes(pass->job->type);
-  *run = (struct pd_run){.columns = pass->sources.count, .fresh = true};
-  for (int g = 0; g < run->columns; ++g) {
+  const bool stored = pass->job->pi != NULL;
+  *run = (struct pd_run){.columns = stored ? 1 : pass->sources.count, .fresh = true};
+  for (int g = 0; g < run->columns && !stored; ++g) {
     const struct pd_source *source = &pass->sources.source[g];
     run->prefetch[g] =
         source->columns == 1 && source->count * pass->job->rank * item > PD_PREFETCH_FROM;
@@ -89,15 +96,51 @@ static void start_run(const struct pd_rowsum_pass *pass, struct pd_run *run) {
   }
 }
 
-static void decode(const struct pd_rowsum_pass *pass, uint64_t first, uint64_t count,
-                   const char *(*row_of)[PD_BLOCK + PD_AHEAD]) {
+/* Values of a permuted list, one after the other. */
+static const char *gather(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
+                          double *room) {
+  const struct pd_rowsum *list = job->list;
+  for (uint64_t p = 0; p < count; ++p) {
+    uint64_t at = pd_rowsum_place(list, first + p);
+    if (job->type == POLYAD_F32)
+      ((float *)room)[p] = ((const float *)list->values)[at];
+    else
+      room[p] = ((const double *)list->values)[at];
+  }
+  return (const char *)room;
+}
+
+/* Addresses of the stored rows of Pi. */
+static void decode_stored(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
+                          const char **row) {
+  const uint64_t bytes = job->rank * pd_type_bytes(job->type);
+  const char *from = (const char *)job->pi + first * bytes;
+  for (uint64_t p = 0; p < count; ++p)
+    row[p] = from + p * bytes;
+}
+
+/* Addresses of factor rows; returns the nonzeros' values, which may be in `room`. */
+static const char *decode(const struct pd_rowsum_pass *pass, uint64_t first, uint64_t count,
+                          const char *(*row_of)[PD_BLOCK + PD_AHEAD], double *room) {
   const struct pd_rowsum *list = pass->job->list;
   const uint64_t item = pd_type_bytes(pass->job->type);
-  pd_fetch_stream(list->values, item, first);
+  const char *values = (const char *)list->values + first * item;
+  if (list->place == NULL)
+    pd_fetch_stream(list->values, item, first);
+  else
+    values = gather(pass->job, first, count, room);
+  if (pass->job->pi != NULL) {
+    decode_stored(pass->job, first, count, row_of[0]);
+    return values;
+  }
   for (int k = 0; k < pass->sources.count; ++k) {
     const struct pd_source *source = &pass->sources.source[k];
     int g = source->column[0], h = source->column[1];
     uint64_t stride = source->stride * item;
+    if (list->place != NULL) {
+      pd_decode_places(list, g, source->rows, stride, first, count, row_of[k]);
+      continue;
+    }
     pd_fetch_stream(list->id[g], (uint64_t)list->id_bytes[g], first);
     if (source->columns == 1) {
       pd_decode(list->id[g], list->id_bytes[g], list->nnz, source->rows, stride, first, count,
@@ -107,6 +150,7 @@ static void decode(const struct pd_rowsum_pass *pass, uint64_t first, uint64_t c
     pd_fetch_stream(list->id[h], (uint64_t)list->id_bytes[h], first);
     pd_decode_pair(list, source, stride, first, count, row_of[k]);
   }
+  return values;
 }
 
 static void drive(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part) {
@@ -115,8 +159,11 @@ static void drive(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part
   const struct pd_rowsum *list = job->list;
   const uint64_t item = pd_type_bytes(job->type);
   _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+  _Alignas(64) double room[PD_BLOCK];
   struct pd_run run;
+  struct weighing w;
   start_run(pass, &run);
+  if (job->b != NULL) start_weighing(job, blocks, run.columns, &w);
   uint64_t row = part->run, row_end = pd_rowsum_start(list, row + 1);
   double *sums = part->head;
   if (pd_rowsum_start(list, row) == part->begin) {
@@ -125,25 +172,26 @@ static void drive(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part
   }
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(pass, first, count, row_of);
+    const char *values = decode(pass, first, count, row_of, room);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = row_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
       run.count = (uint32_t)some;
-      run.values = (const char *)list->values + (first + at) * item;
+      run.values = values + at * item;
       run.row = (const pd_rows *)(row_of[0] + at);
-      pd_sum_run(blocks, item, &run, sums);
+      take_run(job, blocks, part, &w, &run, pd_rowsum_row(list, row), sums);
       run.fresh = false;
       at += some;
       if (some < left) continue;
       if (sums == part->sums) write_row(job, blocks, sums, pd_rowsum_row(list, row));
-      if (first + at == part->end) return;
+      if (first + at == part->end) break;
       row_end = pd_rowsum_start(list, ++row + 1);
       zero_around(job, row);
       run.fresh = true;
       sums = row_end > part->end ? part->tail : part->sums;
     }
   }
+  if (job->b != NULL) *part->logarithms = w.logarithms;
 }
 
 /* First output row of a block; behind the last block: the end of the output. */
@@ -186,41 +234,65 @@ static void drive_tiled(const struct pd_rowsum_pass *pass, const struct pd_rowsu
   const uint64_t item = pd_type_bytes(job->type), padded = pd_rowsum_padded(job->rank);
   const uint64_t mask = (UINT64_C(1) << list->block_shift) - 1;
   _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+  _Alignas(64) double room[PD_BLOCK];
   struct pd_run run;
+  struct weighing w;
   start_run(pass, &run);
+  if (job->b != NULL) start_weighing(job, blocks, run.columns, &w);
   run.fresh = false;
   uint64_t r = part->run, run_end = pd_rowsum_start(list, r + 1), block = part->block;
   double *sums = begin_block(job, part, block);
   for (uint64_t first = part->begin, count; first < part->end; first += count) {
     count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
-    decode(pass, first, count, row_of);
+    const char *values = decode(pass, first, count, row_of, room);
     for (uint64_t at = 0; at < count;) {
       uint64_t left = run_end - (first + at);
       uint64_t some = left < count - at ? left : count - at;
       run.count = (uint32_t)some;
-      run.values = (const char *)list->values + (first + at) * item;
+      run.values = values + at * item;
       run.row = (const pd_rows *)(row_of[0] + at);
-      pd_sum_run(blocks, item, &run, sums + (pd_rowsum_row(list, r) & mask) * padded);
+      uint64_t index = pd_rowsum_row(list, r);
+      take_run(job, blocks, part, &w, &run, index, sums + (index & mask) * padded);
       at += some;
       if (some < left) continue;
       if (++r == list->block_start[block + 1]) {
         if (sums == part->sums) write_block(job, blocks, sums, block);
-        if (first + at == part->end) return;
+        if (first + at == part->end) break;
         sums = begin_block(job, part, ++block);
       }
       if (first + at < part->end) run_end = pd_rowsum_start(list, r + 1);
     }
   }
+  if (job->b != NULL) *part->logarithms = w.logarithms;
+}
+
+static void drive_pi(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part,
+                     void *pi) {
+  const struct pd_rowsum_job *job = pass->job;
+  const uint64_t item = pd_type_bytes(job->type);
+  _Alignas(64) const char *row_of[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+  _Alignas(64) double room[PD_BLOCK];
+  struct pd_run run;
+  struct weighing w;
+  start_run(pass, &run);
+  memset(part->b, 0, pd_rowsum_padded(job->rank) * sizeof(double));
+  for (uint64_t first = part->begin, count; first < part->end; first += count) {
+    count = part->end - first < PD_BLOCK ? part->end - first : PD_BLOCK;
+    (void)decode(pass, first, count, row_of, room);
+    run.count = (uint32_t)count;
+    run.row = (const pd_rows *)row_of[0];
+    /* the products with b, which is 0, are not used */
+    pd_find_dots(pass->blocks, item, job->rank, &run, part->b,
+                 (char *)pi + first * job->rank * item, w.dots);
+  }
 }
 
 static int lanes_for(polyad_type type, uint64_t rank) {
-  return type == POLYAD_F32 ? PD_RUN(lanes, _for_, float)(rank)
-                            : PD_RUN(lanes, _for_, double)(rank);
+  return type == POLYAD_F32 ? lanes_for_float(rank) : lanes_for_double(rank);
 }
 
-static pd_run_function *pick(polyad_type type, int lanes, int vectors) {
-  return type == POLYAD_F32 ? PD_RUN(pick, _run_, float)(lanes, vectors)
-                            : PD_RUN(pick, _run_, double)(lanes, vectors);
+static const struct pd_instance *pick(polyad_type type, int lanes, int vectors) {
+  return type == POLYAD_F32 ? pick_float(lanes, vectors) : pick_double(lanes, vectors);
 }
 
 const struct pd_rowsum_isa PD_ISA_TABLE = {.name = PD_ISA_NAME,
@@ -228,4 +300,7 @@ const struct pd_rowsum_isa PD_ISA_TABLE = {.name = PD_ISA_NAME,
                                            .pick = pick,
                                            .drive = drive,
                                            .drive_tiled = drive_tiled,
+                                           .drive_pi = drive_pi,
+                                           .weights = weights_of,
+                                           .logarithms = logarithms_of,
                                            .write_row = write_row};

@@ -18,30 +18,53 @@
 #include "formats/rowsum/instances_full.h"
 #undef LANES
 
-#define PD_RUN3(lanes, vectors, type) run_##lanes##x##vectors##type
+#define PD_OF_TYPE3(name, type) name##type
+#define PD_OF_TYPE(name, type) PD_OF_TYPE3(name, type)
+#define PD_RUN3(lanes, vectors, type) instance_##lanes##x##vectors##type
 #define PD_RUN(lanes, vectors, type) PD_RUN3(lanes, vectors, type)
 
 /** The widest vectors that a rank has room for. */
-static int PD_RUN(lanes, _for_, VAL)(uint64_t rank) {
+static int PD_OF_TYPE(lanes_for_, VAL)(uint64_t rank) {
   if (rank >= FULL_LANES) return FULL_LANES;
   if (FULL_LANES > 8 && rank >= 8) return 8;
   if (FULL_LANES > 4 && rank >= 4) return 4;
   return 1;
 }
 
-static pd_run_function *PD_RUN(pick, _run_, VAL)(int lanes, int vectors) {
-  static pd_run_function *const full[] = {PD_RUN(FULL_LANES, 1, VAL), PD_RUN(FULL_LANES, 2, VAL),
-                                          PD_RUN(FULL_LANES, 3, VAL), PD_RUN(FULL_LANES, 4, VAL),
-                                          PD_RUN(FULL_LANES, 5, VAL), PD_RUN(FULL_LANES, 6, VAL),
-                                          PD_RUN(FULL_LANES, 7, VAL), PD_RUN(FULL_LANES, 8, VAL)};
-  static pd_run_function *const one[] = {PD_RUN(1, 1, VAL), PD_RUN(1, 2, VAL), PD_RUN(1, 3, VAL)};
+static const struct pd_instance *PD_OF_TYPE(pick_, VAL)(int lanes, int vectors) {
+  static const struct pd_instance *const full[] = {
+      &PD_RUN(FULL_LANES, 1, VAL), &PD_RUN(FULL_LANES, 2, VAL), &PD_RUN(FULL_LANES, 3, VAL),
+      &PD_RUN(FULL_LANES, 4, VAL), &PD_RUN(FULL_LANES, 5, VAL), &PD_RUN(FULL_LANES, 6, VAL),
+      &PD_RUN(FULL_LANES, 7, VAL), &PD_RUN(FULL_LANES, 8, VAL)};
+  static const struct pd_instance *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL),
+                                                  &PD_RUN(1, 3, VAL)};
 #if FULL_LANES > 4
-  static pd_run_function *const four[] = {PD_RUN(4, 1, VAL), PD_RUN(4, 2, VAL), PD_RUN(4, 3, VAL)};
+  static const struct pd_instance *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL),
+                                                   &PD_RUN(4, 3, VAL)};
   if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
 #endif
 #if FULL_LANES > 8
-  static pd_run_function *const eight[] = {PD_RUN(8, 1, VAL), PD_RUN(8, 2, VAL), PD_RUN(8, 3, VAL)};
+  static const struct pd_instance *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL),
+                                                    &PD_RUN(8, 3, VAL)};
   if (lanes == 8) return eight[vectors - 1];
 #endif
   return lanes == 1 ? one[vectors - 1] : full[vectors - 1];
+}
+
+/* Weights of Phi: values over dot products, in place of these. */
+static void PD_OF_TYPE(weights_, VAL)(uint64_t count, const void *values, double epsilon,
+                                      void *dots) {
+  const VAL *x = values, least = (VAL)epsilon;
+  VAL *weight = dots;
+  for (uint64_t p = 0; p < count; ++p)
+    weight[p] = x[p] / (weight[p] > least ? weight[p] : least);
+}
+
+/* The sum of values times logarithms of dot products. */
+static double PD_OF_TYPE(logarithms_, VAL)(uint64_t count, const void *values, const void *dots) {
+  const VAL *x = values, *m = dots;
+  double sum = 0;
+  for (uint64_t p = 0; p < count; ++p)
+    sum += (double)x[p] * log((double)m[p]);
+  return sum;
 }

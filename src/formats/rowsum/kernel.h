@@ -32,9 +32,26 @@ struct pd_run {
 
 typedef void pd_run_function(const struct pd_run *run, double *sums);
 
+/** Where the dot products of a run's rows of Pi with a row of B go. */
+struct pd_dots {
+  const void *b;        /* the block's columns, vector after vector; 0 where one repeats another */
+  void *dots;           /* of the factors' type, one per nonzero and up to PD_LANES_MAX more */
+  bool fresh;           /* set, not added to */
+  char *tile;           /* gets the rows of Pi (all columns of the block); NULL: not kept */
+  uint64_t tile_stride; /* bytes */
+};
+
+typedef void pd_dots_function(const struct pd_run *run, const struct pd_dots *to);
+
+/** The kernels of one vector length and number of vectors. */
+struct pd_instance {
+  pd_run_function *run;
+  pd_dots_function *dots;
+};
+
 /** Some columns of the rank, held in registers at once. */
 struct pd_column_block {
-  pd_run_function *run;
+  struct pd_instance kernel;
   uint64_t first; /* column */
   int lanes, vectors;
   uint64_t tail; /* column of the last vector, relative to `first`; it may overlap the one

@@ -20,6 +20,12 @@
 #define CHAINS 1
 #endif
 
+#if VECTORS <= 2
+#define PD_UNROLL _Pragma("GCC unroll 16")
+#else
+#define PD_UNROLL _Pragma("GCC unroll 1")
+#endif
+
 #if LANES == 1
 typedef VAL VEC;
 #else
@@ -144,6 +150,92 @@ static void PD_NAME(run)(const struct pd_run *run, double *sums) {
   }
 }
 
+/* The columns of vector v of a nonzero's row of Pi. */
+static inline __attribute__((always_inline)) VEC PD_NAME(product)(const char *const *at,
+                                                                  uint64_t place, int columns) {
+  if (columns == 0) return (VEC){0} + (VAL)1;
+  VEC product = *(const VEC *)(at[0] + place);
+  for (int g = 1; g < columns; ++g)
+    product *= *(const VEC *)(at[g * COLUMN] + place);
+  return product;
+}
+
+/* One nonzero's row of Pi times b: a vector of partial sums. */
+static inline __attribute__((always_inline)) VEC PD_NAME(times)(const struct pd_run *run,
+                                                                const char *const *at, int columns,
+                                                                const VEC *b, char *tile) {
+  VEC sum = (VEC){0};
+  for (int v = 0; v < VECTORS; ++v) {
+    uint64_t place = run->first + PD_NAME(place)(run, v);
+    VEC product = PD_NAME(product)(at, place, columns);
+    if (tile != NULL) *(VEC *)(tile + place) = product;
+    sum += product * b[v];
+  }
+  return sum;
+}
+
+/* Rows of the nonzeros after the next ones. */
+static void PD_NAME(fetch)(const struct pd_run *run, const char *const *at) {
+  for (int g = 0; g < run->columns; ++g)
+    for (int c = 0; c < LANES && run->prefetch[g]; ++c)
+      for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
+        __builtin_prefetch(at[g * COLUMN + c + PD_AHEAD] + run->first + line * 64, 0, 3);
+}
+
+/* The vector of the sums of LANES vectors' lanes; overwrites them. */
+static inline __attribute__((always_inline)) VEC PD_NAME(fold)(VEC *part) {
+  PD_FOLD_ALL(part);
+  return part[0];
+}
+
+static inline __attribute__((always_inline)) void
+PD_NAME(weigh)(const struct pd_run *run, int columns, const struct pd_dots *to) {
+  VEC b[VECTORS];
+  for (int v = 0; v < VECTORS; ++v)
+    b[v] = *(const VEC *)((const VAL *)to->b + v * LANES);
+  const char *const *at = run->row[0];
+  VAL *out = to->dots;
+  char *tile = to->tile;
+  const uint64_t step = tile == NULL ? 0 : to->tile_stride;
+  for (int64_t left = run->count; left > 0; left -= LANES, at += LANES, out += LANES) {
+    VEC part[LANES];
+    if (run->prefetches && left >= LANES) PD_NAME(fetch)(run, at);
+    if (left >= LANES) {
+      PD_UNROLL
+      for (int c = 0; c < LANES; ++c, tile += step)
+        part[c] = PD_NAME(times)(run, at + c, columns, b, tile);
+    } else {
+      for (int c = 0; c < LANES; ++c)
+        part[c] = (VEC){0};
+      for (int c = 0; c < left; ++c, tile += step)
+        part[c] = PD_NAME(times)(run, at + c, columns, b, tile);
+    }
+    VEC dots = PD_NAME(fold)(part);
+    if (!to->fresh) dots += *(const VEC *)out;
+    *(VEC *)out = dots;
+  }
+}
+
+static void PD_NAME(dots)(const struct pd_run *run, const struct pd_dots *to) {
+  switch (run->columns) {
+  case 1:
+    PD_NAME(weigh)(run, 1, to);
+    return;
+  case 2:
+    PD_NAME(weigh)(run, 2, to);
+    return;
+  case 3:
+    PD_NAME(weigh)(run, 3, to);
+    return;
+  default:
+    PD_NAME(weigh)(run, run->columns, to);
+    return;
+  }
+}
+
+static const struct pd_instance PD_NAME(instance) = {PD_NAME(run), PD_NAME(dots)};
+
+#undef PD_UNROLL
 #undef CHAINS
 #undef COLUMN
 #undef WIDE

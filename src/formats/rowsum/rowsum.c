@@ -25,8 +25,9 @@ uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list) {
 
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads) {
   uint64_t each = pd_mul_saturated(block_rows, pd_rowsum_padded(rank));
+  uint64_t numbers = pd_add_saturated(pd_mul_saturated(3, each), pd_rowsum_weighing(rank));
   return sizeof(struct pd_rowsum_scratch) + blocks_for(rank, 1) * sizeof(struct pd_column_block) +
-         pd_mul_saturated(3 * (uint64_t)threads * sizeof(double), each);
+         pd_mul_saturated((uint64_t)threads * sizeof(double), numbers);
 }
 
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch) {
@@ -34,6 +35,8 @@ void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch
   pd_free(context, scratch->blocks.block);
   pd_free(context, scratch->sums);
   pd_free(context, scratch->tables);
+  pd_free(context, scratch->weighing);
+  pd_free(context, scratch->pi);
   pd_free(context, scratch);
 }
 
@@ -45,7 +48,7 @@ static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_t
   uint64_t first = from * lanes, last = (from + vectors - 1) * lanes;
   if (last + lanes > rank) last = rank - lanes;
   if (vectors == 1) first = last;
-  return (struct pd_column_block){.run = isa->pick(type, (int)lanes, (int)vectors),
+  return (struct pd_column_block){.kernel = *isa->pick(type, (int)lanes, (int)vectors),
                                   .first = first,
                                   .lanes = (int)lanes,
                                   .vectors = (int)vectors,
@@ -60,6 +63,7 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   *result = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->isa = current_isa();
+  scratch->pi_mode = -1;
   scratch->threads = threads;
   scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
@@ -67,6 +71,8 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   PD_TRY_CLEANUP(PD_NEW(context,
                         3 * (uint64_t)scratch->threads * block_rows * pd_rowsum_padded(rank),
                         &scratch->sums));
+  PD_TRY_CLEANUP(
+      PD_NEW(context, (uint64_t)scratch->threads * pd_rowsum_weighing(rank), &scratch->weighing));
   for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
     scratch->blocks.block[scratch->blocks.count++] =
         block_at(scratch->isa, type, rank, lanes, from);
@@ -126,6 +132,8 @@ static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
                                 .sums = scratch->sums + 3 * (uint64_t)thread * each};
   part.head = part.sums + each;
   part.tail = part.head + each;
+  part.b = scratch->weighing + (uint64_t)thread * pd_rowsum_weighing(job->rank);
+  part.logarithms = (double *)part.b + pd_rowsum_padded(job->rank);
   if (part.begin == part.end) return part;
   part.run = run_of(list, part.begin);
   part.block = block_of(list, part.run);
@@ -164,6 +172,85 @@ static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch
   }
 }
 
+/* The row that a part shares with those before it (head), and with those after it (tail). */
+static bool shares_head(const struct pd_rowsum *list, const struct pd_rowsum_part *part) {
+  return pd_rowsum_start(list, part->run) < part->begin;
+}
+
+static bool shares_tail(const struct pd_rowsum *list, const struct pd_rowsum_part *part,
+                        uint64_t *last) {
+  *last = run_of(list, part->end - 1);
+  if (*last == part->run && shares_head(list, part)) return false; /* it is the head */
+  return pd_rowsum_start(list, *last + 1) > part->end;
+}
+
+/* Permuted lists: rows that threads share begin with zero. */
+static void clear_shared_rows(const struct pd_rowsum_job *job,
+                              const struct pd_rowsum_scratch *scratch) {
+  size_t item = pd_type_bytes(job->type);
+  for (int t = 0; t < scratch->threads; ++t) {
+    struct pd_rowsum_part part = part_of(job, scratch, t);
+    if (part.begin == part.end || !shares_head(job->list, &part)) continue;
+    uint64_t index = pd_rowsum_row(job->list, part.run);
+    memset((char *)job->out + index * job->out_stride * item, 0, job->rank * item);
+  }
+}
+
+/* Adds sums to a row of the output, number by number, against other threads. */
+static void add_atomically(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
+                           const struct pd_rowsum_part *part, const double *sums, uint64_t run) {
+  struct pd_rowsum_job row = *job; /* the sums put side by side */
+  uint64_t at = pd_rowsum_row(job->list, run) * job->out_stride;
+  row.out = part->sums;
+  row.out_stride = job->rank;
+  scratch->isa->write_row(&row, &scratch->blocks, sums, 0);
+  for (uint64_t r = 0; r < job->rank; ++r)
+    if (job->type == POLYAD_F32) {
+      float *to = (float *)job->out + at + r, more = ((const float *)row.out)[r];
+#pragma omp atomic
+      *to += more;
+    } else {
+      double *to = (double *)job->out + at + r, more = ((const double *)row.out)[r];
+#pragma omp atomic
+      *to += more;
+    }
+}
+
+static void add_shared_rows(const struct pd_rowsum_job *job,
+                            const struct pd_rowsum_scratch *scratch,
+                            const struct pd_rowsum_part *part) {
+  uint64_t last;
+  if (shares_head(job->list, part)) add_atomically(job, scratch, part, part->head, part->run);
+  if (shares_tail(job->list, part, &last)) add_atomically(job, scratch, part, part->tail, last);
+}
+
+/* What the threads share; pairs of columns need their tables, but not where Pi is stored, nor are
+ * they looked up through a permutation. */
+static void start_pass(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
+                       struct pd_rowsum_pass *pass) {
+  bool pairs = job->pi == NULL && job->list->place == NULL;
+  *pass = (struct pd_rowsum_pass){.job = job, .blocks = &scratch->blocks};
+  pd_sources_choose(job, scratch->tables, pairs ? scratch->table_bytes : 0, &pass->sources);
+  pd_sources_fill(job, &pass->sources, scratch->threads);
+}
+
+/* Every thread its part. */
+static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
+  struct pd_rowsum_pass pass;
+  start_pass(job, scratch, &pass);
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t) {
+    struct pd_rowsum_part part = part_of(job, scratch, t);
+    *part.logarithms = 0;
+    if (part.begin == part.end) continue;
+    if (job->list->blocks == 0)
+      scratch->isa->drive(&pass, &part);
+    else
+      scratch->isa->drive_tiled(&pass, &part);
+    if (job->list->place != NULL && job->out != NULL) add_shared_rows(job, scratch, &part);
+  }
+}
+
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   if (job->list->nnz == 0) {
     size_t item = pd_type_bytes(job->type);
@@ -171,17 +258,50 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
       memset((char *)job->out + i * job->out_stride * item, 0, job->rank * item);
     return;
   }
-  struct pd_rowsum_pass pass = {.job = job, .blocks = &scratch->blocks};
-  pd_sources_choose(job, scratch->tables, scratch->table_bytes, &pass.sources);
-  pd_sources_fill(job, &pass.sources, scratch->threads);
+  if (job->list->place != NULL) clear_shared_rows(job, scratch);
+  drive_parts(job, scratch);
+  if (job->list->place == NULL) join_parts(job, scratch);
+}
+
+double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job,
+                                struct pd_rowsum_scratch *scratch) {
+  struct pd_rowsum_job silent = *job;
+  double sum = 0;
+  silent.out = NULL;
+  if (job->list->nnz == 0) return 0;
+  drive_parts(&silent, scratch);
+  for (int t = 0; t < scratch->threads; ++t)
+    sum += *part_of(job, scratch, t).logarithms;
+  return sum;
+}
+
+polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratch *scratch,
+                                int mode, uint64_t nnz, polyad_type type, uint64_t rank,
+                                void **room) {
+  uint64_t count;
+  if (!pd_mul(nnz, rank, &count))
+    return pd_fail(context, POLYAD_OVERFLOW, "Pi of %llu nonzeros is too large",
+                   (unsigned long long)nnz);
+  if (scratch->pi == NULL) {
+    PD_TRY(pd_memory_check(context, pd_mul_saturated(count, pd_type_bytes(type)),
+                           "the stored rows of Pi"));
+    PD_TRY(pd_alloc(context, count + 1, pd_type_bytes(type), &scratch->pi));
+  }
+  scratch->pi_mode = mode;
+  *room = scratch->pi;
+  return POLYAD_OK;
+}
+
+const void *pd_rowsum_stored_pi(const struct pd_rowsum_scratch *scratch, int mode) {
+  return scratch->pi_mode == mode ? scratch->pi : NULL;
+}
+
+void pd_rowsum_pi(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch, void *pi) {
+  struct pd_rowsum_pass pass;
+  start_pass(job, scratch, &pass);
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
-    if (part.begin == part.end) continue;
-    if (job->list->blocks == 0)
-      scratch->isa->drive(&pass, &part);
-    else
-      scratch->isa->drive_tiled(&pass, &part);
+    if (part.begin < part.end) scratch->isa->drive_pi(&pass, &part, pi);
   }
-  join_parts(job, scratch);
 }

@@ -32,6 +32,11 @@ struct pd_rowsum {
   int id_bytes[POLYAD_MAX_ORDER]; /* 2, 4 or 8 */
   const void *id[POLYAD_MAX_ORDER];
   const void *values; /* of the type of the factors */
+  /* A permuted list keeps only its order: nonzero p is number place[p] of the arrays in id and
+   * values, which all lists share and which somebody else owns. Rows that threads share are summed
+   * by atomic additions. NULL: a list of its own. */
+  const void *place;
+  int place_bytes; /* 4 or 8 */
 };
 
 /** Memory of running jobs of one type and rank, and the kernels they use. */
@@ -75,9 +80,25 @@ struct pd_rowsum_job {
   uint64_t factor_rows[POLYAD_MAX_ORDER];
   void *out;
   uint64_t out_rows, out_stride;
+  /* Of CP-APR; b NULL: MTTKRP. */
+  const void *b; /* the output mode's factor with the weights in it, out_rows x rank */
+  uint64_t b_stride;
+  double epsilon;
+  const void *pi; /* rows of Pi from pd_rowsum_pi(); NULL: made on the fly */
 };
 
-/** out = sums; wholly overwritten. */
+/** out = sums; wholly overwritten. With `b` it is Phi: every value is first divided by the model
+ *  at its place, max(<row of b, row of Pi>, epsilon). */
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
+/** The sum of value times log of the model at its place; `out` is not used. */
+double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
+/** Memory for the rows of Pi of one mode, kept in the scratch; pd_rowsum_stored_pi() gives it back
+ *  for that mode, NULL for others. */
+polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratch *scratch,
+                                int mode, uint64_t nnz, polyad_type type, uint64_t rank,
+                                void **room);
+const void *pd_rowsum_stored_pi(const struct pd_rowsum_scratch *scratch, int mode);
+/** pi = the rows of Pi, the products of the other modes' rows: nnz x rank in the list's order. */
+void pd_rowsum_pi(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch, void *pi);
 
 #endif

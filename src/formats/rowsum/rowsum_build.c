@@ -161,9 +161,10 @@ static polyad_status fill_columns(polyad_context *context, const polyad_tensor *
   return POLYAD_OK;
 }
 
-polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
-                              bool force_index64, const struct pd_tiling *tiling,
-                              struct pd_rowsum *list) {
+/* Order and runs; the permutation goes to the caller. */
+static polyad_status build_order(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                 bool force_index64, const struct pd_tiling *tiling,
+                                 struct pd_rowsum *list, void **order) {
   polyad_status status = POLYAD_OK;
   void *permutation = NULL, *sorted = NULL;
   int perm_bytes = permutation_bytes(tensor->nnz);
@@ -181,7 +182,8 @@ polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tens
   pd_free(context, sorted);
   sorted = NULL;
   if (tiling->tiled && list->runs > 0) PD_TRY_CLEANUP(build_blocks(context, list));
-  PD_TRY_CLEANUP(fill_columns(context, tensor, permutation, force_index64, list));
+  *order = permutation;
+  permutation = NULL;
 cleanup:
   pd_free(context, sorted);
   pd_free(context, permutation);
@@ -189,19 +191,92 @@ cleanup:
   return status;
 }
 
+polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
+                              bool force_index64, const struct pd_tiling *tiling,
+                              struct pd_rowsum *list) {
+  void *permutation = NULL;
+  PD_TRY(build_order(context, tensor, mode, force_index64, tiling, list, &permutation));
+  polyad_status status = fill_columns(context, tensor, permutation, force_index64, list);
+  pd_free(context, permutation);
+  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
+  return status;
+}
+
+void pd_rowsum_unshare(polyad_context *context, struct pd_rowsum_shared *shared) {
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, shared->id[n]);
+  pd_free(context, shared->values);
+  *shared = (struct pd_rowsum_shared){0};
+}
+
+static polyad_status share_index(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                 int bytes, void **id) {
+  PD_TRY(pd_alloc(context, tensor->nnz, (size_t)bytes, id));
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    uint64_t index = pd_tensor_index(tensor, mode, p);
+    if (bytes == 2)
+      ((uint16_t *)*id)[p] = (uint16_t)index;
+    else
+      put(*id, bytes, p, index);
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_rowsum_share(polyad_context *context, const polyad_tensor *tensor,
+                              bool force_index64, struct pd_rowsum_shared *shared) {
+  polyad_status status = POLYAD_OK;
+  size_t item = pd_type_bytes(tensor->type);
+  *shared = (struct pd_rowsum_shared){0};
+  for (int n = 0; n < tensor->order; ++n) {
+    shared->id_bytes[n] = pd_rowsum_index_bytes(tensor->dims[n], force_index64);
+    PD_TRY_CLEANUP(share_index(context, tensor, n, shared->id_bytes[n], &shared->id[n]));
+  }
+  PD_TRY_CLEANUP(pd_alloc(context, tensor->nnz, item, &shared->values));
+  memcpy(shared->values, tensor->values, tensor->nnz * item);
+  return POLYAD_OK;
+cleanup:
+  pd_rowsum_unshare(context, shared);
+  return status;
+}
+
+polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
+                                       int mode, bool force_index64, const struct pd_tiling *tiling,
+                                       const struct pd_rowsum_shared *shared,
+                                       struct pd_rowsum *list) {
+  void *permutation = NULL;
+  PD_TRY(build_order(context, tensor, mode, force_index64, tiling, list, &permutation));
+  list->place = permutation;
+  list->place_bytes = permutation_bytes(list->nnz);
+  list->values = shared->values;
+  for (int g = 0; g < list->columns; ++g) {
+    list->id[g] = shared->id[list->mode[g]];
+    list->id_bytes[g] = shared->id_bytes[list->mode[g]];
+  }
+  return POLYAD_OK;
+}
+
+uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, uint64_t runs,
+                                  bool force_index64) {
+  uint64_t start = (uint64_t)start_bytes(nnz, force_index64);
+  uint64_t row = (force_index64 ? 8 : (uint64_t)pd_index_bytes(dims[mode])) + start;
+  uint64_t places = pd_mul_saturated(nnz, (uint64_t)permutation_bytes(nnz));
+  return pd_add_saturated(places, pd_mul_saturated(runs, row) + start);
+}
+
 void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list) {
   pd_free(context, (void *)list->row_start);
   pd_free(context, (void *)list->row_id);
   pd_free(context, (void *)list->block_start);
-  pd_free(context, (void *)list->values);
-  for (int g = 0; g < list->columns; ++g)
+  pd_free(context, (void *)list->place);
+  if (list->place == NULL) pd_free(context, (void *)list->values);
+  for (int g = 0; g < list->columns && list->place == NULL; ++g)
     pd_free(context, (void *)list->id[g]);
   *list = (struct pd_rowsum){0};
 }
 
 uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type) {
-  uint64_t item = pd_type_bytes(type);
-  for (int g = 0; g < list->columns; ++g)
+  uint64_t item = list->place != NULL ? (uint64_t)list->place_bytes : pd_type_bytes(type);
+  for (int g = 0; g < list->columns && list->place == NULL; ++g)
     item += (uint64_t)list->id_bytes[g];
   uint64_t blocks = list->blocks == 0 ? 0 : (list->blocks + 1) * sizeof *list->block_start;
   return list->nnz * item + list->runs * (uint64_t)list->row_bytes +

@@ -31,6 +31,23 @@ void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *r
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_rowsum *list);
+/** Arrays that permuted lists share, in the order of the tensor. */
+struct pd_rowsum_shared {
+  int id_bytes[POLYAD_MAX_ORDER];
+  void *id[POLYAD_MAX_ORDER]; /* of every mode */
+  void *values;
+};
+polyad_status pd_rowsum_share(polyad_context *context, const polyad_tensor *tensor,
+                              bool force_index64, struct pd_rowsum_shared *shared);
+void pd_rowsum_unshare(polyad_context *context, struct pd_rowsum_shared *shared);
+/** The same list by its order alone; see struct pd_rowsum. */
+polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
+                                       int mode, bool force_index64, const struct pd_tiling *tiling,
+                                       const struct pd_rowsum_shared *shared,
+                                       struct pd_rowsum *list);
+/** Bytes of a permuted list of at most `runs` rows. */
+uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, uint64_t runs,
+                                  bool force_index64);
 void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list);
 
 /** Bytes the list takes; `type` is that of its values. */

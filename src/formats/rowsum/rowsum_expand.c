@@ -1,4 +1,6 @@
 /* Back from a sorted list to a tensor. */
+#include "core/radix_sort.h"
+#include "formats/rowsum/driver.h"
 #include "formats/rowsum/rowsum_build.h"
 #include <string.h>
 
@@ -25,7 +27,7 @@ static void fill(const struct pd_rowsum *list, int mode, const uint64_t *dims, v
   for (int c = 0; c < list->columns; ++c) {
     int other = list->mode[c], width = pd_index_bytes(dims[other]);
     for (uint64_t p = 0; p < list->nnz; ++p)
-      put(index[other], width, p, number(list->id[c], list->id_bytes[c], p));
+      put(index[other], width, p, pd_rowsum_id(list, c, p));
   }
 }
 
@@ -38,7 +40,11 @@ polyad_status pd_rowsum_expand(polyad_context *context, const struct pd_rowsum *
     PD_TRY_CLEANUP(pd_alloc(context, list->nnz, (size_t)pd_index_bytes(dims[n]), &index[n]));
   PD_TRY_CLEANUP(pd_alloc(context, list->nnz, pd_type_bytes(type), &values));
   fill(list, mode, dims, index);
-  memcpy(values, list->values, (size_t)list->nnz * pd_type_bytes(type));
+  if (list->place == NULL)
+    memcpy(values, list->values, (size_t)list->nnz * pd_type_bytes(type));
+  else
+    pd_gather(context, list->nnz, list->place, list->place_bytes, list->values, pd_type_bytes(type),
+              values);
   status = pd_tensor_create_take(context, order, dims, list->nnz, type, index, &values,
                                  POLYAD_DUPLICATES_SUM, tensor);
 cleanup:

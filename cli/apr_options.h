@@ -1,0 +1,54 @@
+/* Options of CP-APR on the command line. */
+#ifndef CLI_APR_OPTIONS_H
+#define CLI_APR_OPTIONS_H
+
+#include "options.h"
+#include <polyad/polyad.h>
+#include <string.h>
+
+struct cli_apr_options {
+  polyad_cp_apr_options options;
+  uint64_t inner_iterations, pairs;
+  bool exact, store_pi;
+};
+
+static inline void cli_apr_options_init(struct cli_apr_options *apr) {
+  *apr = (struct cli_apr_options){.inner_iterations = 10, .pairs = 3};
+  polyad_cp_apr_options_init(&apr->options);
+}
+
+/** Takes over what was given; `algorithm` is apr-mu, apr-pdnr or apr-pqnr. */
+static inline void cli_apr_options_finish(struct cli_apr_options *apr, const char *algorithm) {
+  apr->options.method = strcmp(algorithm, "apr-mu") == 0     ? POLYAD_APR_MU
+                        : strcmp(algorithm, "apr-pdnr") == 0 ? POLYAD_APR_PDNR
+                                                             : POLYAD_APR_PQNR;
+  apr->options.max_inner_iterations = (int)apr->inner_iterations;
+  apr->options.memory = (int)apr->pairs;
+  apr->options.inexact = !apr->exact;
+  apr->options.store_pi = apr->store_pi;
+}
+
+/* clang-format off */
+#define CLI_APR_OPTIONS(a)                                                                         \
+  {.kind = CLI_GROUP, .help = "apr-mu, apr-pdnr, apr-pqnr"},                                       \
+  {.name = "inner-iters", .kind = CLI_COUNT, .target = &(a).inner_iterations, .argument = "N",     \
+   .help = "most inner iterations of a mode or row (default 10)", .least = 1, .most = 999999999},  \
+  {.name = "epsilon", .kind = CLI_REAL, .target = &(a).options.epsilon, .argument = "X",           \
+   .help = "least divisor (default 1e-10)"},                                                       \
+  {.name = "store-pi", .kind = CLI_FLAG, .target = &(a).store_pi,                                  \
+   .help = "apr-mu: store the rows of Pi (default: on the fly)"},                                  \
+  {.name = "zero-shift", .kind = CLI_REAL, .target = &(a).options.kappa, .argument = "X",          \
+   .help = "apr-mu: added to inadmissible zeros, kappa (default 0.01)"},                           \
+  {.name = "zero-tol", .kind = CLI_REAL, .target = &(a).options.kappa_tolerance, .argument = "X",  \
+   .help = "apr-mu: entries below it may be such (default 1e-10)"},                                \
+  {.name = "active-tol", .kind = CLI_REAL, .target = &(a).options.active_tolerance,                \
+   .argument = "X", .help = "apr-pdnr, -pqnr: entries up to it may be held at 0\n(default 1e-8)"}, \
+  {.name = "damping", .kind = CLI_REAL, .target = &(a).options.damping, .argument = "X",           \
+   .help = "apr-pdnr: first damping of the Hessian (default 1e-5)"},                               \
+  {.name = "exact", .kind = CLI_FLAG, .target = &(a).exact,                                        \
+   .help = "apr-pdnr: solve rows to the tolerance from the start"},                                \
+  {.name = "lbfgs-pairs", .kind = CLI_COUNT, .target = &(a).pairs, .argument = "N",                \
+   .help = "apr-pqnr: pairs that L-BFGS keeps (default 3)", .least = 1, .most = 1000}
+/* clang-format on */
+
+#endif

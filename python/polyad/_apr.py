@@ -1,0 +1,114 @@
+"""CP decomposition of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from ._algorithms import Plan, _decompose, _info
+from ._context import Callback, index
+from ._model import KruskalTensor
+from ._native import ffi, lib
+
+
+def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
+           max_iters: int = 1000, inner_iters: int = 10, max_seconds: float = 0.0,
+           init: str | KruskalTensor | Sequence[npt.ArrayLike] = "random", seed: int = 0,
+           restarts: int = 1, epsilon: float = 1e-10, store_pi: bool = False, kappa: float = 1e-2,
+           kappa_tol: float = 1e-10, active_tol: float = 1e-8, damping: float = 1e-5,
+           inexact: bool = True, memory: int = 3, device: str = "auto", format: str = "auto",
+           precision: str = "f64", threads: int | None = None, variant: str = "auto",
+           checkpoint: Any = None, checkpoint_every: int = 10, resume: Any = None,
+           callback: Callback | None = None, verbose: bool = False) -> KruskalTensor:
+    """CP decomposition of counts by alternating Poisson regression.
+
+    Maximises the Poisson log-likelihood (Chi and Kolda 2012; Hansen, Plantenga and Kolda 2015).
+    From the same first model the iterates are those of the Tensor Toolbox's ``cp_apr``. At the
+    end factors are nonnegative with columns of 1-norm one, and components are sorted by weight.
+    A negative value is an error that names the first one.
+
+    Parameters
+    ----------
+    x : SparseTensor, Plan, NumPy array, or a sparse tensor of another package
+    rank : int
+        Number of components.
+    algorithm : {"mu", "pdnr", "pqnr"}
+        Multiplicative updates, or projected damped Newton or quasi-Newton steps on every row.
+    tol : float
+        Converged when no mode (row) violates the optimality conditions by this much.
+    max_iters, inner_iters : int
+        Limits on outer iterations and on those of each mode (row) within one.
+    max_seconds : float
+        Limit on time; 0: none.
+    init : "random", KruskalTensor or sequence of matrices
+        First model; a KruskalTensor's weights count.
+    seed : int
+        Seed of random factors: the same seed gives the same bits.
+    restarts : int
+        Number of starts; that of the highest log-likelihood is returned.
+    epsilon : float
+        Least divisor.
+    store_pi : bool
+        "mu": store the rows of Pi instead of making them on the fly.
+    kappa, kappa_tol : float
+        "mu": what is added to inadmissible zeros, and how small those are.
+    active_tol : float
+        "pdnr", "pqnr": entries up to it can be held at zero.
+    damping, inexact
+        "pdnr": first damping of the Hessian; whether rows are solved loosely at first.
+    memory : int
+        "pqnr": pairs that L-BFGS keeps.
+    device, format, precision, threads, variant
+        As in :class:`Plan`.
+    checkpoint, checkpoint_every, resume
+        File that keeps the state, how often, and a file to go on from.
+    callback : callable, optional
+        Called after each outer iteration with a dict (``iteration``, ``log_likelihood``,
+        ``kkt_violation``, ``seconds``, …); a true result ends the run.
+    verbose : bool
+        Show a line of progress.
+
+    Returns
+    -------
+    KruskalTensor
+        With ``info``: ``log_likelihood``, ``kkt_violation``, ``fit``, ``iterations``,
+        ``converged``, ``reason``, ``seconds``, ``seconds_phi``, ``seconds_pi``,
+        ``seconds_kkt``, ``seconds_mu``, ``trace``, ``format``.
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
+    """
+    methods = {"mu": lib.POLYAD_APR_MU, "pdnr": lib.POLYAD_APR_PDNR, "pqnr": lib.POLYAD_APR_PQNR}
+    if algorithm not in methods:
+        raise ValueError(f"algorithm {algorithm!r} is unknown; expected 'mu', 'pdnr' or 'pqnr'")
+    options = ffi.new("polyad_cp_apr_options *")
+    lib.polyad_cp_apr_options_init(options)
+    options.method = methods[algorithm]
+    options.max_inner_iterations = index(inner_iters, "inner_iters")
+    options.epsilon, options.kappa, options.kappa_tolerance = epsilon, kappa, kappa_tol
+    options.active_tolerance, options.damping = active_tol, damping
+    options.store_pi = int(store_pi)
+    options.inexact, options.memory = int(inexact), index(memory, "memory")
+    choice = {"format": format, "precision": precision, "device": device, "threads": threads,
+              "variant": variant}
+    run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
+           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
+    return _decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)
+
+
+def _apr_info(info: Any, order: int, plan: Plan) -> dict[str, Any]:
+    found = _info(info, order, plan)
+    for name in ("seconds_mttkrp", "regularized_solves", "diagnosis"):
+        del found[name]
+    for name in ("seconds_phi", "seconds_pi", "seconds_kkt", "seconds_mu"):
+        found[name] = [getattr(info, name)[mode] for mode in range(order)]
+    found["log_likelihood"], found["kkt_violation"] = info.log_likelihood, info.kkt_violation
+    found["trace"] = [{"iteration": row.iteration, "log_likelihood": row.log_likelihood,
+                       "kkt_violation": row.kkt_violation, "seconds": row.seconds,
+                       "inner_iterations": int(row.inner_iterations)}
+                      for row in (info.trace[i] for i in range(info.trace_rows))]
+    return found

@@ -1,0 +1,114 @@
+/* CP-APR by multiplicative updates (Chi and Kolda 2012, algorithm 3): written once for every format
+ * and device. On a device that has to be waited for, the host looks at the outcome after inner
+ * iterations 1, 2, 4, 8, ... only: an update that is not needed any more does nothing there, so the
+ * iterates do not depend on it. */
+#include "algorithms/apr_state.h"
+#include <math.h>
+
+double pd_apr_log_likelihood(const struct pd_apr *apr, double logarithms, double mass) {
+  int exponent = apr->plan->value_exponent;
+  if (exponent == 0) return logarithms - mass;
+  /* x = 2^e x' and m = 2^e m': x log m = 2^e (x' log m' + x' e log 2) */
+  return ldexp(logarithms + apr->plan->sum * exponent * 0.69314718055994530942 - mass, exponent);
+}
+
+static bool looks_after(const struct pd_apr *apr, int inner) {
+  if (!apr->linalg->fetch_waits || inner == apr->options->max_inner_iterations) return true;
+  return (inner & (inner - 1)) == 0;
+}
+
+static polyad_status fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
+  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  if (!isnan(scalar[PD_SCALAR_KKT])) return POLYAD_OK;
+  return pd_fail(apr->context, POLYAD_NUMERICAL,
+                 "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
+                 "values or the initial model",
+                 apr->iteration + 1, n + 1);
+}
+
+/* B = (A + S) diag(lambda), and Pi where it is to be stored. */
+static polyad_status begin_mode(struct pd_apr *apr, int n) {
+  const polyad_cp_apr_options *options = apr->options;
+  const struct pd_matrix *phi = apr->iteration > 0 ? &apr->phi[n] : NULL;
+  double clock;
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(apr->linalg->weigh(apr->context, apr->work, phi, options->kappa, options->kappa_tolerance,
+                            &apr->lambda, &apr->factor[n]));
+  PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, n));
+  if (!options->store_pi) return POLYAD_OK;
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(pd_plan_pi(apr->context, apr->plan, apr->workspace, n, apr->factor_list));
+  return pd_apr_tock(apr, clock, PD_APR_PI, n);
+}
+
+/* Phi, the violation of the optimality conditions, and B * Phi. */
+static polyad_status inner_iteration(struct pd_apr *apr, int n) {
+  polyad_context *context = apr->context;
+  const polyad_cp_apr_options *options = apr->options;
+  double clock;
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(pd_plan_phi(context, apr->plan, apr->workspace, n, apr->factor_list, options->epsilon,
+                     &apr->phi[n]));
+  PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, n));
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(apr->linalg->kkt(context, apr->work, &apr->phi[n], &apr->factor[n]));
+  PD_TRY(pd_apr_tock(apr, clock, PD_APR_KKT, n));
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(
+      apr->linalg->multiply(context, apr->work, &apr->phi[n], options->tolerance, &apr->factor[n]));
+  return pd_apr_tock(apr, clock, PD_APR_MU, n);
+}
+
+static polyad_status end_mode(struct pd_apr *apr, int n) {
+  double clock;
+  if (n == apr->order - 1)
+    PD_TRY(pd_plan_log_likelihood(apr->context, apr->plan, apr->workspace, n, apr->factor_list,
+                                  &apr->logarithms));
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[n],
+                                &apr->lambda));
+  return pd_apr_tock(apr, clock, PD_APR_MU, n);
+}
+
+static polyad_status update_mode(struct pd_apr *apr, int n) {
+  struct pd_apr_result *result = &apr->result;
+  double scalar[PD_SCALARS] = {0}, updates = 0;
+  PD_TRY(begin_mode(apr, n));
+  for (int i = 1; i <= apr->options->max_inner_iterations; ++i) {
+    PD_TRY(inner_iteration(apr, n));
+    if (!looks_after(apr, i)) continue;
+    PD_TRY(fetch(apr, n, scalar));
+    updates += scalar[PD_SCALAR_UPDATES];
+    if (scalar[PD_SCALAR_KKT] < apr->options->tolerance) break;
+  }
+  bool reached = scalar[PD_SCALAR_KKT] < apr->options->tolerance;
+  result->inner += (uint64_t)updates + (reached ? 1 : 0);
+  result->converged = result->converged && updates == 0;
+  if (scalar[PD_SCALAR_KKT] > result->kkt) result->kkt = scalar[PD_SCALAR_KKT];
+  return end_mode(apr, n);
+}
+
+static polyad_status fetch_likelihood(struct pd_apr *apr) {
+  double scalar[PD_SCALARS], logarithms;
+  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  PD_TRY(pd_matrix_to_host(apr->context, &apr->logarithms, &logarithms));
+  apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[PD_SCALAR_MASS]);
+  return POLYAD_OK;
+}
+
+polyad_status pd_apr_iterate_mu(struct pd_apr *apr) {
+  apr->result = (struct pd_apr_result){.converged = true};
+  for (int n = 0; n < apr->order; ++n)
+    PD_TRY(update_mode(apr, n));
+  return fetch_likelihood(apr);
+}
+
+polyad_status pd_apr_evaluate(struct pd_apr *apr) {
+  int last = apr->order - 1;
+  apr->result = (struct pd_apr_result){.kkt = NAN};
+  if (apr->workspace == NULL) /* PDNR and PQNR compute without one */
+    PD_TRY(polyad_workspace_create(apr->context, apr->plan, apr->options->rank, &apr->workspace));
+  PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[last]));
+  PD_TRY(end_mode(apr, last));
+  return fetch_likelihood(apr);
+}

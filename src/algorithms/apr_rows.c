@@ -1,0 +1,310 @@
+#include "algorithms/apr_rows.h"
+#include "linalg/factor_kernels.h"
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+struct pd_apr_rows {
+  polyad_tensor *tensor;
+  uint64_t *start[POLYAD_MAX_ORDER]; /* dims + 1: first place of each row in `place` */
+  uint64_t *place[POLYAD_MAX_ORDER]; /* nonzeros sorted by the mode; NULL: as they are */
+  uint64_t longest;                  /* nonzeros of the fullest row of any mode */
+  int threads;
+  struct pd_apr_row *row; /* one per thread */
+  double *memory;         /* theirs */
+  double *logarithms;     /* of each row of the last mode */
+};
+
+/* ---- making ----------------------------------------------------------------------------- */
+
+/* Counts, then places: a stable sort by one mode. */
+static polyad_status sort_mode(polyad_context *context, struct pd_apr_rows *rows, int mode) {
+  const polyad_tensor *tensor = rows->tensor;
+  uint64_t dim = tensor->dims[mode], *start, *next = NULL;
+  PD_TRY(PD_NEW_ZERO(context, dim + 1, &rows->start[mode]));
+  start = rows->start[mode];
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    start[pd_tensor_index(tensor, mode, p) + 1] += 1;
+  for (uint64_t i = 0; i < dim; ++i) {
+    if (start[i + 1] > rows->longest) rows->longest = start[i + 1];
+    start[i + 1] += start[i];
+  }
+  if (mode == 0) return POLYAD_OK; /* tensors are sorted by their first mode */
+  PD_TRY(PD_NEW(context, tensor->nnz + 1, &rows->place[mode]));
+  PD_TRY(PD_NEW(context, dim, &next));
+  memcpy(next, start, dim * sizeof *next);
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    rows->place[mode][next[pd_tensor_index(tensor, mode, p)]++] = p;
+  pd_free(context, next);
+  return POLYAD_OK;
+}
+
+static uint64_t numbers_per_thread(const struct pd_apr *apr, const struct pd_apr_rows *rows) {
+  uint64_t rank = apr->options->rank;
+  uint64_t numbers = pd_mul_saturated(rows->longest, pd_add_saturated(rank, 3));
+  numbers = pd_add_saturated(numbers, pd_mul_saturated(rank, 5));
+  return pd_add_saturated(numbers, pd_apr_row_extra(apr->options));
+}
+
+static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows) {
+  uint64_t numbers = numbers_per_thread(apr, rows), rank = apr->options->rank;
+  rows->threads = pd_threads_for(apr->context, pd_mul_saturated(apr->plan->nnz, rank), 1 << 12);
+  uint64_t total = pd_mul_saturated(numbers, (uint64_t)rows->threads);
+  PD_TRY(pd_memory_check(apr->context, pd_mul_saturated(total, sizeof(double)),
+                         "the rows that are solved at once"));
+  PD_TRY(PD_NEW(apr->context, total, &rows->memory));
+  PD_TRY(PD_NEW_ZERO(apr->context, (uint64_t)rows->threads, &rows->row));
+  PD_TRY(PD_NEW_ZERO(apr->context, apr->plan->dims[apr->order - 1], &rows->logarithms));
+  for (int t = 0; t < rows->threads; ++t) {
+    double *next = rows->memory + (uint64_t)t * numbers;
+    struct pd_apr_row *row = &rows->row[t];
+    row->rank = (size_t)rank;
+    row->epsilon = apr->options->epsilon;
+    row->pi = next;
+    row->x = (next += rows->longest * rank);
+    row->dots = (next += rows->longest);
+    row->weight = (next += rows->longest);
+    row->m = (next += rows->longest);
+    row->gradient = (next += rank);
+    row->phi = (next += rank);
+    row->direction = (next += rank);
+    row->next = (next += rank);
+    row->extra = next + rank;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
+  PD_TRY(apr->plan->format->expand(apr->context, apr->plan->storage, &rows->tensor));
+  for (int n = 0; n < apr->order; ++n)
+    PD_TRY(sort_mode(apr->context, rows, n));
+  return create_scratch(apr, rows);
+}
+
+polyad_status pd_apr_rows_create(struct pd_apr *apr, struct pd_apr_rows **out) {
+  struct pd_apr_rows *rows = NULL;
+  *out = NULL;
+  if (apr->plan->format->expand == NULL || apr->plan->storage == NULL)
+    return pd_fail(apr->context, POLYAD_UNSUPPORTED,
+                   "format %s does not give its nonzeros back, which PDNR and PQNR need",
+                   apr->plan->format->name);
+  PD_TRY(PD_NEW_ZERO(apr->context, 1, &rows));
+  polyad_status status = fill(apr, rows);
+  if (status != POLYAD_OK) {
+    pd_apr_rows_destroy(apr->context, rows);
+    return status;
+  }
+  *out = rows;
+  return POLYAD_OK;
+}
+
+void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
+  if (rows == NULL) return;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(context, rows->start[n]);
+    pd_free(context, rows->place[n]);
+  }
+  polyad_tensor_destroy(rows->tensor);
+  pd_free(context, rows->row);
+  pd_free(context, rows->memory);
+  pd_free(context, rows->logarithms);
+  pd_free(context, rows);
+}
+
+/* ---- solving ---------------------------------------------------------------------------- */
+
+static double number_at(const struct pd_matrix *matrix, uint64_t k) {
+  return matrix->type == POLYAD_F64 ? ((const double *)matrix->data)[k]
+                                    : (double)((const float *)matrix->data)[k];
+}
+
+/* The values and rows of Pi of the row's nonzeros, and its row of B. */
+static void gather(const struct pd_apr *apr, int mode, uint64_t i, struct pd_apr_row *row) {
+  const struct pd_apr_rows *rows = apr->rows;
+  const polyad_tensor *tensor = rows->tensor;
+  uint64_t begin = rows->start[mode][i];
+  row->count = rows->start[mode][i + 1] - begin;
+  for (uint64_t j = 0; j < row->count; ++j) {
+    uint64_t p = rows->place[mode] == NULL ? begin + j : rows->place[mode][begin + j];
+    double *pi = row->pi + j * row->rank;
+    row->x[j] = tensor->type == POLYAD_F64 ? ((const double *)tensor->values)[p]
+                                           : (double)((const float *)tensor->values)[p];
+    for (size_t r = 0; r < row->rank; ++r)
+      pi[r] = 1;
+    for (int n = 0; n < apr->order; ++n) {
+      if (n == mode) continue;
+      uint64_t at = pd_tensor_index(tensor, n, p) * row->rank;
+      for (size_t r = 0; r < row->rank; ++r)
+        pi[r] *= number_at(&apr->factor[n], at + r);
+    }
+  }
+  for (size_t r = 0; r < row->rank; ++r)
+    row->m[r] = number_at(&apr->factor[mode], i * row->rank + r);
+}
+
+static void put_back(const struct pd_apr *apr, int mode, uint64_t i, const struct pd_apr_row *row) {
+  for (size_t r = 0; r < row->rank; ++r) {
+    uint64_t at = i * row->rank + r;
+    if (apr->factor[mode].type == POLYAD_F64)
+      ((double *)apr->factor[mode].data)[at] = row->m[r];
+    else
+      ((float *)apr->factor[mode].data)[at] = (float)row->m[r];
+  }
+}
+
+static double log_sum(struct pd_apr_row *row, const double *m) {
+  double sum = 0;
+  pd_factor_kernels_for(POLYAD_F64)->row_dots(row->count, row->rank, row->pi, m, row->dots);
+  for (uint64_t j = 0; j < row->count; ++j)
+    sum += row->x[j] * log(row->dots[j]);
+  return sum;
+}
+
+/* One row; empty ones are zero. */
+static struct pd_apr_row_result solve(const struct pd_apr *apr, int mode, uint64_t i,
+                                      pd_apr_row_solver *solver, struct pd_apr_row *row) {
+  struct pd_apr_row_result result = {0};
+  gather(apr, mode, i, row);
+  if (row->count == 0)
+    memset(row->m, 0, row->rank * sizeof *row->m);
+  else
+    result = solver(apr, row);
+  put_back(apr, mode, i, row);
+  if (mode == apr->order - 1) apr->rows->logarithms[i] = log_sum(row, row->m);
+  return result;
+}
+
+/* Rows need very different times, so whoever is free takes the next few; no row depends on another,
+ * and what is added up is whole numbers. */
+static void solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+  struct pd_apr_rows *rows = apr->rows;
+  double kkt = 0;
+  uint64_t inner = 0;
+  int changed = 0, lost = 0;
+  int64_t dim = (int64_t)apr->plan->dims[mode];
+#pragma omp parallel num_threads(rows->threads) reduction(max : kkt) reduction(+ : inner)          \
+    reduction(| : changed, lost)
+  {
+    struct pd_apr_row *row = &rows->row[omp_get_thread_num()];
+#pragma omp for schedule(dynamic, 4)
+    for (int64_t i = 0; i < dim; ++i) {
+      struct pd_apr_row_result result = solve(apr, mode, (uint64_t)i, solver, row);
+      kkt = result.kkt > kkt ? result.kkt : kkt;
+      lost |= isnan(result.kkt);
+      inner += result.inner;
+      changed |= result.changed;
+    }
+  }
+  if (lost) apr->result.kkt = NAN;
+  if (kkt > apr->result.kkt) apr->result.kkt = kkt;
+  apr->result.inner += inner;
+  apr->result.converged = apr->result.converged && !changed;
+}
+
+static polyad_status update_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+  double clock;
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[mode]));
+  PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, mode));
+  PD_TRY(pd_apr_tick(apr, &clock));
+  solve_mode(apr, mode, solver);
+  PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, mode));
+  if (isnan(apr->result.kkt))
+    return pd_fail(apr->context, POLYAD_NUMERICAL,
+                   "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
+                   "values or the initial model",
+                   apr->iteration + 1, mode + 1);
+  PD_TRY(pd_apr_tick(apr, &clock));
+  PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[mode],
+                                &apr->lambda));
+  return pd_apr_tock(apr, clock, PD_APR_MU, mode);
+}
+
+polyad_status pd_apr_rows_iterate(struct pd_apr *apr, pd_apr_row_solver *solver) {
+  double scalar[PD_SCALARS], logarithms = 0;
+  apr->result = (struct pd_apr_result){.converged = true};
+  for (int n = 0; n < apr->order; ++n)
+    PD_TRY(update_mode(apr, n, solver));
+  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  for (uint64_t i = 0; i < apr->plan->dims[apr->order - 1]; ++i)
+    logarithms += apr->rows->logarithms[i];
+  apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[PD_SCALAR_MASS]);
+  return POLYAD_OK;
+}
+
+double pd_apr_row_gradient(struct pd_apr_row *row) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  double kkt = 0;
+  kernels->row_dots(row->count, row->rank, row->pi, row->m, row->dots);
+  for (uint64_t j = 0; j < row->count; ++j)
+    row->weight[j] = row->x[j] / fmax(row->dots[j], row->epsilon);
+  memset(row->phi, 0, row->rank * sizeof *row->phi);
+  kernels->row_sums(row->count, row->rank, row->pi, row->weight, row->phi);
+  for (size_t r = 0; r < row->rank; ++r) {
+    row->gradient[r] = 1 - row->phi[r];
+    double size = fabs(fmin(row->m[r], row->gradient[r]));
+    if (!(size <= kkt)) kkt = size;
+    if (isnan(row->m[r]) || isnan(row->gradient[r])) return NAN;
+  }
+  return kkt;
+}
+
+void pd_apr_row_active(const struct pd_apr_row *row, double active_tolerance, bool *active) {
+  double square = 0;
+  for (size_t r = 0; r < row->rank; ++r) {
+    double moved = fmax(row->m[r] - row->gradient[r], 0);
+    square += (row->m[r] - moved) * (row->m[r] - moved);
+  }
+  double near = fmin(active_tolerance, sqrt(square));
+  for (size_t r = 0; r < row->rank; ++r)
+    active[r] = row->gradient[r] > 0 && row->m[r] <= near;
+}
+
+/* ---- the search along a direction -------------------------------------------------------- */
+
+static double total(const double *numbers, size_t count) {
+  double sum = 0;
+  for (size_t r = 0; r < count; ++r)
+    sum += numbers[r];
+  return sum;
+}
+
+static double objective(struct pd_apr_row *row, const double *m) {
+  return total(m, row->rank) - log_sum(row, m);
+}
+
+/* next = max(m + step * direction, 0); returns the decrease that the gradient promises. */
+static double take_step(struct pd_apr_row *row, double step) {
+  double slope = 0;
+  for (size_t r = 0; r < row->rank; ++r) {
+    double value = row->m[r] + step * row->direction[r];
+    row->next[r] = value > 0 ? value : 0;
+    slope += row->gradient[r] * (row->next[r] - row->m[r]);
+  }
+  return slope;
+}
+
+struct pd_apr_search pd_apr_row_search(struct pd_apr_row *row) {
+  enum { MOST_STEPS = 10 };
+  const double decrease = 1e-4, too_small = 1e-7;
+  struct pd_apr_search found = {.before = objective(row, row->m), .unit = INFINITY};
+  double step = 1, value = INFINITY;
+  int tried = 0;
+  bool enough = false;
+  for (; tried < MOST_STEPS && !enough; ++tried, step /= 2) {
+    double slope = take_step(row, step);
+    bool descends = !(slope > 0) && !(total(row->next, row->rank) < too_small);
+    value = descends ? objective(row, row->next) : INFINITY;
+    if (tried == 0) found.unit = value;
+    enough = descends && value <= found.before + decrease * slope;
+  }
+  if (isinf(found.unit)) found.unit = found.before;
+  bool last = !enough || tried == MOST_STEPS;
+  if ((last && value > found.before) || total(row->next, row->rank) < too_small) {
+    for (size_t r = 0; r < row->rank; ++r)
+      row->next[r] = row->m[r] * row->phi[r];
+    found.unit = found.before;
+  }
+  memcpy(row->m, row->next, row->rank * sizeof *row->m);
+  return found;
+}

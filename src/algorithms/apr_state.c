@@ -1,0 +1,133 @@
+#include "algorithms/apr_state.h"
+#include "algorithms/apr_checkpoint.h"
+#include "algorithms/apr_rows.h"
+#include <math.h>
+#include <string.h>
+
+static bool by_rows(const struct pd_apr *apr) { return apr->options->method != POLYAD_APR_MU; }
+
+static polyad_status check_memory(const struct pd_apr *apr) {
+  uint64_t row = pd_mul_saturated(apr->options->rank, pd_type_bytes(apr->plan->type)), total = 0;
+  for (int n = 0; n < apr->order; ++n)
+    total = pd_add_saturated(total, pd_mul_saturated(apr->plan->dims[n], row));
+  if (!by_rows(apr)) total = pd_mul_saturated(total, 2); /* Phi */
+  if (apr->options->restarts > 1) total = pd_mul_saturated(total, 2);
+  total = pd_add_saturated(
+      total, apr->linalg->work_bytes(apr->options->rank, polyad_threads(apr->context)));
+  return pd_memory_check(apr->context, total, "the factors");
+}
+
+static polyad_status check_device(const struct pd_apr *apr) {
+  const struct pd_linalg *linalg = apr->linalg;
+  bool has = linalg->weigh != NULL && linalg->kkt != NULL && linalg->multiply != NULL &&
+             linalg->normalize != NULL;
+  if (by_rows(apr) && strcmp(apr->device->kind, "cpu") != 0)
+    return pd_fail(apr->context, POLYAD_UNSUPPORTED,
+                   "PDNR and PQNR run on the CPU only; choose the CPU, or MU for device %s",
+                   apr->device->name);
+  if (!has)
+    return pd_fail(apr->context, POLYAD_UNSUPPORTED,
+                   "device %s has no dense algebra for CP-APR; choose the CPU", apr->device->name);
+  return POLYAD_OK;
+}
+
+static polyad_status create_matrices(struct pd_apr *apr) {
+  polyad_context *context = apr->context;
+  const polyad_plan *plan = apr->plan;
+  uint64_t rank = apr->options->rank;
+  for (int n = 0; n < apr->order; ++n) {
+    PD_TRY(pd_matrix_over_host(context, apr->device, plan->type, plan->dims[n], rank,
+                               apr->model->factor[n], &apr->factor[n]));
+    apr->factor_list[n] = &apr->factor[n];
+    if (by_rows(apr)) continue;
+    PD_TRY(pd_matrix_create(context, apr->device, plan->type, plan->dims[n], rank, &apr->phi[n]));
+  }
+  PD_TRY(pd_matrix_create(context, apr->device, POLYAD_F64, 1, rank, &apr->lambda));
+  return pd_matrix_create(context, apr->device, POLYAD_F64, 1, 1, &apr->logarithms);
+}
+
+polyad_status pd_apr_reserve(struct pd_apr *apr, int iterations) {
+  if (iterations <= apr->room) return POLYAD_OK;
+  uint64_t room = 2 * (uint64_t)apr->room;
+  if (room < (uint64_t)iterations) room = (uint64_t)iterations;
+  PD_TRY(pd_realloc(apr->context, room, sizeof *apr->trace, (void **)&apr->trace));
+  apr->room = room < INT32_MAX ? (int)room : INT32_MAX;
+  return POLYAD_OK;
+}
+
+static polyad_status fill(struct pd_apr *apr) {
+  polyad_context *context = apr->context;
+  const polyad_cp_apr_options *options = apr->options;
+  int room = options->max_iterations < PD_APR_ROOM ? options->max_iterations : PD_APR_ROOM;
+  PD_TRY(check_device(apr));
+  PD_TRY(check_memory(apr));
+  PD_TRY(polyad_ktensor_create(context, apr->order, apr->plan->dims, options->rank, apr->plan->type,
+                               &apr->model));
+  if (by_rows(apr))
+    PD_TRY(pd_apr_rows_create(apr, &apr->rows));
+  else
+    PD_TRY(polyad_workspace_create(context, apr->plan, options->rank, &apr->workspace));
+  PD_TRY(apr->linalg->work_create(context, apr->device, options->rank, &apr->work));
+  PD_TRY(PD_NEW_ZERO(context, options->rank, &apr->host_lambda));
+  PD_TRY(create_matrices(apr));
+  return pd_apr_reserve(apr, room + 1);
+}
+
+polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_apr_options *options, struct pd_apr **out) {
+  struct pd_apr *apr = NULL;
+  *out = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &apr));
+  apr->context = context;
+  apr->plan = plan;
+  apr->options = options;
+  apr->device = plan->device;
+  apr->linalg = plan->device->linalg;
+  apr->order = plan->order;
+  apr->started = pd_seconds();
+  polyad_status status = fill(apr);
+  if (status != POLYAD_OK) {
+    pd_apr_destroy(apr);
+    return status;
+  }
+  *out = apr;
+  return POLYAD_OK;
+}
+
+void pd_apr_destroy(struct pd_apr *apr) {
+  if (apr == NULL) return;
+  polyad_context *context = apr->context;
+  for (int n = 0; n < apr->order; ++n) {
+    pd_matrix_destroy(context, &apr->factor[n]);
+    pd_matrix_destroy(context, &apr->phi[n]);
+  }
+  pd_matrix_destroy(context, &apr->lambda);
+  pd_matrix_destroy(context, &apr->logarithms);
+  if (apr->work != NULL) apr->linalg->work_destroy(context, apr->work);
+  polyad_workspace_destroy(apr->workspace);
+  pd_apr_rows_destroy(context, apr->rows);
+  polyad_ktensor_destroy(apr->model);
+  pd_apr_checkpoint_close(apr);
+  pd_free(context, apr->host_lambda);
+  pd_free(context, apr->trace);
+  pd_free(context, apr);
+}
+
+polyad_status pd_apr_tick(struct pd_apr *apr, double *clock) {
+  const struct pd_device_functions *functions = apr->device->functions;
+  *clock = functions->timer_start == NULL              ? pd_seconds()
+           : apr->iteration - apr->first_iteration < 2 ? 0.0
+                                                       : NAN;
+  return *clock == 0.0 ? functions->timer_start(apr->context, apr->device) : POLYAD_OK;
+}
+
+polyad_status pd_apr_tock(struct pd_apr *apr, double clock, enum pd_apr_step step, int mode) {
+  double seconds = 0;
+  if (isnan(clock)) return POLYAD_OK;
+  if (clock == 0.0)
+    PD_TRY(apr->device->functions->timer_stop(apr->context, apr->device, &seconds));
+  else
+    seconds = pd_seconds() - clock;
+  apr->seconds[step][mode] += seconds;
+  return POLYAD_OK;
+}

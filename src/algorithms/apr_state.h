@@ -1,0 +1,99 @@
+/* State of one CP-APR run: the model, Phi, and what outer iterations need. */
+#ifndef PD_APR_STATE_H
+#define PD_APR_STATE_H
+
+#include "linalg/linalg.h"
+#include "plan/plan.h"
+#include "tensor/ktensor.h"
+#include <polyad/cp_apr.h>
+
+struct pd_apr_rows;
+
+/** Steps whose time is taken. */
+enum pd_apr_step { PD_APR_PHI, PD_APR_PI, PD_APR_KKT, PD_APR_MU, PD_APR_STEPS };
+
+/** What an outer iteration found. */
+struct pd_apr_result {
+  double log_likelihood;
+  double kkt;     /* the largest violation of any mode */
+  uint64_t inner; /* inner iterations */
+  bool converged; /* no mode had to be changed */
+};
+
+struct pd_apr {
+  polyad_context *context;
+  const polyad_plan *plan;
+  const polyad_cp_apr_options *options;
+  const struct pd_device *device;
+  const struct pd_linalg *linalg;
+  polyad_workspace *workspace; /* MU */
+  struct pd_linalg_work *work;
+  struct pd_apr_rows *rows; /* PDNR and PQNR: the tensor by rows of every mode */
+  int order;
+
+  polyad_ktensor *model;                     /* its arrays are the factors' memory where they can */
+  struct pd_matrix factor[POLYAD_MAX_ORDER]; /* columns of 1-norm one; while its mode is updated:
+                                                B, with the weights in it */
+  struct pd_matrix phi[POLYAD_MAX_ORDER];    /* MU: of the last inner iteration */
+  struct pd_matrix lambda;                   /* 1 x R */
+  struct pd_matrix logarithms;               /* 1 x 1 */
+  const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
+  double *host_lambda; /* R numbers */
+
+  int restart;
+  int iteration; /* done */
+  struct pd_apr_result result;
+  double change;        /* of the log-likelihood in the last iteration; NaN at first */
+  double row_tolerance; /* PDNR: rows with a smaller violation are left alone */
+
+  struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
+  int unsaved;
+
+  int room; /* rows of the trace */
+  polyad_trace_row *trace;
+  double seconds[PD_APR_STEPS][POLYAD_MAX_ORDER]; /* sums over timed_iterations */
+  int timed_iterations;
+  double started;        /* clock at the start of the run */
+  double seconds_before; /* that a resumed checkpoint had taken */
+  double start_seconds;  /* pd_apr_seconds() when the running start began to iterate */
+  int first_iteration;   /* iterations that a resumed checkpoint had done */
+};
+
+polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_apr_options *options, struct pd_apr **apr);
+void pd_apr_destroy(struct pd_apr *apr);
+
+/** Makes room for this many iterations. */
+polyad_status pd_apr_reserve(struct pd_apr *apr, int iterations);
+enum { PD_APR_ROOM = 1 << 16 };
+
+/** Seconds since the start of the run, those before a resumed checkpoint included. */
+static inline double pd_apr_seconds(const struct pd_apr *apr) {
+  return apr->seconds_before + (pd_seconds() - apr->started);
+}
+
+/** The first model of a start, with columns of 1-norm one, on the device. */
+polyad_status pd_apr_initialize(struct pd_apr *apr, int restart);
+polyad_status pd_apr_upload(struct pd_apr *apr);
+polyad_status pd_apr_download(struct pd_apr *apr);
+
+/** One outer iteration of each method; fills apr->result. */
+polyad_status pd_apr_iterate_mu(struct pd_apr *apr);
+polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr);
+polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr);
+
+/** Log-likelihood of the current model, for runs without iterations. */
+polyad_status pd_apr_evaluate(struct pd_apr *apr);
+/** Undoes the plan's scaling of values: the log-likelihood from the sum of x log m and the model's
+ *  mass, both as the kernels see them. */
+double pd_apr_log_likelihood(const struct pd_apr *apr, double logarithms, double mass);
+
+/** Iterates until a stopping rule holds. */
+polyad_status pd_apr_run(struct pd_apr *apr, polyad_reason *reason);
+
+/** Times a step: between the two calls the device does nothing else. Devices with clocks of their
+ *  own have to be waited for, so there only the first two iterations are timed. */
+polyad_status pd_apr_tick(struct pd_apr *apr, double *clock);
+polyad_status pd_apr_tock(struct pd_apr *apr, double clock, enum pd_apr_step step, int mode);
+
+#endif

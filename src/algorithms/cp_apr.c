@@ -1,0 +1,223 @@
+/* CP decomposition of counts by alternating Poisson regression: options, starts, and the result. */
+#include "algorithms/apr_checkpoint.h"
+#include "algorithms/model_start.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
+  *options = (polyad_cp_apr_options){.rank = 16,
+                                     .method = POLYAD_APR_MU,
+                                     .max_iterations = 1000,
+                                     .max_inner_iterations = 10,
+                                     .tolerance = 1e-4,
+                                     .epsilon = 1e-10,
+                                     .kappa = 1e-2,
+                                     .kappa_tolerance = 1e-10,
+                                     .active_tolerance = 1e-8,
+                                     .damping = 1e-5,
+                                     .inexact = 1,
+                                     .memory = 3,
+                                     .init = POLYAD_INIT_RANDOM,
+                                     .restarts = 1,
+                                     .checkpoint_every = 10};
+}
+
+#define EXPECT(condition, ...)                                                                     \
+  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
+
+static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_options *options) {
+  const struct {
+    const char *name;
+    double value;
+    bool positive;
+  } numbers[] = {{"tolerance", options->tolerance, false},
+                 {"epsilon", options->epsilon, true},
+                 {"kappa", options->kappa, false},
+                 {"kappa_tolerance", options->kappa_tolerance, false},
+                 {"active_tolerance", options->active_tolerance, false},
+                 {"damping", options->damping, true}};
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
+    double value = numbers[k].value;
+    EXPECT(isfinite(value) && (numbers[k].positive ? value > 0 : value >= 0),
+           "%s %g found; expected a finite number %s 0", numbers[k].name, value,
+           numbers[k].positive ? "above" : "of at least");
+  }
+  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
+         options->max_seconds);
+  return POLYAD_OK;
+}
+
+static polyad_status check_options(polyad_context *context, const polyad_cp_apr_options *options) {
+  EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
+  EXPECT(options->method == POLYAD_APR_MU || options->method == POLYAD_APR_PDNR ||
+             options->method == POLYAD_APR_PQNR,
+         "method %d is unknown", (int)options->method);
+  EXPECT(options->max_iterations >= 0 && options->max_iterations < 1000000000,
+         "%d iterations found; expected 0 to 999999999", options->max_iterations);
+  EXPECT(options->max_inner_iterations >= 1 && options->max_inner_iterations < 1000000000,
+         "%d inner iterations found; expected 1 to 999999999", options->max_inner_iterations);
+  EXPECT(options->memory >= 1 && options->memory <= 1000,
+         "a memory of %d pairs found; expected 1 to 1000", options->memory);
+  EXPECT(options->restarts >= 1, "%d starts found; expected at least 1", options->restarts);
+  EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
+         "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
+  EXPECT(options->restarts == 1 || (options->checkpoint == NULL && options->resume == NULL),
+         "checkpoints of several starts are not possible; use one start");
+  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
+         "initialisation %d found; CP-APR begins from random factors or from a model",
+         (int)options->init);
+  return check_numbers(context, options);
+}
+
+/* A Poisson model has no negative numbers. */
+static polyad_status check_values(polyad_context *context, const polyad_plan *plan) {
+  char place[POLYAD_MAX_ORDER * 22 + 1] = "";
+  int length = 0;
+  if (plan->nnz == 0)
+    return pd_fail(context, POLYAD_NUMERICAL, "the tensor has no nonzero; expected at least one");
+  if (!plan->negative.found) return POLYAD_OK;
+  for (int n = 0; n < plan->order; ++n)
+    length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,
+                       n > 0 ? ", " : "", plan->negative.index[n] + 1);
+  return pd_fail(
+      context, POLYAD_NUMERICAL,
+      "the value at (%s) is %g; CP-APR expects counts, of at least 0 (indices from 1; it "
+      "is the first negative value)",
+      place, plan->negative.value);
+}
+
+/* ---- starts ------------------------------------------------------------------------------- */
+
+static void record_times(const struct pd_apr *apr, polyad_run_info *info) {
+  double *const list[PD_APR_STEPS] = {[PD_APR_PHI] = info->seconds_phi,
+                                      [PD_APR_PI] = info->seconds_pi,
+                                      [PD_APR_KKT] = info->seconds_kkt,
+                                      [PD_APR_MU] = info->seconds_mu};
+  if (apr->timed_iterations == 0) return;
+  for (int step = 0; step < PD_APR_STEPS; ++step)
+    for (int n = 0; n < apr->order; ++n)
+      list[step][n] = apr->seconds[step][n] / apr->timed_iterations;
+}
+
+static polyad_status median_step(const struct pd_apr *apr, double *median) {
+  int first = apr->first_iteration, rows = apr->iteration - first;
+  double *steps = NULL, before = apr->start_seconds;
+  PD_TRY(PD_NEW(apr->context, 2 * (uint64_t)rows + 2, &steps));
+  for (int i = 0; i < rows; ++i) {
+    steps[i] = apr->trace[first + i].seconds - before;
+    before = apr->trace[first + i].seconds;
+  }
+  *median = pd_median(steps, rows, 1, steps + rows + 1);
+  pd_free(apr->context, steps);
+  return POLYAD_OK;
+}
+
+/* Times and trace of the start that has just ended; later and better starts overwrite them. */
+static polyad_status record_run(const struct pd_apr *apr, polyad_reason reason,
+                                polyad_run_info *info) {
+  polyad_trace_row *trace = NULL;
+  PD_TRY(PD_NEW(apr->context, (uint64_t)apr->iteration + 1, &trace));
+  memcpy(trace, apr->trace, (size_t)apr->iteration * sizeof *trace);
+  polyad_run_info_clear(info);
+  *info = (polyad_run_info){.iterations = apr->iteration,
+                            .converged = reason == POLYAD_REASON_TOLERANCE,
+                            .reason = reason,
+                            .fit = NAN,
+                            .log_likelihood = apr->result.log_likelihood,
+                            .kkt_violation = apr->result.kkt,
+                            .best_restart = apr->restart,
+                            .trace_rows = apr->iteration,
+                            .trace = trace};
+  record_times(apr, info);
+  return median_step(apr, &info->seconds_per_iteration);
+}
+
+static polyad_status run_start(struct pd_apr *apr, int restart, polyad_reason *reason) {
+  PD_TRY(pd_apr_initialize(apr, restart));
+  if (apr->options->resume != NULL) PD_TRY(pd_apr_resume(apr));
+  apr->start_seconds = pd_apr_seconds(apr);
+  apr->first_iteration = apr->iteration;
+  if (apr->iteration == 0 && apr->options->max_iterations == 0) PD_TRY(pd_apr_evaluate(apr));
+  PD_TRY(pd_apr_run(apr, reason));
+  return pd_apr_download(apr);
+}
+
+/* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
+static polyad_status run_starts(struct pd_apr *apr, polyad_ktensor **best, polyad_run_info *info) {
+  double highest = -INFINITY;
+  for (int restart = 0; restart < apr->options->restarts; ++restart) {
+    polyad_reason reason;
+    PD_TRY(run_start(apr, restart, &reason));
+    if (restart == 0 || apr->result.log_likelihood > highest) {
+      highest = apr->result.log_likelihood;
+      PD_TRY(record_run(apr, reason, info));
+      if (apr->options->restarts > 1) PD_TRY(pd_model_copy(apr->context, apr->model, best));
+    }
+    if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
+  }
+  if (apr->options->restarts == 1) {
+    *best = apr->model;
+    apr->model = NULL;
+  }
+  return POLYAD_OK;
+}
+
+/* Fit 1 - ||X - M|| / ||X|| of the device's factors (the last start's), for those who compare. */
+static polyad_status find_fit(struct pd_apr *apr, polyad_ktensor *model, double *fit) {
+  const polyad_plan *plan = apr->plan;
+  if (plan->format->expand == NULL || plan->storage == NULL) return POLYAD_OK;
+  polyad_tensor *tensor = NULL;
+  PD_TRY(plan->format->expand(apr->context, plan->storage, &tensor));
+  polyad_status status = polyad_ktensor_fit(apr->context, model, tensor, fit);
+  polyad_tensor_destroy(tensor);
+  return status;
+}
+
+/* Normal form of the result: 1-norm columns, sorted weights. The fit is compared with the values as
+ * the plan holds them, so the weights are scaled back after it. */
+static polyad_status finish_model(struct pd_apr *apr, polyad_ktensor *model,
+                                  polyad_run_info *info) {
+  polyad_ktensor_normalize(model, POLYAD_NORM_1);
+  if (find_fit(apr, model, &info->fit) != POLYAD_OK) {
+    pd_log(apr->context, POLYAD_LOG_INFO, "the fit is not computed: %s",
+           polyad_last_error(apr->context));
+    pd_begin(apr->context);
+  }
+  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, model));
+  return polyad_ktensor_arrange(apr->context, model);
+}
+
+polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_apr_options *options, polyad_ktensor **model,
+                            polyad_run_info *info) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  if (plan == NULL || options == NULL || model == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_TRY(check_options(context, options));
+  PD_TRY(check_values(context, plan));
+  polyad_run_info found = {0};
+  struct pd_apr *apr = NULL;
+  polyad_ktensor *best = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_apr_create(context, plan, options, &apr));
+  PD_TRY_CLEANUP(pd_apr_checkpoint_open(apr));
+  PD_TRY_CLEANUP(run_starts(apr, &best, &found));
+  found.seconds = pd_seconds() - apr->started;
+  PD_TRY_CLEANUP(finish_model(apr, best, &found));
+  if (info != NULL) {
+    polyad_run_info_clear(info);
+    *info = found;
+    found = (polyad_run_info){0};
+  }
+  *model = best;
+  best = NULL;
+cleanup:
+  polyad_run_info_clear(&found);
+  polyad_ktensor_destroy(best);
+  pd_apr_destroy(apr);
+  return status;
+}

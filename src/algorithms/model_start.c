@@ -1,0 +1,97 @@
+#include "algorithms/model_start.h"
+#include "core/random.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model) {
+  uint64_t seed = polyad_seed(context);
+  for (int n = 0; n < model->order; ++n) {
+    uint64_t stream = (uint64_t)restart * POLYAD_MAX_ORDER + (uint64_t)n;
+    uint64_t count = model->dims[n] * model->rank;
+    int threads = pd_threads_for(context, count, 1 << 16);
+    void *factor = model->factor[n];
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (uint64_t k = 0; k < count; ++k)
+      pd_model_set(model, factor, k, pd_random_uniform(seed, stream, k));
+  }
+}
+
+void pd_model_unit_weights(polyad_ktensor *model) {
+  for (uint64_t r = 0; r < model->rank; ++r)
+    pd_model_set(model, model->weights, r, 1.0);
+}
+
+static polyad_status check_initial(polyad_context *context, const polyad_ktensor *initial,
+                                   const polyad_ktensor *model) {
+  if (initial == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
+  if (initial->order != model->order)
+    return pd_fail(context, POLYAD_MISMATCH,
+                   "the initial model has %d modes; expected %d, as the tensor has", initial->order,
+                   model->order);
+  if (initial->rank != model->rank)
+    return pd_fail(context, POLYAD_MISMATCH, "the initial model has rank %llu; expected %llu",
+                   (unsigned long long)initial->rank, (unsigned long long)model->rank);
+  for (int n = 0; n < model->order; ++n)
+    if (initial->dims[n] != model->dims[n])
+      return pd_fail(context, POLYAD_MISMATCH,
+                     "mode %d of the initial model has length %llu; expected %llu, as the tensor "
+                     "has",
+                     n + 1, (unsigned long long)initial->dims[n],
+                     (unsigned long long)model->dims[n]);
+  return POLYAD_OK;
+}
+
+polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktensor *initial,
+                                    bool clip, polyad_ktensor *model) {
+  PD_TRY(check_initial(context, initial, model));
+  for (int n = 0; n < model->order; ++n)
+    for (uint64_t k = 0; k < initial->dims[n] * initial->rank; ++k) {
+      double value = pd_model_number(initial, initial->factor[n], k);
+      if (!isfinite(value))
+        return pd_fail(context, POLYAD_NUMERICAL,
+                       "the initial factor of mode %d has an entry that is not finite in row %llu",
+                       n + 1, (unsigned long long)(k / initial->rank + 1));
+      pd_model_set(model, model->factor[n], k, clip && value < 0 ? 0 : value);
+    }
+  return POLYAD_OK;
+}
+
+polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model) {
+  if (exponent == 0) return POLYAD_OK;
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    double weight = ldexp(pd_model_number(model, model->weights, r), exponent);
+    pd_model_set(model, model->weights, r, weight);
+    if (!isfinite(pd_model_number(model, model->weights, r)))
+      return pd_fail(context, POLYAD_NUMERICAL,
+                     "weight %llu of the model is too large for %s; scale the tensor's values",
+                     (unsigned long long)r + 1,
+                     model->type == POLYAD_F64 ? "double precision" : "single precision");
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
+                            polyad_ktensor **to) {
+  if (*to == NULL)
+    PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, to));
+  size_t bytes = pd_type_bytes(from->type) * (size_t)from->rank;
+  memcpy((*to)->weights, from->weights, bytes);
+  for (int n = 0; n < from->order; ++n)
+    memcpy((*to)->factor[n], from->factor[n], bytes * (size_t)from->dims[n]);
+  return POLYAD_OK;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double pd_median(const double *values, int count, int stride, double *scratch) {
+  if (count == 0) return 0;
+  for (int i = 0; i < count; ++i)
+    scratch[i] = values[i * stride];
+  qsort(scratch, (size_t)count, sizeof *scratch, compare_doubles);
+  return count % 2 == 1 ? scratch[count / 2] : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
+}

@@ -1,0 +1,44 @@
+/* First models, and what the ends of runs share. */
+#ifndef PD_MODEL_START_H
+#define PD_MODEL_START_H
+
+#include "plan/plan.h"
+#include "tensor/ktensor.h"
+
+/** Factors uniform in [0, 1): entry (i, r) of mode n is number i * R + r of the stream of mode n
+ * and of this start. */
+void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model);
+
+void pd_model_unit_weights(polyad_ktensor *model);
+
+/** Copies the factors of an initial model of the same shape; with `clip` negative entries become 0.
+ *  Weights stay.
+ *  @return POLYAD_MISMATCH or POLYAD_NUMERICAL saying what differs or where it is not finite */
+polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktensor *initial,
+                                    bool clip, polyad_ktensor *model);
+
+/** Number k of a model's array, as a double. */
+static inline double pd_model_number(const polyad_ktensor *model, const void *array, uint64_t k) {
+  return model->type == POLYAD_F64 ? ((const double *)array)[k] : (double)((const float *)array)[k];
+}
+
+static inline void pd_model_set(const polyad_ktensor *model, void *array, uint64_t k,
+                                double value) {
+  if (model->type == POLYAD_F64)
+    ((double *)array)[k] = value;
+  else
+    ((float *)array)[k] = (float)value;
+}
+
+/** Multiplies the weights by 2^exponent: undoes the plan's scaling of values.
+ *  @return POLYAD_NUMERICAL when a weight overflows */
+polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model);
+
+/** Copies weights and factors; makes *to when it is NULL. */
+polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
+                            polyad_ktensor **to);
+
+/** Median of `count` numbers that are `stride` apart; sorts a copy in `scratch`. 0 for none. */
+double pd_median(const double *values, int count, int stride, double *scratch);
+
+#endif

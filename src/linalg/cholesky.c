@@ -1,0 +1,34 @@
+#include "linalg/cholesky.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static bool all_finite(size_t count, const double *numbers) {
+  for (size_t k = 0; k < count; ++k)
+    if (!isfinite(numbers[k])) return false;
+  return true;
+}
+
+bool pd_cholesky(size_t rank, const double *v, double *lower, double *inverse_diagonal,
+                 double *least_ratio) {
+  if (!all_finite(rank * rank, v)) return false;
+  memset(lower, 0, rank * rank * sizeof(double));
+  for (size_t r = 0; r < rank; ++r) {
+    double *row = lower + r * rank, square = v[r * rank + r];
+    for (size_t s = 0; s < r; ++s) {
+      const double *other = lower + s * rank;
+      double sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (size_t k = 0; k < s; ++k)
+        sum += row[k] * other[k];
+      row[s] = (v[r * rank + s] - sum) * inverse_diagonal[s];
+      square -= row[s] * row[s];
+    }
+    double ratio = square / v[r * rank + r];
+    if (!(ratio > (double)rank * DBL_EPSILON)) return false;
+    if (ratio < *least_ratio) *least_ratio = ratio;
+    row[r] = sqrt(square);
+    inverse_diagonal[r] = 1.0 / row[r];
+  }
+  return true;
+}

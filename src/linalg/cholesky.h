@@ -1,0 +1,14 @@
+/* Cholesky factorisation of small symmetric matrices. */
+#ifndef PD_CHOLESKY_H
+#define PD_CHOLESKY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Factors v (rank x rank) into lower, row by row, with the reciprocals of its diagonal; false when
+ * v is not finite or not numerically positive definite: a pivot that is rounding error beside its
+ *  diagonal entry tells nothing. *least_ratio falls to the least pivot over diagonal entry. */
+bool pd_cholesky(size_t rank, const double *v, double *lower, double *inverse_diagonal,
+                 double *least_ratio);
+
+#endif
