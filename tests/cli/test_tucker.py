@@ -194,3 +194,14 @@ def test_init_file(polyad, content, says):
 def test_init_file_of_other_ranks(polyad):
     polyad.fails(1, "tucker", DATA / "three.tns", "-r", "4,3,4", "--init", DATA / "three.ttensor",
                  says="the factor of mode 3 of the initial model is 9 x 5; expected 9 x 4")
+
+
+def test_bench_ttmc(polyad):
+    found = polyad.json("bench", "ttmc", DATA / "three.tns", "-r", "3", "--format", "all",
+                        "--repeat", "1", "--warmup", "0")
+    assert found["kernel"] == "ttmc" and found["rank"] == 3
+    formats = {row["format"] for row in found["results"]}
+    assert {"alto", "coo", "csf", "modecopy"} <= formats and "flycoo" not in formats
+    assert {row["mode"] for row in found["results"]} == {1, 2, 3}
+    for row in found["results"]:
+        assert row["max_relative_error"] < 1e-13 and row["flops"] == 2 * found["nnz"] * 9

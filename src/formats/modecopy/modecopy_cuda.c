@@ -2,7 +2,9 @@
 #include "formats/modecopy/modecopy_cuda.h"
 #include "formats/modecopy/modecopy_launch.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/modecopy/modecopy_ttmc_cuda.h"
 #include "formats/ordered/ordered_cuda.h"
+#include "formats/ttmc/ttmc_cuda.h"
 
 /* One copy on the device. */
 struct device_copy {
@@ -203,6 +205,17 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   return run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0, out);
 }
 
+const struct pd_modecopy *pd_modecopy_device_host(const void *on_device) {
+  return ((const struct on_device *)on_device)->host;
+}
+
+void pd_modecopy_device_copy(const void *on_device, int mode, uint32_t *const **plane,
+                             const void **values) {
+  const struct on_device *made = on_device;
+  *plane = made->copy[mode].plane;
+  *values = made->copy[mode].values;
+}
+
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .format = "modecopy",
     .device = "cuda",
@@ -214,4 +227,8 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .mttkrp = mttkrp,
     .phi = phi,
     .log_likelihood = log_likelihood,
+    .ttmc_workspace_bytes = pd_modecopy_ttmc_gpu_bytes,
+    .ttmc_workspace_create = pd_modecopy_ttmc_gpu_create,
+    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
+    .ttmc = pd_ttmc_gpu_run,
 };
