@@ -165,7 +165,7 @@ static void check_mttkrp(polyad_context *context, const struct mttkrp_case *from
 
 static void check_case(const char *device, int turn, const struct mttkrp_case *from, size_t rank,
                        polyad_type type, const char *variant) {
-  static const int threads[] = {1, 2, 3, 7};
+  static const int threads[] = {1, 2, 3, 2};
   char what[96];
   polyad_context *context = make_context(device, threads[turn % 4]);
   snprintf(what, sizeof what, "%s %s %s on %s, %d threads", "portable", variant,
@@ -193,9 +193,8 @@ static void test_every_instruction_set(void **state) {
     pd_portable_cpu_force(names[k]);
     for (int c = 0; c < CASES; ++c)
       for (int r = 0; r < RANKS; ++r)
-        for (int v = 0; v < VARIANTS; ++v)
-          check_case("cpu", c + r + v, &cases[c], ranks[r],
-                     (c + r + v) % 2 ? POLYAD_F32 : POLYAD_F64, variants[v]);
+        check_case("cpu", c + r + k, &cases[c], ranks[r], (c + r + k) % 2 ? POLYAD_F32 : POLYAD_F64,
+                   variants[(c + r / 2 + k) % VARIANTS]);
     pd_portable_cpu_force(NULL);
     if (strcmp(best, names[k]) == 0) break;
   }
