@@ -118,7 +118,8 @@ static const struct {
                {"build", bench_build, true, NULL},
                {"read", bench_read, false, NULL},
                {"stream", bench_stream, false, NULL},
-               {"end-to-end", bench_end_to_end, false, NULL}};
+               {"end-to-end", bench_end_to_end, false, NULL},
+               {"tile-threshold", bench_tile_threshold, false, NULL}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -176,7 +177,8 @@ static int find_kernel(const char *name, int *which) {
   for (int k = 0; k < 1; ++k)
     if (strcmp(later[k], name) == 0) return cli_failure("kernel %s is not in this build", name);
   return cli_usage_error(
-      "kernel %s is unknown; expected mttkrp, phi, pi, ttmc, build, read, stream or end-to-end",
+      "kernel %s is unknown; expected mttkrp, phi, pi, ttmc, build, read, stream, end-to-end or "
+      "tile-threshold",
       cli_quote(quoted, name));
 }
 
@@ -252,7 +254,8 @@ int cli_bench(int argc, char **argv) {
       .summary =
           "Measures on this machine: mttkrp, ttmc and CP-APR's phi and pi (per mode and format,\n"
           "results checked; pi by formats that store it), build,\n"
-          "read, stream (copy, scale, add, triad) or end-to-end (read, build, decompose).\n"
+          "read, stream (copy, scale, add, triad) end-to-end (read, build, decompose) or\n"
+          "tile-threshold (hls: nonzeros from which a dense tile is faster).\n"
           "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
           "output once; bound: nonzeros, factors and output once at triad bandwidth.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
@@ -268,7 +271,8 @@ int cli_bench(int argc, char **argv) {
   if (status != 0) return status;
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
-  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0)
+  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
+      strcmp(bench.kernel, "tile-threshold") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);
