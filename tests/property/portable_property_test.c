@@ -14,13 +14,13 @@
 #include <string.h>
 
 static const struct mttkrp_case cases[] = {
-    {"three modes", 3, {60, 50, 40}, 4000, SHAPE_UNIFORM, false},
-    {"long and empty", 3, {7000, 30, 6600}, 900, SHAPE_UNIFORM, false},
-    {"two rows", 3, {2, 90, 110}, 4000, SHAPE_FIBERS, false},
-    {"four modes", 4, {25, 24, 110, 170}, 5000, SHAPE_FIBERS, false},
-    {"heavy slices", 4, {30, 40, 20, 50}, 5000, SHAPE_HEAVY, false},
-    {"five modes", 5, {12, 11, 2, 10, 9}, 2000, SHAPE_HEAVY, false},
-    {"six modes", 6, {6, 5, 7, 4, 8, 3}, 1500, SHAPE_UNIFORM, false},
+    {"three modes", 3, {60, 50, 40}, 1200, SHAPE_UNIFORM, false},
+    {"long and empty", 3, {700, 30, 660}, 500, SHAPE_UNIFORM, false},
+    {"two rows", 3, {2, 90, 110}, 1500, SHAPE_FIBERS, false},
+    {"four modes", 4, {25, 24, 110, 170}, 1500, SHAPE_FIBERS, false},
+    {"heavy slices", 4, {30, 40, 20, 50}, 1500, SHAPE_HEAVY, false},
+    {"five modes", 5, {12, 11, 2, 10, 9}, 1000, SHAPE_HEAVY, false},
+    {"six modes", 6, {6, 5, 7, 4, 8, 3}, 800, SHAPE_UNIFORM, false},
     {"eight modes", 8, {3, 2, 4, 2, 3, 2, 3, 2}, 700, SHAPE_UNIFORM, false},
     {"seven modes", 7, {3, 4, 3, 5, 3, 4, 3}, 900, SHAPE_FIBERS, false},
     {"matrix", 2, {40, 700}, 900, SHAPE_UNIFORM, false},
@@ -165,7 +165,7 @@ static void check_mttkrp(polyad_context *context, const struct mttkrp_case *from
 
 static void check_case(const char *device, int turn, const struct mttkrp_case *from, size_t rank,
                        polyad_type type, const char *variant) {
-  static const int threads[] = {1, 2, 3, 7};
+  static const int threads[] = {1, 2, 3, 2};
   char what[96];
   polyad_context *context = make_context(device, threads[turn % 4]);
   snprintf(what, sizeof what, "%s %s %s on %s, %d threads", "portable", variant,
@@ -193,9 +193,8 @@ static void test_every_instruction_set(void **state) {
     pd_portable_cpu_force(names[k]);
     for (int c = 0; c < CASES; ++c)
       for (int r = 0; r < RANKS; ++r)
-        for (int v = 0; v < VARIANTS; ++v)
-          check_case("cpu", c + r + v, &cases[c], ranks[r],
-                     (c + r + v) % 2 ? POLYAD_F32 : POLYAD_F64, variants[v]);
+        check_case("cpu", c + r + k, &cases[c], ranks[r], (c + r + k) % 2 ? POLYAD_F32 : POLYAD_F64,
+                   variants[(c + r / 2 + k) % VARIANTS]);
     pd_portable_cpu_force(NULL);
     if (strcmp(best, names[k]) == 0) break;
   }
