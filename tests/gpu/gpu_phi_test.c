@@ -193,7 +193,8 @@ static void test_phi(void **state) {
     char variants[PD_REASON_BYTES], *rest = variants;
     snprintf(variants, sizeof variants, "%s", format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
-      compare_variant(format->name, v);
+      if (strcmp(format->name, "modecopy") != 0 || strncmp(v, "paper", 5) != 0) /* has no Phi */
+        compare_variant(format->name, v);
     ++visited;
   }
   assert_true(visited > 0);
