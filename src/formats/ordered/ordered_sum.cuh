@@ -17,21 +17,19 @@
 #include "formats/ordered/ordered_launch.h"
 
 /* One group on its way. */
-template <typename T, int LANES, bool ALIGNED, int INPUTS, enum pd_gpu_what WHAT, typename SOURCE>
+template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
 struct Walk {
   static constexpr int GROUPS = PD_BLOCK_THREADS / LANES;
   static constexpr int TABLES = INPUTS == 0 ? 1 : INPUTS, OUTER = INPUTS - 1;
   static constexpr bool WEIGHS = WHAT != PD_GPU_MTTKRP, STORES = WHAT != PD_GPU_LOG_LIKELIHOOD;
-  typedef Lane<T, LANES, ALIGNED>
-      LANE;
+  typedef Lane<T, LANES, ALIGNED> LANE;
 
-  const struct pd_gpu_sum & a;
-  const SOURCE & source;
-  const LANE & part;
-  Partials<T, LANES, GROUPS> & parts;
+  const struct pd_gpu_sum &a;
+  const SOURCE &source;
+  const LANE &part;
+  Partials<T, LANES, GROUPS> &parts;
   int group, lane;
-  Table<T>
-      table[TABLES];
+  Table<T> table[TABLES];
   Row<T> sum, inner, outer; /* of the row, of the run, product of the run's outer rows */
   Row<T> model, weighted;   /* Phi: the row of B, and times outer */
   double likelihood;
@@ -39,238 +37,232 @@ struct Walk {
   bool inside;               /* whether the row began in the segment */
 
   __device__ Walk(const struct pd_gpu_sum &a_, const SOURCE &source_, const LANE &part_,
-                  Partials<T, LANES, GROUPS> &parts_, int group_, int lane_) : a(a_),
-  source(source_),
-  part(part_),
-  parts(parts_),
-  group(group_),
-  lane(lane_),
-  likelihood(0),
-  row(0),
-  id(0),
-  next_id(0),
-  inside(true){sum = inner = outer = model = weighted = LANE::zero();
+                  Partials<T, LANES, GROUPS> &parts_, int group_, int lane_)
+      : a(a_), source(source_), part(part_), parts(parts_), group(group_), lane(lane_),
+        likelihood(0), row(0), id(0), next_id(0), inside(true) {
+    sum = inner = outer = model = weighted = LANE::zero();
 #pragma unroll
-               for (int k = 0; k < INPUTS; ++k) table[k] = part.table(a.factor[k], a.stride[k]);}
-
-__device__ uint32_t id_at(uint64_t which) const {
-  if (a.row_id == nullptr) return (uint32_t)which;
-  return which < a.rows ? __ldg(a.row_id + which) : 0;
-}
-
-__device__ void load_model() {
-  if constexpr (WEIGHS) {
-    Row<T> zero = LANE::zero();
-    model = part.column < part.rank ? part.load(part.table(a.model, a.model_stride), id) : zero;
+    for (int k = 0; k < INPUTS; ++k)
+      table[k] = part.table(a.factor[k], a.stride[k]);
   }
-}
 
-__device__ void begin(uint64_t first) {
-  inside = first == 0 || (int32_t)__ldg(&a.marks[first / PD_MARKS_UNIT - 1].x) < 0;
-  row = __ldg(a.chunk_row + first / PD_SEGMENT_UNIT);
-  id = id_at(row);
-  next_id = id_at((uint64_t)row + 1);
-  load_model();
-}
+  __device__ uint32_t id_at(uint64_t which) const {
+    if (a.row_id == nullptr) return (uint32_t)which;
+    return which < a.rows ? __ldg(a.row_id + which) : 0;
+  }
 
-/* <b outer, leaf> over all lanes of the group, and over other tiles than this one. */
-__device__ T model_at(uint32_t at, const Row<T> &leaf) const {
-  T value = dot(weighted, leaf);
-#pragma unroll
-  for (int step = LANES / 2; step > 0; step /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  if (gridDim.y > 1) value = model_of_all_tiles(at);
-  return value;
-}
-
-__device__ T model_of_all_tiles(uint32_t at) const {
-  T value = 0;
-  for (int tile = 0; tile < (int)gridDim.y; ++tile) {
-    LANE there(lane, tile, a.rank);
-    if (there.column >= a.rank) continue;
-    Row<T> product = there.load(there.table(a.model, a.model_stride), id);
-    for (int k = 0; k < a.inputs; ++k) {
-      uint32_t index[1];
-      source.template index<1>(at, k, index);
-      multiply(product, there.load(there.table(a.factor[k], a.stride[k]), index[0]));
+  __device__ void load_model() {
+    if constexpr (WEIGHS) {
+      Row<T> zero = LANE::zero();
+      model = part.column < part.rank ? part.load(part.table(a.model, a.model_stride), id) : zero;
     }
+  }
+
+  __device__ void begin(uint64_t first) {
+    inside = first == 0 || (int32_t)__ldg(&a.marks[first / PD_MARKS_UNIT - 1].x) < 0;
+    row = __ldg(a.chunk_row + first / PD_SEGMENT_UNIT);
+    id = id_at(row);
+    next_id = id_at((uint64_t)row + 1);
+    load_model();
+  }
+
+  /* <b outer, leaf> over all lanes of the group, and over other tiles than this one. */
+  __device__ T model_at(uint32_t at, const Row<T> &leaf) const {
+    T value = dot(weighted, leaf);
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+      value += __shfl_xor_sync(0xffffffffu, value, step);
+    if (gridDim.y > 1) value = model_of_all_tiles(at);
+    return value;
+  }
+
+  __device__ T model_of_all_tiles(uint32_t at) const {
+    T value = 0;
+    for (int tile = 0; tile < (int)gridDim.y; ++tile) {
+      LANE there(lane, tile, a.rank);
+      if (there.column >= a.rank) continue;
+      Row<T> product = there.load(there.table(a.model, a.model_stride), id);
+      for (int k = 0; k < a.inputs; ++k) {
+        uint32_t index[1];
+        source.template index<1>(at, k, index);
+        multiply(product, there.load(there.table(a.factor[k], a.stride[k]), index[0]));
+      }
+#pragma unroll
+      for (int i = 0; i < Row<T>::N; ++i)
+        value += product.v[i];
+    }
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+      value += __shfl_xor_sync(0xffffffffu, value, step);
+    return value;
+  }
+
+  /* One nonzero of the current run. */
+  __device__ void take(uint32_t at, T value, const Row<T> &leaf) {
+    if constexpr (WEIGHS) {
+      T m = model_at(at, leaf);
+      if constexpr (!STORES) {
+        if (value != T(0)) likelihood += (double)value * log((double)m);
+        return;
+      }
+      T least = (T)a.epsilon;
+      value /= m > least || m != m ? m : least;
+    }
+    multiply_add(inner, value, leaf);
+  }
+
+  __device__ void begin_run(const Row<T> &product) {
+    multiply_add(sum, inner, outer);
+    inner = LANE::zero();
+    outer = product;
+    if constexpr (WEIGHS) {
+      weighted = model;
+      multiply(weighted, outer);
+    }
+  }
+
+  __device__ void end_row() {
+    multiply_add(sum, inner, outer);
+    if constexpr (STORES) {
+      if (inside)
+        part.store(static_cast<T *>(a.out) + (uint64_t)id * a.out_stride, sum);
+      else
+        parts.first[group][lane] = sum;
+    }
+    sum = inner = outer = LANE::zero();
+    inside = true;
+    ++row;
+    id = next_id;
+    next_id = id_at((uint64_t)row + 1);
+    if (row < a.rows) load_model();
+  }
+
+  /* Four nonzeros within the runs of all groups of the warp. */
+  __device__ void quiet_step(uint32_t at) {
+    uint32_t index[4];
+    T value[4];
+    Row<T> leaf[4];
+    source.template index<4>(at, OUTER, index);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      leaf[j] = part.load(table[OUTER], index[j]);
+    source.template values<4>(at, value);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      take(at + j, value[j], leaf[j]);
+  }
+
+  /* Two nonzeros: bits 0 and 1 of `runs` and `ends` tell where runs begin and rows end. */
+  __device__ void busy_step(uint32_t at, uint32_t runs, uint32_t ends) {
+    constexpr int COUNT = 2;
+    Row<T> leaf[COUNT], fresh[COUNT][OUTER > 0 ? OUTER : 1];
+    T value[COUNT];
+#pragma unroll
+    for (int k = 0; k < INPUTS; ++k) {
+      uint32_t index[COUNT];
+      source.template index<COUNT>(at, k, index);
+#pragma unroll
+      for (int j = 0; j < COUNT; ++j)
+        if (k == OUTER)
+          leaf[j] = part.load(table[k], index[j]);
+        else if (runs >> j & 1)
+          fresh[j][k] = part.load(table[k], index[j]);
+    }
+    source.template values<COUNT>(at, value);
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j) {
+      if (runs >> j & 1) {
+#pragma unroll
+        for (int k = 1; k < OUTER; ++k)
+          multiply(fresh[j][0], fresh[j][k]);
+        begin_run(fresh[j][0]);
+      }
+      take(at + j, value[j], leaf[j]);
+      if (ends >> j & 1) end_row();
+    }
+  }
+
+  /* One nonzero with any number of inputs. */
+  __device__ void plain_step(uint32_t at, uint32_t runs, uint32_t ends) {
+    Row<T> leaf, product;
+    T value[1];
 #pragma unroll
     for (int i = 0; i < Row<T>::N; ++i)
-      value += product.v[i];
-  }
-#pragma unroll
-  for (int step = LANES / 2; step > 0; step /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  return value;
-}
-
-/* One nonzero of the current run. */
-__device__ void take(uint32_t at, T value, const Row<T> &leaf) {
-  if constexpr (WEIGHS) {
-    T m = model_at(at, leaf);
-    if constexpr (!STORES) {
-      if (value != T(0)) likelihood += (double)value * log((double)m);
-      return;
+      leaf.v[i] = product.v[i] = 1;
+    for (int k = 0; k < a.inputs; ++k) {
+      uint32_t index[1];
+      bool last = k == a.inputs - 1;
+      if (!last && !(runs & 1)) continue;
+      source.template index<1>(at, k, index);
+      Row<T> there = part.load(part.table(a.factor[k], a.stride[k]), index[0]);
+      multiply(last ? leaf : product, there);
     }
-    T least = (T)a.epsilon;
-    value /= m > least || m != m ? m : least;
+    source.template values<1>(at, value);
+    if (runs & 1) begin_run(product);
+    take(at, value[0], leaf);
+    if (ends & 1) end_row();
   }
-  multiply_add(inner, value, leaf);
-}
 
-__device__ void begin_run(const Row<T> &product) {
-  multiply_add(sum, inner, outer);
-  inner = LANE::zero();
-  outer = product;
-  if constexpr (WEIGHS) {
-    weighted = model;
-    multiply(weighted, outer);
-  }
-}
-
-__device__ void end_row() {
-  multiply_add(sum, inner, outer);
-  if constexpr (STORES) {
-    if (inside)
-      part.store(static_cast<T *>(a.out) + (uint64_t)id * a.out_stride, sum);
-    else
-      parts.first[group][lane] = sum;
-  }
-  sum = inner = outer = LANE::zero();
-  inside = true;
-  ++row;
-  id = next_id;
-  next_id = id_at((uint64_t)row + 1);
-  if (row < a.rows) load_model();
-}
-
-/* Four nonzeros within the runs of all groups of the warp. */
-__device__ void quiet_step(uint32_t at) {
-  uint32_t index[4];
-  T value[4];
-  Row<T> leaf[4];
-  source.template index<4>(at, OUTER, index);
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-    leaf[j] = part.load(table[OUTER], index[j]);
-  source.template values<4>(at, value);
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-    take(at + j, value[j], leaf[j]);
-}
-
-/* Two nonzeros: bits 0 and 1 of `runs` and `ends` tell where runs begin and rows end. */
-__device__ void busy_step(uint32_t at, uint32_t runs, uint32_t ends) {
-  constexpr int COUNT = 2;
-  Row<T> leaf[COUNT], fresh[COUNT][OUTER > 0 ? OUTER : 1];
-  T value[COUNT];
-#pragma unroll
-  for (int k = 0; k < INPUTS; ++k) {
-    uint32_t index[COUNT];
-    source.template index<COUNT>(at, k, index);
-#pragma unroll
-    for (int j = 0; j < COUNT; ++j)
-      if (k == OUTER)
-        leaf[j] = part.load(table[k], index[j]);
-      else if (runs >> j & 1)
-        fresh[j][k] = part.load(table[k], index[j]);
-  }
-  source.template values<COUNT>(at, value);
-#pragma unroll
-  for (int j = 0; j < COUNT; ++j) {
-    if (runs >> j & 1) {
-#pragma unroll
-      for (int k = 1; k < OUTER; ++k)
-        multiply(fresh[j][0], fresh[j][k]);
-      begin_run(fresh[j][0]);
-    }
-    take(at + j, value[j], leaf[j]);
-    if (ends >> j & 1) end_row();
-  }
-}
-
-/* One nonzero with any number of inputs. */
-__device__ void plain_step(uint32_t at, uint32_t runs, uint32_t ends) {
-  Row<T> leaf, product;
-  T value[1];
-#pragma unroll
-  for (int i = 0; i < Row<T>::N; ++i)
-    leaf.v[i] = product.v[i] = 1;
-  for (int k = 0; k < a.inputs; ++k) {
-    uint32_t index[1];
-    bool last = k == a.inputs - 1;
-    if (!last && !(runs & 1)) continue;
-    source.template index<1>(at, k, index);
-    Row<T> there = part.load(part.table(a.factor[k], a.stride[k]), index[0]);
-    multiply(last ? leaf : product, there);
-  }
-  source.template values<1>(at, value);
-  if (runs & 1) begin_run(product);
-  take(at, value[0], leaf);
-  if (ends & 1) end_row();
-}
-
-__device__ void batch(uint32_t at, uint32_t runs, uint32_t ends) {
+  __device__ void batch(uint32_t at, uint32_t runs, uint32_t ends) {
 #pragma unroll 1
-  for (uint32_t step = at; step < at + SOURCE::BATCH; step += 4, runs >>= 4, ends >>= 4) {
-    if constexpr (INPUTS == 0) {
-      for (int j = 0; j < 4; ++j)
-        plain_step(step + j, runs >> j, ends >> j);
-    } else {
-      if (__all_sync(0xffffffffu, ((runs | ends) & 15) == 0)) {
-        quiet_step(step);
+    for (uint32_t step = at; step < at + SOURCE::BATCH; step += 4, runs >>= 4, ends >>= 4) {
+      if constexpr (INPUTS == 0) {
+        for (int j = 0; j < 4; ++j)
+          plain_step(step + j, runs >> j, ends >> j);
       } else {
-        busy_step(step, runs, ends);
-        busy_step(step + 2, runs >> 2, ends >> 2);
+        if (__all_sync(0xffffffffu, ((runs | ends) & 15) == 0)) {
+          quiet_step(step);
+        } else {
+          busy_step(step, runs, ends);
+          busy_step(step + 2, runs >> 2, ends >> 2);
+        }
       }
     }
   }
-}
 
-/* All batches of the segment; `warp_here`: nonzeros of the longest segment of the warp, so that
- * its lanes stay together. Groups past the end see zeros and no marks. */
-__device__ void run(uint64_t first, uint32_t here, uint32_t warp_here) {
-  constexpr int BATCH = SOURCE::BATCH;
-  const uint2 none = make_uint2(0, 0), *marks = a.marks + first / PD_MARKS_UNIT;
-  uint2 now = here > 0 ? __ldg(marks) : none;
-  if (here > 0) now.y |= 1;
+  /* All batches of the segment; `warp_here`: nonzeros of the longest segment of the warp, so that
+   * its lanes stay together. Groups past the end see zeros and no marks. */
+  __device__ void run(uint64_t first, uint32_t here, uint32_t warp_here) {
+    constexpr int BATCH = SOURCE::BATCH;
+    const uint2 none = make_uint2(0, 0), *marks = a.marks + first / PD_MARKS_UNIT;
+    uint2 now = here > 0 ? __ldg(marks) : none;
+    if (here > 0) now.y |= 1;
 #pragma unroll 1
-  for (uint32_t at = 0; at < warp_here; at += BATCH) {
-    uint2 mark = now;
-    uint32_t next = at + BATCH;
-    if (next < warp_here)
-      source.fetch(next);
-    else
-      source.fetch_nothing();
-    now = next < here ? __ldg(marks + next / PD_MARKS_UNIT) : none;
-    source.wait();
-    __syncwarp();
-    if constexpr (BATCH < PD_MARKS_UNIT) {
-      mark.x >>= at % PD_MARKS_UNIT;
-      mark.y >>= at % PD_MARKS_UNIT;
+    for (uint32_t at = 0; at < warp_here; at += BATCH) {
+      uint2 mark = now;
+      uint32_t next = at + BATCH;
+      if (next < warp_here)
+        source.fetch(next);
+      else
+        source.fetch_nothing();
+      now = next < here ? __ldg(marks + next / PD_MARKS_UNIT) : none;
+      source.wait();
+      __syncwarp();
+      if constexpr (BATCH < PD_MARKS_UNIT) {
+        mark.x >>= at % PD_MARKS_UNIT;
+        mark.y >>= at % PD_MARKS_UNIT;
+      }
+      batch(at, mark.y, mark.x);
+      source.leave(at);
+      __syncwarp();
     }
-    batch(at, mark.y, mark.x);
-    source.leave(at);
-    __syncwarp();
+    multiply_add(sum, inner, outer);
   }
-  multiply_add(sum, inner, outer);
-}
 
-/* Leaves what belongs to rows that other groups share. */
-__device__ void leave_parts(uint64_t first, uint32_t here) {
-  uint64_t end = first + here;
-  bool open = here == (uint32_t)a.segment && end < a.nnz &&
-              (int32_t)__ldg(&a.marks[end / PD_MARKS_UNIT - 1].x) >= 0;
-  if (open && inside) parts.last[group][lane] = sum;
-  if (open && !inside) parts.first[group][lane] = sum;
-  if (lane == 0) {
-    parts.has_last[group] = open && inside;
-    parts.through[group] = open && !inside;
-    parts.last_row[group] = id;
+  /* Leaves what belongs to rows that other groups share. */
+  __device__ void leave_parts(uint64_t first, uint32_t here) {
+    uint64_t end = first + here;
+    bool open = here == (uint32_t)a.segment && end < a.nnz &&
+                (int32_t)__ldg(&a.marks[end / PD_MARKS_UNIT - 1].x) >= 0;
+    if (open && inside) parts.last[group][lane] = sum;
+    if (open && !inside) parts.first[group][lane] = sum;
+    if (lane == 0) {
+      parts.has_last[group] = open && inside;
+      parts.through[group] = open && !inside;
+      parts.last_row[group] = id;
+    }
   }
-}
-}
-;
+};
 
 /* Adds up one number of each group, in fixed order. */
 template <int LANES>
@@ -292,11 +284,11 @@ template <typename DATA> struct Job {
 
 /* Blocks on a multiprocessor, as far as registers go: rows of more inputs need more of them, Phi
  * most. */
-constexpr int blocks_of(int inputs, enum pd_gpu_what what) {
+constexpr int blocks_of(int inputs, pd_gpu_what what) {
   return what != PD_GPU_MTTKRP ? 2 : inputs == 2 ? 4 : 3;
 }
 
-template <typename T, int LANES, bool ALIGNED, int INPUTS, enum pd_gpu_what WHAT, typename SOURCE>
+template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
 __global__ void __launch_bounds__(PD_BLOCK_THREADS, blocks_of(INPUTS, WHAT))
     sum_segments(const __grid_constant__ Job<typename SOURCE::DATA> job) {
   typedef Walk<T, LANES, ALIGNED, INPUTS, WHAT, SOURCE> WALK;
@@ -358,7 +350,7 @@ static cudaError_t start_join(const struct pd_gpu_sum *a, uint64_t blocks, unsig
   return cudaGetLastError();
 }
 
-template <typename T, int LANES, bool ALIGNED, int INPUTS, enum pd_gpu_what WHAT, typename SOURCE>
+template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
 static cudaError_t start_sum(const Job<typename SOURCE::DATA> &job, cudaStream_t stream) {
   const struct pd_gpu_sum *a = &job.sum;
   uint64_t blocks = pd_gpu_sum_blocks(a->nnz, LANES, a->segment);
@@ -380,7 +372,7 @@ static cudaError_t start_sum(const Job<typename SOURCE::DATA> &job, cudaStream_t
   return blocks == 1 ? code : start_join<T, LANES, ALIGNED>(a, blocks, tiles, stream);
 }
 
-template <typename T, int LANES, bool ALIGNED, enum pd_gpu_what WHAT,
+template <typename T, int LANES, bool ALIGNED, pd_gpu_what WHAT,
           template <typename, int> class STAGED, template <typename, int> class DIRECT>
 static cudaError_t start_inputs(const Job<typename STAGED<T, LANES>::DATA> &job,
                                 cudaStream_t stream) {
@@ -403,7 +395,7 @@ static cudaError_t start_inputs(const Job<typename STAGED<T, LANES>::DATA> &job,
 }
 
 /* The kernel for the rank. */
-template <typename T, enum pd_gpu_what WHAT, template <typename, int> class STAGED,
+template <typename T, pd_gpu_what WHAT, template <typename, int> class STAGED,
           template <typename, int> class DIRECT>
 static cudaError_t start_lanes(const struct pd_gpu_sum *sum,
                                const typename STAGED<T, 8>::DATA *data, cudaStream_t stream) {
