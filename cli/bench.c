@@ -115,12 +115,17 @@ static void print_line(const cJSON *rows, const char *format, int order, const c
           strcmp(text_of(row, "format"), format) == 0)
         mine = row;
     }
-    double median = mine != NULL ? number_of(mine, "median_seconds") : NAN;
+    if (mine == NULL) {
+      printf(" %11s ", "-");
+      sum = NAN;
+      continue;
+    }
+    double median = number_of(mine, "median_seconds");
     sum += median;
-    printf(" %11.3f%c", 1e3 * median,
-           mine != NULL && mine == best_row(rows, mode, cache) ? '*' : ' ');
+    printf(" %11.3f%c", 1e3 * median, mine == best_row(rows, mode, cache) ? '*' : ' ');
   }
-  printf(" %11.3f\n", 1e3 * sum);
+  if (isfinite(sum)) printf(" %11.3f", 1e3 * sum);
+  puts("");
 }
 
 static void print_table(const cJSON *rows, int order, const char *cache) {
