@@ -14,6 +14,8 @@ struct cli_session {
   bool quiet, verbose;
   uint64_t kappa, block_columns; /* of formats that partition */
   uint64_t order_for_mode;       /* of formats with one copy */
+  const char *compute;           /* of formats with tensor-core kernels; NULL: native */
+  uint64_t tile_threshold;       /* likewise */
   /* options of reading */
   bool pattern;
   uint64_t index_base;
@@ -41,7 +43,13 @@ struct cli_session {
    .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
   {.name = "order-for-mode", .kind = CLI_COUNT, .target = &(s).order_for_mode, .argument = "N",    \
    .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
-   .least = 1, .most = POLYAD_MAX_ORDER}
+   .least = 1, .most = POLYAD_MAX_ORDER},                                                          \
+  {.name = "compute", .kind = CLI_CHOICE, .target = &(s).compute, .argument = "TYPE",              \
+   .choices = "native f16 bf16 tf32",                                                              \
+   .help = "native (default: the precision), f16, bf16, tf32: types\nof products in hls"},         \
+  {.name = "tile-threshold", .kind = CLI_COUNT, .target = &(s).tile_threshold, .argument = "N",    \
+   .help = "nonzeros that make a tile of hls dense (default 78)",                                  \
+   .least = 1, .most = POLYAD_MAX_TILE_THRESHOLD}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(s)                                                                      \

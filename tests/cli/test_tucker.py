@@ -204,4 +204,5 @@ def test_bench_ttmc(polyad):
     assert {"alto", "coo", "csf", "modecopy"} <= formats and "flycoo" not in formats
     assert {row["mode"] for row in found["results"]} == {1, 2, 3}
     for row in found["results"]:
-        assert row["max_relative_error"] < 1e-13 and row["flops"] == 2 * found["nnz"] * 9
+        assert row["flops"] == 2 * found["nnz"] * 9
+        assert row["max_relative_error"] < (1e-2 if row["format"] == "hls" else 1e-13)

@@ -70,7 +70,8 @@ static int each_variant(void (*visit)(const char *format, const char *variant)) 
     if (kernels == NULL || kernels->ttmc == NULL) continue;
     ++formats;
     char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s", format->variants);
+    snprintf(variants, sizeof variants, "%s",
+             kernels->variants != NULL ? kernels->variants : format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
       if (strcmp(v, "tiled") != 0) visit(format->name, v);
   }

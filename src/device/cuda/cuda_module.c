@@ -9,6 +9,7 @@
 #include "formats/fwc/fwc.h"
 #include "formats/hbcsf/hbcsf.h"
 #include "formats/hicoo/hicoo.h"
+#include "formats/hls/hls_cuda.h"
 #include "formats/mmcsf/mmcsf.h"
 #include "formats/modecopy/modecopy_cuda.h"
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const struct polyad_kernels *const kernels[] = {
     &pd_modecopy_kernels_cuda, &pd_flycoo_kernels_cuda, &pd_blco_kernels_cuda,
     &pd_mmcsf_kernels_cuda,    &pd_bcsf_kernels_cuda,   &pd_hbcsf_kernels_cuda,
     &pd_hicoo_kernels_cuda,    &pd_fcoo_kernels_cuda,   &pd_fwc_kernels_cuda,
-    &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,
+    &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,   &pd_hls_kernels_cuda,
 };
 
 static void describe(const struct pd_cuda_state *state, const struct cudaDeviceProp *about,

@@ -41,6 +41,13 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
       return false;
     }
   if (!on_gpu(request)) return true;
+  if (request->compute == POLYAD_COMPUTE_NATIVE && request->precision == POLYAD_F64 &&
+      pd_hls_scheme_of(request->variant).atomic) {
+    snprintf(reason, PD_REASON_BYTES,
+             "variant %.30s adds in float; expected --precision f32 or a compute type",
+             request->variant);
+    return false;
+  }
   int capability = capability_of(request->device);
   if (capability < 80 &&
       (request->compute == POLYAD_COMPUTE_BF16 || request->compute == POLYAD_COMPUTE_TF32)) {

@@ -313,6 +313,7 @@ polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(pd_hls_choose_span(context, tensor, hls->threshold, hls->span));
   pd_hls_set_bits(hls);
   hls->exponent = exponent_of(&job);
+  hls->scale = ldexp(1, hls->exponent);
   PD_TRY_CLEANUP(sort_by_tile(context, &job));
   PD_TRY_CLEANUP(classify(context, &job));
   PD_TRY_CLEANUP(fill(context, &job));

@@ -5,7 +5,6 @@
 #include "formats/hls/hls.h"
 #include "formats/hls/hls_walk.h"
 #include "formats/rowsum/isa.h"
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -162,7 +161,7 @@ static struct pd_hls_unit unit_of(const struct pd_hls_sweep *sweep, uint64_t gro
 
 static void store_group(const struct pd_hls_sweep *sweep, uint64_t group, const double *rows,
                         struct pd_matrix *out) {
-  double scale = ldexp(1, sweep->hls->exponent);
+  double scale = sweep->hls->scale;
   for (uint64_t i = 0; i < PD_HLS_SIDE && group * PD_HLS_SIDE + i < out->rows; ++i) {
     uint64_t at = (group * PD_HLS_SIDE + i) * out->stride;
     const double *from = rows + i * sweep->columns;

@@ -36,6 +36,7 @@ struct pd_hls {
   polyad_compute compute;
   enum pd_hls_value value;
   struct pd_hls_scheme scheme;
+  double scale;                    /* 2^exponent */
   int exponent;                    /* stored values are the tensor's times 2^-exponent */
   int threshold;                   /* b_threshold: a tile with as many nonzeros is dense */
   int span[PD_HLS_SPAN];           /* modes that a tile spans, ascending */

@@ -1,0 +1,461 @@
+/* "hls" on a GPU: uploading, scratch memory, launching. One call packs the factors, runs tiles and
+ * single nonzeros, and adds up their sums. */
+#include "formats/hls/hls_cuda.h"
+#include "device/cuda/cuda_sum.h"
+#include "formats/hls/hls_launch.h"
+#include "formats/hls/hls_schedule.h"
+
+struct on_device {
+  const struct pd_hls *host;
+  uint32_t *b_inds, *b_bmp, *b_vals_ptr, *nnz_inds;
+  void *b_vals, *nnz_vals;
+};
+
+struct scratch {
+  const struct pd_device *device;
+  const struct on_device *made;
+  enum pd_hls_kernel kernel;
+  bool chain;
+  uint64_t ranks[PD_HLS_MAX_ORDER];
+  struct pd_hls_schedule schedule[PD_HLS_MAX_ORDER];
+  void *fragment[PD_HLS_MAX_ORDER], *copy[PD_HLS_MAX_ORDER];
+  uint32_t *most; /* order x columns of fragments */
+  float *scale;   /* likewise */
+  uint64_t columns_each;
+  void *dense_sums, *sparse_sums;
+  float *sums; /* atomic variants */
+};
+
+/* ---- the storage ------------------------------------------------------------------------------
+ */
+
+static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+  struct on_device *made = pointer;
+  if (made == NULL) return;
+  pd_cuda_release(context, device, made->b_inds);
+  pd_cuda_release(context, device, made->b_bmp);
+  pd_cuda_release(context, device, made->b_vals_ptr);
+  pd_cuda_release(context, device, made->b_vals);
+  pd_cuda_release(context, device, made->nnz_inds);
+  pd_cuda_release(context, device, made->nnz_vals);
+  pd_cuda_services->free(context, made);
+}
+
+static polyad_status upload_arrays(polyad_context *context, const struct pd_device *device,
+                                   const struct pd_hls *hls, struct on_device *made) {
+  size_t value = pd_hls_value_bytes(hls->value);
+  PD_TRY(pd_cuda_upload(context, device, pd_hls_packed_words(hls->tiles, hls->tile_linear_bits), 4,
+                        hls->b_inds, (void **)&made->b_inds));
+  PD_TRY(pd_cuda_upload(context, device, hls->tiles * PD_HLS_WORDS, 4, hls->b_bmp,
+                        (void **)&made->b_bmp));
+  PD_TRY(pd_cuda_upload(context, device, hls->tiles + 1, 4, hls->b_vals_ptr,
+                        (void **)&made->b_vals_ptr));
+  PD_TRY(pd_cuda_upload(context, device, hls->dense_nnz, value, hls->b_vals, &made->b_vals));
+  PD_TRY(pd_cuda_upload(context, device, pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits), 4,
+                        hls->nnz_inds, (void **)&made->nnz_inds));
+  return pd_cuda_upload(context, device, hls->sparse_nnz, value, hls->nnz_vals, &made->nnz_vals);
+}
+
+static polyad_status upload(polyad_context *context, const struct pd_device *device,
+                            const void *storage, void **out) {
+  struct on_device *made;
+  *out = NULL;
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
+  *made = (struct on_device){.host = storage};
+  polyad_status status = upload_arrays(context, device, storage, made);
+  if (status == POLYAD_OK)
+    *out = made;
+  else
+    unload(context, device, made);
+  return status;
+}
+
+static enum pd_hls_kernel kernel_of(const struct pd_hls *hls) {
+  switch (hls->value) {
+  case PD_HLS_F16:
+    return PD_HLS_KERNEL_F16;
+  case PD_HLS_BF16:
+    return PD_HLS_KERNEL_BF16;
+  case PD_HLS_F32:
+    return PD_HLS_KERNEL_TF32; /* in full precision it has single nonzeros only, not rounded */
+  default:
+    return PD_HLS_KERNEL_F64;
+  }
+}
+
+/* ---- workspaces -------------------------------------------------------------------------------
+ */
+
+/* Fragments across a factor: one, or an even number. */
+static uint64_t blocks_of(uint64_t rank) {
+  return rank <= PD_HLS_BLOCK ? 1 : (rank + 2 * PD_HLS_BLOCK - 1) / (2 * PD_HLS_BLOCK) * 2;
+}
+
+/* Columns of a row of sums; saturated. */
+static uint64_t columns_of(const struct scratch *scratch, int mode) {
+  uint64_t columns = 1;
+  if (!scratch->chain) return blocks_of(scratch->ranks[mode]) * PD_HLS_BLOCK;
+  for (int n = 0; n < scratch->made->host->order; ++n)
+    if (n != mode) columns = pd_mul_saturated(columns, scratch->ranks[n]);
+  return columns;
+}
+
+/* Tiles of a segment and nonzeros of an item, so that there are several for every warp that a
+ * processor runs at once. */
+static uint64_t segment_of(const struct scratch *scratch, int processors) {
+  uint64_t wanted = (uint64_t)processors * (scratch->chain ? 4 : 32);
+  return scratch->made->host->tiles / wanted + 1;
+}
+
+static uint64_t item_of(const struct scratch *scratch, int processors) {
+  uint64_t wanted = (uint64_t)processors * (scratch->chain ? 32 : 256);
+  uint64_t each = scratch->made->host->sparse_nnz / wanted, least = scratch->chain ? 32 : 16;
+  return each < least ? least : each;
+}
+
+/* Whether kernels need a padded copy of a factor's rows. */
+static bool needs_copy(const struct scratch *scratch, int mode) {
+  polyad_type type = scratch->made->host->type;
+  bool narrower = type == POLYAD_F64 && scratch->kernel != PD_HLS_KERNEL_F64;
+  return narrower || scratch->ranks[mode] % 4 != 0;
+}
+
+static uint64_t copy_width(uint64_t rank) { return (rank + 3) / 4 * 4; }
+
+static size_t row_number_bytes(const struct scratch *scratch) {
+  return scratch->kernel == PD_HLS_KERNEL_F64 ? 8 : 4;
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  const struct pd_device *device = scratch->device;
+  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n) {
+    pd_hls_schedule_clear(context, device, &scratch->schedule[n]);
+    pd_cuda_release(context, device, scratch->fragment[n]);
+    pd_cuda_release(context, device, scratch->copy[n]);
+  }
+  pd_cuda_release(context, device, scratch->most);
+  pd_cuda_release(context, device, scratch->scale);
+  pd_cuda_release(context, device, scratch->dense_sums);
+  pd_cuda_release(context, device, scratch->sparse_sums);
+  pd_cuda_release(context, device, scratch->sums);
+  pd_cuda_services->free(context, scratch);
+}
+
+static polyad_status allocate_factors(polyad_context *context, struct scratch *scratch) {
+  const struct pd_device *device = scratch->device;
+  const struct pd_hls *hls = scratch->made->host;
+  size_t pair = hls->value == PD_HLS_F32 ? 8 : 4;
+  for (int n = 0; n < hls->order; ++n) {
+    uint64_t blocks = blocks_of(scratch->ranks[n]);
+    if (blocks * PD_HLS_BLOCK > scratch->columns_each)
+      scratch->columns_each = blocks * PD_HLS_BLOCK;
+    uint64_t pairs =
+        pd_mul_saturated(pd_hls_tiles_along(hls->dims[n]) * blocks, PD_HLS_LANES * PD_HLS_PAIRS);
+    if (hls->place[n] >= 0 && hls->tiles > 0)
+      PD_TRY(pd_cuda_allocate(context, device, pairs, pair, &scratch->fragment[n]));
+    uint64_t numbers = pd_mul_saturated(hls->dims[n], copy_width(scratch->ranks[n]));
+    if (needs_copy(scratch, n))
+      PD_TRY(
+          pd_cuda_allocate(context, device, numbers, row_number_bytes(scratch), &scratch->copy[n]));
+  }
+  uint64_t columns = scratch->columns_each * (uint64_t)hls->order;
+  PD_TRY(pd_cuda_allocate(context, device, columns, sizeof(float), (void **)&scratch->scale));
+  PD_TRY(pd_cuda_allocate(context, device, columns, sizeof(uint32_t), (void **)&scratch->most));
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  return PD_CUDA(context, state,
+                 cudaMemsetAsync(scratch->most, 0, columns * sizeof(uint32_t), state->stream));
+}
+
+static polyad_status allocate_sums(polyad_context *context, struct scratch *scratch) {
+  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_device *device = scratch->device;
+  uint64_t dense = 0, sparse = 0, rows = 0;
+  for (int n = 0; n < hls->order; ++n) {
+    const struct pd_hls_schedule *schedule = &scratch->schedule[n];
+    uint64_t columns = columns_of(scratch, n), side = hls->place[n] >= 0 ? PD_HLS_SIDE : 1;
+    uint64_t d = pd_mul_saturated(schedule->segments * side, columns);
+    uint64_t s = pd_mul_saturated(schedule->items, columns);
+    uint64_t r = pd_mul_saturated(hls->dims[n], columns);
+    if (d > dense) dense = d;
+    if (s > sparse) sparse = s;
+    if (r > rows) rows = r;
+  }
+  if (hls->scheme.atomic)
+    return pd_cuda_allocate(context, device, rows, sizeof(float), (void **)&scratch->sums);
+  if (dense > 0)
+    PD_TRY(pd_cuda_allocate(context, device, dense, sizeof(float), &scratch->dense_sums));
+  if (sparse == 0) return POLYAD_OK;
+  return pd_cuda_allocate(context, device, sparse, row_number_bytes(scratch),
+                          &scratch->sparse_sums);
+}
+
+static polyad_status create(polyad_context *context, const struct pd_device *device,
+                            const struct on_device *made, const uint64_t *ranks, bool chain,
+                            void **out) {
+  struct scratch *scratch;
+  polyad_status status = POLYAD_OK;
+  int processors = pd_cuda_state_of(device)->processors;
+  *out = NULL;
+  for (int n = 0; n < made->host->order; ++n)
+    if (ranks[n] > INT32_MAX / 64)
+      return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
+                                    (unsigned long long)ranks[n]);
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct scratch){
+      .device = device, .made = made, .kernel = kernel_of(made->host), .chain = chain};
+  memcpy(scratch->ranks, ranks, (size_t)made->host->order * sizeof *ranks);
+  for (int n = 0; n < made->host->order && status == POLYAD_OK; ++n)
+    if (!made->host->scheme.atomic)
+      status =
+          pd_hls_schedule_create(context, device, made->host, n, segment_of(scratch, processors),
+                                 item_of(scratch, processors), &scratch->schedule[n]);
+  if (status == POLYAD_OK) status = allocate_factors(context, scratch);
+  if (status == POLYAD_OK) status = allocate_sums(context, scratch);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    workspace_destroy(context, scratch);
+  return status;
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  uint64_t ranks[PD_HLS_MAX_ORDER];
+  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
+    ranks[n] = rank;
+  return create(context, device, storage, ranks, false, out);
+}
+
+static polyad_status ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks, void **out) {
+  return create(context, device, storage, ranks, true, out);
+}
+
+/* Orders of all modes, fragments and copies; sums follow from how the work is cut, which depends
+ * on the device: allocating them checks the limit again. */
+static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
+  const struct pd_hls *hls = made->host;
+  uint64_t bytes = 0;
+  for (int n = 0; n < hls->order; ++n) {
+    uint64_t columns = blocks_of(ranks[n]) * PD_HLS_BLOCK;
+    bytes = pd_add_saturated(bytes, 4 * (hls->tiles + hls->sparse_nnz));
+    bytes = pd_add_saturated(bytes, pd_mul_saturated(hls->dims[n], 6 * columns));
+  }
+  return bytes;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  uint64_t ranks[PD_HLS_MAX_ORDER];
+  (void)threads;
+  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
+    ranks[n] = rank;
+  return bytes_for(storage, ranks);
+}
+
+static uint64_t ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  (void)threads;
+  return bytes_for(storage, ranks);
+}
+
+/* ---- one call ---------------------------------------------------------------------------------
+ */
+
+/* Modes of the tile that play the parts of k, j and s. */
+static void set_parts(const struct pd_hls *hls, int mode, struct pd_hls_run *run) {
+  run->output = hls->place[mode];
+  int place = run->output < 0 ? 0 : run->output;
+  run->mode_k = hls->span[pd_hls_mode_k(place)];
+  run->mode_j = hls->span[pd_hls_mode_j(place)];
+  run->mode_s = hls->span[place];
+  for (int n = 0; n < hls->order; ++n) {
+    if (n == mode) continue;
+    run->input_mode[run->inputs++] = n;
+    if (hls->place[n] < 0) run->other[run->others++] = n;
+  }
+}
+
+static void set_columns(const struct scratch *scratch, struct pd_hls_run *run) {
+  uint64_t stride = 1;
+  run->columns = columns_of(scratch, run->mode);
+  for (int k = run->inputs - 1; k >= 0; --k) {
+    struct pd_hls_input *in = &run->input[run->input_mode[k]];
+    in->column_stride = stride;
+    stride *= (uint64_t)in->rank;
+  }
+}
+
+/* Rows as the kernels want them: as they are, or copied and padded. */
+static polyad_status set_rows(polyad_context *context, struct scratch *scratch, int mode,
+                              const struct pd_matrix *factor, struct pd_hls_input *in,
+                              struct pd_hls_source *source) {
+  bool wide = scratch->kernel == PD_HLS_KERNEL_F64;
+  if (scratch->copy[mode] == NULL && !pd_cuda_aligned(factor))
+    PD_TRY(pd_cuda_allocate(context, scratch->device,
+                            pd_mul_saturated(factor->rows, copy_width(factor->columns)),
+                            wide ? 8 : 4, &scratch->copy[mode]));
+  in->width = (int)copy_width(factor->columns);
+  in->rows = scratch->copy[mode] != NULL ? scratch->copy[mode] : factor->data;
+  in->stride = scratch->copy[mode] != NULL ? (uint64_t)in->width : factor->stride;
+  source->width = in->width;
+  source->copy = scratch->copy[mode];
+  return POLYAD_OK;
+}
+
+static polyad_status set_inputs(polyad_context *context, struct scratch *scratch,
+                                const struct pd_matrix *const *factors, const struct pd_matrix *out,
+                                struct pd_hls_run *run, struct pd_hls_pack *pack) {
+  const struct pd_hls *hls = scratch->made->host;
+  pack->wide = hls->type == POLYAD_F64;
+  for (int n = 0; n < hls->order; ++n) {
+    struct pd_hls_input *in = &run->input[n];
+    *in = (struct pd_hls_input){.dim = hls->dims[n],
+                                .rank = (int)scratch->ranks[n],
+                                .blocks = (int)blocks_of(scratch->ranks[n]),
+                                .tile_bits = hls->tile_bits[n],
+                                .tile_shift = hls->tile_shift[n],
+                                .bits = hls->bits[n],
+                                .shift = hls->shift[n]};
+    if (n == run->mode) {
+      if (!scratch->chain) in->rank = (int)out->columns;
+      continue;
+    }
+    float *scale = scratch->scale + (uint64_t)n * scratch->columns_each;
+    struct pd_hls_source *source = &pack->source[pack->count++];
+    *source = (struct pd_hls_source){.factor = factors[n]->data,
+                                     .stride = factors[n]->stride,
+                                     .rows = factors[n]->rows,
+                                     .rank = in->rank,
+                                     .blocks = in->blocks,
+                                     .fragment = scratch->fragment[n],
+                                     .most = scratch->most + (uint64_t)n * scratch->columns_each,
+                                     .scale = scale};
+    in->fragment = scratch->fragment[n];
+    in->scale = scale;
+    PD_TRY(set_rows(context, scratch, n, factors[n], in, source));
+  }
+  return POLYAD_OK;
+}
+
+static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
+  const struct on_device *made = scratch->made;
+  const struct pd_hls *hls = made->host;
+  const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
+  run->order = hls->order;
+  run->tile_linear_bits = hls->tile_linear_bits;
+  run->linear_bits = hls->linear_bits;
+  run->b_inds = made->b_inds;
+  run->b_bmp = made->b_bmp;
+  run->b_vals_ptr = made->b_vals_ptr;
+  run->b_vals = made->b_vals;
+  run->nnz_inds = made->nnz_inds;
+  run->nnz_vals = made->nnz_vals;
+  run->atomic = hls->scheme.atomic;
+  run->diagonal = hls->scheme.diagonal;
+  run->segments = run->atomic ? (uint32_t)hls->tiles : schedule->segments;
+  run->items = schedule->items;
+  run->tile_order = schedule->tile_order;
+  run->segment_start = schedule->segment_start;
+  run->nonzero_order = schedule->nonzero_order;
+  run->item_start = schedule->item_start;
+  run->nonzeros = hls->sparse_nnz;
+  run->dense_sums = scratch->dense_sums;
+  run->sparse_sums = scratch->sparse_sums;
+  run->sums = scratch->sums;
+}
+
+static polyad_status launch(polyad_context *context, const struct scratch *scratch,
+                            const struct pd_hls_run *run) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  if (scratch->chain)
+    return PD_CUDA(context, state, pd_hls_chain_run(scratch->kernel, run, state->stream));
+  return PD_CUDA(context, state, pd_hls_mttkrp_run(scratch->kernel, run, state->stream));
+}
+
+/* Tiles and single nonzeros in one launch (fusion load scheme) or in two. */
+static polyad_status launch_scheme(polyad_context *context, const struct scratch *scratch,
+                                   const struct pd_hls_run *run) {
+  if (!scratch->made->host->scheme.sequential) return launch(context, scratch, run);
+  struct pd_hls_run part = *run;
+  part.items = 0;
+  part.nonzeros = 0;
+  PD_TRY(launch(context, scratch, &part));
+  part = *run;
+  part.segments = 0;
+  return launch(context, scratch, &part);
+}
+
+static polyad_status finish(polyad_context *context, const struct scratch *scratch,
+                            const struct pd_hls_run *run, const struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
+  struct pd_hls_finish last = {.out = out->data,
+                               .rows = out->rows,
+                               .columns = out->columns,
+                               .stride = out->stride,
+                               .wide = out->type == POLYAD_F64,
+                               .wide_sums = scratch->kernel == PD_HLS_KERNEL_F64,
+                               .scale = hls->scale,
+                               .spanned = run->output >= 0,
+                               .width = run->columns,
+                               .segments = schedule->segments,
+                               .items = schedule->items,
+                               .line_segment = schedule->line_segment,
+                               .row_item = schedule->row_item,
+                               .dense_sums = scratch->dense_sums,
+                               .sparse_sums = scratch->sparse_sums,
+                               .sums = scratch->sums,
+                               .most = scratch->most,
+                               .most_count =
+                                   (uint32_t)(scratch->columns_each * (uint64_t)hls->order)};
+  return PD_CUDA(context, state, pd_hls_finish_run(&last, state->stream));
+}
+
+static polyad_status run_mode(polyad_context *context, struct scratch *scratch, int mode,
+                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_hls_run run = {.mode = mode};
+  struct pd_hls_pack pack = {.count = 0};
+  PD_TRY(pd_cuda_enter(context, state));
+  set_parts(scratch->made->host, mode, &run);
+  PD_TRY(set_inputs(context, scratch, factors, out, &run, &pack));
+  set_columns(scratch, &run);
+  set_work(scratch, &run);
+  PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, state->stream)));
+  if (run.atomic)
+    PD_TRY(PD_CUDA(
+        context, state,
+        cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float), state->stream)));
+  PD_TRY(launch_scheme(context, scratch, &run));
+  return finish(context, scratch, &run, out);
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)storage;
+  return run_mode(context, scratch, mode, factors, out);
+}
+
+static polyad_status ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
+                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)storage;
+  return run_mode(context, scratch, mode, factors, out);
+}
+
+const struct polyad_kernels pd_hls_kernels_cuda = {
+    .format = "hls",
+    .device = "cuda",
+    .upload = upload,
+    .unload = unload,
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+    .ttmc_workspace_bytes = ttmc_workspace_bytes,
+    .ttmc_workspace_create = ttmc_workspace_create,
+    .ttmc_workspace_destroy = workspace_destroy,
+    .ttmc = ttmc,
+};

@@ -1,0 +1,335 @@
+/* MTTKRP of "hls": tiles on tensor cores, single nonzeros on CUDA cores, one launch.
+ *
+ * A warp takes a segment of tiles whose output rows are the same 16 (or one). Per slice s of a tile
+ * it multiplies C' X(s)' (16 NB x 16) with mma.sync, then either multiplies by B' elementwise and
+ * sums along its rows, or makes the product with B and takes its diagonal. Sums of all 16 slices
+ * stay in registers for the whole segment; the four lanes that share a column are added up at its
+ * end. Bytes per tile: 512 of bitmap, its values, two fragments of each factor (in L2).
+ *
+ * A group of 4 NB lanes takes an item, a run of single nonzeros with one output row: each lane
+ * decodes one nonzero, then all lanes add up one nonzero after the other, four columns each. */
+#ifndef PD_HLS_MTTKRP_CUH
+#define PD_HLS_MTTKRP_CUH
+
+#include "formats/hls/hls_tile.cuh"
+
+enum { PD_HLS_WARPS = 4 /* of a block */ };
+
+/* Product of the rows of the modes that the tile does not span, in column r. */
+__device__ __forceinline__ float others_at(const struct pd_hls_run &a, uint32_t tile, int r) {
+  float product = 1;
+  for (int k = 0; k < a.others; ++k) {
+    const struct pd_hls_input &in = a.input[a.other[k]];
+    product *= r < in.rank ? __ldg(float_row(in, tile_index(a, a.other[k], tile)) + r) : 0.0f;
+  }
+  return product;
+}
+
+/* Entry (r, x) of a fragment for the lane's r (plus 8 when `high`), from the lane that has it. */
+template <class V>
+__device__ __forceinline__ float fragment_at(const Fragment<V> &f, uint32_t lane, uint32_t x,
+                                             int high) {
+  int pair = (x >= 8 ? 2 : 0) + high;
+  float2 both = V::floats(f.p[pair]);
+  return __shfl_sync(0xffffffffu, x & 1 ? both.y : both.x, (int)(lane & 28) + (int)(x % 8 / 2));
+}
+
+/* What a lane has of the products of one tile. */
+template <class V, int NB, bool DIAGONAL> struct Columns {
+  Fragment<V> k[NB], j[NB];
+  float times[NB][2];
+
+  __device__ void load(const struct pd_hls_run &a, uint32_t tile, int first, uint32_t lane) {
+    const struct pd_hls_input &in_k = a.input[a.mode_k], &in_j = a.input[a.mode_j];
+    uint64_t tile_k = tile_index(a, a.mode_k, tile), tile_j = tile_index(a, a.mode_j, tile);
+#pragma unroll
+    for (int b = 0; b < NB; ++b) {
+      k[b].load(in_k.fragment, tile_k * (uint64_t)in_k.blocks + (uint64_t)(first + b), lane);
+      j[b].load(in_j.fragment, tile_j * (uint64_t)in_j.blocks + (uint64_t)(first + b), lane);
+#pragma unroll
+      for (int high = 0; high < 2; ++high)
+        times[b][high] =
+            a.others == 0
+                ? 1.0f
+                : others_at(a, tile, (first + b) * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high));
+    }
+  }
+
+  /* Adds the lane's share of the slice's sums in its two columns. */
+  __device__ void add(int b, uint32_t lane, const typename V::Pair x[2][2], float sum[2]) const {
+    float d[2][4];
+    times_slice<V>(d, k[b], x);
+    float low, high;
+    if (DIAGONAL) {
+      typename V::Pair left[PD_HLS_PAIRS];
+      as_left<V>(d, left);
+      float y[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+      times_right<V>(y[0], left, j[b], 0);
+      times_right<V>(y[1], left, j[b], 1);
+      /* Row lane / 4 of the first product and row lane / 4 + 8 of the second; their columns
+       * lane % 4 * 2 and the next. */
+      bool even = lane / 4 == lane % 4 * 2, odd = lane / 4 == lane % 4 * 2 + 1;
+      low = even ? y[0][0] : odd ? y[0][1] : 0.0f;
+      high = even ? y[1][2] : odd ? y[1][3] : 0.0f;
+    } else {
+      float2 f0 = V::floats(j[b].p[0]), f1 = V::floats(j[b].p[1]);
+      float2 f2 = V::floats(j[b].p[2]), f3 = V::floats(j[b].p[3]);
+      low = d[0][0] * f0.x + d[0][1] * f0.y + (d[1][0] * f2.x + d[1][1] * f2.y);
+      high = d[0][2] * f1.x + d[0][3] * f1.y + (d[1][2] * f3.x + d[1][3] * f3.y);
+    }
+    sum[0] += low * times[b][0];
+    sum[1] += high * times[b][1];
+  }
+};
+
+/* Sum over the four lanes that share columns; all of them get it. */
+__device__ __forceinline__ float sum_of_four(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/* By what a column of fragments was divided. */
+__device__ __forceinline__ float scale_of(const struct pd_hls_run &a, int column) {
+  float scale = a.input[a.mode_k].scale[column] * a.input[a.mode_j].scale[column];
+  return a.output < 0 ? scale * a.input[a.mode_s].scale[column] : scale;
+}
+
+/* Writes or adds the sum of output row `row` (of the tile's) and column. */
+__device__ __forceinline__ void put_dense(const struct pd_hls_run &a, uint32_t segment,
+                                          uint64_t tile_row, int rows, int row, int column,
+                                          float sum) {
+  const struct pd_hls_input &out = a.input[a.mode];
+  if (!a.atomic) {
+    static_cast<float *>(
+        a.dense_sums)[((uint64_t)segment * (uint64_t)rows + (uint64_t)row) * a.columns +
+                      (uint64_t)column] = sum;
+  } else if (column < out.rank) {
+    uint64_t to = tile_row * (uint64_t)rows + (uint64_t)row;
+    if (to < out.dim) atomicAdd(a.sums + to * a.columns + (uint64_t)column, sum);
+  }
+}
+
+template <class V, int NB, bool DIAGONAL>
+__device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int first,
+                              uint32_t lane, typename V::Stored *cells) {
+  float sum[NB][PD_HLS_SIDE][2], whole[NB][2];
+  uint32_t begin = segment, end = segment + 1, tile = segment;
+#pragma unroll
+  for (int b = 0; b < NB; ++b) {
+    whole[b][0] = whole[b][1] = 0;
+#pragma unroll
+    for (int s = 0; s < PD_HLS_SIDE; ++s)
+      sum[b][s][0] = sum[b][s][1] = 0;
+  }
+  if (!a.atomic) {
+    begin = a.segment_start[segment];
+    end = a.segment_start[segment + 1];
+  }
+  for (uint32_t place = begin; place < end; ++place) {
+    if (!a.atomic) tile = __ldg(a.tile_order + place);
+    Columns<V, NB, DIAGONAL> columns;
+    columns.load(a, tile, first, lane);
+    expand_by_warp<V>(a, tile, lane, cells);
+#pragma unroll
+    for (uint32_t s = 0; s < PD_HLS_SIDE; ++s) {
+      typename V::Pair x[2][2];
+      load_slice<V>(cells, s, lane, x);
+#pragma unroll
+      for (int b = 0; b < NB; ++b)
+        columns.add(b, lane, x, sum[b][s]);
+    }
+    if (a.output >= 0) continue;
+    const struct pd_hls_input &in = a.input[a.mode_s];
+    uint64_t tile_s = tile_index(a, a.mode_s, tile);
+#pragma unroll
+    for (int b = 0; b < NB; ++b) { /* one output row: slices are multiplied by their rows */
+      Fragment<V> slices;
+      slices.load(in.fragment, tile_s * (uint64_t)in.blocks + (uint64_t)(first + b), lane);
+#pragma unroll
+      for (uint32_t s = 0; s < PD_HLS_SIDE; ++s)
+#pragma unroll
+        for (int high = 0; high < 2; ++high) {
+          whole[b][high] += sum[b][s][high] * fragment_at<V>(slices, lane, s, high);
+          sum[b][s][high] = 0;
+        }
+    }
+  }
+  uint64_t tile_row = a.atomic ? tile_index(a, a.mode, tile) : 0;
+#pragma unroll
+  for (int b = 0; b < NB; ++b)
+#pragma unroll
+    for (int high = 0; high < 2; ++high) {
+      int column = (first + b) * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high);
+      float scale = scale_of(a, column);
+      if (a.output < 0) {
+        float total = sum_of_four(whole[b][high]);
+        if (lane % 4 == 0) put_dense(a, segment, tile_row, 1, 0, column, total * scale);
+        continue;
+      }
+#pragma unroll
+      for (uint32_t s = 0; s < PD_HLS_SIDE; ++s) {
+        float total = sum_of_four(sum[b][s][high]);
+        if (lane % 4 == s % 4)
+          put_dense(a, segment, tile_row, PD_HLS_SIDE, (int)s, column, total * scale);
+      }
+    }
+}
+
+/* A lane's nonzero: indices in the other modes and the output, value. */
+template <class V> struct Nonzero {
+  uint32_t index[PD_HLS_MODES], row;
+  typename V::Sum x;
+
+  __device__ void load(const struct pd_hls_run &a, uint64_t p) {
+    uint64_t at = a.atomic ? p : __ldg(a.nonzero_order + p);
+    x = V::value(__ldg(static_cast<const typename V::Stored *>(a.nnz_vals) + at));
+#pragma unroll
+    for (int k = 0; k < PD_HLS_MODES - 1; ++k)
+      if (k < a.inputs) index[k] = nonzero_index(a, a.input_mode[k], at);
+    if (a.atomic) row = nonzero_index(a, a.mode, at);
+  }
+};
+
+/* Adds the product of a nonzero's rows in four columns. */
+template <typename S>
+__device__ __forceinline__ void add_rows(const struct pd_hls_run &a, const uint32_t *index, S x,
+                                         int column, S sum[4]) {
+  S product[4] = {x, x, x, x};
+#pragma unroll
+  for (int k = 0; k < PD_HLS_MODES - 1; ++k)
+    if (k < a.inputs) {
+      const struct pd_hls_input &in = a.input[a.input_mode[k]];
+      Four<S> row = load_four(static_cast<const S *>(in.rows) + index[k] * in.stride + column);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        product[e] *= row.v[e];
+    }
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    sum[e] += product[e];
+}
+
+template <class V, int LANES>
+__device__ void sparse_item(const struct pd_hls_run &a, uint32_t item, int first_column,
+                            uint32_t lane) {
+  typedef typename V::Sum S;
+  uint64_t begin = 0, end = 0;
+  if (item < a.items) {
+    begin = a.atomic ? (uint64_t)item * LANES : a.item_start[item];
+    end = a.atomic ? begin + LANES : a.item_start[item + 1];
+    if (end > a.nonzeros) end = a.nonzeros;
+  }
+  int column = first_column + (int)lane * 4, width = a.input[a.input_mode[0]].width;
+  S sum[4] = {0, 0, 0, 0};
+  /* Groups of a warp go on together, so that all lanes take part in the shuffles. */
+  for (uint64_t base = begin; __any_sync(0xffffffffu, base < end); base += LANES) {
+    Nonzero<V> mine;
+    mine.x = 0;
+    mine.row = 0;
+#pragma unroll
+    for (int k = 0; k < PD_HLS_MODES - 1; ++k)
+      mine.index[k] = 0;
+    if (base + lane < end) mine.load(a, base + lane);
+#pragma unroll 4
+    for (uint32_t turn = 0; turn < LANES; ++turn) {
+      uint32_t index[PD_HLS_MODES];
+      S x = __shfl_sync(0xffffffffu, mine.x, (int)turn, LANES);
+#pragma unroll
+      for (int k = 0; k < PD_HLS_MODES - 1; ++k)
+        if (k < a.inputs) index[k] = __shfl_sync(0xffffffffu, mine.index[k], (int)turn, LANES);
+      uint32_t row = a.atomic ? __shfl_sync(0xffffffffu, mine.row, (int)turn, LANES) : 0;
+      if (base + turn >= end || column >= width) continue;
+      add_rows<S>(a, index, x, column, sum);
+      if (!a.atomic) continue;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (column + e < a.input[a.mode].rank)
+          atomicAdd(a.sums + row * a.columns + (uint64_t)(column + e), (float)sum[e]);
+        sum[e] = 0;
+      }
+    }
+  }
+  if (a.atomic || item >= a.items) return;
+  S *to = static_cast<S *>(a.sparse_sums) + (uint64_t)item * a.columns + (uint64_t)column;
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    to[e] = sum[e];
+}
+
+/* Blocks that a multiprocessor is to hold, which bounds the registers: sums of two fragments'
+ * columns alone take 64. */
+template <class V, int NB, bool DIAGONAL>
+constexpr int MTTKRP_BLOCKS = DIAGONAL || (NB == 2 && sizeof(typename V::Stored) == 4) ? 2
+                              : NB == 2                                                ? 3
+                                                                                       : 4;
+
+/* Blocks below dense_blocks take tiles, the others single nonzeros: one launch for both. */
+template <class V, int NB, bool DIAGONAL>
+__global__ void __launch_bounds__(32 * PD_HLS_WARPS, MTTKRP_BLOCKS<V, NB, DIAGONAL>)
+    hls_mttkrp(const __grid_constant__ struct pd_hls_run a) {
+  extern __shared__ uint4 memory[];
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (blockIdx.x < a.dense_blocks) {
+    typename V::Stored *cells =
+        reinterpret_cast<typename V::Stored *>(memory) + warp * PD_HLS_CELLS;
+    uint32_t segment = blockIdx.x / a.dense_parts * PD_HLS_WARPS + warp;
+    int first = (int)(blockIdx.x % a.dense_parts) * NB;
+    if (segment < a.segments) dense_segment<V, NB, DIAGONAL>(a, segment, first, lane, cells);
+    return;
+  }
+  constexpr uint32_t LANES = 4 * NB, GROUPS = 32 * PD_HLS_WARPS / LANES;
+  uint32_t block = blockIdx.x - a.dense_blocks;
+  sparse_item<V, LANES>(a, block / a.sparse_parts * GROUPS + threadIdx.x / LANES,
+                        (int)(block % a.sparse_parts) * NB * PD_HLS_BLOCK, threadIdx.x % LANES);
+}
+
+/* Single nonzeros alone, in double. */
+template <int NB>
+__global__ void __launch_bounds__(32 * PD_HLS_WARPS)
+    hls_mttkrp_wide(const __grid_constant__ struct pd_hls_run a) {
+  constexpr uint32_t LANES = 4 * NB, GROUPS = 32 * PD_HLS_WARPS / LANES;
+  sparse_item<F64, LANES>(a, blockIdx.x / a.sparse_parts * GROUPS + threadIdx.x / LANES,
+                          (int)(blockIdx.x % a.sparse_parts) * NB * PD_HLS_BLOCK,
+                          threadIdx.x % LANES);
+}
+
+static inline uint32_t sparse_blocks(struct pd_hls_run *run, int lanes) {
+  uint32_t groups = 32 * PD_HLS_WARPS / (uint32_t)lanes;
+  if (run->atomic) run->items = (uint32_t)((run->nonzeros + (uint64_t)lanes - 1) / (uint64_t)lanes);
+  return (run->items + groups - 1) / groups * run->sparse_parts;
+}
+
+template <class V, int NB, bool DIAGONAL>
+static cudaError_t launch_mttkrp(struct pd_hls_run run, cudaStream_t stream) {
+  constexpr size_t SHARED = PD_HLS_WARPS * PD_HLS_CELLS * sizeof(typename V::Stored);
+  run.dense_parts = run.sparse_parts = (uint32_t)(run.columns / (NB * PD_HLS_BLOCK));
+  run.dense_blocks = (run.segments + PD_HLS_WARPS - 1) / PD_HLS_WARPS * run.dense_parts;
+  uint32_t blocks = run.dense_blocks + sparse_blocks(&run, 4 * NB);
+  if (blocks == 0) return cudaSuccess;
+  size_t shared = run.segments > 0 ? SHARED : 0;
+  if (SHARED > 48 * 1024) {
+    cudaError_t code = cudaFuncSetAttribute(
+        hls_mttkrp<V, NB, DIAGONAL>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SHARED);
+    if (code != cudaSuccess) return code;
+  }
+  hls_mttkrp<V, NB, DIAGONAL><<<blocks, 32 * PD_HLS_WARPS, shared, stream>>>(run);
+  return cudaGetLastError();
+}
+
+template <class V>
+static cudaError_t mttkrp_any(const struct pd_hls_run *run, cudaStream_t stream) {
+  bool one = run->columns == PD_HLS_BLOCK;
+  if (run->diagonal)
+    return one ? launch_mttkrp<V, 1, true>(*run, stream) : launch_mttkrp<V, 2, true>(*run, stream);
+  return one ? launch_mttkrp<V, 1, false>(*run, stream) : launch_mttkrp<V, 2, false>(*run, stream);
+}
+
+template <int NB> static cudaError_t launch_wide(struct pd_hls_run run, cudaStream_t stream) {
+  run.sparse_parts = (uint32_t)(run.columns / (NB * PD_HLS_BLOCK));
+  uint32_t blocks = sparse_blocks(&run, 4 * NB);
+  if (blocks == 0) return cudaSuccess;
+  hls_mttkrp_wide<NB><<<blocks, 32 * PD_HLS_WARPS, 0, stream>>>(run);
+  return cudaGetLastError();
+}
+
+#endif
