@@ -9,7 +9,10 @@
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
-#   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   medium    vast, nell-2, enron        large   delicious, nell-1
+#   music, amazon, twitch    one at a time: the largest takes five minutes, most of it on the host
+#   phi       CP-APR's Phi on nell-2, on the GPU and on all cores
+#   medium-paper, large-paper    the papers' variants
 #   field     every format, on the tensors of small; field-medium and field-large on the others
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
@@ -25,7 +28,7 @@ mkdir -p "$OUT"
 packages=(libopenblas-pthread-dev libopenblas0-pthread liblapacke-dev liblapacke libtmglib3
   libtmglib-dev libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
   libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
-  pkgconf-bin libpkgconf3)
+  pkgconf-bin libpkgconf3 opencl-c-headers ocl-icd-libopencl1)
 
 carry() {
   mkdir -p .carry && (cd .carry && rm -f ./*.deb && apt-get -q download "${packages[@]}") &&
@@ -51,22 +54,33 @@ use_carried() {
   export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
+  # OpenCL's loader finds NVIDIA's driver by a file that a bare machine may lack.
+  if [ ! -d /etc/OpenCL/vendors ]; then
+    mkdir -p "$root/vendors" && echo libnvidia-opencl.so.1 >"$root/vendors/nvidia.icd"
+    export OCL_ICD_VENDORS=$root/vendors
+  fi
 }
 
 build() {
   use_carried || return 1
+  [ ! -e "$root/usr/include/CL/cl.h" ] || OPENCL_HEADERS=$root/usr/include
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
-    -DPOLYAD_BUILD_PYTHON=OFF &&
+    -DPOLYAD_BUILD_PYTHON=OFF ${OPENCL_HEADERS:+-DOPENCL_HEADERS="$OPENCL_HEADERS"} &&
     cmake --build "$build" ${TARGETS:+--target $TARGETS}
 }
 
 # Every test under tests/gpu that was built, and no other.
 test_gpu() {
   use_carried
-  local failed=0 program
+  local failed=0 program name
   for program in "$build"/tests/gpu/test_*; do
     [ -x "$program" ] || continue
     timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
+  done
+  for name in cuda opencl; do
+    [ -x "$build/tests/property/test_portable_property" ] || continue
+    timeout 240 "$build/tests/property/test_portable_property" $name ||
+      { [ $? -eq 77 ] || { echo "FAILED: portable $name"; failed=1; }; }
   done
   return $failed
 }
@@ -127,7 +141,8 @@ for stage in "$@"; do
       medium-paper) measure medium-paper "nell-2 paper" "enron paper" ;;
       large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
       large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
-      huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      music | amazon | twitch) measure huge "$stage f32 runs=3" ;;
+      phi) measure phi "nell-2 phi runs=5" "nell-2 phi device=cpu runs=3" ;;
       field) measure field "uber field field64" "nips field field64" "chicago field field64" \
         "movies field field64" ;;
       field-medium) measure field-medium "nell-2 field runs=5" "vast field runs=5" \

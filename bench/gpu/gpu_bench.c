@@ -4,7 +4,7 @@
  * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D]
  *   SET: default (both formats, float and double), paper (all variants of the papers, float),
  *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration), field and field64
- *   (every format, float and double) */
+ *   (every format, float and double), phi (CP-APR's Phi, double) */
 #include "core/core.h"
 #include "device/device_registry.h"
 #include "formats/flycoo/flycoo_layout.h"
@@ -43,6 +43,7 @@ struct choice {
   const char *format, *variant;
   polyad_type type;
   int columns;
+  bool phi; /* CP-APR's Phi instead of MTTKRP; the factors' signs do not matter for its time */
 };
 
 static int by_value(const void *a, const void *b) {
@@ -67,15 +68,18 @@ static void print_row(struct run *run, const struct choice *choice, int mode, do
   qsort(seconds, (size_t)run->runs, sizeof *seconds, by_value);
   double nnz = (double)run->traits.nnz, median = seconds[run->runs / 2];
   double flops = (double)run->from->order * (double)run->rank * nnz;
-  printf("%s\n  {\"format\": \"%s\", \"variant\": \"%s\", \"precision\": \"%s\", \"columns\": %d, "
+  char error[32] = "null"; /* Phi is checked by its tests alone */
+  if (!choice->phi) snprintf(error, sizeof error, "%.3g", worst);
+  printf("%s\n  {\"kernel\": \"%s\", \"format\": \"%s\", \"variant\": \"%s\", \"precision\": "
+         "\"%s\", \"columns\": %d, "
          "\"mode\": %d, \"rank\": %llu, \"median_seconds\": %.9g, \"min_seconds\": %.9g, "
          "\"max_seconds\": %.9g, \"runs\": %d, \"flops\": %.0f, \"gflops\": %.6g, "
-         "\"build_seconds\": %.4g, \"bytes_format\": %llu, \"max_relative_error\": %.3g, "
+         "\"build_seconds\": %.4g, \"bytes_format\": %llu, \"max_relative_error\": %s, "
          "\"about\": \"%s\"}",
-         run->rows++ > 0 ? "," : "", choice->format, choice->variant,
-         choice->type == POLYAD_F32 ? "f32" : "f64", choice->columns, mode + 1,
+         run->rows++ > 0 ? "," : "", choice->phi ? "phi" : "mttkrp", choice->format,
+         choice->variant, choice->type == POLYAD_F32 ? "f32" : "f64", choice->columns, mode + 1,
          (unsigned long long)run->rank, median, seconds[0], seconds[run->runs - 1], run->runs,
-         flops, 1e-9 * flops / median, build, (unsigned long long)bytes, worst, about);
+         flops, 1e-9 * flops / median, build, (unsigned long long)bytes, error, about);
 }
 
 /* All modes in turn, `runs` times after two rounds that are not counted. */
@@ -107,7 +111,10 @@ static void time_modes(struct run *run, const struct choice *choice,
       double once = pd_seconds();
       if (device->timer_start != NULL)
         must(run, device->timer_start(run->context, run->device), "timer");
-      must(run, kernels->mttkrp(run->context, on_device, scratch, n, list, &out[n]), "mttkrp");
+      if (choice->phi)
+        must(run, kernels->phi(run->context, on_device, scratch, n, list, 1e-10, &out[n]), "phi");
+      else
+        must(run, kernels->mttkrp(run->context, on_device, scratch, n, list, &out[n]), "mttkrp");
       if (device->timer_stop != NULL)
         must(run, device->timer_stop(run->context, run->device, &once), "timer");
       else
@@ -115,16 +122,18 @@ static void time_modes(struct run *run, const struct choice *choice,
       if (round >= WARM_UP) seconds[n * run->runs + round - WARM_UP] = once;
     }
   for (int n = 0; n < order; ++n) {
-    double worst = bench_check(run->context, run->tensor[choice->type], run->rank, n, &out[n]);
+    double worst =
+        choice->phi ? 0
+                    : bench_check(run->context, run->tensor[choice->type], run->rank, n, &out[n]);
     print_row(run, choice, n, seconds + n * run->runs, worst, build, bytes, about);
     total += seconds[n * run->runs + run->runs / 2];
     if (worst > (choice->type == POLYAD_F32 ? 1e-4 : 1e-12))
       fprintf(stderr, "%s %s/%s mode %d: WRONG by %.3g\n", run->from->name, choice->format,
               choice->variant, n + 1, worst);
   }
-  fprintf(stderr, "%-10s %-9s %-15s %s P=%-2d all modes %10.3f ms (", run->from->name,
+  fprintf(stderr, "%-10s %-9s %-15s %s P=%-2d %sall modes %10.3f ms (", run->from->name,
           choice->format, choice->variant, choice->type == POLYAD_F32 ? "f32" : "f64",
-          choice->columns, 1e3 * total);
+          choice->columns, choice->phi ? "phi " : "", 1e3 * total);
   for (int n = 0; n < order; ++n)
     fprintf(stderr, "%s%.3f", n > 0 ? " " : "", 1e3 * seconds[n * run->runs + run->runs / 2]);
   fprintf(stderr, ")  build %.2f s, %.3f GB, %s\n", build, 1e-9 * (double)bytes, about);
@@ -181,9 +190,21 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
 }
 
 static void time_one(struct run *run, const char *format, const char *variant, polyad_type type) {
-  struct choice choice = {format, variant, type, 32};
+  struct choice choice = {format, variant, type, 32, false};
   int columns = 32;
   time_choice(run, &choice, &columns, 1);
+}
+
+/* Phi in double precision, by the formats that have it on the device. */
+static void time_phi(struct run *run) {
+  static const char *const formats[] = {"modecopy", "coo", "alto"};
+  int columns = 32;
+  for (size_t k = 0; k < sizeof formats / sizeof *formats; ++k) {
+    const struct polyad_kernels *kernels = pd_kernels_find(formats[k], run->device->kind);
+    struct choice choice = {formats[k], "auto", POLYAD_F64, 32, true};
+    if (kernels == NULL || kernels->phi == NULL) continue;
+    time_choice(run, &choice, &columns, 1);
+  }
 }
 
 static void time_als(struct run *run) {
@@ -204,12 +225,18 @@ static void time_als(struct run *run) {
     must(run, polyad_plan_create(run->context, tensor_of(run, options.precision), &options, &plan),
          "plan");
     must(run, polyad_cp_als(run->context, plan, &als, &model, &info), "cp_als");
+    double mttkrp = 0;
+    for (int n = 0; n < run->from->order; ++n)
+      mttkrp += info.seconds_mttkrp[n];
     printf("%s\n  {\"kernel\": \"als\", \"format\": \"modecopy\", \"precision\": \"%s\", \"rank\": "
-           "%llu, \"seconds_per_iteration\": %.9g, \"iterations\": %d, \"fit\": %.12g}",
+           "%llu, \"seconds_per_iteration\": %.9g, \"seconds_mttkrp\": %.9g, \"iterations\": %d, "
+           "\"fit\": %.12g}",
            run->rows++ > 0 ? "," : "", type == POLYAD_F32 ? "f32" : "f64",
-           (unsigned long long)run->rank, info.seconds_per_iteration, info.iterations, info.fit);
-    fprintf(stderr, "%-10s cp-als %s: %.3f ms per iteration, fit %.6f\n", run->from->name,
-            type == POLYAD_F32 ? "f32" : "f64", 1e3 * info.seconds_per_iteration, info.fit);
+           (unsigned long long)run->rank, info.seconds_per_iteration, mttkrp, info.iterations,
+           info.fit);
+    fprintf(stderr, "%-10s cp-als %s: %.3f ms per iteration, %.2f times its MTTKRP, fit %.6f\n",
+            run->from->name, type == POLYAD_F32 ? "f32" : "f64", 1e3 * info.seconds_per_iteration,
+            info.seconds_per_iteration / mttkrp, info.fit);
     polyad_run_info_clear(&info);
     polyad_ktensor_destroy(model);
     polyad_plan_destroy(plan);
@@ -253,12 +280,14 @@ static void run_set(struct run *run, const char *set) {
     for (size_t k = 0; k < sizeof fly / sizeof *fly; ++k)
       time_one(run, "flycoo", fly[k], POLYAD_F32);
   } else if (strcmp(set, "columns") == 0) {
-    struct choice choice = {"flycoo", "paper", POLYAD_F32, 32};
+    struct choice choice = {"flycoo", "paper", POLYAD_F32, 32, false};
     time_choice(run, &choice, sweep, (int)(sizeof sweep / sizeof *sweep));
   } else if (strcmp(set, "field") == 0) {
     time_field(run, POLYAD_F32);
   } else if (strcmp(set, "field64") == 0) {
     time_field(run, POLYAD_F64);
+  } else if (strcmp(set, "phi") == 0) {
+    time_phi(run);
   } else if (strcmp(set, "als") == 0) {
     time_als(run);
   } else {

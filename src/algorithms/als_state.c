@@ -119,6 +119,8 @@ void pd_als_destroy(struct pd_als *als) {
   pd_als_checkpoint_close(als);
   pd_free(context, als->host_lambda);
   pd_free(context, als->trace);
+  if (als->record != NULL)
+    als->device->functions->record_release(context, als->device, als->record);
   pd_free(context, als->mttkrp_seconds);
   pd_free(context, als);
 }

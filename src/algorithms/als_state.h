@@ -36,6 +36,8 @@ struct pd_als {
 
   double *host_lambda; /* R numbers, then `order` matrices R x R: copies for checkpoints */
 
+  void *record; /* an iteration after the first, where the device records */
+
   int restart;
   int iteration; /* done */
   struct pd_als_fit fit;

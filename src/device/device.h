@@ -30,6 +30,10 @@ struct pd_device {
 
 struct pd_stream_job;
 struct pd_roof_job;
+struct pd_rows_launch;
+struct pd_rows_shape;
+
+enum { PD_DEVICE_MARKS = 2 * POLYAD_MAX_ORDER };
 
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
@@ -56,6 +60,22 @@ struct pd_device_functions {
   polyad_status (*timer_start)(polyad_context *context, const struct pd_device *device);
   polyad_status (*timer_stop)(polyad_context *context, const struct pd_device *device,
                               double *seconds);
+  /** Marks a place in the stream under a number below PD_DEVICE_MARKS, and tells the device's time
+   *  from one mark to another when both are passed (wait first). Neither waits. NULL where the
+   *  host's clock serves. */
+  polyad_status (*mark)(polyad_context *context, const struct pd_device *device, int number);
+  polyad_status (*between)(polyad_context *context, const struct pd_device *device, int first,
+                           int second, double *seconds);
+  /** Recording: what this thread enqueues from record_begin to record_end is not done then but
+   * kept, to be enqueued as a whole by each replay, which costs little. In between nothing may
+   * wait, allocate or copy to or from the host. record_end is called also after a failure, with
+   * `keep` false. NULL: the device does not record. */
+  polyad_status (*record_begin)(polyad_context *context, const struct pd_device *device);
+  polyad_status (*record_end)(polyad_context *context, const struct pd_device *device, bool keep,
+                              void **record);
+  polyad_status (*replay)(polyad_context *context, const struct pd_device *device, void *record);
+  /** NULL is fine. */
+  void (*record_release)(polyad_context *context, const struct pd_device *device, void *record);
   /** One loop of STREAM (portable/portable.h), tuned by hand for the device or compiled from the
    *  source for all devices; `has_stream` says which there are. */
   polyad_status (*stream)(polyad_context *context, const struct pd_device *device,
@@ -64,6 +84,12 @@ struct pd_device_functions {
   /** Enqueues one measurement of a roof (roof.h); NULL: there are none. */
   polyad_status (*roof)(polyad_context *context, const struct pd_device *device,
                         const struct pd_roof_job *job);
+  /** Launches a portable kernel over rows (portable/portable_launch.h); NULL: it cannot. */
+  polyad_status (*rows)(polyad_context *context, const struct pd_device *device,
+                        const struct pd_rows_launch *launch);
+  /** The tiles it has, and how many groups of lanes keep it busy. */
+  const struct pd_rows_shape *(*rows_shape)(const struct pd_device *device);
+  uint64_t (*rows_groups)(polyad_context *context, const struct pd_device *device);
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */

@@ -95,6 +95,13 @@ struct polyad_kernels {
    *  read. Two modes may not run at once on one scratch. */
   polyad_status (*mttkrp)(polyad_context *context, const void *storage, void *scratch, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+  /** Whether a round through all modes in turn leaves `scratch` as it found it, so that the round
+   *  may be recorded once and replayed; NULL: it does not. */
+  bool (*repeatable)(const void *storage, const void *scratch);
+  /** Bytes that a storage of `storage_bytes` and one workspace take on a device with memory of its
+   *  own; NULL: storage_bytes. */
+  uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t storage_bytes);
   /** Prepares repeated phi() calls of one mode with the same other factors (stores the rows of
    *  Pi in `scratch`); NULL: Pi is computed on the fly. */
   polyad_status (*pi)(polyad_context *context, const void *storage, void *scratch, int mode,

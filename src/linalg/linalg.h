@@ -52,6 +52,10 @@ struct pd_linalg {
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
+  /** Says that the next update() gets this v, as it is now: a device that can work on it beside
+   * what is enqueued in between begins to. NULL: update() does all. */
+  polyad_status (*prepare)(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *v);
   /** The least-squares update of CP-ALS, in place and in as few passes over memory as the device
    *  can. On entry x holds m, the MTTKRP. Then x = m v^-1 by Cholesky; INNER = sum of m(i,r)
    *  x(i,r); lambda = norms of x's columns by `scaling`; columns divided by them; gram = x^T x.

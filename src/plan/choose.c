@@ -25,6 +25,22 @@ static void leave_out_atomics(const struct pd_request *request, struct pd_candid
            strcmp(request->device->kind, "cpu") == 0 ? "" : ", and its sums are in no fixed order");
 }
 
+/* What storage, one workspace and factors take on a device with memory of its own. */
+static void assess_device(polyad_context *context, const struct pd_traits *traits,
+                          const struct pd_request *request, struct pd_candidate *candidate) {
+  const struct pd_device *device = request->device;
+  const struct polyad_kernels *kernels = candidate->kernels;
+  uint64_t bytes = candidate->storage_bytes, rows = 0;
+  if (device->functions->host_memory) return;
+  if (kernels->device_bytes != NULL) bytes = kernels->device_bytes(traits, request, bytes);
+  for (int n = 0; n < traits->order; ++n)
+    rows = pd_add_saturated(rows, traits->dims[n]);
+  uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(request->precision));
+  candidate->device_bytes = pd_add_saturated(bytes, pd_mul_saturated(rows, row));
+  candidate->device_free = device->functions->memory_available(context, device);
+  candidate->fits = candidate->fits_host && candidate->device_bytes <= candidate->device_free;
+}
+
 static void assess(polyad_context *context, const struct polyad_format *format,
                    const struct pd_traits *traits, const struct pd_request *request,
                    struct pd_candidate *candidate) {
@@ -36,6 +52,10 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   else if (request->kernel == POLYAD_KERNEL_TTMC && candidate->kernels->ttmc == NULL)
     snprintf(reason, PD_REASON_BYTES, "it has no tensor-times-matrix chain on device %s",
              request->device->kind);
+  else if ((request->kernel == POLYAD_KERNEL_PHI && candidate->kernels->phi == NULL) ||
+           (request->kernel == POLYAD_KERNEL_PI && candidate->kernels->pi == NULL))
+    snprintf(reason, PD_REASON_BYTES, "it has no %s on device %s",
+             request->kernel == POLYAD_KERNEL_PHI ? "Phi" : "stored Pi", request->device->kind);
   else if (!has_variant(format, request->variant))
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);
@@ -51,7 +71,8 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   snprintf(candidate->variant, PD_REASON_BYTES, "%s", request->variant);
   format->estimate_bytes(traits, request, &candidate->storage_bytes, &candidate->building_bytes);
   candidate->seconds = format->estimate_seconds(traits, request);
-  candidate->fits = within_limit(context, candidate->building_bytes);
+  candidate->fits = candidate->fits_host = within_limit(context, candidate->building_bytes);
+  assess_device(context, traits, request, candidate);
 }
 
 polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
@@ -74,6 +95,25 @@ polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits
                  pd_quote(quoted, name, strlen(name)));
 }
 
+/* Names what each format would take. */
+static polyad_status fail_on_device(polyad_context *context, const struct pd_candidate *candidates,
+                                    int count) {
+  char list[512] = "", need[32], left[32];
+  uint64_t available = 0;
+  for (int c = 0; c < count; ++c) {
+    if (!candidates[c].supported) continue;
+    size_t length = strlen(list);
+    available = candidates[c].device_free;
+    snprintf(list + length, sizeof list - length, "%s%s needs %s (%llu bytes)",
+             length > 0 ? ", " : "", candidates[c].format->name,
+             pd_bytes_text(need, candidates[c].device_bytes),
+             (unsigned long long)candidates[c].device_bytes);
+  }
+  return pd_fail(context, POLYAD_MEMORY_LIMIT,
+                 "no format fits into the device's memory, factors included: %s; %s are free", list,
+                 pd_bytes_text(left, available));
+}
+
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
                                    int count, int *choice) {
   int best = -1, smallest = -1;
@@ -89,6 +129,7 @@ polyad_status pd_candidates_choose(polyad_context *context, const struct pd_cand
   if (smallest < 0)
     return pd_fail(context, POLYAD_UNSUPPORTED, "format %s cannot hold this tensor: %s",
                    candidates[0].format->name, candidates[0].reason);
+  if (candidates[smallest].fits_host) return fail_on_device(context, candidates, count);
   char what[96];
   snprintf(what, sizeof what, "building format %s", candidates[smallest].format->name);
   return pd_memory_check(context, candidates[smallest].building_bytes, what);
@@ -101,10 +142,15 @@ static void append(char text[PD_EXPLANATION_BYTES], const char *line) {
 
 static void append_candidate(const struct pd_candidate *candidate, double best, bool measured,
                              char text[PD_EXPLANATION_BYTES]) {
-  char line[2 * PD_REASON_BYTES], bytes[32];
+  char line[2 * PD_REASON_BYTES], bytes[32], left[32];
   const char *name = candidate->format->name;
   if (!candidate->supported)
     snprintf(line, sizeof line, "\nnot %s: %s", name, candidate->reason);
+  else if (!candidate->fits && candidate->fits_host)
+    snprintf(line, sizeof line,
+             "\nnot %s: with factors it needs %s of the device's memory, %s are free", name,
+             pd_bytes_text(bytes, candidate->device_bytes),
+             pd_bytes_text(left, candidate->device_free));
   else if (!candidate->fits)
     snprintf(line, sizeof line, "\nnot %s: building it needs %s, more than the memory limit leaves",
              name, pd_bytes_text(bytes, candidate->building_bytes));

@@ -11,8 +11,11 @@ struct pd_candidate {
   const struct polyad_format *format;
   const struct polyad_kernels *kernels; /* on the request's device; NULL: none */
   bool supported;
-  bool fits; /* in the memory limit */
+  bool fits; /* in the memory limit, and on a device with memory of its own also there */
+  bool fits_host;
   uint64_t storage_bytes, building_bytes;
+  uint64_t device_bytes; /* of storage, workspace and factors there; 0: the host's memory */
+  uint64_t device_free;
   double seconds;                /* of one MTTKRP in every mode, estimated or (tuned) measured */
   char variant[PD_REASON_BYTES]; /* to build */
   char reason[PD_REASON_BYTES];

@@ -348,11 +348,6 @@ def test_bench(polyad, arguments):
     polyad.fails(2, "bench", *arguments)
 
 
-@pytest.mark.parametrize("kernel", ["phi", "pi"])
-def test_bench_kernel_of_another_build(polyad, kernel):
-    polyad.fails(1, "bench", kernel, "good.tns", says=kernel)
-
-
 def test_bench_format_unknown(polyad):
     polyad.fails(2, "bench", "mttkrp", "good.tns", "--format", "nosuch", says="csf")
 

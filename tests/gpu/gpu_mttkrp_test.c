@@ -1,4 +1,5 @@
 /* MTTKRP of the GPU's formats, all variants, against the oracle; determinism; remapping. */
+#include "formats/flycoo/flycoo_layout.h"
 #include "formats/format.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
@@ -255,6 +256,44 @@ static void test_remapping_keeps_the_order(void **state) {
   }
 }
 
+/* Where memory is short a workspace has two copies instead of three: the same bits. With less than
+ * that there is an error. */
+static void test_two_copies(void **state) {
+  (void)state;
+  for (int c = 4; c < 7; ++c) {
+    polyad_context *context = gpu_context();
+    struct problem problem;
+    size_t count, at = 0;
+    problem_make(&cases[c], 16, 13, &problem);
+    polyad_plan_options options = options_of(6, 16, POLYAD_F64); /* no-remap */
+    double *ordered = all_modes(context, &problem, &options, 1, &count);
+    double *out = malloc(count * sizeof *out);
+    assert_non_null(out);
+    options.variant = "auto";
+    polyad_plan *plan = gpu_plan(context, &problem, &options);
+    polyad_workspace *workspace = NULL;
+    uint64_t copy = pd_flycoo_copy_bytes(plan->storage), used = polyad_memory_in_use(context);
+    assert_int_equal(polyad_set_memory_limit(context, used + copy / 4), POLYAD_OK);
+    assert_int_equal(polyad_workspace_create(context, plan, 16, &workspace), POLYAD_MEMORY_LIMIT);
+    assert_int_equal(polyad_set_memory_limit(context, used + 3 * copy), POLYAD_OK);
+    if (polyad_workspace_create(context, plan, 16, &workspace) != POLYAD_OK)
+      fail_msg("%s", polyad_last_error(context));
+    for (int turn = 0; turn < 3 * cases[c].order; ++turn) {
+      int mode = turn % cases[c].order;
+      if (mode == 0) at = 0;
+      problem_mttkrp(context, plan, workspace, &problem, mode, out + at);
+      at += (size_t)cases[c].dims[mode] * 16;
+      if (at == count) assert_memory_equal(out, ordered, count * sizeof *out);
+    }
+    polyad_workspace_destroy(workspace);
+    polyad_plan_destroy(plan);
+    free(out);
+    free(ordered);
+    problem_free(&problem);
+    polyad_context_destroy(context);
+  }
+}
+
 /* A mode of length two with millions of nonzeros, all positive: float sums one by one would be
  * far off (2e-2), sums of segments stay within rounding of few hundred terms. */
 static void test_two_long_rows(void **state) {
@@ -284,9 +323,10 @@ int main(int count, char **arguments) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cases),         cmocka_unit_test(test_ranks),
-      cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_remapping_keeps_the_order),
-      cmocka_unit_test(test_two_long_rows), cmocka_unit_test(test_few),
+      cmocka_unit_test(test_cases),      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_remapping_keeps_the_order),
+      cmocka_unit_test(test_two_copies), cmocka_unit_test(test_two_long_rows),
+      cmocka_unit_test(test_few),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   if (count > 2) wanted = arguments[2];

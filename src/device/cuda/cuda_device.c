@@ -1,4 +1,5 @@
 /* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
+#include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_roof.h"
 #include "device/cuda/cuda_state.h"
 #include <string.h>
@@ -12,7 +13,7 @@ static polyad_status open_staging(polyad_context *context, struct pd_cuda_state 
   if (staging->free == NULL)
     PD_TRY(
         PD_CUDA(context, state, cudaEventCreateWithFlags(&staging->free, cudaEventDisableTiming)));
-  return PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream));
+  return PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state)));
 }
 
 static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *state) {
@@ -124,10 +125,10 @@ static polyad_status stage_in(polyad_context *context, struct pd_cuda_state *sta
     uint64_t part = bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
     PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(staging->free)));
     memcpy(staging->memory, from + done, (size_t)part);
-    PD_TRY(PD_CUDA(
-        context, state,
-        cudaMemcpyAsync(to + done, staging->memory, part, cudaMemcpyHostToDevice, state->stream)));
-    PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream)));
+    PD_TRY(PD_CUDA(context, state,
+                   cudaMemcpyAsync(to + done, staging->memory, part, cudaMemcpyHostToDevice,
+                                   pd_cuda_stream(state))));
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state))));
   }
   return POLYAD_OK;
 }
@@ -138,8 +139,9 @@ static polyad_status copy_in(polyad_context *context, const struct pd_device *de
   PD_TRY(pd_cuda_enter(context, state));
   if (bytes == 0) return POLYAD_OK;
   if (bytes <= DIRECT_BYTES) /* the driver copies so little before it returns */
-    return PD_CUDA(context, state,
-                   cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, state->stream));
+    return PD_CUDA(
+        context, state,
+        cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, pd_cuda_stream(state)));
   pthread_mutex_lock(&state->lock);
   polyad_status status = stage_in(context, state, to, from_host, bytes);
   pthread_mutex_unlock(&state->lock);
@@ -157,8 +159,8 @@ static polyad_status stage_out(polyad_context *context, struct pd_cuda_state *st
       uint64_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
       PD_TRY(PD_CUDA(context, state,
                      cudaMemcpyAsync(staging->memory, from + at, part, cudaMemcpyDeviceToHost,
-                                     state->stream)));
-      PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, state->stream)));
+                                     pd_cuda_stream(state))));
+      PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state))));
     }
     if (k > 0) {
       struct pd_cuda_staging *staging = &state->staging[(k - 1) % 2];
@@ -188,7 +190,7 @@ static polyad_status copy(polyad_context *context, const struct pd_device *devic
   PD_TRY(pd_cuda_enter(context, state));
   if (bytes == 0) return POLYAD_OK;
   return PD_CUDA(context, state,
-                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state->stream));
+                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, pd_cuda_stream(state)));
 }
 
 static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
@@ -196,13 +198,13 @@ static polyad_status fill_zero(polyad_context *context, const struct pd_device *
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   if (bytes == 0) return POLYAD_OK;
-  return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, state->stream));
+  return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, pd_cuda_stream(state)));
 }
 
 static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, cudaStreamSynchronize(state->stream));
+  return PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state)));
 }
 
 static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
@@ -221,7 +223,7 @@ static uint64_t memory_available(polyad_context *context, const struct pd_device
 static polyad_status timer_start(polyad_context *context, const struct pd_device *device) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, cudaEventRecord(state->timer[0], state->stream));
+  return PD_CUDA(context, state, cudaEventRecord(state->timer[0], pd_cuda_stream(state)));
 }
 
 static polyad_status timer_stop(polyad_context *context, const struct pd_device *device,
@@ -230,10 +232,36 @@ static polyad_status timer_stop(polyad_context *context, const struct pd_device 
   float milliseconds = 0;
   *seconds = 0;
   PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(state->timer[1])));
   PD_TRY(PD_CUDA(context, state,
                  cudaEventElapsedTime(&milliseconds, state->timer[0], state->timer[1])));
+  *seconds = 1e-3 * (double)milliseconds;
+  return POLYAD_OK;
+}
+
+static polyad_status mark(polyad_context *context, const struct pd_device *device, int number) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  unsigned flags = pd_cuda_recording != NULL ? cudaEventRecordExternal : cudaEventRecordDefault;
+  PD_TRY(pd_cuda_enter(context, state));
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = POLYAD_OK;
+  if (state->marks[number] == NULL)
+    status = PD_CUDA(context, state, cudaEventCreate(&state->marks[number]));
+  pthread_mutex_unlock(&state->lock);
+  PD_TRY(status);
+  return PD_CUDA(context, state,
+                 cudaEventRecordWithFlags(state->marks[number], pd_cuda_stream(state), flags));
+}
+
+static polyad_status between(polyad_context *context, const struct pd_device *device, int first,
+                             int second, double *seconds) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  float milliseconds = 0;
+  *seconds = 0;
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaEventElapsedTime(&milliseconds, state->marks[first], state->marks[second])));
   *seconds = 1e-3 * (double)milliseconds;
   return POLYAD_OK;
 }
@@ -274,4 +302,15 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .timer_start = timer_start,
     .timer_stop = timer_stop,
     .roof = pd_cuda_roof,
+    .stream = pd_cuda_stream,
+    .has_stream = {true, true},
+    .rows = pd_cuda_rows,
+    .rows_shape = pd_cuda_rows_shape,
+    .rows_groups = pd_cuda_rows_groups,
+    .mark = mark,
+    .between = between,
+    .record_begin = pd_cuda_record_begin,
+    .record_end = pd_cuda_record_end,
+    .replay = pd_cuda_replay,
+    .record_release = pd_cuda_record_release,
 };

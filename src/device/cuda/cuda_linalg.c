@@ -9,7 +9,10 @@ struct pd_linalg_work {
   int rank, processors;
   double *memory; /* all of the below, on the device */
   double *scalars, *factor, *inverse, *invert, *sums, *partial;
-  double *host; /* pinned: PD_GPU_SCALARS numbers */
+  double *host;             /* pinned: PD_GPU_SCALARS numbers */
+  cudaStream_t side;        /* where prepare() inverts */
+  cudaEvent_t fork, joined; /* before and after that */
+  bool prepared;
 };
 
 /* Numbers that one rank needs, by purpose. */
@@ -39,7 +42,18 @@ static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   pd_cuda_release(context, work->device, work->memory);
   if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
+  if (work->side != NULL && cudaStreamDestroy(work->side) != cudaSuccess) (void)cudaGetLastError();
+  if (work->fork != NULL && cudaEventDestroy(work->fork) != cudaSuccess) (void)cudaGetLastError();
+  if (work->joined != NULL && cudaEventDestroy(work->joined) != cudaSuccess)
+    (void)cudaGetLastError();
   pd_cuda_services->free(context, work);
+}
+
+static polyad_status create_side(polyad_context *context, struct pd_linalg_work *work) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(PD_CUDA(context, state, cudaStreamCreateWithFlags(&work->side, cudaStreamNonBlocking)));
+  PD_TRY(PD_CUDA(context, state, cudaEventCreateWithFlags(&work->fork, cudaEventDisableTiming)));
+  return PD_CUDA(context, state, cudaEventCreateWithFlags(&work->joined, cudaEventDisableTiming));
 }
 
 static polyad_status work_create(polyad_context *context, const struct pd_device *device,
@@ -61,9 +75,11 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   if (status == POLYAD_OK)
     status = PD_CUDA(context, state,
                      cudaMallocHost((void **)&work->host, PD_GPU_SCALARS * sizeof(double)));
+  if (status == POLYAD_OK) status = create_side(context, work);
   if (status == POLYAD_OK)
-    status = PD_CUDA(context, state,
-                     cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), state->stream));
+    status = PD_CUDA(
+        context, state,
+        cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), pd_cuda_stream(state)));
   if (status != POLYAD_OK) {
     work_destroy(context, work);
     return status;
@@ -92,10 +108,11 @@ static polyad_status run_gram(polyad_context *context, struct pd_linalg_work *wo
                               const struct pd_matrix *x, bool scaled, struct pd_matrix *gram) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   int parts = pd_gpu_gram_parts(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(context, state, pd_gpu_gram(gpu_matrix(x), parts, work->partial, state->stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_gram(gpu_matrix(x), parts, work->partial, pd_cuda_stream(state))));
   return PD_CUDA(context, state,
                  pd_gpu_finish_gram(work->partial, parts, work->rank, scaled ? work->factor : NULL,
-                                    gram->data, state->stream));
+                                    gram->data, pd_cuda_stream(state)));
 }
 
 static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
@@ -112,8 +129,9 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
   PD_TRY(pd_cuda_enter(context, state));
   for (int n = 0; n < count; ++n)
     data[n] = grams[n] == NULL ? NULL : grams[n]->data;
-  return PD_CUDA(context, state,
-                 pd_gpu_hadamard(count, data, skip, ridge, work->rank, v->data, state->stream));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_hadamard(count, data, skip, ridge, work->rank, v->data, pd_cuda_stream(state)));
 }
 
 /* From column sums in work->sums: norms, scaling of x, scaled Gram matrix. */
@@ -123,9 +141,38 @@ static polyad_status finish(polyad_context *context, struct pd_linalg_work *work
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
-                                       work->factor, work->scalars, state->stream)));
+                                       work->factor, work->scalars, pd_cuda_stream(state))));
   PD_TRY(run_gram(context, work, x, true, out));
-  return PD_CUDA(context, state, pd_gpu_scale(gpu_matrix(x), work->factor, state->stream));
+  return PD_CUDA(context, state, pd_gpu_scale(gpu_matrix(x), work->factor, pd_cuda_stream(state)));
+}
+
+static polyad_status invert(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *v, cudaStream_t stream) {
+  return PD_CUDA(
+      context, pd_cuda_state_of(work->device),
+      pd_gpu_invert(v->data, work->rank, work->inverse, work->invert, work->scalars, stream));
+}
+
+/* One block inverts v while the rest of the GPU computes the MTTKRP. */
+static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work,
+                             const struct pd_matrix *v) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0)));
+  PD_TRY(invert(context, work, v, work->side));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->joined, work->side)));
+  work->prepared = true;
+  return POLYAD_OK;
+}
+
+/* The inverse is there when what comes next runs. */
+static polyad_status await_inverse(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_matrix *v) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  if (!work->prepared) return invert(context, work, v, pd_cuda_stream(state));
+  work->prepared = false;
+  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
 }
 
 static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
@@ -134,11 +181,10 @@ static polyad_status update(polyad_context *context, struct pd_linalg_work *work
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_invert(v->data, work->rank, work->inverse, work->invert, work->scalars,
-                               state->stream)));
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_multiply(gpu_matrix(x), work->inverse, blocks, work->sums, state->stream)));
+  PD_TRY(await_inverse(context, work, v));
+  PD_TRY(PD_CUDA(
+      context, state,
+      pd_gpu_multiply(gpu_matrix(x), work->inverse, blocks, work->sums, pd_cuda_stream(state))));
   return finish(context, work, x, blocks, scaling, lambda, out);
 }
 
@@ -149,12 +195,12 @@ static polyad_status update_nonnegative(polyad_context *context, struct pd_linal
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_hals(gpu_matrix(m), gpu_matrix(x), v->data, lambda->data, blocks,
+                             pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(
       context, state,
-      pd_gpu_hals(gpu_matrix(m), gpu_matrix(x), v->data, lambda->data, blocks, state->stream)));
-  PD_TRY(
-      PD_CUDA(context, state,
-              pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, state->stream)));
+      pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, pd_cuda_stream(state))));
   return finish(context, work, x, blocks, scaling, lambda, out);
 }
 
@@ -164,21 +210,21 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(
-      PD_CUDA(context, state,
-              pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, state->stream)));
+  PD_TRY(PD_CUDA(
+      context, state,
+      pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, pd_cuda_stream(state))));
   return PD_CUDA(context, state,
                  pd_gpu_finish_inner(work->sums, blocks, work->rank, lambda->data, work->scalars,
-                                     state->stream));
+                                     pd_cuda_stream(state)));
 }
 
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
                                     const struct pd_matrix *g, const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(
-      context, state,
-      pd_gpu_quadratic_form(g->data, lambda->data, work->rank, work->scalars, state->stream));
+  return PD_CUDA(context, state,
+                 pd_gpu_quadratic_form(g->data, lambda->data, work->rank, work->scalars,
+                                       pd_cuda_stream(state)));
 }
 
 static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
@@ -190,16 +236,16 @@ static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
                  pd_gpu_weigh(measure, kappa, kappa_tolerance, lambda->data, gpu_matrix(x),
-                              work->processors, work->scalars, state->stream));
+                              work->processors, work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
                          const struct pd_matrix *phi, const struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(
-      context, state,
-      pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars, state->stream));
+  return PD_CUDA(context, state,
+                 pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars,
+                            pd_cuda_stream(state)));
 }
 
 static polyad_status multiply(polyad_context *context, struct pd_linalg_work *work,
@@ -208,7 +254,7 @@ static polyad_status multiply(polyad_context *context, struct pd_linalg_work *wo
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
                  pd_gpu_multiply_unless(gpu_matrix(phi), tolerance, gpu_matrix(b), work->processors,
-                                        work->scalars, state->stream));
+                                        work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
@@ -219,11 +265,11 @@ static polyad_status normalize(polyad_context *context, struct pd_linalg_work *w
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
   PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_column_sums(matrix, matrix, blocks, work->sums, state->stream)));
+                 pd_gpu_column_sums(matrix, matrix, blocks, work->sums, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
-                                       work->factor, work->scalars, state->stream)));
-  return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, state->stream));
+                                       work->factor, work->scalars, pd_cuda_stream(state))));
+  return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, pd_cuda_stream(state)));
 }
 
 /* Scalars that fetch() clears. */
@@ -235,11 +281,12 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
-                                 cudaMemcpyDeviceToHost, state->stream)));
+                                 cudaMemcpyDeviceToHost, pd_cuda_stream(state))));
   for (size_t k = 0; k < sizeof counters / sizeof *counters; ++k)
-    PD_TRY(PD_CUDA(context, state,
-                   cudaMemsetAsync(work->scalars + counters[k], 0, sizeof(double), state->stream)));
-  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(state->stream)));
+    PD_TRY(PD_CUDA(
+        context, state,
+        cudaMemsetAsync(work->scalars + counters[k], 0, sizeof(double), pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state))));
   if (work->host[PD_GPU_NOT_FINITE] != 0)
     return pd_cuda_services->fail(
         context, POLYAD_NUMERICAL,
@@ -255,6 +302,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .work_bytes = work_bytes,
     .gram = gram,
     .hadamard = hadamard,
+    .prepare = prepare,
     .update = update,
     .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,

@@ -33,6 +33,7 @@ struct pd_cuda_state {
   atomic_bool lost;
   cudaStream_t stream;
   cudaEvent_t timer[2]; /* start, stop */
+  cudaEvent_t marks[PD_DEVICE_MARKS];
   struct pd_cuda_staging staging[2];
   uint64_t bytes_in_use;
   struct pd_cuda_block *blocks;
@@ -56,6 +57,19 @@ polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state
 static inline struct pd_cuda_state *pd_cuda_state_of(const struct pd_device *device) {
   return device->state;
 }
+
+/** Stream of what this thread records just now; NULL: it does not record. Another thread's work on
+ *  the device goes its own way. */
+extern _Thread_local cudaStream_t pd_cuda_recording;
+/** Where work goes. */
+static inline cudaStream_t pd_cuda_stream(const struct pd_cuda_state *state) {
+  return pd_cuda_recording != NULL ? pd_cuda_recording : state->stream;
+}
+polyad_status pd_cuda_record_begin(polyad_context *context, const struct pd_device *device);
+polyad_status pd_cuda_record_end(polyad_context *context, const struct pd_device *device, bool keep,
+                                 void **record);
+polyad_status pd_cuda_replay(polyad_context *context, const struct pd_device *device, void *record);
+void pd_cuda_record_release(polyad_context *context, const struct pd_device *device, void *record);
 
 /** Short forms for formats and linalg, which keep several arrays on a device. */
 polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,

@@ -24,13 +24,23 @@ struct sweep {
   struct pd_matrix *out;
 };
 
+static inline const uint32_t *element_at(const struct sweep *sweep, uint64_t p) {
+  return sweep->in + p * (uint64_t)sweep->words;
+}
+
+#define INDEX(sweep, k, p) pd_flycoo_get(element_at(sweep, p), (sweep)->input[k])
+#define VALUE(sweep, p) (VAL) pd_flycoo_value(element_at(sweep, p), (sweep)->out->type)
 #define VAL float
 #define NAME(x) x##_f32
+#include "formats/ordered/ordered_cpu_body.h"
+
 #include "formats/flycoo/flycoo_cpu_body.h"
 #undef VAL
 #undef NAME
 #define VAL double
 #define NAME(x) x##_f64
+#include "formats/ordered/ordered_cpu_body.h"
+
 #include "formats/flycoo/flycoo_cpu_body.h"
 
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {

@@ -1,5 +1,6 @@
-/* MTTKRP of "flycoo" on a GPU. The plan holds the elements in the order of mode 0; a workspace
- * holds the two copies between which they are remapped. */
+/* MTTKRP of "flycoo" on a GPU. The plan keeps the elements in the order of mode 0 on the host; a
+ * workspace holds the two copies between which they are remapped and, where there is plenty of
+ * memory, a third one that stays in the order of mode 0, so that the last mode need not remap. */
 #include "formats/flycoo/flycoo_cuda.h"
 #include "formats/flycoo/flycoo_launch.h"
 #include "formats/flycoo/flycoo_layout.h"
@@ -13,7 +14,7 @@ struct device_mode {
 
 struct on_device {
   const struct pd_flycoo *host;
-  uint32_t *elements[POLYAD_MAX_ORDER];
+  uint32_t *elements[POLYAD_MAX_ORDER]; /* without remapping: ordered copies */
   struct device_mode mode[POLYAD_MAX_ORDER];
 };
 
@@ -21,8 +22,9 @@ struct scratch {
   const struct pd_device *device;
   struct pd_ordered_scratch sum;
   uint32_t *copy[2];       /* NULL without remapping */
-  const uint32_t *current; /* one of them, or the plan's elements */
-  int mode;                /* in whose order `current` is */
+  uint32_t *home;          /* in the order of mode 0 for good; NULL: there is none */
+  const uint32_t *current; /* one of them, or an ordered copy of the plan */
+  int mode;                /* in whose order `current` is; -1: nobody knows */
 };
 
 static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -55,8 +57,9 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   polyad_status status = POLYAD_OK;
   uint64_t words = pd_flycoo_copy_bytes(host) / 4;
   for (int n = 0; n < host->order && status == POLYAD_OK; ++n) {
-    status = pd_cuda_upload(context, device, words, sizeof *host->elements[n], host->elements[n],
-                            (void **)&made->elements[n]);
+    if (!host->remap)
+      status = pd_cuda_upload(context, device, words, sizeof *host->elements[n], host->elements[n],
+                              (void **)&made->elements[n]);
     if (status == POLYAD_OK) status = upload_mode(context, device, host, n, &made->mode[n]);
   }
   if (status == POLYAD_OK)
@@ -81,6 +84,7 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_ordered_scratch_destroy(context, &scratch->sum);
   pd_cuda_release(context, scratch->device, scratch->copy[0]);
   pd_cuda_release(context, scratch->device, scratch->copy[1]);
+  pd_cuda_release(context, scratch->device, scratch->home);
   pd_cuda_services->free(context, scratch);
 }
 
@@ -90,9 +94,26 @@ static polyad_status allocate_scratch(polyad_context *context, const struct on_d
   if (host->sorted)
     PD_TRY(pd_ordered_scratch_create(context, scratch->device, host->nnz, host->order, rank,
                                      host->type, &scratch->sum));
+  if (!host->remap) return POLYAD_OK;
   uint64_t bytes = pd_flycoo_copy_bytes(host);
-  for (int k = 0; host->remap && k < 2; ++k)
+  bool plenty =
+      host->sorted &&
+      3 * bytes <= scratch->device->functions->memory_available(context, scratch->device) / 2;
+  for (int k = 0; k < 2; ++k)
     PD_TRY(pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->copy[k]));
+  if (!plenty) return POLYAD_OK;
+  return pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->home);
+}
+
+/* Brings the elements from the host, in the order of mode 0. */
+static polyad_status bring(polyad_context *context, const struct on_device *made,
+                           struct scratch *scratch) {
+  uint32_t *to = scratch->home != NULL ? scratch->home : scratch->copy[0];
+  const struct pd_flycoo *host = made->host;
+  PD_TRY(scratch->device->functions->copy_in(context, scratch->device, to, host->elements[0],
+                                             pd_flycoo_copy_bytes(host)));
+  scratch->current = to;
+  scratch->mode = 0;
   return POLYAD_OK;
 }
 
@@ -103,8 +124,9 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *out = NULL;
   PD_TRY(pd_ordered_rank_check(context, rank));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device, .sum.device = device, .current = made->elements[0]};
+  *scratch = (struct scratch){.device = device, .sum.device = device, .mode = -1};
   polyad_status status = allocate_scratch(context, made, rank, scratch);
+  if (status == POLYAD_OK && made->host->remap) status = bring(context, made, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -127,13 +149,15 @@ static uint32_t *other_copy(const struct scratch *scratch) {
 static polyad_status arrange(polyad_context *context, const struct on_device *made,
                              struct scratch *scratch, int mode) {
   const struct pd_flycoo *host = made->host;
-  if (!host->remap || scratch->mode == mode) {
-    if (!host->remap) scratch->current = made->elements[mode];
+  if (!host->remap) {
+    scratch->current = made->elements[mode];
     return POLYAD_OK;
   }
+  if (scratch->mode < 0) PD_TRY(bring(context, made, scratch));
+  if (scratch->mode == mode) return POLYAD_OK;
   scratch->mode = mode;
-  if (mode == 0 && host->sorted) {
-    scratch->current = made->elements[0];
+  if (mode == 0 && scratch->home != NULL) {
+    scratch->current = scratch->home;
     return POLYAD_OK;
   }
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
@@ -143,7 +167,7 @@ static polyad_status arrange(polyad_context *context, const struct on_device *ma
   polyad_status status =
       PD_CUDA(context, state,
               pd_flycoo_remap(host->nnz, host->packing.words, bits_of(&host->packing.remap[mode]),
-                              scratch->current, to, state->stream));
+                              scratch->current, to, pd_cuda_stream(state)));
   scratch->current = to;
   return status;
 }
@@ -173,8 +197,9 @@ static polyad_status run_sorted(polyad_context *context, const struct on_device 
                                          &scratch->sum, PD_GPU_MTTKRP, factors, out);
   PD_TRY(pd_ordered_zero_unused(context, tables, out));
   return PD_CUDA(context, state,
-                 out->type == POLYAD_F64 ? pd_gpu_sum_elements_f64(&sum, elements, state->stream)
-                                         : pd_gpu_sum_elements_f32(&sum, elements, state->stream));
+                 out->type == POLYAD_F64
+                     ? pd_gpu_sum_elements_f64(&sum, elements, pd_cuda_stream(state))
+                     : pd_gpu_sum_elements_f32(&sum, elements, pd_cuda_stream(state)));
 }
 
 static polyad_status run_paper(polyad_context *context, const struct on_device *made,
@@ -198,17 +223,15 @@ static polyad_status run_paper(polyad_context *context, const struct on_device *
   }
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
-                                 state->stream)));
+                                 pd_cuda_stream(state))));
   return PD_CUDA(context, state,
-                 out->type == POLYAD_F64 ? pd_flycoo_paper_f64(&fly, state->stream)
-                                         : pd_flycoo_paper_f32(&fly, state->stream));
+                 out->type == POLYAD_F64 ? pd_flycoo_paper_f64(&fly, pd_cuda_stream(state))
+                                         : pd_flycoo_paper_f32(&fly, pd_cuda_stream(state)));
 }
 
-/* After a failure nobody knows what the copies hold; the plan's elements are untouched. */
-static polyad_status forget(const struct on_device *made, struct scratch *scratch,
-                            polyad_status status) {
-  scratch->current = made->elements[0];
-  scratch->mode = 0;
+/* After a failure nobody knows what the copies hold. */
+static polyad_status forget(struct scratch *scratch, polyad_status status) {
+  scratch->mode = -1;
   return status;
 }
 
@@ -220,23 +243,41 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   int next = (mode + 1) % host->order;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
   polyad_status status = arrange(context, made, scratch, mode);
-  if (status != POLYAD_OK) return forget(made, scratch, status);
-  /* The plan still has mode 0's order: the default need not write it again. The paper's algorithm
-   * does. With a single mode there is nothing to remap into. */
-  bool moves = host->remap && next != mode && (next != 0 || !host->sorted);
+  if (status != POLYAD_OK) return forget(scratch, status);
+  /* Where one copy stays in mode 0's order nobody need write that again. With a single mode there
+   * is nothing to remap into. */
+  bool moves = host->remap && next != mode && (next != 0 || scratch->home == NULL);
   struct pd_gpu_elements elements =
       elements_of(host, scratch, mode, moves ? other_copy(scratch) : NULL);
   status = host->sorted ? run_sorted(context, made, scratch, &elements, mode, factors, out)
                         : run_paper(context, made, &elements, mode, factors, out);
-  if (status != POLYAD_OK) return forget(made, scratch, status);
+  if (status != POLYAD_OK) return forget(scratch, status);
   if (moves) {
     scratch->current = elements.to;
     scratch->mode = next;
   } else if (host->remap && next != mode) {
-    scratch->current = made->elements[0];
+    scratch->current = scratch->home;
     scratch->mode = 0;
   }
   return POLYAD_OK;
+}
+
+/* With a copy at home, a round ends there; else in one of the two copies, by turns. */
+static bool repeatable(const void *storage, const void *pointer) {
+  const struct on_device *made = storage;
+  const struct scratch *scratch = pointer;
+  return !made->host->remap || scratch->home != NULL;
+}
+
+/* Two copies when it must be: one of them is what the storage counts. */
+static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                             uint64_t storage_bytes) {
+  struct pd_flycoo like = {.nnz = traits->nnz};
+  pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &like.packing);
+  bool remaps = strstr(request->variant, "no-remap") == NULL;
+  uint64_t scratch = pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision);
+  if (remaps) scratch = pd_add_saturated(scratch, pd_flycoo_copy_bytes(&like));
+  return pd_add_saturated(storage_bytes, scratch);
 }
 
 const struct polyad_kernels pd_flycoo_kernels_cuda = {
@@ -248,4 +289,6 @@ const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .repeatable = repeatable,
+    .device_bytes = device_bytes,
 };

@@ -16,19 +16,26 @@ struct scratch {
 
 struct sweep {
   const struct pd_modecopy_copy *copy;
+  int inputs;
   uint64_t rank;
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t stride[POLYAD_MAX_ORDER];
   struct pd_matrix *out;
 };
 
+#define INDEX(sweep, k, p) pd_modecopy_index((sweep)->copy, k, p)
+#define VALUE(sweep, p) (((const VAL *)(sweep)->copy->values)[p])
 #define VAL float
 #define NAME(x) x##_f32
+#include "formats/ordered/ordered_cpu_body.h"
+
 #include "formats/modecopy/modecopy_cpu_body.h"
 #undef VAL
 #undef NAME
 #define VAL double
 #define NAME(x) x##_f64
+#include "formats/ordered/ordered_cpu_body.h"
+
 #include "formats/modecopy/modecopy_cpu_body.h"
 
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
@@ -219,8 +226,11 @@ static polyad_status mttkrp(polyad_context *context, const void *pointer, void *
   (void)context;
   const struct pd_modecopy *storage = pointer;
   const struct scratch *scratch = workspace;
-  struct sweep sweep = {.copy = &storage->copy[mode], .rank = out->columns, .out = out};
-  for (int k = 0; k < sweep.copy->inputs; ++k) {
+  struct sweep sweep = {.copy = &storage->copy[mode],
+                        .inputs = storage->copy[mode].inputs,
+                        .rank = out->columns,
+                        .out = out};
+  for (int k = 0; k < sweep.inputs; ++k) {
     sweep.factor[k] = factors[sweep.copy->field[k].mode]->data;
     sweep.stride[k] = factors[sweep.copy->field[k].mode]->stride;
   }

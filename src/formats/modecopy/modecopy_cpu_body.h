@@ -1,29 +1,5 @@
 /* Loops of the CPU's kernel for one value type: the includer defines VAL and NAME(x). */
 
-/* product = value times the rows of the other factors. */
-static inline void NAME(multiply)(const struct sweep *sweep, uint64_t p, VAL *product) {
-  const struct pd_modecopy_copy *copy = sweep->copy;
-  uint64_t rank = sweep->rank;
-  VAL value = ((const VAL *)copy->values)[p];
-  if (copy->inputs == 0) {
-    for (uint64_t r = 0; r < rank; ++r)
-      product[r] = value;
-    return;
-  }
-  const VAL *row = sweep->factor[0];
-  row += pd_modecopy_index(copy, 0, p) * sweep->stride[0];
-#pragma omp simd
-  for (uint64_t r = 0; r < rank; ++r)
-    product[r] = value * row[r];
-  for (int k = 1; k < copy->inputs; ++k) {
-    row = sweep->factor[k];
-    row += pd_modecopy_index(copy, k, p) * sweep->stride[k];
-#pragma omp simd
-    for (uint64_t r = 0; r < rank; ++r)
-      product[r] *= row[r];
-  }
-}
-
 /* sums = the nonzeros [begin, end) of one output row. */
 static void NAME(sum_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, void *buffer,
                           double *sums) {
@@ -33,23 +9,8 @@ static void NAME(sum_row)(const struct sweep *sweep, uint64_t begin, uint64_t en
     sums[r] = 0;
   for (uint64_t p = begin; p < end; ++p) {
     NAME(multiply)(sweep, p, product);
-#pragma omp simd
-    for (uint64_t r = 0; r < rank; ++r)
-      sums[r] += (double)product[r];
+    NAME(add_to_sums)(sweep, product, sums);
   }
-}
-
-static void NAME(store)(const struct sweep *sweep, uint64_t row, const double *sums) {
-  VAL *out = (VAL *)sweep->out->data + row * sweep->out->stride;
-  for (uint64_t r = 0; r < sweep->rank; ++r)
-    out[r] = (VAL)sums[r];
-}
-
-static void NAME(add_row)(const struct sweep *sweep, uint64_t row, const VAL *product) {
-  VAL *out = (VAL *)sweep->out->data + row * sweep->out->stride;
-#pragma omp simd
-  for (uint64_t r = 0; r < sweep->rank; ++r)
-    out[r] += product[r];
 }
 
 /* The paper's elementwise computation of one partition. In scheme 2 the first and the last row may
@@ -69,10 +30,7 @@ static void NAME(run_partition)(const struct sweep *sweep, uint64_t begin, uint6
       NAME(add_row)(sweep, row, product);
       continue;
     }
-    double *sums = row == low ? first : last;
-#pragma omp simd
-    for (uint64_t r = 0; r < sweep->rank; ++r)
-      sums[r] += (double)product[r];
+    NAME(add_to_sums)(sweep, product, row == low ? first : last);
   }
 }
 

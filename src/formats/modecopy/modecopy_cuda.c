@@ -126,11 +126,11 @@ static polyad_status run_sorted(polyad_context *context, const struct on_device 
   if (what != PD_GPU_LOG_LIKELIHOOD) PD_TRY(pd_ordered_zero_unused(context, &copy->order, out));
   if (what == PD_GPU_MTTKRP)
     return PD_CUDA(context, state,
-                   wide ? pd_gpu_sum_planes_f64(&sum, &planes, state->stream)
-                        : pd_gpu_sum_planes_f32(&sum, &planes, state->stream));
+                   wide ? pd_gpu_sum_planes_f64(&sum, &planes, pd_cuda_stream(state))
+                        : pd_gpu_sum_planes_f32(&sum, &planes, pd_cuda_stream(state)));
   return PD_CUDA(context, state,
-                 wide ? pd_gpu_phi_planes_f64(&sum, &planes, state->stream)
-                      : pd_gpu_phi_planes_f32(&sum, &planes, state->stream));
+                 wide ? pd_gpu_phi_planes_f64(&sum, &planes, pd_cuda_stream(state))
+                      : pd_gpu_phi_planes_f32(&sum, &planes, pd_cuda_stream(state)));
 }
 
 static struct pd_gpu_field field_of(const struct device_copy *copy,
@@ -160,10 +160,10 @@ static polyad_status run_paper(polyad_context *context, const struct on_device *
     paper.field[k] = field_of(copy, &host->field[k], factors[host->field[k].mode]);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
-                                 state->stream)));
+                                 pd_cuda_stream(state))));
   if (out->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_modecopy_paper_f32(&paper, state->stream));
-  return PD_CUDA(context, state, pd_modecopy_paper_f64(&paper, state->stream));
+    return PD_CUDA(context, state, pd_modecopy_paper_f32(&paper, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_modecopy_paper_f64(&paper, pd_cuda_stream(state)));
 }
 
 static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
@@ -201,7 +201,8 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   PD_TRY(only_sorted(context, made));
   PD_TRY(pd_cuda_enter(context, state));
   if (made->host->nnz == 0)
-    return PD_CUDA(context, state, cudaMemsetAsync(out->data, 0, sizeof(double), state->stream));
+    return PD_CUDA(context, state,
+                   cudaMemsetAsync(out->data, 0, sizeof(double), pd_cuda_stream(state)));
   return run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0, out);
 }
 
@@ -216,6 +217,18 @@ void pd_modecopy_device_copy(const void *on_device, int mode, uint32_t *const **
   *values = made->copy[mode].values;
 }
 
+static bool repeatable(const void *storage, const void *scratch) {
+  (void)storage;
+  (void)scratch;
+  return true;
+}
+
+static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                             uint64_t storage_bytes) {
+  return pd_add_saturated(storage_bytes,
+                          pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision));
+}
+
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .format = "modecopy",
     .device = "cuda",
@@ -225,6 +238,8 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .repeatable = repeatable,
+    .device_bytes = device_bytes,
     .phi = phi,
     .log_likelihood = log_likelihood,
     .ttmc_workspace_bytes = pd_modecopy_ttmc_gpu_bytes,

@@ -139,5 +139,5 @@ polyad_status pd_ordered_zero_unused(polyad_context *context,
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   return PD_CUDA(context, state,
                  pd_gpu_zero_unused(tables->used, out->rows, out->data,
-                                    out->stride * pd_type_bytes(out->type), state->stream));
+                                    out->stride * pd_type_bytes(out->type), pd_cuda_stream(state)));
 }
