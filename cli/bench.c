@@ -193,7 +193,8 @@ static const struct {
                {"read", bench_read, false, NULL},
                {"stream", bench_stream, false, NULL},
                {"roof", bench_roof, false, NULL},
-               {"end-to-end", bench_end_to_end, false, NULL}};
+               {"end-to-end", bench_end_to_end, false, NULL},
+               {"tile-threshold", bench_tile_threshold, false, NULL}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -248,8 +249,8 @@ static int find_kernel(const char *name, int *which) {
   for (*which = 0; *which < KERNELS; ++*which)
     if (strcmp(kernels[*which].name, name) == 0) return 0;
   return cli_usage_error(
-      "kernel %s is unknown; expected mttkrp, phi, pi, ttmc, build, read, stream, roof or "
-      "end-to-end",
+      "kernel %s is unknown; expected mttkrp, phi, pi, ttmc, build, read, stream, roof, "
+      "end-to-end or tile-threshold",
       cli_quote(quoted, name));
 }
 
@@ -338,13 +339,13 @@ int cli_bench(int argc, char **argv) {
       .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
       .summary =
           "Measures on this machine: mttkrp, ttmc and CP-APR's phi and pi (per mode and format,\n"
-          "results checked; pi by formats that store it), build,\n"
-          "read, stream (copy, scale, add, triad), roof (copy, gather, add, flops) or end-to-end\n"
-          "(read, build, decompose). bytes_moved of mttkrp: every nonzero's indices and value, "
-          "its\n"
-          "factor rows, and the output once. Its bound is the longest of three: nonzeros, factors\n"
-          "and output once as fast as a copy of that size; one factor row per nonzero gathered\n"
-          "from the mode where that is fastest; the flops. What bounds is measured first.",
+          "results checked; pi by formats that store it), build, read, stream (copy, scale, add,\n"
+          "triad), roof (copy, gather, add, flops), end-to-end (read, build, decompose) or\n"
+          "tile-threshold (hls: nonzeros from which a dense tile is faster).\n"
+          "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
+          "output once. Its bound is the longest of three: nonzeros, factors and output once as\n"
+          "fast as a copy of that size; one factor row per nonzero gathered from the mode where\n"
+          "that is fastest; the flops. What bounds is measured first.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
       .options = options,
       .option_count = (int)(sizeof options / sizeof *options),
@@ -364,7 +365,7 @@ int cli_bench(int argc, char **argv) {
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
   if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
-      strcmp(bench.kernel, "roof") != 0)
+      strcmp(bench.kernel, "roof") != 0 && strcmp(bench.kernel, "tile-threshold") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);
