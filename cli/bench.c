@@ -115,12 +115,17 @@ static void print_line(const cJSON *rows, const char *format, int order, const c
           strcmp(text_of(row, "format"), format) == 0)
         mine = row;
     }
-    double median = mine != NULL ? number_of(mine, "median_seconds") : NAN;
+    if (mine == NULL) {
+      printf(" %11s ", "-");
+      sum = NAN;
+      continue;
+    }
+    double median = number_of(mine, "median_seconds");
     sum += median;
-    printf(" %11.3f%c", 1e3 * median,
-           mine != NULL && mine == best_row(rows, mode, cache) ? '*' : ' ');
+    printf(" %11.3f%c", 1e3 * median, mine == best_row(rows, mode, cache) ? '*' : ' ');
   }
-  printf(" %11.3f\n", 1e3 * sum);
+  if (isfinite(sum)) printf(" %11.3f", 1e3 * sum);
+  puts("");
 }
 
 static void print_table(const cJSON *rows, int order, const char *cache) {
@@ -334,14 +339,13 @@ int cli_bench(int argc, char **argv) {
       .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
       .summary =
           "Measures on this machine: mttkrp, ttmc and CP-APR's phi and pi (per mode and format,\n"
-          "results checked; pi by formats that store it), build,\n"
-          "read, stream (copy, scale, add, triad), roof (copy, gather, add, flops), end-to-end\n"
-          "(read, build, decompose) or tile-threshold (hls: nonzeros from which a dense tile is\n"
-          "faster). bytes_moved of mttkrp: every nonzero's indices and value, "
-          "its\n"
-          "factor rows, and the output once. Its bound is the longest of three: nonzeros, factors\n"
-          "and output once as fast as a copy of that size; one factor row per nonzero gathered\n"
-          "from the mode where that is fastest; the flops. What bounds is measured first.",
+          "results checked; pi by formats that store it), build, read, stream (copy, scale, add,\n"
+          "triad), roof (copy, gather, add, flops), end-to-end (read, build, decompose) or\n"
+          "tile-threshold (hls: nonzeros from which a dense tile is faster).\n"
+          "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
+          "output once. Its bound is the longest of three: nonzeros, factors and output once as\n"
+          "fast as a copy of that size; one factor row per nonzero gathered from the mode where\n"
+          "that is fastest; the flops. What bounds is measured first.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
       .options = options,
       .option_count = (int)(sizeof options / sizeof *options),
