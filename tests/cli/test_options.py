@@ -171,7 +171,7 @@ def test_device_syntax(polyad, device):
     polyad.fails(2, *CPD, "--device", device, says="device")
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "opencl"])
+@pytest.mark.parametrize("device", ["cuda:99", "opencl:99"])
 def test_device_missing(polyad, device):
     polyad.fails(1, *CPD, "--device", device)
 
