@@ -10,6 +10,7 @@
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
 #   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   hls       the tensors of paper D: both kernels of hls, its parts, its variants and other formats
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
 # STAGE.jsonl, what was printed in STAGE.log. Settings of the GPU are left as they are.
@@ -107,6 +108,16 @@ measure() {
   return $failed
 }
 
+hls() {
+  use_carried
+  local tensor failed=0
+  for tensor in movies art book g1 g2 g3; do
+    timeout 100 "$build/bench/gpu/hls_bench" "$tensor" runs=20 thresholds >"$OUT/hls_$tensor.json" ||
+      { echo "FAILED: $tensor"; failed=1; }
+  done
+  return $failed
+}
+
 profile() {
   use_carried
   local metrics=sm__throughput.avg.pct_of_peak_sustained_elapsed
@@ -138,6 +149,7 @@ for stage in "$@"; do
       large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
       large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
       huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      hls) hls ;;
       profile) profile ;;
       *)
         echo "unknown stage $stage" >&2

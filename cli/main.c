@@ -4,10 +4,12 @@
 #include "text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <polyad/polyad.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct {
@@ -76,7 +78,7 @@ static bool open_standard_streams(void) {
   return true;
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (!open_standard_streams()) return 1;
   cli_signals_install();
   if (argc < 2) {
@@ -99,4 +101,15 @@ int main(int argc, char **argv) {
   if (name[0] == '-')
     return cli_usage_error("unknown option %s; see polyad --help", cli_quote(quoted, name));
   return unknown_command(name);
+}
+
+int main(int argc, char **argv) {
+  struct rlimit limit;
+  bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (limited) mallopt(M_ARENA_MAX, 1); /* others would map 64 MiB for each thread */
+  int status = run(argc, argv);
+  /* Where address space was refused, a library's own threads may not have started, and its clean-up
+   * would wait for them for ever. */
+  if (limited && fflush(NULL) == 0) _exit(status);
+  return status;
 }

@@ -75,12 +75,15 @@ polyad_context_create_with_allocator(const polyad_allocator *allocator, polyad_c
 /** Destroys a context; NULL is fine. Objects made with it must be destroyed before. */
 POLYAD_API void polyad_context_destroy(polyad_context *context);
 
-/** Sets the number of threads (1 to 4096); 0 means all processors this process may use. */
+/** Sets the number of threads (1 to 4096); 0 means all processors this process may use. Under a
+ *  limit of address space (ulimit -v) that has no room for so many there are fewer, with a warning.
+ */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_threads(polyad_context *context, int threads);
 /** Number of threads that computations use. */
 POLYAD_API int polyad_threads(const polyad_context *context);
 
-/** Sets the memory limit in bytes; 0 means what the machine or cgroup has available now. */
+/** Sets the memory limit in bytes; 0 means what the machine, the cgroup or a limit of address space
+ *  leaves now. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_memory_limit(polyad_context *context,
                                                                 uint64_t bytes);
 /** Memory limit in bytes. */

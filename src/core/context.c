@@ -1,11 +1,24 @@
 #include "core/context_internal.h"
 #include "core/machine.h"
+#include "core/start_threads.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 extern const polyad_allocator pd_system_allocator;
+
+/* What the machine has. Of a limited address space without the stacks that threads may have to map
+ * again: of those that have ended the C library keeps 40 MB. */
+static uint64_t usual_memory_limit(int threads) {
+  enum { KEPT = 32 << 20 };
+  uint64_t memory = pd_machine_memory(), space = pd_machine_address_space();
+  if (space == UINT64_MAX) return memory;
+  uint64_t stacks = pd_thread_bytes(threads);
+  stacks = stacks > KEPT ? stacks - KEPT : 0;
+  space = space > stacks ? space - stacks : 0;
+  return space < memory ? space : memory;
+}
 
 polyad_status polyad_context_create(polyad_context **context) {
   return polyad_context_create_with_allocator(NULL, context);
@@ -21,8 +34,8 @@ polyad_status polyad_context_create_with_allocator(const polyad_allocator *alloc
   if (made == NULL) return POLYAD_OUT_OF_MEMORY;
   memset(made, 0, sizeof *made);
   made->allocator = from;
-  made->threads = pd_machine_processors();
-  made->memory_limit = pd_machine_memory();
+  made->threads = pd_start_threads(pd_machine_processors());
+  made->memory_limit = usual_memory_limit(made->threads);
   snprintf(made->device, sizeof made->device, "cpu");
   *context = made;
   return POLYAD_OK;
@@ -39,7 +52,14 @@ polyad_status polyad_set_threads(polyad_context *context, int threads) {
   if (threads < 0 || threads > 4096)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
                    threads);
-  context->threads = threads == 0 ? pd_machine_processors() : threads;
+  int wanted = threads == 0 ? pd_machine_processors() : threads;
+  context->threads = pd_start_threads(wanted);
+  if (context->threads < wanted)
+    pd_log(context, POLYAD_LOG_WARNING,
+           "%d threads instead of %d: the limit of address space (ulimit -v) leaves no room for "
+           "more",
+           context->threads, wanted);
+  if (!context->memory_limit_set) context->memory_limit = usual_memory_limit(context->threads);
   return POLYAD_OK;
 }
 
@@ -47,7 +67,8 @@ int polyad_threads(const polyad_context *context) { return context->threads; }
 
 polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
   pd_begin(context);
-  context->memory_limit = bytes == 0 ? pd_machine_memory() : bytes;
+  context->memory_limit_set = bytes != 0;
+  context->memory_limit = bytes == 0 ? usual_memory_limit(context->threads) : bytes;
   return POLYAD_OK;
 }
 

@@ -11,6 +11,7 @@ struct polyad_context {
   polyad_allocator allocator;
   int threads;
   uint64_t memory_limit;
+  bool memory_limit_set; /* by the caller */
   _Atomic uint64_t memory_in_use;
   _Atomic uint64_t memory_peak;
   uint64_t seed;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Reads up to size-1 bytes of a small file; false when it cannot be read. */
@@ -88,6 +89,16 @@ uint64_t pd_machine_memory(void) {
       read_small_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", text, sizeof text) ? text : "",
       &bytes);
   return bytes;
+}
+
+uint64_t pd_machine_address_space(void) {
+  struct rlimit limit;
+  char text[128];
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  uint64_t most = limit.rlim_cur, used = 0;
+  if (read_small_file("/proc/self/statm", text, sizeof text))
+    used = strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+  return used < most ? most - used : 0;
 }
 
 uint64_t pd_machine_cache(int level) {

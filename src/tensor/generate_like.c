@@ -87,8 +87,12 @@ struct published {
   const struct pd_tile_profile *tiles;
 };
 
-/* Dims and nonzeros of amazon and twitch are known in the rounded form of the papers' tables. Skew
- * and clustering are ours: they give fibers and slices of the usual unevenness. */
+/* Dims and nonzeros of amazon and twitch are known in the rounded form of paper A's table 3 alone.
+ * The other dims are those of the FROSTT collection (music's and nell-1's of their own sources),
+ * and rounded they are what the papers print: A, table 3 (delicious, music, nell-1, vast), B, table
+ * III (chicago, enron, nips, uber), C, table 3 (nell-2); lbnl-network's product is the 3.2e20 bytes
+ * that C gives for all its cells in double. Skew and clustering are ours: they give fibers and
+ * slices of the usual unevenness. */
 static const struct published all[] = {
     {"amazon", 3, {15200000, 43500000, 7800}, 233100000, {0.6, 0.5, 0.4}, 0.2, NULL},
     {"delicious", 4, {532924, 17262471, 2480308, 1443}, 140126181, {0.7, 0.4, 0.9, 0.2}, 0.4, NULL},

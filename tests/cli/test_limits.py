@@ -24,8 +24,6 @@ def medium(polyad):
 # ---- J01, J03 memory
 
 @pytest.mark.long
-@pytest.mark.xfail(strict=False, reason="where the system refuses address space, OpenBLAS waits for "
-                                        "ever and libgomp ends the process")
 @pytest.mark.skipif(SANITIZED, reason="sanitizers reserve address space")
 @pytest.mark.parametrize("megabytes", [50, 75, 100, 125, 150, 175, 200, 250, 300, 400])
 def test_j01_address_space(polyad, megabytes):

@@ -60,6 +60,16 @@ void problem_free(struct problem *problem) {
   free(problem->value);
   for (int n = 0; n < problem->from->order; ++n)
     free(problem->factor[n]);
+  problem_forget_answers(problem);
+}
+
+void problem_forget_answers(struct problem *problem) {
+  for (int n = 0; n < problem->from->order; ++n) {
+    free(problem->answer[n].exact);
+    free(problem->answer[n].magnitude);
+    free(problem->answer[n].terms);
+    problem->answer[n] = (struct answer){0};
+  }
 }
 
 struct oracle_tensor problem_tensor(const struct problem *problem) {
@@ -139,36 +149,43 @@ static long double bound_of(const struct problem *problem, polyad_type type, siz
   return wide + oracle_gamma(2 * order + repeats + run + 1, FLT_EPSILON / 2);
 }
 
-static void compare_mode(polyad_context *context, const polyad_plan *plan,
-                         polyad_workspace *workspace, const struct problem *problem, int mode,
-                         const char *what) {
+/* The oracle's answer takes longer than what it checks: it is found once for all formats. */
+static const struct answer *answer_of(struct problem *problem, int mode) {
+  struct answer *answer = &problem->answer[mode];
+  if (answer->exact != NULL) return answer;
   size_t rows = (size_t)problem->from->dims[mode], count = rows * problem->rank;
-  long double *exact = malloc((count + 1) * sizeof *exact);
-  long double *magnitude = malloc((count + 1) * sizeof *magnitude);
-  size_t *terms = malloc((rows + 1) * sizeof *terms);
-  double *out = malloc((count + 1) * sizeof *out);
-  assert_true(exact != NULL && magnitude != NULL && terms != NULL && out != NULL);
+  answer->exact = malloc((count + 1) * sizeof *answer->exact);
+  answer->magnitude = malloc((count + 1) * sizeof *answer->magnitude);
+  answer->terms = malloc((rows + 1) * sizeof *answer->terms);
+  assert_true(answer->exact != NULL && answer->magnitude != NULL && answer->terms != NULL);
   struct oracle_tensor tensor = problem_tensor(problem);
-  oracle_mttkrp(&tensor, mode, problem->rank, (const double *const *)problem->factor, exact,
-                magnitude, terms);
+  oracle_mttkrp(&tensor, mode, problem->rank, (const double *const *)problem->factor, answer->exact,
+                answer->magnitude, answer->terms);
+  return answer;
+}
+
+static void compare_mode(polyad_context *context, const polyad_plan *plan,
+                         polyad_workspace *workspace, struct problem *problem, int mode,
+                         const char *what) {
+  size_t rank = problem->rank, rows = (size_t)problem->from->dims[mode];
+  double *out = malloc((rows * rank + 1) * sizeof *out);
+  assert_non_null(out);
+  const struct answer *answer = answer_of(problem, mode);
   problem_mttkrp(context, plan, workspace, problem, mode, out);
-  for (size_t k = 0; k < count; ++k) {
-    long double bound =
-        magnitude[k] * bound_of(problem, polyad_plan_type(plan), terms[k / problem->rank]);
-    if (!(fabsl((long double)out[k] - exact[k]) <= bound))
-      fail_msg("%s, case %s, mode %d of %d, rank %zu, row %zu column %zu: %.17g, expected %.17Lg "
-               "within %.3Lg",
-               what, problem->from->name, mode, problem->from->order, problem->rank,
-               k / problem->rank, k % problem->rank, out[k], exact[k], bound);
+  for (size_t row = 0; row < rows; ++row) {
+    long double unit = bound_of(problem, polyad_plan_type(plan), answer->terms[row]);
+    for (size_t k = row * rank; k < (row + 1) * rank; ++k)
+      if (!(fabsl((long double)out[k] - answer->exact[k]) <= answer->magnitude[k] * unit))
+        fail_msg("%s, case %s, mode %d of %d, rank %zu, row %zu column %zu: %.17g, expected %.17Lg "
+                 "within %.3Lg",
+                 what, problem->from->name, mode, problem->from->order, rank, row, k % rank, out[k],
+                 answer->exact[k], answer->magnitude[k] * unit);
   }
-  free(exact);
-  free(magnitude);
-  free(terms);
   free(out);
 }
 
-void problem_compare(polyad_context *context, const polyad_plan *plan,
-                     const struct problem *problem, const char *what) {
+void problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
+                     const char *what) {
   polyad_workspace *workspace = NULL;
   if (polyad_workspace_create(context, plan, problem->rank, &workspace) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));

@@ -22,6 +22,13 @@ struct mttkrp_case {
   bool repeats; /* every third coordinate is given twice */
 };
 
+/* What the oracle finds for one mode: sums, sums of magnitudes (dims[mode] x rank), terms per row.
+ */
+struct answer {
+  long double *exact, *magnitude;
+  size_t *terms;
+};
+
 /* A case made concrete: owned arrays. */
 struct problem {
   const struct mttkrp_case *from;
@@ -30,6 +37,7 @@ struct problem {
   double *value;
   size_t rank;
   double *factor[POLYAD_MAX_ORDER];
+  struct answer answer[POLYAD_MAX_ORDER]; /* found when a mode is first compared */
 };
 
 /* Values and factors are floats, so that both precisions compute with the same numbers; about
@@ -37,6 +45,8 @@ struct problem {
 void problem_make(const struct mttkrp_case *from, size_t rank, uint64_t seed,
                   struct problem *problem);
 void problem_free(struct problem *problem);
+/* To be called after entries or factors of a compared problem were changed, or of a copy. */
+void problem_forget_answers(struct problem *problem);
 struct oracle_tensor problem_tensor(const struct problem *problem);
 polyad_tensor *problem_polyad(polyad_context *context, const struct problem *problem,
                               polyad_type type);
@@ -46,7 +56,7 @@ void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_wor
                     const struct problem *problem, int mode, double *out);
 
 /* Fails the test when any entry of any mode is further from the oracle than rounding allows. */
-void problem_compare(polyad_context *context, const polyad_plan *plan,
-                     const struct problem *problem, const char *what);
+void problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
+                     const char *what);
 
 #endif

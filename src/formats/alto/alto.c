@@ -46,12 +46,18 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, pd_mul_saturated(traits->nnz, item));
 }
 
-/* Nanoseconds of one thread, fitted on an Intel Xeon (Sapphire Rapids); see the README. */
+/* Nanoseconds of one thread, so fitted that they compare with the model of coo as measured times do
+ * (see the README); rows of matrices that the second level of cache does not hold cost more. */
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  const double NEAR_BYTES = 1e6, FAR_ROW = 1.2;
   double rank = (double)request->rank, wide = request->precision == POLYAD_F32 ? 0.7 : 1;
-  double each = 3 + 0.3 * rank * wide * traits->order, sum = 0;
-  for (int n = 0; n < traits->order; ++n)
-    sum += (double)traits->nnz * each + (double)traits->dims[n] * rank * 0.8;
+  double row = rank * (double)pd_type_bytes(request->precision), sum = 0, each = 1;
+  for (int n = 0; n < traits->order; ++n) {
+    each += 0.05 * rank * wide;
+    if ((double)traits->nonempty[n] * row > NEAR_BYTES) each += FAR_ROW;
+    sum += (double)traits->dims[n] * rank * 0.8;
+  }
+  sum += (double)traits->nnz * each * traits->order;
   return 1e-9 * sum / request->threads;
 }
 

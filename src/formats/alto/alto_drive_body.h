@@ -295,7 +295,7 @@ static void run_block(const struct pd_alto_job *job, const struct pd_alto_part *
 }
 
 static bool beyond_cache(uint64_t rows, uint64_t row_bytes) {
-  return rows > PD_PREFETCH_FROM / row_bytes;
+  return rows > PD_ALTO_PREFETCH_FROM / row_bytes;
 }
 
 static void start_work(const struct pd_alto_job *job, const struct block *block,

@@ -8,9 +8,11 @@
 #define PD_ALTO_NO_COLUMN UINT64_MAX
 
 enum {
-  PD_ALTO_BLOCK = 128, /* nonzeros decoded at once */
-  PD_ALTO_AHEAD = 16,  /* nonzeros between the prefetch of a row and its use */
-  PD_ALTO_LINE = 8,    /* doubles of a cache line */
+  PD_ALTO_BLOCK = 128,              /* nonzeros decoded at once */
+  PD_ALTO_AHEAD = 16,               /* nonzeros between the prefetch of a row and its use */
+  PD_ALTO_PREFETCH_FROM = 16 << 20, /* bytes of a matrix: in the order of the keys only part of
+                                       its rows is at work */
+  PD_ALTO_LINE = 8,                 /* doubles of a cache line */
   PD_ALTO_COLUMN = PD_ALTO_BLOCK + PD_ALTO_AHEAD
 };
 

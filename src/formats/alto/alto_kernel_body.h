@@ -1,9 +1,11 @@
 /* MTTKRP and Phi of a block of nonzeros: one instance per (VAL, LANES, VECTORS).
  *
- * Consecutive nonzeros have different output rows, so sums live in memory: in double, and the
- * last factor's multiplication is fused with the addition. */
+ * Consecutive nonzeros mostly have different output rows, so sums live in memory, in double. */
 
 #include "formats/alto/alto_vector.h"
+
+/* Columns that have pointers in registers; more of them only where their number is no constant. */
+#define KNOWN 4
 
 /* Fetches what the nonzero PD_ALTO_AHEAD places on will need. */
 static inline __attribute__((always_inline)) void
@@ -23,41 +25,75 @@ static inline __attribute__((always_inline)) VEC PD_NAME(row)(const char *row, u
   return *(const VEC *)(row + place);
 }
 
-/* sums += a * b, in double. */
-static inline __attribute__((always_inline)) void PD_NAME(into)(VEC a, VEC b, double *sums) {
-  if (sizeof(VAL) == sizeof(double)) {
-    *(VEC *)sums += a * b;
-  } else {
-    VEC product = a * b;
-    PD_NAME(flush)(&product, false, sums);
+/* Products of a nonzero's rows, all vectors before anything is stored: a store might change any
+ * pointer, for all that the compiler knows. */
+static inline __attribute__((always_inline)) void
+PD_NAME(multiply)(const char *const *at, int columns, uint64_t first, uint64_t tail, VEC *product) {
+  const char *row[KNOWN];
+  for (int g = 0; g < columns && g < KNOWN; ++g)
+    row[g] = at[g * PD_ALTO_COLUMN];
+  for (int v = 0; v < VECTORS; ++v) {
+    uint64_t place = first + PD_NAME(place)(tail, v);
+    product[v] = PD_NAME(row)(row[0], place);
+    for (int g = 1; g < columns; ++g)
+      product[v] *= PD_NAME(row)(g < KNOWN ? row[g] : at[g * PD_ALTO_COLUMN], place);
   }
 }
+
+/* sums += x * product, in double. */
+static inline __attribute__((always_inline)) void PD_NAME(into)(VAL x, const VEC *product,
+                                                                double *sums) {
+  VEC total[VECTORS];
+  for (int v = 0; v < VECTORS; ++v)
+    if (sizeof(VAL) == sizeof(double))
+      total[v] = *(const VEC *)(sums + v * LANES) + x * product[v];
+    else
+      total[v] = x * product[v];
+  for (int v = 0; v < VECTORS; ++v)
+    if (sizeof(VAL) == sizeof(double))
+      *(VEC *)(sums + v * LANES) = total[v];
+    else
+      PD_NAME(flush)(&total[v], false, sums + v * LANES);
+}
+
+/* Nonzeros that follow each other often share their output row, and an addition there waits for the
+ * one before to reach memory. So a block is walked in four places in turn: `one` is called for the
+ * first nonzero of each quarter, then for the second of each. */
+#define EACH_NONZERO(count, one)                                                                   \
+  do {                                                                                             \
+    const uint32_t quarter = (count) / 4;                                                          \
+    for (uint32_t q = 0; q < quarter; ++q)                                                         \
+      for (uint32_t k = 0; k < 4; ++k)                                                             \
+        one(q + k * quarter);                                                                      \
+    for (uint32_t p = 4 * quarter; p < (count); ++p)                                               \
+      one(p);                                                                                      \
+  } while (0)
 
 static inline __attribute__((always_inline)) void
 PD_NAME(add_columns)(const struct pd_alto_work *work, int columns, bool prefetches) {
   const VAL *x = work->values;
   const char *const *at = work->row[0];
-  /* In registers: stores of sums might otherwise change them, for all that the compiler knows. */
   const uint64_t first = work->first, tail = work->tail, sums_first = work->sums_first;
   const char *const *sum = work->sum;
   const uint32_t count = work->count;
-  for (uint32_t p = 0; p < count; ++p, ++at) {
-    if (prefetches) PD_NAME(fetch)(work, at, p, columns);
-    double *sums = (double *)(sum[p] + sums_first);
-    for (int v = 0; v < VECTORS; ++v) {
-      uint64_t place = first + PD_NAME(place)(tail, v);
-      if (columns == 0) {
-        PD_NAME(into)((VEC){0} + x[p], (VEC){0} + 1, sums + v * LANES);
-      } else {
-        VEC product = x[p] * PD_NAME(row)(at[0], place);
-        VEC last = (VEC){0} + 1;
-        for (int g = 1; g < columns - 1; ++g)
-          product *= PD_NAME(row)(at[g * PD_ALTO_COLUMN], place);
-        if (columns > 1) last = PD_NAME(row)(at[(columns - 1) * PD_ALTO_COLUMN], place);
-        PD_NAME(into)(product, last, sums + v * LANES);
-      }
-    }
+#define ADD_ONE(which)                                                                             \
+  do {                                                                                             \
+    const uint32_t here = (which);                                                                 \
+    VEC product[VECTORS];                                                                          \
+    for (int v = 0; v < VECTORS && columns == 0; ++v)                                              \
+      product[v] = (VEC){0} + 1;                                                                   \
+    if (columns > 0) PD_NAME(multiply)(at + here, columns, first, tail, product);                  \
+    PD_NAME(into)(x[here], product, (double *)(sum[here] + sums_first));                           \
+  } while (0)
+  if (!prefetches) {
+    EACH_NONZERO(count, ADD_ONE);
+    return;
   }
+  for (uint32_t p = 0; p < count; ++p) {
+    PD_NAME(fetch)(work, at + p, p, columns);
+    ADD_ONE(p);
+  }
+#undef ADD_ONE
 }
 
 static void PD_NAME(add)(const struct pd_alto_work *work) {
@@ -129,28 +165,34 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   const uint64_t tail = work->tail;
   const char *const *sum = work->sum, *const *owns = work->own;
   const uint32_t count = work->count;
-  const bool prefetches = work->prefetches, prefetch_own = work->prefetch_own;
-  for (uint32_t p = 0; p < count; ++p, ++at) {
-    if (prefetches) PD_NAME(fetch)(work, at, p, columns);
-    if (prefetch_own)
+#define PHI_ONE(which)                                                                             \
+  do {                                                                                             \
+    const uint32_t here = (which);                                                                 \
+    const char *own = owns[here];                                                                  \
+    VEC product[VECTORS], dot = {0};                                                               \
+    for (int v = 0; v < VECTORS && columns == 0; ++v)                                              \
+      product[v] = (VEC){0} + 1;                                                                   \
+    if (columns > 0) PD_NAME(multiply)(at + here, columns, 0, tail, product);                      \
+    for (int v = 0; v < VECTORS; ++v) {                                                            \
+      VEC mine = PD_NAME(row)(own, PD_NAME(place)(tail, v));                                       \
+      if (v == VECTORS - 1) mine *= keep;                                                          \
+      dot += mine * product[v];                                                                    \
+    }                                                                                              \
+    VAL model = PD_NAME(over_lanes)(&dot);                                                         \
+    PD_NAME(into)(x[here] / (model > epsilon ? model : epsilon), product, (double *)sum[here]);    \
+  } while (0)
+  if (!work->prefetches && !work->prefetch_own) {
+    EACH_NONZERO(count, PHI_ONE);
+    return;
+  }
+  for (uint32_t p = 0; p < count; ++p) {
+    if (work->prefetches) PD_NAME(fetch)(work, at + p, p, columns);
+    if (work->prefetch_own)
       for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
         __builtin_prefetch(owns[p + PD_ALTO_AHEAD] + line * 64, 0, 3);
-    VEC product[VECTORS], dot = {0};
-    for (int v = 0; v < VECTORS; ++v) {
-      uint64_t place = PD_NAME(place)(tail, v);
-      product[v] = (VEC){0} + 1;
-      if (columns > 0) product[v] = PD_NAME(row)(at[0], place);
-      for (int g = 1; g < columns; ++g)
-        product[v] *= PD_NAME(row)(at[g * PD_ALTO_COLUMN], place);
-      VEC own = PD_NAME(row)(owns[p], place);
-      if (v == VECTORS - 1) own *= keep;
-      dot += own * product[v];
-    }
-    VAL model = PD_NAME(over_lanes)(&dot);
-    VEC weight = (VEC){0} + x[p] / (model > epsilon ? model : epsilon);
-    for (int v = 0; v < VECTORS; ++v)
-      PD_NAME(into)(weight, product[v], (double *)sum[p] + v * LANES);
+    PHI_ONE(p);
   }
+#undef PHI_ONE
 }
 
 static void PD_NAME(phi)(const struct pd_alto_work *work) {
@@ -173,4 +215,6 @@ static void PD_NAME(phi)(const struct pd_alto_work *work) {
 
 static const struct pd_alto_kernel PD_NAME(run) = {PD_NAME(add), PD_NAME(phi)};
 
+#undef EACH_NONZERO
+#undef KNOWN
 #include "formats/alto/alto_vector_end.h"

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""CP-ALS on the CPU: the part of an iteration outside MTTKRP, beside streaming the factors.
+
+usage: bench/als_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
+           [--names vast,enron] [--ranks 16,32] [--precisions f64,f32] [--rounds 3] [--threads 2]
+
+Every update reads the MTTKRP's result and writes the factor: 2 I R numbers per mode, which take
+`stream_seconds` at the triad bandwidth that `polyad bench stream` finds in the same round.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+ITERATIONS = 12
+
+
+def record_of(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout)
+
+
+def triad(options):
+    record = record_of([options.polyad, "bench", "stream", "--threads", str(options.threads),
+                        "--json", "-"])
+    return next(r["gbytes_per_second"] for r in record["results"] if r["format"] == "triad") * 1e9
+
+
+def measure(options, name, rank, precision):
+    outside, inside, limits = [], [], []
+    path = os.path.join(options.tensors, name + ".ptn")
+    for number in range(options.rounds):
+        record = record_of([options.polyad, "cpd", path, "-r", str(rank), "-i", str(ITERATIONS),
+                            "--tol", "0", "--precision", precision, "-t", str(options.threads),
+                            "--device", "cpu", "--quiet", "--json", "-"])
+        inside.append(sum(record["seconds_mttkrp"]))
+        outside.append(record["seconds_per_iteration"] - inside[-1])
+        numbers = 2 * sum(record["dims"]) * rank
+        limits.append(numbers * (8 if precision == "f64" else 4) / triad(options))
+        print(f"{name} r{rank} {precision} round {number + 1}: MTTKRP {inside[-1]:.4f}, "
+              f"outside {outside[-1]:.4f}, streaming {limits[-1]:.4f}", file=sys.stderr)
+    return {"tensor": name, "rank": rank, "precision": precision,
+            "mttkrp_seconds": statistics.median(inside),
+            "outside_seconds": statistics.median(outside),
+            "stream_seconds": statistics.median(limits),
+            "outside_over_stream": statistics.median(a / b for a, b in zip(outside, limits)),
+            "outside_rounds": outside}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tensors", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--polyad", default="build/polyad")
+    parser.add_argument("--names", default="vast,enron")
+    parser.add_argument("--ranks", default="16,32")
+    parser.add_argument("--precisions", default="f64,f32")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    record = {"threads": options.threads, "iterations": ITERATIONS, "results": []}
+    for name in options.names.split(","):
+        for rank in options.ranks.split(","):
+            for precision in options.precisions.split(","):
+                record["results"].append(measure(options, name, int(rank), precision))
+                record["load_average"] = os.getloadavg()
+                with open(options.output, "w", encoding="utf-8") as out:
+                    json.dump(record, out, indent=1)
+                    out.write("\n")
+
+
+if __name__ == "__main__":
+    main()
