@@ -14,6 +14,7 @@
 #   phi       CP-APR's Phi on nell-2, on the GPU and on all cores
 #   medium-paper, large-paper    the papers' variants
 #   field     every format, on the tensors of small; field-medium and field-large on the others
+#   hls       the tensors of paper D: both kernels of hls, its parts, its variants and other formats
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
 # STAGE.jsonl, what was printed in STAGE.log. Settings of the GPU are left as they are.
@@ -111,6 +112,16 @@ measure() {
   return $failed
 }
 
+hls() {
+  use_carried
+  local tensor failed=0
+  for tensor in movies art book g1 g2 g3; do
+    timeout 100 "$build/bench/gpu/hls_bench" "$tensor" runs=20 thresholds >"$OUT/hls_$tensor.json" ||
+      { echo "FAILED: $tensor"; failed=1; }
+  done
+  return $failed
+}
+
 profile() {
   use_carried
   local metrics=sm__throughput.avg.pct_of_peak_sustained_elapsed
@@ -148,6 +159,7 @@ for stage in "$@"; do
       field-medium) measure field-medium "nell-2 field runs=5" "vast field runs=5" \
         "enron field runs=5" ;;
       field-large) measure field-large "nell-1 field runs=5" "delicious field runs=5" ;;
+      hls) hls ;;
       profile) profile ;;
       *)
         echo "unknown stage $stage" >&2

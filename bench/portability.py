@@ -147,6 +147,8 @@ def stream_figures(report, runs):
     for run in runs:
         rate = {(row["variant"], row["format"]): row["gbytes_per_second"] for row in run.rows}
         best = max(rate.values())
+        if run.precision == "f32":
+            run = run._replace(device=run.device + ", float")
         devices.append(run.device)
         for loop in LOOPS:
             portable, tuned = rate.get(("portable", loop)), rate.get(("tuned", loop))

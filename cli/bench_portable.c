@@ -30,9 +30,10 @@ static void terms_of(const struct checked *c, uint64_t p) {
   long double weight =
                   bench_entry(polyad_tensor_values(c->tensor), p, polyad_tensor_type(c->tensor)),
               model = 0;
+  int order = polyad_tensor_order(c->tensor);
   for (uint64_t r = 0; r < c->rank; ++r) {
     c->product[r] = 1;
-    for (int n = 0; n < polyad_tensor_order(c->tensor); ++n)
+    for (int n = 0; n < order; ++n)
       if (n != c->mode) c->product[r] *= entry_of(c, n, p, r);
     if (c->kernel == POLYAD_KERNEL_PHI) model += c->product[r] * entry_of(c, c->mode, p, r);
   }
