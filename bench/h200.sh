@@ -24,7 +24,7 @@ mkdir -p "$OUT"
 packages=(libopenblas-pthread-dev libopenblas0-pthread liblapacke-dev liblapacke libtmglib3
   libtmglib-dev libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
   libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
-  pkgconf-bin libpkgconf3)
+  pkgconf-bin libpkgconf3 opencl-c-headers ocl-icd-libopencl1)
 
 carry() {
   mkdir -p .carry && (cd .carry && rm -f ./*.deb && apt-get -q download "${packages[@]}") &&
@@ -50,22 +50,33 @@ use_carried() {
   export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
+  # OpenCL's loader finds NVIDIA's driver by a file that a bare machine may lack.
+  if [ ! -d /etc/OpenCL/vendors ]; then
+    mkdir -p "$root/vendors" && echo libnvidia-opencl.so.1 >"$root/vendors/nvidia.icd"
+    export OCL_ICD_VENDORS=$root/vendors
+  fi
 }
 
 build() {
   use_carried || return 1
+  [ ! -e "$root/usr/include/CL/cl.h" ] || OPENCL_HEADERS=$root/usr/include
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
-    -DPOLYAD_BUILD_PYTHON=OFF &&
+    -DPOLYAD_BUILD_PYTHON=OFF ${OPENCL_HEADERS:+-DOPENCL_HEADERS="$OPENCL_HEADERS"} &&
     cmake --build "$build" ${TARGETS:+--target $TARGETS}
 }
 
 # Every test under tests/gpu that was built, and no other.
 test_gpu() {
   use_carried
-  local failed=0 program
+  local failed=0 program name
   for program in "$build"/tests/gpu/test_*; do
     [ -x "$program" ] || continue
     timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
+  done
+  for name in cuda opencl; do
+    [ -x "$build/tests/property/test_portable_property" ] || continue
+    timeout 240 "$build/tests/property/test_portable_property" $name ||
+      { [ $? -eq 77 ] || { echo "FAILED: portable $name"; failed=1; }; }
   done
   return $failed
 }

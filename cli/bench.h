@@ -55,9 +55,13 @@ int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
 
 int bench_mttkrp(struct bench *bench);
+int bench_mttkrp_portable(struct bench *bench);
+int bench_phi(struct bench *bench);
+int bench_pi(struct bench *bench);
 int bench_ttmc(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
+int bench_tile_threshold(struct bench *bench);
 int bench_stream(struct bench *bench);
 int bench_end_to_end(struct bench *bench);
 

@@ -25,7 +25,9 @@ typedef struct polyad_workspace polyad_workspace;
 /** Kernels that a format may have. */
 typedef enum polyad_kernel {
   POLYAD_KERNEL_MTTKRP = 0, /**< polyad_mttkrp() */
-  POLYAD_KERNEL_TTMC = 1    /**< polyad_ttmc() */
+  POLYAD_KERNEL_TTMC = 1,   /**< polyad_ttmc() */
+  POLYAD_KERNEL_PHI = 2,    /**< Phi of CP-APR's multiplicative update */
+  POLYAD_KERNEL_PI = 3      /**< the rows of Pi that Phi reads, where they are stored */
 } polyad_kernel;
 
 /** Types that products of values and factors are computed in; sums are always at least float. */
@@ -90,7 +92,7 @@ POLYAD_API const uint64_t *polyad_plan_dims(const polyad_plan *plan);
 POLYAD_API uint64_t polyad_plan_nnz(const polyad_plan *plan);
 /** Type of values and factors. */
 POLYAD_API polyad_type polyad_plan_type(const polyad_plan *plan);
-/** Frobenius norm of the tensor. */
+/** Frobenius norm of the tensor, of its values as they are stored. */
 POLYAD_API double polyad_plan_norm(const polyad_plan *plan);
 /** Name of the format that was chosen. */
 POLYAD_API const char *polyad_plan_format(const polyad_plan *plan);
