@@ -117,7 +117,7 @@ static inline void apply_block(const struct unfolding *x, const struct pd_subspa
 static void apply(const struct unfolding *x, struct pd_subspace *s) {
   memset(s->y, 0, s->rows * s->columns * sizeof *s->y);
   size_t blocks = (s->columns + BLOCK - 1) / BLOCK;
-  int threads = polyad_threads(x->context);
+  int threads = pd_threads_for(x->context, pd_mul_saturated(x->tensor->nnz, s->columns), 1 << 14);
   if ((size_t)threads > blocks) threads = (int)blocks;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (size_t b = 0; b < blocks; ++b) {
