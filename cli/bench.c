@@ -110,10 +110,15 @@ static const struct {
   const char *name;
   int (*run)(struct bench *bench);
   bool tensor; /* needs one in memory */
-} kernels[] = {{"mttkrp", bench_mttkrp, true},  {"ttmc", bench_ttmc, true},
-               {"phi", bench_phi, true},        {"pi", bench_pi, true},
-               {"build", bench_build, true},    {"read", bench_read, false},
-               {"stream", bench_stream, false}, {"end-to-end", bench_end_to_end, false}};
+} kernels[] = {{"mttkrp", bench_mttkrp, true},
+               {"ttmc", bench_ttmc, true},
+               {"phi", bench_phi, true},
+               {"pi", bench_pi, true},
+               {"build", bench_build, true},
+               {"read", bench_read, false},
+               {"stream", bench_stream, false},
+               {"end-to-end", bench_end_to_end, false},
+               {"tile-threshold", bench_tile_threshold, false}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -171,7 +176,8 @@ static int find_kernel(const char *name, int *which) {
     if (strcmp(kernels[*which].name, name) == 0) return 0;
   if (strcmp("roof", name) == 0) return cli_failure("kernel %s is not in this build", name);
   return cli_usage_error(
-      "kernel %s is unknown; expected mttkrp, phi, pi, ttmc, build, read, stream or end-to-end",
+      "kernel %s is unknown; expected mttkrp, ttmc, phi, pi, build, read, stream, end-to-end or "
+      "tile-threshold",
       cli_quote(quoted, name));
 }
 
@@ -250,8 +256,9 @@ int cli_bench(int argc, char **argv) {
       .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
       .summary =
           "Measures on this machine: mttkrp, ttmc, phi, pi (per mode and format, results checked;\n"
-          "phi and pi: CP-APR), build, read, stream (copy, scale, add, triad) or end-to-end\n"
-          "(read, build, decompose).\n"
+          "phi and pi: CP-APR), build, read, stream (copy, scale, add, triad), end-to-end\n"
+          "(read, build, decompose) or tile-threshold (hls: nonzeros from which a dense tile is\n"
+          "faster).\n"
           "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
           "output once; bound: nonzeros, factors and output once at triad bandwidth.",
       .example = "  polyad bench mttkrp like:uber -r 32 --format all",
@@ -267,7 +274,8 @@ int cli_bench(int argc, char **argv) {
   if (status != 0) return status;
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
-  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0)
+  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
+      strcmp(bench.kernel, "tile-threshold") != 0)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);

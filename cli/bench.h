@@ -78,6 +78,7 @@ int bench_phi(struct bench *bench);
 int bench_pi(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
+int bench_tile_threshold(struct bench *bench);
 int bench_stream(struct bench *bench);
 int bench_end_to_end(struct bench *bench);
 

@@ -47,7 +47,7 @@ _polyad() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
       elif [ "$command" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "mttkrp phi pi ttmc build read stream end-to-end" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "mttkrp ttmc phi pi build read stream end-to-end tile-threshold" -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
       fi

@@ -90,7 +90,7 @@ POLYAD_API const uint64_t *polyad_plan_dims(const polyad_plan *plan);
 POLYAD_API uint64_t polyad_plan_nnz(const polyad_plan *plan);
 /** Type of values and factors. */
 POLYAD_API polyad_type polyad_plan_type(const polyad_plan *plan);
-/** Frobenius norm of the tensor. */
+/** Frobenius norm of the tensor, of its values as they are stored. */
 POLYAD_API double polyad_plan_norm(const polyad_plan *plan);
 /** Name of the format that was chosen. */
 POLYAD_API const char *polyad_plan_format(const polyad_plan *plan);

@@ -28,7 +28,7 @@ static void leave_out_atomics(const struct pd_request *request, struct pd_candid
 static void assess(polyad_context *context, const struct polyad_format *format,
                    const struct pd_traits *traits, const struct pd_request *request,
                    struct pd_candidate *candidate) {
-  *candidate = (struct pd_candidate){.format = format};
+  *candidate = (struct pd_candidate){.format = format, .tile_threshold = request->tile_threshold};
   candidate->kernels = pd_kernels_find(format->name, request->device->kind);
   char *reason = candidate->reason;
   if (candidate->kernels == NULL)

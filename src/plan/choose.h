@@ -15,6 +15,7 @@ struct pd_candidate {
   uint64_t storage_bytes, building_bytes;
   double seconds;                /* of one MTTKRP in every mode, estimated or (tuned) measured */
   char variant[PD_REASON_BYTES]; /* to build */
+  int tile_threshold;            /* to build with; measured, else as requested */
   char reason[PD_REASON_BYTES];
 };
 

@@ -104,6 +104,19 @@ static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
   look_at_values(plan, tensor);
 }
 
+/* A compute type rounds the values: fits must compare with what is stored, or the rounding would
+ * count as residual or hide some. */
+static polyad_status take_stored_norm(polyad_context *context, polyad_plan *plan) {
+  polyad_tensor *stored = NULL;
+  PD_TRY(plan->format->expand(context, plan->storage, &stored));
+  plan->norm_square_scaled =
+      pd_sum_of_squares(context, stored->nnz, stored->type, stored->values, &plan->norm_exponent);
+  plan->norm_exponent += plan->value_exponent;
+  plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
+  polyad_tensor_destroy(stored);
+  return POLYAD_OK;
+}
+
 static void scale_values(polyad_tensor *tensor, int exponent) {
   for (uint64_t p = 0; p < tensor->nnz; ++p) {
     if (tensor->type == POLYAD_F64)
@@ -151,11 +164,13 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
     PD_TRY_CLEANUP(pd_candidates_measure(context, tensor, request, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
   request->variant = candidates[choice].variant;
+  request->tile_threshold = candidates[choice].tile_threshold;
   plan->device = request->device;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
   take_facts(plan, tensor);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
+  if (request->compute != POLYAD_COMPUTE_NATIVE) PD_TRY_CLEANUP(take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, options->tune != 0,
                         plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);

@@ -76,6 +76,21 @@ static void measure(polyad_context *context, const polyad_tensor *tensor, struct
   }
 }
 
+/* From how many nonzeros on a tile is cheaper as a dense one, on this device and tensor. */
+static void measure_thresholds(polyad_context *context, const polyad_tensor *tensor,
+                               struct pd_request request, struct pd_matrix *factors,
+                               struct pd_candidate *candidate) {
+  static const int thresholds[] = {16, 24, 40, 56, 120, 200, POLYAD_MAX_TILE_THRESHOLD};
+  char variant[PD_REASON_BYTES];
+  snprintf(variant, sizeof variant, "%s", candidate->variant);
+  for (size_t k = 0; k < sizeof thresholds / sizeof *thresholds; ++k) {
+    double before = candidate->seconds;
+    request.tile_threshold = thresholds[k];
+    measure(context, tensor, request, factors, variant, candidate);
+    if (candidate->seconds < before) candidate->tile_threshold = thresholds[k];
+  }
+}
+
 static void measure_variants(polyad_context *context, const polyad_tensor *tensor,
                              const struct pd_request *request, struct pd_matrix *factors,
                              struct pd_candidate *candidate) {
@@ -84,12 +99,17 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
     measure(context, tensor, *request, factors, request->variant, candidate);
   } else {
     char variants[PD_REASON_BYTES], *rest = NULL;
-    snprintf(variants, sizeof variants, "%s", candidate->format->variants);
+    snprintf(variants, sizeof variants, "%s",
+             candidate->kernels->variants != NULL ? candidate->kernels->variants
+                                                  : candidate->format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
       if (strncmp(v, "paper", 5) != 0) /* atomic schemes are never chosen by themselves */
         measure(context, tensor, *request, factors, v, candidate);
   }
-  if (isinf(candidate->seconds)) candidate->supported = false;
+  if (isinf(candidate->seconds))
+    candidate->supported = false;
+  else if (candidate->format->reduced && request->tile_threshold == 0)
+    measure_thresholds(context, tensor, *request, factors, candidate);
 }
 
 /* One matrix per mode, filled with ones, and one that is as long as the longest mode. */

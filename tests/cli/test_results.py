@@ -410,3 +410,22 @@ def test_json_never_holds_nan(polyad, content):
     result = polyad.run("cpd", "x.tns", "-r", "1", "--json", "-", "--memory-limit", "2G")
     if result.status == 0:
         validate("cpd", result.json)
+
+
+def test_bench_tile_threshold(polyad):
+    result = polyad.json("bench", "tile-threshold", "-r", "2", "--repeat", "1", "--warmup", "0")
+    rows = [row["variant"].split(", ") for row in result["results"]]
+    assert [row[0] for row in rows] == ["mttkrp"] * 40 + ["ttmc"] * 40
+    assert [row[1] for row in rows[:40:2]] == [f"{8 * k} nonzeros a tile" for k in range(1, 21)]
+    assert {row[2] for row in rows} == {"dense tiles", "single nonzeros"}
+
+
+def test_compute_types(polyad):
+    fits = {}
+    for compute in ("native", "f16", "bf16", "tf32"):
+        result = polyad.json("cpd", AMINO, "-r", "3", "--format", "hls", "--compute", compute,
+                             "--tile-threshold", "40")
+        assert result["format"] == "hls" and "(threshold 40)" in result["variant"]
+        fits[compute] = result["fit"]
+    assert all(abs(fit - fits["native"]) <= 1e-3 for fit in fits.values())
+    assert "f64 values" not in result["variant"]

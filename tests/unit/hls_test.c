@@ -9,6 +9,7 @@
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,6 +302,74 @@ static void kernels_agree_with_the_oracle(void **state) {
     }
 }
 
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static double fit_of(const char *file, polyad_compute compute, int tune) {
+  char path[1024];
+  polyad_context *context = fixture_context(2);
+  polyad_tensor *tensor = NULL;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_run_info info = {0};
+  polyad_plan_options options;
+  polyad_cp_als_options als;
+  snprintf(path, sizeof path, "%s/%s", POLYAD_DATA, file);
+  polyad_plan_options_init(&options);
+  options.format = compute == POLYAD_COMPUTE_NATIVE ? "hls" : "auto"; /* only hls has others */
+  options.rank = 4;
+  options.compute = compute;
+  options.tune = tune;
+  if (!tune) options.tile_threshold = 8;
+  polyad_cp_als_options_init(&als);
+  als.rank = 4;
+  als.max_iterations = 20;
+  if (polyad_tensor_read(context, path, NULL, &tensor) != POLYAD_OK ||
+      polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
+      polyad_cp_als(context, plan, &als, &model, &info) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  assert_string_equal(polyad_plan_format(plan), "hls");
+  double fit = info.fit;
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  fixture_end(context);
+  return fit;
+}
+
+/* Rounded values end within 1e-3 of the fit in double, also with a threshold that is measured. */
+static void cp_als_ends_near_the_fit_in_double(void **state) {
+  (void)state;
+  static const char *const files[] = {"aminoacids.tns.gz", "nycflights13.tns.gz"};
+  for (int f = 0; f < 2; ++f) {
+    double exact = fit_of(files[f], POLYAD_COMPUTE_NATIVE, 0);
+    for (int compute = POLYAD_COMPUTE_F16; compute <= POLYAD_COMPUTE_TF32; ++compute)
+      assert_true(fabs(fit_of(files[f], (polyad_compute)compute, compute == POLYAD_COMPUTE_F16) -
+                       exact) <= 1e-3);
+  }
+}
+
+/* Formats without kernels for a compute type refuse it in words. */
+static void others_refuse_compute_types(void **state) {
+  (void)state;
+  polyad_context *context = fixture_context(1);
+  polyad_tensor *tensor = mixture_tensor(context, &mixtures[1], POLYAD_F64);
+  polyad_plan *plan = NULL;
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = "csf";
+  options.compute = POLYAD_COMPUTE_F16;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
+  assert_non_null(strstr(polyad_last_error(context), "precision"));
+  options.compute = (polyad_compute)4;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  options.compute = POLYAD_COMPUTE_NATIVE;
+  options.tile_threshold = POLYAD_MAX_TILE_THRESHOLD + 1;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  polyad_tensor_destroy(tensor);
+  fixture_end(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(half_precision_rounds_to_nearest),
@@ -313,6 +382,8 @@ int main(void) {
       cmocka_unit_test(bytes_follow_the_formula),
       cmocka_unit_test(damage_is_found),
       cmocka_unit_test(kernels_agree_with_the_oracle),
+      cmocka_unit_test(cp_als_ends_near_the_fit_in_double),
+      cmocka_unit_test(others_refuse_compute_types),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

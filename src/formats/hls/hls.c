@@ -14,8 +14,7 @@ struct pd_hls_scheme pd_hls_scheme_of(const char *variant) {
   return scheme;
 }
 
-/* "9.0" as 90; 0 for a device without one. */
-static int capability_of(const struct pd_device *device) {
+int pd_hls_capability(const struct pd_device *device) {
   struct pd_device_entry entry;
   if (device == NULL) return 0;
   for (int which = 0; pd_device_entry_at(which, &entry); ++which)
@@ -48,7 +47,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
              request->variant);
     return false;
   }
-  int capability = capability_of(request->device);
+  int capability = pd_hls_capability(request->device);
   if (capability < 80 &&
       (request->compute == POLYAD_COMPUTE_BF16 || request->compute == POLYAD_COMPUTE_TF32)) {
     snprintf(reason, PD_REASON_BYTES,

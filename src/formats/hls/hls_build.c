@@ -274,11 +274,16 @@ enum pd_hls_value pd_hls_value_for(polyad_compute compute, polyad_type precision
   }
 }
 
-/* Tensor cores multiply in a compute type only: in full precision a GPU keeps single nonzeros. */
+/* Tensor cores multiply in a compute type only: in full precision a GPU keeps single nonzeros. The
+ * fall-backs are the paper's, for GPUs of compute capability 8.0 or more and for older ones. */
 static int threshold_of(const struct pd_request *request) {
   bool gpu = request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
+  bool chain = request->kernel == POLYAD_KERNEL_TTMC;
   if (gpu && request->compute == POLYAD_COMPUTE_NATIVE) return PD_HLS_ALL_SPARSE;
-  return request->tile_threshold > 0 ? request->tile_threshold : PD_HLS_THRESHOLD_MTTKRP;
+  if (request->tile_threshold > 0) return request->tile_threshold;
+  if (gpu && pd_hls_capability(request->device) < 80)
+    return chain ? PD_HLS_THRESHOLD_TTMC_OLD : PD_HLS_THRESHOLD_MTTKRP_OLD;
+  return chain ? PD_HLS_THRESHOLD_TTMC : PD_HLS_THRESHOLD_MTTKRP;
 }
 
 void pd_hls_destroy(polyad_context *context, void *pointer) {

@@ -117,6 +117,8 @@ polyad_status pd_hls_order_create(polyad_context *context, const struct pd_hls *
 void pd_hls_order_clear(polyad_context *context, struct pd_hls_order *order);
 uint64_t pd_hls_order_bytes(const struct pd_hls *hls, int mode);
 
+/** Compute capability of a GPU, 9.0 as 90; 0 for a device without one. */
+int pd_hls_capability(const struct pd_device *device);
 /** What a variant's name means. */
 struct pd_hls_scheme pd_hls_scheme_of(const char *variant);
 /** Chooses the modes that a tile spans, from the tensor where it has more than three. */
