@@ -10,6 +10,7 @@
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
 #   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
 #   medium    vast, nell-2, enron        large   delicious, nell-1        huge   amazon, music, twitch
+#   hls       the tensors of paper D: both kernels of hls, its parts, its variants and other formats
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
 # STAGE.jsonl, what was printed in STAGE.log. Settings of the GPU are left as they are.
@@ -24,7 +25,7 @@ mkdir -p "$OUT"
 packages=(libopenblas-pthread-dev libopenblas0-pthread liblapacke-dev liblapacke libtmglib3
   libtmglib-dev libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
   libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
-  pkgconf-bin libpkgconf3)
+  pkgconf-bin libpkgconf3 opencl-c-headers ocl-icd-libopencl1)
 
 carry() {
   mkdir -p .carry && (cd .carry && rm -f ./*.deb && apt-get -q download "${packages[@]}") &&
@@ -50,22 +51,33 @@ use_carried() {
   export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
+  # OpenCL's loader finds NVIDIA's driver by a file that a bare machine may lack.
+  if [ ! -d /etc/OpenCL/vendors ]; then
+    mkdir -p "$root/vendors" && echo libnvidia-opencl.so.1 >"$root/vendors/nvidia.icd"
+    export OCL_ICD_VENDORS=$root/vendors
+  fi
 }
 
 build() {
   use_carried || return 1
+  [ ! -e "$root/usr/include/CL/cl.h" ] || OPENCL_HEADERS=$root/usr/include
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
-    -DPOLYAD_BUILD_PYTHON=OFF &&
+    -DPOLYAD_BUILD_PYTHON=OFF ${OPENCL_HEADERS:+-DOPENCL_HEADERS="$OPENCL_HEADERS"} &&
     cmake --build "$build" ${TARGETS:+--target $TARGETS}
 }
 
 # Every test under tests/gpu that was built, and no other.
 test_gpu() {
   use_carried
-  local failed=0 program
+  local failed=0 program name
   for program in "$build"/tests/gpu/test_*; do
     [ -x "$program" ] || continue
     timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
+  done
+  for name in cuda opencl; do
+    [ -x "$build/tests/property/test_portable_property" ] || continue
+    timeout 240 "$build/tests/property/test_portable_property" $name ||
+      { [ $? -eq 77 ] || { echo "FAILED: portable $name"; failed=1; }; }
   done
   return $failed
 }
@@ -93,6 +105,16 @@ measure() {
     tr -d '\n' <"$OUT/one.json" >>"$OUT/$stage.jsonl" && echo >>"$OUT/$stage.jsonl"
   done
   rm -f "$OUT/one.json"
+  return $failed
+}
+
+hls() {
+  use_carried
+  local tensor failed=0
+  for tensor in movies art book g1 g2 g3; do
+    timeout 100 "$build/bench/gpu/hls_bench" "$tensor" runs=20 thresholds >"$OUT/hls_$tensor.json" ||
+      { echo "FAILED: $tensor"; failed=1; }
+  done
   return $failed
 }
 
@@ -127,6 +149,7 @@ for stage in "$@"; do
       large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
       large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
       huge) measure huge "music f32 paper runs=3" "amazon f32 paper runs=3" "twitch f32 runs=3" ;;
+      hls) hls ;;
       profile) profile ;;
       *)
         echo "unknown stage $stage" >&2

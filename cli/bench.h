@@ -25,7 +25,6 @@ struct bench {
   polyad_tensor *tensor;
   uint64_t elements; /* of each of stream's arrays; 0: the default */
   bool portable;     /* tuned and portable kernels in turn */
-  bool store_pi;     /* before phi */
   double triad;      /* bytes per second, measured once; 0: not yet */
   cJSON *rows;
 };
@@ -55,27 +54,11 @@ int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
 /** Calls `each` with the chosen format, or with every one that can hold the tensor. */
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
 
-int bench_ttmc(struct bench *bench);
-/** A kernel of one mode on arrays of the host. */
-typedef polyad_status bench_call(polyad_context *context, const polyad_plan *plan,
-                                 polyad_workspace *workspace, int mode, const void *const *factors,
-                                 void *out);
-
-struct bench_kernel {
-  bench_call *run;    /* timed */
-  bench_call *before; /* not timed; NULL: nothing */
-  bench_call *after;  /* not timed: makes the `out` that is checked; NULL: nothing */
-  double (*check)(const polyad_tensor *tensor, int mode, uint64_t rank, const void *const *factors,
-                  polyad_type type, const void *out);
-  double (*flops)(int order); /* per nonzero and component */
-};
-
-/** Measures a kernel in every mode and format that was asked for. */
-int bench_modes(struct bench *bench, const struct bench_kernel *kernel);
-
 int bench_mttkrp(struct bench *bench);
+int bench_mttkrp_portable(struct bench *bench);
 int bench_phi(struct bench *bench);
 int bench_pi(struct bench *bench);
+int bench_ttmc(struct bench *bench);
 int bench_build(struct bench *bench);
 int bench_read(struct bench *bench);
 int bench_tile_threshold(struct bench *bench);

@@ -64,7 +64,6 @@ double bench_check_mttkrp(const polyad_tensor *tensor, int mode, uint64_t rank,
 
 struct job {
   struct bench *bench;
-  const struct bench_kernel *kernel;
   polyad_type type;
   void *factor[POLYAD_MAX_ORDER];
   void *out;
@@ -73,8 +72,8 @@ struct job {
 
 size_t bench_width(polyad_type type) { return type == POLYAD_F64 ? 8 : 4; }
 
-static int make_job(struct bench *bench, const struct bench_kernel *kernel, struct job *job) {
-  *job = (struct job){.bench = bench, .kernel = kernel, .type = cli_precision(&bench->session)};
+static int make_job(struct bench *bench, struct job *job) {
+  *job = (struct job){.bench = bench, .type = cli_precision(&bench->session)};
   const uint64_t *dims = polyad_tensor_dims(bench->tensor);
   uint64_t longest = 0;
   for (int n = 0; n < polyad_tensor_order(bench->tensor); ++n) {
@@ -113,16 +112,9 @@ static void model(const struct job *job, int mode, struct bench_row *row) {
     factors += bytes < touched ? bytes : touched;
   }
   double out = (double)polyad_tensor_dims(tensor)[mode] * rank * w;
-  row->flops = job->kernel->flops(order) * rank * nnz;
+  row->flops = order * rank * nnz;
   row->bytes_moved = nnz * stream + nnz * (order - 1) * rank * w + out;
   row->bound_seconds = (nnz * stream + factors) / bench_triad(job->bench);
-}
-
-/* Whether the kernel, if there is one, succeeds. */
-static bool call(struct job *job, bench_call *kernel, const polyad_plan *plan,
-                 polyad_workspace *workspace, int mode) {
-  return kernel == NULL || kernel(job->bench->session.context, plan, workspace, mode,
-                                  (const void *const *)job->factor, job->out) == POLYAD_OK;
 }
 
 static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace *workspace,
@@ -130,17 +122,17 @@ static int time_mode(struct job *job, const polyad_plan *plan, polyad_workspace 
   struct bench *bench = job->bench;
   polyad_context *context = bench->session.context;
   int runs = 0;
-  if (!call(job, job->kernel->before, plan, workspace, mode)) return cli_library_failure(context);
   for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
     double begin = bench_now();
-    if (!call(job, job->kernel->run, plan, workspace, mode)) return cli_library_failure(context);
+    if (polyad_mttkrp(context, plan, workspace, mode, (const void *const *)job->factor, job->out) !=
+        POLYAD_OK)
+      return cli_library_failure(context);
     if (k >= bench->warmup) job->seconds[runs++] = bench_now() - begin;
     if (bench_interrupted() && runs > 0) break;
   }
-  if (!call(job, job->kernel->after, plan, workspace, mode)) return cli_library_failure(context);
   bench_summarise(job->seconds, runs, row);
   row->mode = mode + 1;
-  row->max_relative_error = job->kernel->check(
+  row->max_relative_error = bench_check_mttkrp(
       bench->tensor, mode, bench->rank, (const void *const *)job->factor, job->type, job->out);
   model(job, mode, row);
   return 0;
@@ -220,23 +212,15 @@ int bench_each_format(struct bench *bench, int (*each)(void *user, const char *f
   return 0;
 }
 
-static int time_format(void *user, const char *format) { return bench_format(user, format); }
-
-static double mttkrp_flops(int order) { return order; }
+static int mttkrp_format(void *user, const char *format) { return bench_format(user, format); }
 
 int bench_mttkrp(struct bench *bench) {
-  static const struct bench_kernel kernel = {
-      .run = polyad_mttkrp, .check = bench_check_mttkrp, .flops = mttkrp_flops};
-  return bench_modes(bench, &kernel);
-}
-
-int bench_modes(struct bench *bench, const struct bench_kernel *kernel) {
   if ((int)bench->mode > polyad_tensor_order(bench->tensor))
     return cli_failure("mode %llu does not exist; the tensor has %d modes",
                        (unsigned long long)bench->mode, polyad_tensor_order(bench->tensor));
   struct job job;
-  int status = make_job(bench, kernel, &job);
-  if (status == 0) status = bench_each_format(bench, time_format, &job);
+  int status = make_job(bench, &job);
+  if (status == 0) status = bench_each_format(bench, mttkrp_format, &job);
   free_job(&job);
   return status;
 }

@@ -25,7 +25,7 @@ _polyad() {
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
       $common" ;;
-    bench) options="--rank --format --variant $storage --mode --repeat --warmup --portable --store-pi --elements $reading $common" ;;
+    bench) options="--rank --format --variant $storage --mode --repeat --warmup --portable --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
     formats | devices) options=$talk ;;
   esac
@@ -47,7 +47,7 @@ _polyad() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
       elif [ "$command" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "mttkrp ttmc phi pi build read stream end-to-end tile-threshold" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "mttkrp phi pi ttmc build read stream end-to-end tile-threshold" -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
       fi

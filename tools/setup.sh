@@ -10,7 +10,8 @@ set -euo pipefail
 build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libdeflate-dev
   zlib1g-dev libzstd-dev libxxhash-dev libcjson-dev libcmocka-dev)
 check=(g++ gfortran bats bash-completion gzip zstd man-db python3-dev python3-venv python3-cffi
-  python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas)
+  python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas
+  ocl-icd-libopencl1 opencl-headers pocl-opencl-icd)
 all=(git clang clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck gcovr mypy ccache
   valgrind)
 

@@ -25,7 +25,9 @@ typedef struct polyad_workspace polyad_workspace;
 /** Kernels that a format may have. */
 typedef enum polyad_kernel {
   POLYAD_KERNEL_MTTKRP = 0, /**< polyad_mttkrp() */
-  POLYAD_KERNEL_TTMC = 1    /**< polyad_ttmc() */
+  POLYAD_KERNEL_TTMC = 1,   /**< polyad_ttmc() */
+  POLYAD_KERNEL_PHI = 2,    /**< Phi of CP-APR's multiplicative update */
+  POLYAD_KERNEL_PI = 3      /**< the rows of Pi that Phi reads, where they are stored */
 } polyad_kernel;
 
 /** Types that products of values and factors are computed in; sums are always at least float. */

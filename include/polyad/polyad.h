@@ -10,6 +10,7 @@
 #include <polyad/export.h>
 #include <polyad/generate.h>
 #include <polyad/io.h>
+#include <polyad/measurement.h>
 #include <polyad/model.h>
 #include <polyad/plan.h>
 #include <polyad/status.h>

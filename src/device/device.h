@@ -29,6 +29,8 @@ struct pd_device {
 };
 
 struct pd_stream_job;
+struct pd_rows_launch;
+struct pd_rows_shape;
 
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
@@ -60,6 +62,12 @@ struct pd_device_functions {
   polyad_status (*stream)(polyad_context *context, const struct pd_device *device,
                           const struct pd_stream_job *job, bool portable);
   bool has_stream[2]; /* tuned, portable */
+  /** Launches a portable kernel over rows (portable/portable_launch.h); NULL: it cannot. */
+  polyad_status (*rows)(polyad_context *context, const struct pd_device *device,
+                        const struct pd_rows_launch *launch);
+  /** The tiles it has, and how many groups of lanes keep it busy. */
+  const struct pd_rows_shape *(*rows_shape)(const struct pd_device *device);
+  uint64_t (*rows_groups)(polyad_context *context, const struct pd_device *device);
 };
 
 /** The CPU: allocations are pd_alloc, copies are memcpy. */

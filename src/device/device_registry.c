@@ -16,9 +16,12 @@ bool pd_device_entry_at(int which, struct pd_device_entry *entry) {
 }
 
 static const struct pd_device *find(const char *name) {
-  struct pd_device_entry entry;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (strcmp(entry.device->name, name) == 0) return entry.device;
+  char kind[32];
+  if (strcmp(name, "cpu") == 0) return &pd_cpu_device;
+  snprintf(kind, sizeof kind, "%.*s", (int)strcspn(name, ":"), name);
+  const struct pd_module *module = pd_module_of_kind(kind); /* no other needs to be loaded */
+  for (int k = 0; module != NULL && k < module->device_count; ++k)
+    if (strcmp(module->devices[k].device->name, name) == 0) return module->devices[k].device;
   return NULL;
 }
 

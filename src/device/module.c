@@ -16,11 +16,19 @@ static const struct pd_services services = {
     .bytes_text = pd_bytes_text,
     .memory_limit = polyad_memory_limit,
     .threads = polyad_threads,
+    .host_device = &pd_cpu_device,
 };
 
-/* Loaded once per process and never unloaded: the tables are immutable from then on. */
-static struct pd_module cuda_module;
-static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+/* Each is loaded once per process, when something asks for its kind of device, and never unloaded:
+ * the tables are immutable from then on. */
+static struct loadable {
+  const char *kind, *name, *file;
+  bool loaded;
+  struct pd_module module;
+} modules[] = {{.kind = "cuda", .name = "CUDA", .file = "libpolyad_cuda.so"},
+               {.kind = "opencl", .name = "OpenCL", .file = "libpolyad_opencl.so"}};
+enum { MODULES = sizeof modules / sizeof *modules };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Path of a file beside the library (or program) that this code is part of. */
 static bool beside_library(const char *name, char *path, size_t size) {
@@ -66,22 +74,35 @@ static void load(struct pd_module *module, const char *file, const char *kind) {
   }
 }
 
-static void load_all(void) { load(&cuda_module, "libpolyad_cuda.so", "CUDA"); }
-
-bool pd_module_device_at(int which, struct pd_device_entry *entry) {
-  pthread_once(&loaded, load_all);
-  if (which < 0 || which >= cuda_module.device_count) return false;
-  *entry = cuda_module.devices[which];
-  return true;
+static const struct pd_module *loaded(int which) {
+  struct loadable *it = &modules[which];
+  pthread_mutex_lock(&lock);
+  if (!it->loaded) load(&it->module, it->file, it->name);
+  it->loaded = true;
+  pthread_mutex_unlock(&lock);
+  return &it->module;
 }
 
-const struct polyad_kernels *pd_module_kernels_at(int which) {
-  pthread_once(&loaded, load_all);
-  return which < 0 || which >= cuda_module.kernel_count ? NULL : cuda_module.kernels[which];
+bool pd_module_device_at(int which, struct pd_device_entry *entry) {
+  for (int k = 0; k < MODULES && which >= 0; ++k) {
+    const struct pd_module *module = loaded(k);
+    if (which < module->device_count) {
+      *entry = module->devices[which];
+      return true;
+    }
+    which -= module->device_count;
+  }
+  return false;
+}
+
+const struct pd_module *pd_module_of_kind(const char *kind) {
+  for (int k = 0; k < MODULES; ++k)
+    if (strcmp(kind, modules[k].kind) == 0) return loaded(k);
+  return NULL;
 }
 
 const char *pd_module_why_not(const char *kind) {
-  pthread_once(&loaded, load_all);
-  if (strcmp(kind, "cuda") == 0) return cuda_module.device_count > 0 ? "" : cuda_module.why_not;
-  return "this build has no OpenCL module";
+  const struct pd_module *module = pd_module_of_kind(kind);
+  if (module == NULL) return "there is no such kind of device";
+  return module->device_count > 0 ? "" : module->why_not;
 }

@@ -27,6 +27,8 @@ struct pd_services {
   const char *(*bytes_text)(char out[32], uint64_t bytes);
   uint64_t (*memory_limit)(const polyad_context *context);
   int (*threads)(const polyad_context *context);
+  /** The CPU: a device without dense algebra of its own borrows the host's. */
+  const struct pd_device *host_device;
 };
 
 #define PD_MODULE_DEVICES 16
@@ -46,10 +48,10 @@ typedef int (*pd_module_entry_function)(const struct pd_services *services,
                                         struct pd_module *module);
 #define PD_MODULE_ENTRY "pd_module_entry"
 
-/** Device number `which` of all modules. Loads the modules on the first call. */
+/** Device number `which` of all modules. Loads modules until it is found. */
 bool pd_module_device_at(int which, struct pd_device_entry *entry);
-/** Kernels number `which` of all modules, or NULL. */
-const struct polyad_kernels *pd_module_kernels_at(int which);
+/** The module for a kind of device, loaded; NULL when polyad knows no such kind. */
+const struct pd_module *pd_module_of_kind(const char *kind);
 /** Why there is no device of `kind`; "" when there is one. */
 const char *pd_module_why_not(const char *kind);
 

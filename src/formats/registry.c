@@ -13,20 +13,28 @@
 #include "formats/hls/hls.h"
 #include "formats/mmcsf/mmcsf.h"
 #include "formats/modecopy/modecopy.h"
+#include "formats/portable/portable_format.h"
 #include <pthread.h>
 #include <string.h>
 
 static const struct polyad_format *const formats[] = {
-    &pd_coo_format,   &pd_csf_format,  &pd_modecopy_format, &pd_flycoo_format, &pd_blco_format,
-    &pd_mmcsf_format, &pd_bcsf_format, &pd_hbcsf_format,    &pd_hicoo_format,  &pd_fcoo_format,
-    &pd_fwc_format,   &pd_alto_format, &pd_hls_format,
+    &pd_coo_format,   &pd_csf_format,  &pd_modecopy_format, &pd_flycoo_format,   &pd_blco_format,
+    &pd_mmcsf_format, &pd_bcsf_format, &pd_hbcsf_format,    &pd_hicoo_format,    &pd_fcoo_format,
+    &pd_fwc_format,   &pd_alto_format, &pd_hls_format,      &pd_portable_format,
 };
 
 static const struct polyad_kernels *const built_in[] = {
-    &pd_coo_kernels_cpu,   &pd_csf_kernels_cpu,   &pd_modecopy_kernels_cpu, &pd_flycoo_kernels_cpu,
-    &pd_blco_kernels_cpu,  &pd_mmcsf_kernels_cpu, &pd_bcsf_kernels_cpu,     &pd_hbcsf_kernels_cpu,
-    &pd_hicoo_kernels_cpu, &pd_fcoo_kernels_cpu,  &pd_fwc_kernels_cpu,      &pd_alto_kernels_cpu,
-    &pd_hls_kernels_cpu,
+    &pd_coo_kernels_cpu,    &pd_csf_kernels_cpu,      &pd_modecopy_kernels_cpu,
+    &pd_flycoo_kernels_cpu, &pd_blco_kernels_cpu,     &pd_mmcsf_kernels_cpu,
+    &pd_bcsf_kernels_cpu,   &pd_hbcsf_kernels_cpu,    &pd_hicoo_kernels_cpu,
+    &pd_fcoo_kernels_cpu,   &pd_fwc_kernels_cpu,      &pd_alto_kernels_cpu,
+    &pd_hls_kernels_cpu,    &pd_portable_kernels_cpu,
+};
+
+/* Built in for the devices of modules: what they launch, the modules bring. */
+static const struct polyad_kernels *const for_modules[] = {
+    &pd_portable_kernels_cuda,
+    &pd_portable_kernels_opencl,
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };
@@ -63,10 +71,12 @@ static const struct polyad_kernels *find_locked(const char *format, const char *
 
 /* What loaded modules brought. The CPU's kernels are never there: no module is loaded for them. */
 static const struct polyad_kernels *find_in_modules(const char *format, const char *device) {
-  const struct polyad_kernels *kernels;
-  if (strcmp(device, "cpu") == 0) return NULL;
-  for (int k = 0; (kernels = pd_module_kernels_at(k)) != NULL; ++k)
-    if (serves(kernels, format, device)) return kernels;
+  const struct pd_module *module = strcmp(device, "cpu") == 0 ? NULL : pd_module_of_kind(device);
+  if (module == NULL || module->device_count == 0) return NULL;
+  for (int k = 0; k < module->kernel_count; ++k)
+    if (serves(module->kernels[k], format, device)) return module->kernels[k];
+  for (size_t k = 0; k < sizeof for_modules / sizeof *for_modules; ++k)
+    if (serves(for_modules[k], format, device)) return for_modules[k];
   return NULL;
 }
 

@@ -36,6 +36,10 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   else if (request->kernel == POLYAD_KERNEL_TTMC && candidate->kernels->ttmc == NULL)
     snprintf(reason, PD_REASON_BYTES, "it has no tensor-times-matrix chain on device %s",
              request->device->kind);
+  else if ((request->kernel == POLYAD_KERNEL_PHI && candidate->kernels->phi == NULL) ||
+           (request->kernel == POLYAD_KERNEL_PI && candidate->kernels->pi == NULL))
+    snprintf(reason, PD_REASON_BYTES, "it has no %s on device %s",
+             request->kernel == POLYAD_KERNEL_PHI ? "Phi" : "stored Pi", request->device->kind);
   else if (!has_variant(format, request->variant))
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);

@@ -25,6 +25,12 @@ typedef uint64_t pd_u64;
 #define PD_PREFETCH(address) __builtin_prefetch(address, 0, 3)
 
 #define PD_GROUPS 1
+#define PD_TILE0_LANES 1
+#define PD_TILE0_VECTORS 1
+#define PD_TILE1_LANES 1
+#define PD_TILE1_VECTORS 2
+#define PD_TILE2_LANES 1
+#define PD_TILE2_VECTORS 4
 #define PD_REUSE_ROWS 0 /* a row that was just used is loaded again: it is in the cache */
 #define PD_WIDE_SUMS 1  /* float sums of at most PD_PORTABLE_CHUNK terms go into double */
 
@@ -82,17 +88,63 @@ PD_FUNCTION vec_f64 narrow_f64(wide_f64 x) { return x; }
     for (pd_u32 k = 0; k < PD_WIDTH_##S && k < count; ++k)                                         \
       to[k] = x[k];                                                                                \
   }                                                                                                \
-  PD_FUNCTION REAL sum_entries_##S(vec_##S x) {                                                    \
-    REAL part[PD_WIDTH_##S];                                                                       \
-    __builtin_memcpy(part, &x, sizeof part);                                                       \
-    for (int half = PD_WIDTH_##S / 2; half > 0; half /= 2)                                         \
-      for (int k = 0; k < half; ++k)                                                               \
-        part[k] += part[k + half];                                                                 \
-    return part[0];                                                                                \
+  PD_FUNCTION void add_part_##S(REAL *to, vec_##S x, pd_u32 count) {                               \
+    for (pd_u32 k = 0; k < PD_WIDTH_##S && k < count; ++k) {                                       \
+      REAL part = x[k];                                                                            \
+      _Pragma("omp atomic") to[k] += part;                                                         \
+    }                                                                                              \
+  }                                                                                                \
+  PD_FUNCTION void load_step_##S(const REAL *from, REAL *value) {                                  \
+    for (int j = 0; j < 4; ++j)                                                                    \
+      value[j] = from[j];                                                                          \
   }                                                                                                \
   PD_FUNCTION REAL sum_lanes_##S(REAL x, int lanes) { return (void)lanes, x; }                     \
   PD_FUNCTION void atomic_add_##S(REAL *to, REAL x) { _Pragma("omp atomic") *to += x; }
 
+PD_FUNCTION void load_words(const pd_u32 *from, pd_u32 *word) {
+  for (int j = 0; j < 4; ++j)
+    word[j] = from[j];
+}
+
+/* Sums of a vector's entries, by halves. */
+typedef double pd_two __attribute__((vector_size(16)));
+typedef double pd_four __attribute__((vector_size(32)));
+typedef float pd_two_floats __attribute__((vector_size(8)));
+typedef float pd_four_floats __attribute__((vector_size(16)));
+typedef float pd_eight_floats __attribute__((vector_size(32)));
+#define PD_HALVES(NAME, FROM, TO)                                                                  \
+  PD_FUNCTION TO NAME(FROM x) {                                                                    \
+    TO half[2];                                                                                    \
+    __builtin_memcpy(half, &x, sizeof half);                                                       \
+    return half[0] + half[1];                                                                      \
+  }
+#if PD_VECTOR_BYTES == 64
+PD_HALVES(halve_eight, vec_f64, pd_four)
+PD_HALVES(halve_sixteen_floats, vec_f32, pd_eight_floats)
+#define PD_TO_FOUR(x) halve_eight(x)
+#define PD_TO_EIGHT_FLOATS(x) halve_sixteen_floats(x)
+#else
+#define PD_TO_FOUR(x) (x)
+#define PD_TO_EIGHT_FLOATS(x) (x)
+#endif
+#if PD_VECTOR_BYTES >= 32
+PD_HALVES(halve_four, pd_four, pd_two)
+PD_HALVES(halve_eight_floats, pd_eight_floats, pd_four_floats)
+#define PD_TO_TWO(x) halve_four(PD_TO_FOUR(x))
+#define PD_TO_FOUR_FLOATS(x) halve_eight_floats(PD_TO_EIGHT_FLOATS(x))
+#else
+#define PD_TO_TWO(x) (x)
+#define PD_TO_FOUR_FLOATS(x) (x)
+#endif
+PD_HALVES(halve_four_floats, pd_four_floats, pd_two_floats)
+PD_FUNCTION double sum_entries_f64(vec_f64 x) {
+  pd_two y = PD_TO_TWO(x);
+  return y[0] + y[1];
+}
+PD_FUNCTION float sum_entries_f32(vec_f32 x) {
+  pd_two_floats y = halve_four_floats(PD_TO_FOUR_FLOATS(x));
+  return y[0] + y[1];
+}
 PD_CPU_OPERATIONS(float, f32)
 PD_CPU_OPERATIONS(double, f64)
 

@@ -336,11 +336,40 @@ def test_bench_mttkrp(polyad, precision, epsilon):
         assert 0 < row["bound_share"]
 
 
+@pytest.mark.parametrize("kernel, variants", [
+    ("mttkrp", ["tuned", "portable", "portable-atomic"]),
+    ("phi", ["tuned", "portable", "portable-atomic"]), ("pi", ["portable"])])
+@pytest.mark.parametrize("precision, epsilon", [("f64", 2.0**-53), ("f32", 2.0**-24)])
+def test_bench_portable_kernels(polyad, kernel, variants, precision, epsilon):
+    """Tuned and portable kernels in turn, each result checked."""
+    result = polyad.json("bench", kernel, FLIGHTS, "-r", "8", "--repeat", "2", "--portable",
+                         "--precision", precision)
+    rows = result["results"]
+    if rows[0]["variant"] == "portable":
+        variants = [name for name in variants if name != "tuned"]  # nothing is tuned yet
+    assert [row["variant"] for row in rows] == variants * 4
+    for row in rows:
+        assert row["runs"] == 2 and row["median_seconds"] > 0 and row["bytes_moved"] > 0
+        if kernel != "pi":
+            assert 0 <= row["max_relative_error"] <= 1000 * epsilon
+
+
 @pytest.mark.parametrize("kernel", ["read", "build", "end-to-end"])
 def test_bench_other_kernels(polyad, kernel):
     result = polyad.json("bench", kernel, FLIGHTS, "-r", "2", "--repeat", "2")
     assert result["kernel"] == kernel and result["nnz"] == 103075 and result["results"]
     assert result["command"].startswith(f"polyad bench {kernel}")
+
+
+def test_opencl_decomposition(polyad, tmp_path, monkeypatch):
+    """An OpenCL device, where there is one, gives the CPU's fit."""
+    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
+    if not any(device["name"].startswith("opencl") for device in polyad.json("devices")["devices"]):
+        pytest.skip("no OpenCL device")
+    arguments = ("cpd", FLIGHTS, "-r", "3", "--max-iters", "4", "--seed", "1")
+    found = polyad.json(*arguments, "--device", "opencl")
+    assert found["device"].startswith("opencl") and found["format"] == "portable"
+    assert found["fit"] == pytest.approx(polyad.json(*arguments, "--device", "cpu")["fit"], abs=1e-9)
 
 
 def test_bench_stream(polyad):

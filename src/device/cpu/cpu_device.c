@@ -1,6 +1,6 @@
 /* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
 #include "core/machine.h"
-#include "device/cpu/cpu_stream.h"
+#include "device/cpu/cpu_portable.h"
 #include "device/device.h"
 #include "device/module.h"
 #include "linalg/linalg.h"
@@ -59,6 +59,9 @@ static const struct pd_device_functions functions = {
     .memory_available = memory_available,
     .stream = pd_cpu_stream,
     .has_stream = {true, true},
+    .rows = pd_cpu_rows,
+    .rows_shape = pd_cpu_rows_shape,
+    .rows_groups = pd_cpu_rows_groups,
 };
 
 const struct pd_device pd_cpu_device = {

@@ -1,6 +1,6 @@
 /* STREAM on the CPU: loops tuned by hand. Stores bypass the cache where the instruction set can do
  * that, since the lines would otherwise be read before they are overwritten. */
-#include "device/cpu/cpu_stream.h"
+#include "device/cpu/cpu_portable.h"
 #include "device/device_registry.h"
 #include <string.h>
 #if defined(__SSE2__)
@@ -73,4 +73,21 @@ polyad_status pd_cpu_stream(polyad_context *context, const struct pd_device *dev
       run_pd(job, part_of(job->count, t, threads));
   }
   return POLYAD_OK;
+}
+
+polyad_status pd_cpu_rows(polyad_context *context, const struct pd_device *device,
+                          const struct pd_rows_launch *launch) {
+  (void)device;
+  pd_portable_cpu_for(pd_cpu_capability())->rows(launch, polyad_threads(context));
+  return POLYAD_OK;
+}
+
+const struct pd_rows_shape *pd_cpu_rows_shape(const struct pd_device *device) {
+  (void)device;
+  return &pd_portable_cpu_for(pd_cpu_capability())->shape;
+}
+
+uint64_t pd_cpu_rows_groups(polyad_context *context, const struct pd_device *device) {
+  (void)device;
+  return (uint64_t)polyad_threads(context);
 }

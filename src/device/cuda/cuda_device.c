@@ -1,4 +1,5 @@
 /* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
+#include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_state.h"
 #include <string.h>
 
@@ -272,4 +273,9 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .memory_available = memory_available,
     .timer_start = timer_start,
     .timer_stop = timer_stop,
+    .stream = pd_cuda_stream,
+    .has_stream = {true, true},
+    .rows = pd_cuda_rows,
+    .rows_shape = pd_cuda_rows_shape,
+    .rows_groups = pd_cuda_rows_groups,
 };

@@ -384,8 +384,8 @@ template <class V> static cudaError_t launch_general(struct pd_hls_run run, cuda
         hls_chain_general<V>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SHARED);
     if (code != cudaSuccess) return code;
   }
-  hls_chain_general<V> < < <(unsigned)blocks, 32 * PD_HLS_WARPS, run.segments> 0 ? SHARED : 0,
-      stream >>> (run);
+  size_t shared = run.segments > 0 ? SHARED : 0;
+  hls_chain_general<V><<<(unsigned)blocks, 32 * PD_HLS_WARPS, shared, stream>>>(run);
   return cudaGetLastError();
 }
 

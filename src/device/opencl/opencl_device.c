@@ -1,0 +1,177 @@
+/* An OpenCL device: buffers with a limit, one queue in order. */
+#include "device/opencl/opencl_state.h"
+
+polyad_status pd_opencl_check(polyad_context *context, const struct pd_opencl_state *state,
+                              cl_int code, const char *function) {
+  if (code == CL_SUCCESS) return POLYAD_OK;
+  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
+      code == CL_INVALID_BUFFER_SIZE)
+    return pd_opencl_services->fail(context, POLYAD_OUT_OF_MEMORY,
+                                    "%s is out of memory: %s returned %d", state->device.name,
+                                    function, (int)code);
+  return pd_opencl_services->fail(context, POLYAD_DEVICE, "%s: %s returned %d", state->device.name,
+                                  function, (int)code);
+}
+
+static polyad_status open_locked(polyad_context *context, struct pd_opencl_state *state) {
+  cl_int code;
+  if (state->queue != NULL) return POLYAD_OK;
+  if (state->context == NULL) {
+    cl_context made = pd_cl.clCreateContext(NULL, 1, &state->id, NULL, NULL, &code);
+    PD_TRY(pd_opencl_check(context, state, code, "clCreateContext"));
+    state->context = made;
+  }
+  cl_command_queue queue =
+      pd_cl.clCreateCommandQueue(state->context, state->id, CL_QUEUE_PROFILING_ENABLE, &code);
+  PD_TRY(pd_opencl_check(context, state, code, "clCreateCommandQueue"));
+  state->queue = queue;
+  return POLYAD_OK;
+}
+
+polyad_status pd_opencl_enter(polyad_context *context, struct pd_opencl_state *state) {
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = open_locked(context, state);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+static polyad_status fail_limit(polyad_context *context, const struct pd_opencl_state *state,
+                                uint64_t bytes) {
+  char need[32], used[32], limit[32];
+  const struct pd_services *core = pd_opencl_services;
+  return core->fail(context, POLYAD_MEMORY_LIMIT,
+                    "%s: %s more are needed and %s are in use, the memory limit is %s; raise the "
+                    "memory limit or ask for less",
+                    state->device.name, core->bytes_text(need, bytes),
+                    core->bytes_text(used, state->memory_in_use),
+                    core->bytes_text(limit, core->memory_limit(context)));
+}
+
+static polyad_status allocate_locked(polyad_context *context, struct pd_opencl_state *state,
+                                     uint64_t bytes, void **out) {
+  cl_int code;
+  uint64_t total = pd_add_saturated(state->memory_in_use, bytes);
+  if (total > pd_opencl_services->memory_limit(context)) return fail_limit(context, state, bytes);
+  cl_mem buffer = pd_cl.clCreateBuffer(state->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+  PD_TRY(pd_opencl_check(context, state, code, "clCreateBuffer"));
+  state->memory_in_use = total;
+  *out = buffer;
+  return POLYAD_OK;
+}
+
+static polyad_status allocate(polyad_context *context, const struct pd_device *device,
+                              uint64_t bytes, void **out) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  *out = NULL;
+  PD_TRY(pd_opencl_enter(context, state));
+  pthread_mutex_lock(&state->lock);
+  polyad_status status = allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
+  pthread_mutex_unlock(&state->lock);
+  return status;
+}
+
+static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+  (void)context;
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  size_t bytes = 0;
+  if (pointer == NULL) return;
+  if (pd_cl.clGetMemObjectInfo(pointer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
+    bytes = 0;
+  pthread_mutex_lock(&state->lock);
+  state->memory_in_use -= bytes < state->memory_in_use ? bytes : state->memory_in_use;
+  pthread_mutex_unlock(&state->lock);
+  (void)pd_cl.clReleaseMemObject(pointer);
+}
+
+/* Waits: the host's memory is free again afterwards. */
+static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
+                             const void *from_host, uint64_t bytes) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CL(context, state, clEnqueueWriteBuffer,
+               (state->queue, to, CL_TRUE, 0, bytes, from_host, 0, NULL, NULL));
+}
+
+static polyad_status copy_out(polyad_context *context, const struct pd_device *device,
+                              void *to_host, const void *from, uint64_t bytes) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CL(context, state, clEnqueueReadBuffer,
+               (state->queue, (cl_mem)from, CL_TRUE, 0, bytes, to_host, 0, NULL, NULL));
+}
+
+static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
+                          const void *from, uint64_t bytes) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CL(context, state, clEnqueueCopyBuffer,
+               (state->queue, (cl_mem)from, to, 0, 0, bytes, 0, NULL, NULL));
+}
+
+static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
+                               uint64_t bytes) {
+  static const unsigned char zero = 0;
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  if (bytes == 0) return POLYAD_OK;
+  return PD_CL(context, state, clEnqueueFillBuffer,
+               (state->queue, to, &zero, sizeof zero, 0, bytes, 0, NULL, NULL));
+}
+
+static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  PD_TRY(pd_opencl_enter(context, state));
+  return PD_CL(context, state, clFinish, (state->queue));
+}
+
+static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  uint64_t limit = pd_opencl_services->memory_limit(context);
+  if (state->memory_bytes < limit) limit = state->memory_bytes;
+  return limit > state->memory_in_use ? limit - state->memory_in_use : 0;
+}
+
+static polyad_status timer_start(polyad_context *context, const struct pd_device *device) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  PD_TRY(synchronize(context, device));
+  if (state->timer != NULL) (void)pd_cl.clReleaseEvent(state->timer);
+  state->timer = NULL;
+  return PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &state->timer));
+}
+
+static polyad_status timer_stop(polyad_context *context, const struct pd_device *device,
+                                double *seconds) {
+  struct pd_opencl_state *state = pd_opencl_state_of(device);
+  cl_event end;
+  cl_ulong from = 0, to = 0;
+  *seconds = 0;
+  PD_TRY(PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &end)));
+  polyad_status status = PD_CL(context, state, clWaitForEvents, (1, &end));
+  if (status == POLYAD_OK)
+    status = PD_CL(context, state, clGetEventProfilingInfo,
+                   (state->timer, CL_PROFILING_COMMAND_END, sizeof from, &from, NULL));
+  if (status == POLYAD_OK)
+    status = PD_CL(context, state, clGetEventProfilingInfo,
+                   (end, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
+  (void)pd_cl.clReleaseEvent(end);
+  *seconds = 1e-9 * (double)(to - from);
+  return status;
+}
+
+const struct pd_device_functions pd_opencl_device_functions = {
+    .host_memory = false,
+    .allocate = allocate,
+    .release = release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy = copy,
+    .fill_zero = fill_zero,
+    .synchronize = synchronize,
+    .memory_available = memory_available,
+    .timer_start = timer_start,
+    .timer_stop = timer_stop,
+    .stream = pd_opencl_stream,
+    .has_stream = {false, true},
+    .rows = pd_opencl_rows,
+    .rows_shape = pd_opencl_rows_shape,
+    .rows_groups = pd_opencl_rows_groups,
+};

@@ -1,0 +1,207 @@
+/* Dense algebra of an OpenCL device: done by the host on copies. On a device that shares the host's
+ * memory (PoCL) the copies are cheap; on others the transfers of factors cost more than the
+ * algebra. */
+#include "device/opencl/opencl_state.h"
+#include "linalg/linalg.h"
+#include <string.h>
+
+enum { SLOTS = POLYAD_MAX_ORDER + 2 };
+
+/* Memory of the host that a matrix is copied to; it grows to the largest that comes. */
+struct slot {
+  void *data;
+  uint64_t bytes;
+};
+
+struct pd_linalg_work {
+  const struct pd_device *device;
+  struct pd_linalg_work *host; /* the host's own */
+  struct slot slot[SLOTS];
+};
+
+static const struct pd_linalg *host_linalg(void) { return pd_opencl_services->host_device->linalg; }
+
+static uint64_t work_bytes(uint64_t rank, int threads) {
+  return host_linalg()->work_bytes(rank, threads);
+}
+
+static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+  if (work == NULL) return;
+  host_linalg()->work_destroy(context, work->host);
+  for (int k = 0; k < SLOTS; ++k)
+    pd_opencl_services->free(context, work->slot[k].data);
+  pd_opencl_services->free(context, work);
+}
+
+static polyad_status work_create(polyad_context *context, const struct pd_device *device,
+                                 uint64_t rank, struct pd_linalg_work **out) {
+  struct pd_linalg_work *work;
+  *out = NULL;
+  PD_TRY(pd_opencl_services->alloc(context, 1, sizeof *work, (void **)&work));
+  *work = (struct pd_linalg_work){.device = device};
+  polyad_status status =
+      host_linalg()->work_create(context, pd_opencl_services->host_device, rank, &work->host);
+  if (status == POLYAD_OK)
+    *out = work;
+  else
+    work_destroy(context, work);
+  return status;
+}
+
+static uint64_t bytes_of(const struct pd_matrix *matrix) {
+  return matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
+}
+
+/* Copies a matrix to the host, into slot `which`. */
+static polyad_status take(polyad_context *context, struct pd_linalg_work *work, int which,
+                          const struct pd_matrix *from, struct pd_matrix *host) {
+  struct slot *slot = &work->slot[which];
+  uint64_t bytes = bytes_of(from);
+  if (slot->data == NULL || bytes > slot->bytes) {
+    pd_opencl_services->free(context, slot->data);
+    *slot = (struct slot){NULL, 0};
+    PD_TRY(pd_opencl_services->alloc(context, bytes == 0 ? 1 : bytes, 1, &slot->data));
+    slot->bytes = bytes;
+  }
+  *host = *from;
+  host->device = pd_opencl_services->host_device;
+  host->data = slot->data;
+  host->borrowed = true;
+  return work->device->functions->copy_out(context, work->device, slot->data, from->data, bytes);
+}
+
+static polyad_status give(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *host, struct pd_matrix *to) {
+  return work->device->functions->copy_in(context, work->device, to->data, host->data,
+                                          bytes_of(to));
+}
+
+static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *a, struct pd_matrix *out) {
+  struct pd_matrix x, g;
+  PD_TRY(take(context, work, 0, a, &x));
+  PD_TRY(take(context, work, 1, out, &g));
+  PD_TRY(host_linalg()->gram(context, work->host, &x, &g));
+  return give(context, work, &g, out);
+}
+
+static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
+                              const struct pd_matrix *const *grams, int skip, double ridge,
+                              struct pd_matrix *v) {
+  struct pd_matrix host[POLYAD_MAX_ORDER], out;
+  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
+  for (int n = 0; n < count; ++n) {
+    pointer[n] = &host[n];
+    if (n != skip) PD_TRY(take(context, work, n, grams[n], &host[n]));
+  }
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER, v, &out));
+  PD_TRY(host_linalg()->hadamard(context, work->host, count, pointer, skip, ridge, &out));
+  return give(context, work, &out, v);
+}
+
+static polyad_status update_any(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_matrix *v, const struct pd_matrix *m,
+                                struct pd_matrix *x, enum pd_scaling scaling,
+                                struct pd_matrix *lambda, struct pd_matrix *gram_out) {
+  struct pd_matrix hv, hm, hx, hl, hg;
+  PD_TRY(take(context, work, 0, v, &hv));
+  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(take(context, work, 2, lambda, &hl));
+  PD_TRY(take(context, work, 3, gram_out, &hg));
+  if (m != NULL) {
+    PD_TRY(take(context, work, 4, m, &hm));
+    PD_TRY(
+        host_linalg()->update_nonnegative(context, work->host, &hv, &hm, &hx, scaling, &hl, &hg));
+  } else {
+    PD_TRY(host_linalg()->update(context, work->host, &hv, &hx, scaling, &hl, &hg));
+  }
+  PD_TRY(give(context, work, &hx, x));
+  PD_TRY(give(context, work, &hl, lambda));
+  return give(context, work, &hg, gram_out);
+}
+
+static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
+                            struct pd_matrix *lambda, struct pd_matrix *gram_out) {
+  return update_any(context, work, v, NULL, x, scaling, lambda, gram_out);
+}
+
+static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *m, const struct pd_matrix *x,
+                                    const struct pd_matrix *lambda) {
+  struct pd_matrix hm, hx, hl;
+  PD_TRY(take(context, work, 0, m, &hm));
+  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(take(context, work, 2, lambda, &hl));
+  return host_linalg()->weighted_inner(context, work->host, &hm, &hx, &hl);
+}
+
+static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
+  struct pd_matrix hg, hl;
+  PD_TRY(take(context, work, 0, g, &hg));
+  PD_TRY(take(context, work, 1, lambda, &hl));
+  return host_linalg()->quadratic_form(context, work->host, &hg, &hl);
+}
+
+static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
+                           const struct pd_matrix *lambda, struct pd_matrix *x) {
+  struct pd_matrix hp, hl, hx;
+  if (phi != NULL) PD_TRY(take(context, work, 0, phi, &hp));
+  PD_TRY(take(context, work, 1, lambda, &hl));
+  PD_TRY(take(context, work, 2, x, &hx));
+  PD_TRY(host_linalg()->weigh(context, work->host, phi != NULL ? &hp : NULL, kappa, kappa_tolerance,
+                              &hl, &hx));
+  return give(context, work, &hx, x);
+}
+
+static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *phi, const struct pd_matrix *b) {
+  struct pd_matrix hp, hb;
+  PD_TRY(take(context, work, 0, phi, &hp));
+  PD_TRY(take(context, work, 1, b, &hb));
+  return host_linalg()->kkt(context, work->host, &hp, &hb);
+}
+
+static polyad_status multiply(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+  struct pd_matrix hp, hb;
+  PD_TRY(take(context, work, 0, phi, &hp));
+  PD_TRY(take(context, work, 1, b, &hb));
+  PD_TRY(host_linalg()->multiply(context, work->host, &hp, tolerance, &hb));
+  return give(context, work, &hb, b);
+}
+
+static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
+                               enum pd_scaling scaling, struct pd_matrix *x,
+                               struct pd_matrix *lambda) {
+  struct pd_matrix hx, hl;
+  PD_TRY(take(context, work, 0, x, &hx));
+  PD_TRY(take(context, work, 1, lambda, &hl));
+  PD_TRY(host_linalg()->normalize(context, work->host, scaling, &hx, &hl));
+  PD_TRY(give(context, work, &hx, x));
+  return give(context, work, &hl, lambda);
+}
+
+static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
+                           double scalars[PD_SCALARS]) {
+  return host_linalg()->fetch(context, work->host, scalars);
+}
+
+const struct pd_linalg pd_opencl_linalg = {
+    .work_create = work_create,
+    .work_destroy = work_destroy,
+    .work_bytes = work_bytes,
+    .gram = gram,
+    .hadamard = hadamard,
+    .update = update,
+    .update_nonnegative = update_any,
+    .weighted_inner = weighted_inner,
+    .quadratic_form = quadratic_form,
+    .weigh = weigh,
+    .kkt = kkt,
+    .multiply = multiply,
+    .normalize = normalize,
+    .fetch = fetch,
+};

@@ -1,0 +1,94 @@
+/* Building, checking and describing "portable": all of it is modecopy's. */
+#include "formats/portable/portable_format.h"
+#include "formats/modecopy/modecopy.h"
+#include <stdio.h>
+#include <string.h>
+
+static struct pd_request as_modecopy(const struct pd_request *request) {
+  struct pd_request changed = *request;
+  changed.variant = "auto";
+  return changed;
+}
+
+static bool supports(const struct pd_traits *traits, const struct pd_request *request,
+                     char reason[PD_REASON_BYTES]) {
+  struct pd_request changed = as_modecopy(request);
+  return pd_modecopy_format.supports(traits, &changed, reason);
+}
+
+static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                           uint64_t *storage, uint64_t *building) {
+  struct pd_request changed = as_modecopy(request);
+  pd_modecopy_format.estimate_bytes(traits, &changed, storage, building);
+}
+
+/* Never chosen where a kernel tuned by hand is to be had. */
+static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+  struct pd_request changed = as_modecopy(request);
+  return 4 * pd_modecopy_format.estimate_seconds(traits, &changed);
+}
+
+static void destroy(polyad_context *context, void *pointer) {
+  struct pd_portable *storage = pointer;
+  if (storage == NULL) return;
+  pd_modecopy_format.destroy(context, storage->lists);
+  pd_free(context, storage);
+}
+
+static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
+                           const struct pd_request *request, void **out) {
+  struct pd_request changed = as_modecopy(request);
+  struct pd_portable *storage;
+  *out = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
+  storage->atomic = strcmp(request->variant, "atomic") == 0;
+  storage->stores_pi = strcmp(request->variant, "stored") == 0;
+  polyad_status status =
+      pd_modecopy_format.build(context, tensor, take, &changed, (void **)&storage->lists);
+  if (status == POLYAD_OK)
+    *out = storage;
+  else
+    destroy(context, storage);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  return pd_modecopy_format.check(context, ((const struct pd_portable *)storage)->lists);
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_portable *portable = storage;
+  return sizeof *portable + pd_modecopy_format.bytes(portable->lists);
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_portable *portable = storage;
+  char lists[PD_REASON_BYTES];
+  pd_modecopy_format.describe(portable->lists, lists);
+  snprintf(text, PD_REASON_BYTES, "%s%s, %.200s", portable->atomic ? "atomic" : "pull-based",
+           portable->stores_pi ? ", stores Pi" : "", lists);
+}
+
+static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+  return pd_modecopy_format.expand(context, ((const struct pd_portable *)storage)->lists, tensor);
+}
+
+const struct polyad_format pd_portable_format = {
+    .name = "portable",
+    .summary = "Coordinates sorted once per mode; kernels written once for CPU, CUDA, HIP, OpenCL",
+    .paper = "S. I. Geronimo Anderson and J. Choi, Performance Portability of Sparse Tensor "
+             "Decomposition Operations",
+    .variants = "auto atomic stored",
+    .min_order = 1,
+    .max_order = POLYAD_MAX_ORDER,
+    .deterministic = true,
+    .supports = supports,
+    .estimate_bytes = estimate_bytes,
+    .estimate_seconds = estimate_seconds,
+    .build = build,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = expand,
+};

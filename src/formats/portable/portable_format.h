@@ -1,0 +1,19 @@
+/* Format "portable": nonzeros as modecopy stores them, kernels written once for every device. */
+#ifndef PD_PORTABLE_FORMAT_H
+#define PD_PORTABLE_FORMAT_H
+
+#include "formats/format.h"
+#include "formats/modecopy/modecopy_layout.h"
+
+struct pd_portable {
+  struct pd_modecopy *lists;
+  bool atomic;    /* rows that groups share are added atomically */
+  bool stores_pi; /* else CP-APR's Pi is computed on the fly */
+};
+
+extern const struct polyad_format pd_portable_format;
+extern const struct polyad_kernels pd_portable_kernels_cpu;
+extern const struct polyad_kernels pd_portable_kernels_cuda;
+extern const struct polyad_kernels pd_portable_kernels_opencl;
+
+#endif

@@ -1,0 +1,447 @@
+/* Kernels of "portable" on any device that can launch them: what is launched, pass by pass. A pass
+ * takes as many columns as the largest tile that fits. */
+#include "device/device.h"
+#include "formats/portable/portable_format.h"
+#include "portable/portable.h"
+#include <string.h>
+
+/* One list on the device. */
+struct device_list {
+  void *plane[POLYAD_MAX_ORDER], *values, *row_start, *row_id, *chunk_row;
+  void *ends; /* a bit per nonzero: the last of its row */
+  void *used; /* a bit per output row, NULL when all have nonzeros */
+};
+
+struct on_device {
+  const struct pd_portable *host;
+  struct device_list list[POLYAD_MAX_ORDER];
+};
+
+struct scratch {
+  const struct pd_device *device;
+  uint64_t segment, rank;
+  void *head, *tail, *weights, *pi;
+  int pi_mode; /* whose rows `pi` holds; -1: none */
+};
+
+static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+  if (pointer != NULL) device->functions->release(context, device, pointer);
+}
+
+/* Host memory serves as it is. */
+static bool borrows(const struct pd_device *device) { return device->functions->host_memory; }
+
+static polyad_status put(polyad_context *context, const struct pd_device *device, const void *host,
+                         uint64_t count, size_t size, void **out) {
+  *out = NULL;
+  if (host == NULL) return POLYAD_OK;
+  if (borrows(device)) {
+    *out = (void *)host; /* kernels only read it */
+    return POLYAD_OK;
+  }
+  PD_TRY(device->functions->allocate(context, device, count * size, out));
+  return device->functions->copy_in(context, device, *out, host, count * size);
+}
+
+static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+  struct on_device *made = pointer;
+  if (made == NULL) return;
+  for (int mode = 0; mode < made->host->lists->order; ++mode) {
+    struct device_list *list = &made->list[mode];
+    if (borrows(device)) {
+      pd_free(context, list->ends);
+      pd_free(context, list->used);
+      continue;
+    }
+    for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
+      release(context, device, list->plane[k]);
+    release(context, device, list->values);
+    release(context, device, list->row_start);
+    release(context, device, list->row_id);
+    release(context, device, list->chunk_row);
+    release(context, device, list->ends);
+    release(context, device, list->used);
+  }
+  pd_free(context, made);
+}
+
+/* Bits made for the kernels: the host's memory is freed, or is what the kernels use. */
+static polyad_status put_bits(polyad_context *context, const struct pd_device *device,
+                              uint32_t *bits, uint64_t words, void **out) {
+  polyad_status status = put(context, device, bits, words, sizeof *bits, out);
+  if (borrows(device)) return status;
+  if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
+  pd_free(context, bits);
+  return status;
+}
+
+static void set_bit(uint32_t *bits, uint64_t k) { bits[k / 32] |= UINT32_C(1) << k % 32; }
+
+static polyad_status put_ends(polyad_context *context, const struct pd_device *device, uint64_t nnz,
+                              const struct pd_modecopy_copy *from, struct device_list *to) {
+  uint64_t words = nnz / 32 + 1;
+  uint32_t *ends;
+  PD_TRY(PD_NEW_ZERO(context, words, &ends));
+  for (uint64_t k = 0; k < from->order.rows; ++k)
+    set_bit(ends, from->order.row_start[k + 1] - 1);
+  return put_bits(context, device, ends, words, &to->ends);
+}
+
+static polyad_status put_used(polyad_context *context, const struct pd_device *device, uint64_t dim,
+                              const struct pd_modecopy_copy *from, struct device_list *to) {
+  uint64_t words = dim / 32 + 1;
+  uint32_t *used;
+  if (from->order.row_id == NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW_ZERO(context, words, &used));
+  for (uint64_t k = 0; k < from->order.rows; ++k)
+    set_bit(used, from->order.row_id[k]);
+  return put_bits(context, device, used, words, &to->used);
+}
+
+static polyad_status put_list(polyad_context *context, const struct pd_device *device,
+                              const struct pd_modecopy *host, int mode, struct device_list *to) {
+  const struct pd_modecopy_copy *from = &host->copy[mode];
+  uint64_t padded = pd_modecopy_padded(host->nnz), chunks = pd_ordered_chunks(host->nnz);
+  for (int k = 0; k < from->planes; ++k)
+    PD_TRY(put(context, device, from->plane[k], padded, sizeof(uint32_t), &to->plane[k]));
+  PD_TRY(put(context, device, from->values, padded, pd_type_bytes(host->type), &to->values));
+  PD_TRY(put(context, device, from->order.row_start, from->order.rows + 1, sizeof(uint64_t),
+             &to->row_start));
+  PD_TRY(put(context, device, from->order.row_id, from->order.rows, sizeof(uint32_t), &to->row_id));
+  PD_TRY(put(context, device, from->order.chunk_row, chunks + 1, sizeof(uint32_t), &to->chunk_row));
+  PD_TRY(put_ends(context, device, host->nnz, from, to));
+  return put_used(context, device, host->dims[mode], from, to);
+}
+
+static polyad_status upload(polyad_context *context, const struct pd_device *device,
+                            const void *storage, void **out) {
+  const struct pd_portable *host = storage;
+  struct on_device *made;
+  polyad_status status = POLYAD_OK;
+  *out = NULL;
+  if (device->functions->rows == NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "device %s cannot run the portable kernels",
+                   device->name);
+  PD_TRY(PD_NEW_ZERO(context, 1, &made));
+  made->host = host;
+  for (int mode = 0; mode < host->lists->order && status == POLYAD_OK; ++mode)
+    status = put_list(context, device, host->lists, mode, &made->list[mode]);
+  if (status == POLYAD_OK)
+    *out = made;
+  else
+    unload(context, device, made);
+  return status;
+}
+
+/* ---- scratch memory -------------------------------------------------------------------------- */
+
+/* Nonzeros of one group, a multiple of PD_PORTABLE_CHUNK: enough groups to fill the device several
+ * times, but segments as long as that and the float sums' accuracy allow. */
+static uint64_t segment_of(uint64_t nnz, uint64_t groups, uint64_t most) {
+  uint64_t chunks = nnz / groups / PD_PORTABLE_CHUNK + (nnz % (groups * PD_PORTABLE_CHUNK) != 0);
+  uint64_t limit = most / PD_PORTABLE_CHUNK;
+  if (chunks < 1) chunks = 1;
+  return (chunks < limit ? chunks : limit) * PD_PORTABLE_CHUNK;
+}
+
+static uint64_t device_segment(polyad_context *context, const struct pd_device *device,
+                               uint64_t nnz) {
+  uint64_t groups = device->functions->rows_groups(context, device);
+  bool narrow = device->functions->rows_shape(device)->groups[0] > 1;
+  return segment_of(nnz, groups, narrow ? 512 : UINT64_MAX / 2);
+}
+
+static uint64_t groups_of(uint64_t nnz, uint64_t segment) { return (nnz + segment - 1) / segment; }
+
+/* The number of lists of carries is that of work groups, at most one per group of lanes. */
+static uint64_t carries_of(const struct pd_rows_shape *shape, uint64_t nnz, uint64_t segment) {
+  int fewest = shape->groups[0];
+  for (int t = 1; t < PD_ROWS_TILES; ++t)
+    if (shape->groups[t] < fewest) fewest = shape->groups[t];
+  return groups_of(groups_of(nnz, segment), (uint64_t)fewest) + 1;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  (void)threads;
+  const struct on_device *made = storage;
+  const struct pd_modecopy *lists = made->host->lists;
+  uint64_t row = pd_mul_saturated(rank, pd_type_bytes(lists->type));
+  return pd_mul_saturated(2 * (lists->nnz / 1024 + 64), row);
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  release(context, scratch->device, scratch->head);
+  release(context, scratch->device, scratch->tail);
+  release(context, scratch->device, scratch->weights);
+  release(context, scratch->device, scratch->pi);
+  pd_free(context, scratch);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  const struct on_device *made = storage;
+  const struct pd_modecopy *lists = made->host->lists;
+  struct scratch *scratch = NULL;
+  polyad_status status = POLYAD_OK;
+  uint64_t bytes;
+  *out = NULL;
+  if (rank > INT32_MAX / 16)
+    return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  scratch->device = device;
+  scratch->rank = rank;
+  scratch->pi_mode = -1;
+  scratch->segment = device_segment(context, device, lists->nnz);
+  uint64_t carries =
+      carries_of(device->functions->rows_shape(device), lists->nnz, scratch->segment);
+  if (!pd_mul(carries, rank * pd_type_bytes(lists->type), &bytes)) {
+    status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
+    goto cleanup;
+  }
+  PD_TRY_CLEANUP(device->functions->allocate(context, device, bytes, &scratch->head));
+  PD_TRY_CLEANUP(device->functions->allocate(context, device, bytes, &scratch->tail));
+  *out = scratch;
+  scratch = NULL;
+cleanup:
+  workspace_destroy(context, scratch);
+  return status;
+}
+
+/* ---- launching ---------------------------------------------------------------------------------
+ */
+
+/* Bytes of a factor that the second level of a CPU's cache keeps. */
+enum { PREFETCH_FROM = 1 << 19 };
+
+/* What all passes of one call share. */
+struct sweep {
+  polyad_context *context;
+  const struct on_device *made;
+  struct scratch *scratch;
+  const struct pd_rows_shape *shape;
+  struct pd_rows_launch launch;
+  bool whole_tiles; /* all rows are aligned as whole tiles need it */
+  uint64_t out_rows;
+};
+
+static bool aligned(const struct sweep *sweep, const struct pd_matrix *matrix) {
+  return matrix->stride * pd_type_bytes(matrix->type) % (uint64_t)sweep->shape->alignment == 0;
+}
+
+static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *factors) {
+  const struct pd_modecopy *lists = sweep->made->host->lists;
+  const struct pd_modecopy_copy *copy = &lists->copy[mode];
+  const struct device_list *list = &sweep->made->list[mode];
+  const struct scratch *scratch = sweep->scratch;
+  sweep->shape = scratch->device->functions->rows_shape(scratch->device);
+  sweep->whole_tiles = true;
+  sweep->launch = (struct pd_rows_launch){.type = lists->type,
+                                          .inputs_class = pd_rows_class(copy->inputs),
+                                          .job = {.nnz = lists->nnz,
+                                                  .rows = copy->order.rows,
+                                                  .segment = scratch->segment,
+                                                  .inputs = (pd_u32)copy->inputs,
+                                                  .rank = (pd_u32)scratch->rank,
+                                                  .has_row_id = copy->order.row_id != NULL,
+                                                  .atomic = sweep->made->host->atomic},
+                                          .at = {.ends = list->ends,
+                                                 .values = list->values,
+                                                 .row_start = list->row_start,
+                                                 .row_id = list->row_id,
+                                                 .chunk_row = list->chunk_row,
+                                                 .used = list->used,
+                                                 .head = scratch->head,
+                                                 .tail = scratch->tail}};
+  for (int k = 0; k < copy->inputs; ++k) {
+    const struct pd_modecopy_field *field = &copy->field[k];
+    const struct pd_matrix *factor = factors[field->mode];
+    sweep->launch.job.shift[k] = (pd_u32)field->shift;
+    sweep->launch.job.mask[k] = field->mask;
+    sweep->launch.job.stride[k] = factor->stride;
+    sweep->launch.at.plane[k] = list->plane[field->plane];
+    if (factor->rows * factor->stride * pd_type_bytes(factor->type) > PREFETCH_FROM)
+      sweep->launch.job.prefetch |= 1u << k;
+    sweep->launch.at.factor[k] = factor->data;
+    sweep->whole_tiles = sweep->whole_tiles && aligned(sweep, factor);
+  }
+}
+
+static void set_output(struct sweep *sweep, struct pd_matrix *out) {
+  sweep->launch.at.out = out->data;
+  sweep->launch.job.out_stride = out->stride;
+  sweep->out_rows = out->rows;
+  sweep->whole_tiles =
+      sweep->whole_tiles && aligned(sweep, out) &&
+      out->columns * pd_type_bytes(out->type) % (uint64_t)sweep->shape->alignment == 0;
+}
+
+static polyad_status launch(const struct sweep *sweep, enum pd_rows_what what, uint64_t groups) {
+  const struct pd_device *device = sweep->scratch->device;
+  struct pd_rows_launch now = sweep->launch;
+  now.what = what;
+  now.groups = groups;
+  if (what >= PD_ROWS_DOTS) now.inputs_class = 0; /* these exist for any number of inputs only */
+  return device->functions->rows(sweep->context, device, &now);
+}
+
+/* Kinds that few tiles exist for have tile 1 and the partial one. */
+static bool has_tile(enum pd_rows_what what, int tile) {
+  return what == PD_ROWS_SUM || what == PD_ROWS_PHI || tile == 1 || tile == PD_ROWS_PARTIAL;
+}
+
+/* The largest whole tile of at most `columns` columns, or the partial one. */
+static int tile_for(const struct sweep *sweep, enum pd_rows_what what, uint64_t columns) {
+  int found = PD_ROWS_PARTIAL;
+  for (int t = 0; t < PD_ROWS_PARTIAL && sweep->whole_tiles; ++t)
+    if (has_tile(what, t) && (uint64_t)sweep->shape->columns[sweep->launch.type][t] <= columns)
+      found = t;
+  return found;
+}
+
+/* One pass, and the joining of what its work groups share. Returns the columns it took. */
+static polyad_status pass(struct sweep *sweep, enum pd_rows_what what, int tile, uint64_t column,
+                          uint64_t *columns) {
+  struct pd_rows_job *job = &sweep->launch.job;
+  uint64_t groups = groups_of(job->nnz, job->segment), left = job->rank - column;
+  uint64_t width = (uint64_t)sweep->shape->columns[sweep->launch.type][tile];
+  *columns = width < left ? width : left;
+  sweep->launch.tile = tile;
+  job->column = (pd_u32)column;
+  job->columns = (pd_u32)*columns;
+  job->block_nonzeros = job->segment * (uint64_t)sweep->shape->groups[tile];
+  job->blocks = groups_of(job->nnz, job->block_nonzeros);
+  if (job->nnz == 0) return POLYAD_OK;
+  PD_TRY(launch(sweep, what, groups));
+  bool sums = what == PD_ROWS_SUM || what == PD_ROWS_PHI || what == PD_ROWS_STORED;
+  if (!sums || job->atomic || job->blocks <= 1) return POLYAD_OK;
+  return launch(sweep, PD_ROWS_JOIN, job->blocks * *columns);
+}
+
+static polyad_status passes(struct sweep *sweep, enum pd_rows_what what) {
+  uint64_t rank = sweep->launch.job.rank, taken;
+  for (uint64_t column = 0; column < rank; column += taken) {
+    int tile = tile_for(sweep, what, rank - column);
+    uint64_t width = (uint64_t)sweep->shape->columns[sweep->launch.type][tile];
+    sweep->launch.job.dots = (column == 0 ? 1u : 0u) | (column + width >= rank ? 2u : 0u);
+    PD_TRY(pass(sweep, what, tile, column, &taken));
+  }
+  return POLYAD_OK;
+}
+
+/* Rows that no kernel writes; with atomic additions, all. */
+static polyad_status zero_rows(struct sweep *sweep) {
+  const struct pd_rows_job *job = &sweep->launch.job;
+  bool all = job->atomic || job->nnz == 0;
+  if (!all && sweep->launch.at.used == NULL) return POLYAD_OK;
+  struct sweep zero = *sweep;
+  zero.launch.job.atomic = all;
+  zero.launch.rows = sweep->out_rows;
+  return launch(&zero, PD_ROWS_ZERO, sweep->out_rows * job->rank);
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
+  begin(&sweep, mode, factors);
+  set_output(&sweep, out);
+  PD_TRY(zero_rows(&sweep));
+  return passes(&sweep, PD_ROWS_SUM);
+}
+
+/* ---- CP-APR
+ * --------------------------------------------------------------------------------------- */
+
+/* A tile that holds every column, or -1. */
+static int tile_of_all(const struct sweep *sweep, enum pd_rows_what what) {
+  uint64_t rank = sweep->launch.job.rank;
+  for (int t = 0; t < PD_ROWS_PARTIAL && sweep->whole_tiles; ++t)
+    if (has_tile(what, t) && (uint64_t)sweep->shape->columns[sweep->launch.type][t] == rank)
+      return t;
+  int columns = sweep->shape->columns[sweep->launch.type][PD_ROWS_PARTIAL];
+  return rank <= (uint64_t)columns ? PD_ROWS_PARTIAL : -1;
+}
+
+static polyad_status allocate_once(struct sweep *sweep, uint64_t count, void **memory) {
+  const struct pd_device *device = sweep->scratch->device;
+  uint64_t bytes;
+  if (*memory != NULL) return POLYAD_OK;
+  if (!pd_mul(count, pd_type_bytes(sweep->launch.type), &bytes))
+    return pd_fail(sweep->context, POLYAD_OVERFLOW, "%llu numbers are too many for memory",
+                   (unsigned long long)count);
+  return device->functions->allocate(sweep->context, device, bytes, memory);
+}
+
+/* Phi is the MTTKRP of the values over the model's values. */
+static polyad_status phi_in_two_steps(struct sweep *sweep, void *out, uint64_t out_stride) {
+  struct pd_rows_launch *launched = &sweep->launch;
+  PD_TRY(allocate_once(sweep, pd_modecopy_padded(launched->job.nnz), &sweep->scratch->weights));
+  launched->at.out = sweep->scratch->weights;
+  PD_TRY(passes(sweep, PD_ROWS_DOTS));
+  launched->at.values = sweep->scratch->weights;
+  launched->at.out = out;
+  launched->job.out_stride = out_stride;
+  return passes(sweep, PD_ROWS_SUM);
+}
+
+static polyad_status pi(polyad_context *context, const void *storage, void *workspace, int mode,
+                        const struct pd_matrix *const *factors) {
+  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
+  struct scratch *scratch = workspace;
+  uint64_t numbers;
+  scratch->pi_mode = -1;
+  if (!sweep.made->host->stores_pi) return POLYAD_OK;
+  begin(&sweep, mode, factors);
+  if (!pd_mul(sweep.launch.job.nnz, scratch->rank, &numbers))
+    return pd_fail(context, POLYAD_OVERFLOW, "Pi has too many numbers");
+  PD_TRY(allocate_once(&sweep, numbers, &scratch->pi));
+  sweep.whole_tiles =
+      sweep.whole_tiles &&
+      scratch->rank * pd_type_bytes(sweep.launch.type) % (uint64_t)sweep.shape->alignment == 0;
+  sweep.launch.at.out = scratch->pi;
+  sweep.launch.job.out_stride = scratch->rank;
+  PD_TRY(passes(&sweep, PD_ROWS_PI));
+  scratch->pi_mode = mode;
+  return POLYAD_OK;
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
+  const struct scratch *scratch = workspace;
+  begin(&sweep, mode, factors);
+  set_output(&sweep, out);
+  sweep.launch.job.epsilon = epsilon;
+  sweep.launch.job.b_stride = factors[mode]->stride;
+  sweep.launch.at.b = factors[mode]->data;
+  sweep.whole_tiles = sweep.whole_tiles && aligned(&sweep, factors[mode]);
+  PD_TRY(zero_rows(&sweep));
+  bool stored = scratch->pi_mode == mode;
+  int tile = tile_of_all(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
+  if (tile < 0) return phi_in_two_steps(&sweep, out->data, out->stride);
+  if (stored) {
+    sweep.launch.at.factor[0] = scratch->pi;
+    sweep.launch.job.stride[0] = scratch->rank;
+  }
+  uint64_t taken;
+  return pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
+}
+
+#define PD_PORTABLE_KERNELS(DEVICE)                                                                \
+  const struct polyad_kernels pd_portable_kernels_##DEVICE = {                                     \
+      .format = "portable",                                                                        \
+      .device = #DEVICE,                                                                           \
+      .upload = upload,                                                                            \
+      .unload = unload,                                                                            \
+      .workspace_bytes = workspace_bytes,                                                          \
+      .workspace_create = workspace_create,                                                        \
+      .workspace_destroy = workspace_destroy,                                                      \
+      .mttkrp = mttkrp,                                                                            \
+      .pi = pi,                                                                                    \
+      .phi = phi,                                                                                  \
+  }
+PD_PORTABLE_KERNELS(cpu);
+PD_PORTABLE_KERNELS(cuda);
+PD_PORTABLE_KERNELS(opencl);
