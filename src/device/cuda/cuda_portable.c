@@ -1,8 +1,8 @@
 #include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_state.h"
 
-polyad_status pd_cuda_stream(polyad_context *context, const struct pd_device *device,
-                             const struct pd_stream_job *job, bool portable) {
+polyad_status pd_cuda_run_stream(polyad_context *context, const struct pd_device *device,
+                                 const struct pd_stream_job *job, bool portable) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   if (!portable) return PD_CUDA(context, state, pd_cuda_tuned_stream(job, state->stream));

@@ -17,8 +17,8 @@ cudaError_t pd_cuda_portable_stream_f64(const struct pd_stream_job *job, cudaStr
 /** STREAM tuned by hand. */
 cudaError_t pd_cuda_tuned_stream(const struct pd_stream_job *job, cudaStream_t stream);
 
-polyad_status pd_cuda_stream(polyad_context *context, const struct pd_device *device,
-                             const struct pd_stream_job *job, bool portable);
+polyad_status pd_cuda_run_stream(polyad_context *context, const struct pd_device *device,
+                                 const struct pd_stream_job *job, bool portable);
 polyad_status pd_cuda_rows(polyad_context *context, const struct pd_device *device,
                            const struct pd_rows_launch *launch);
 const struct pd_rows_shape *pd_cuda_rows_shape(const struct pd_device *device);
