@@ -133,9 +133,10 @@ class KruskalTensor:
         dense array."""
         if coords is None:
             letters = "abcdefghijklmnop"[:self.ndim]
+            matrices: list[Any] = list(self.factors)
             dense: npt.NDArray[np.float64] = np.einsum(
                 ",".join(["z", *[f"{c}z" for c in letters]]) + "->" + letters,
-                self.weights.astype(np.float64), *self.factors, optimize=True)
+                self.weights.astype(np.float64), *matrices, optimize=True)
             return dense
         places = np.asarray(coords)
         if places.dtype.kind not in "iu" and places.size:

@@ -116,9 +116,10 @@ class TuckerTensor:
         dense array."""
         if coords is None:
             small, large = _LETTERS[:self.ndim], _LETTERS[:self.ndim].upper()
+            matrices: list[Any] = list(self.factors)
             dense: npt.NDArray[np.float64] = np.einsum(
                 ",".join([small, *[i + r for i, r in zip(large, small)]]) + "->" + large,
-                self.core.astype(np.float64), *self.factors, optimize=True)
+                self.core.astype(np.float64), *matrices, optimize=True)
             return dense
         places = np.asarray(coords)
         if places.dtype.kind not in "iu" and places.size:

@@ -59,7 +59,8 @@ static void load(struct pd_module *module, const char *file, const char *kind) {
   if (handle == NULL) {
     const char *why = dlerror();
     char path[1100];
-    if (why != NULL && beside_library(file, path, sizeof path) && access(path, R_OK) == 0)
+    bool there = beside_library(file, path, sizeof path) && access(path, R_OK) == 0;
+    if (why != NULL && (there || strstr(why, "No such file") == NULL))
       snprintf(module->why_not, sizeof module->why_not, "the %s module does not load: %.180s", kind,
                why);
     return;

@@ -15,8 +15,6 @@ void polyad_tensor_destroy(polyad_tensor *tensor) {
   pd_free(context, tensor);
 }
 
-int pd_index_bits(uint64_t dim) { return dim == 0 ? 0 : pd_bit_length(dim - 1); }
-
 int polyad_tensor_order(const polyad_tensor *tensor) { return tensor->order; }
 
 const uint64_t *polyad_tensor_dims(const polyad_tensor *tensor) { return tensor->dims; }

@@ -2,6 +2,7 @@
 #ifndef PD_TENSOR_H
 #define PD_TENSOR_H
 
+#include "core/bits.h"
 #include "core/core.h"
 #include <polyad/tensor.h>
 
@@ -62,7 +63,7 @@ void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *la
 polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor);
 
 /** ceil(log2(dim)): bits of an index below dim (0 for dim 1). */
-int pd_index_bits(uint64_t dim);
+static inline int pd_index_bits(uint64_t dim) { return dim == 0 ? 0 : pd_bit_length(dim - 1); }
 
 /** Sum of squares of `count` values, scaled: sum = result * 2^(2 * *exponent), so that
  *  neither overflow nor underflow happens. Fixed order: same bits for every thread count. */
