@@ -299,7 +299,7 @@ static void print_core(const struct tucker *tucker) {
   }
   if (count > 0) fputs("\nstrongest entries of the core (a column of each mode, value)\n", stdout);
   for (int e = 0; e < count; ++e) {
-    uint64_t index[POLYAD_MAX_ORDER], rest = which[e];
+    uint64_t index[POLYAD_MAX_ORDER] = {0}, rest = which[e];
     for (int n = order - 1; n >= 0; --n) {
       index[n] = rest % ranks[n] + 1;
       rest /= ranks[n];

@@ -6,10 +6,11 @@ static const char *forced;
 void pd_portable_cpu_force(const char *capability) { forced = capability; }
 
 const struct pd_portable_cpu *pd_portable_cpu_for(const char *capability) {
-  if (forced != NULL) capability = forced;
+  const char *wanted = forced != NULL ? forced : capability;
 #ifdef PD_X86_KERNELS
-  if (strcmp(capability, "avx512") == 0) return &pd_portable_cpu_avx512;
-  if (strcmp(capability, "avx2") == 0) return &pd_portable_cpu_avx2;
+  if (strcmp(wanted, "avx512") == 0) return &pd_portable_cpu_avx512;
+  if (strcmp(wanted, "avx2") == 0) return &pd_portable_cpu_avx2;
 #endif
+  (void)wanted;
   return &pd_portable_cpu_plain;
 }

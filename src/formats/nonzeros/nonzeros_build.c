@@ -62,7 +62,7 @@ static void fill_words(const polyad_tensor *tensor, const struct pd_nz_curve *cu
   uint64_t nnz = tensor->nnz;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < nnz; ++p) {
-    uint64_t index[POLYAD_MAX_ORDER];
+    uint64_t index[POLYAD_MAX_ORDER] = {0};
     for (int n = 0; n < tensor->order; ++n)
       index[n] = pd_tensor_index(tensor, n, p);
     for (int w = 0; w < curve->words; ++w) {
