@@ -69,7 +69,7 @@ static void add_rows(struct bench *bench, struct measured *measured) {
 
 int bench_stream(struct bench *bench) {
   polyad_stream *stream = NULL;
-  struct measured measured = {{NULL, NULL}, {0, 0}, {{NULL}}, 0};
+  struct measured measured = {.count = 0};
   int status = open_stream(bench, &stream);
   if (status != 0) return status;
   bool wanted[2] = {polyad_stream_has(stream, 0) != 0,
