@@ -45,12 +45,12 @@ static inline __attribute__((always_inline)) void PD_NAME(into)(VAL x, const VEC
                                                                 double *sums) {
   VEC total[VECTORS];
   for (int v = 0; v < VECTORS; ++v)
-    if (sizeof(VAL) == sizeof(double))
+    if (VAL_IS_DOUBLE)
       total[v] = *(const VEC *)(sums + v * LANES) + x * product[v];
     else
       total[v] = x * product[v];
   for (int v = 0; v < VECTORS; ++v)
-    if (sizeof(VAL) == sizeof(double))
+    if (VAL_IS_DOUBLE)
       *(VEC *)(sums + v * LANES) = total[v];
     else
       PD_NAME(flush)(&total[v], false, sums + v * LANES);

@@ -1,6 +1,7 @@
 /* All instances of KERNEL_BODY for both types and vectors of FULL_BYTES bytes. */
 
 #define VAL float
+#define VAL_IS_DOUBLE false
 #if FULL_BYTES == 64
 #define FULL_LANES 16
 #elif FULL_BYTES == 32
@@ -10,8 +11,10 @@
 #endif
 #include "formats/alto/alto_instances.h"
 #undef FULL_LANES
+#undef VAL_IS_DOUBLE
 #undef VAL
 #define VAL double
+#define VAL_IS_DOUBLE true
 #if FULL_BYTES == 64
 #define FULL_LANES 8
 #elif FULL_BYTES == 32
@@ -21,4 +24,5 @@
 #endif
 #include "formats/alto/alto_instances.h"
 #undef FULL_LANES
+#undef VAL_IS_DOUBLE
 #undef VAL
