@@ -18,7 +18,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from experiments import FIGURES, MODES  # noqa: E402
+from experiments import FIGURES, MODES, SOURCES  # noqa: E402
 
 matplotlib.rcParams["svg.hashsalt"] = "polyad"  # the same file from the same data
 
@@ -36,7 +36,23 @@ def gigabytes(output):
     return 1e-9 * (output["results"][0]["bytes_format"] + factors)
 
 
-VALUES = {"total": total, "build": build, "bytes": gigabytes}
+def megabytes(output):
+    return 1e-6 * output["results"][0]["bytes_format"]
+
+
+def index_bandwidth(output):
+    """Indices' bytes over the mean time of a mode, as paper D counts; its values take two bytes."""
+    seconds = [row["median_seconds"] for row in output["results"]]
+    return (output["results"][0]["bytes_format"] - 2 * output["nnz"]) * len(seconds) / sum(
+        seconds) * 1e-9
+
+
+def smape(output):
+    return max(row["smape_percent"] for row in output["results"])
+
+
+VALUES = {"total": total, "build": build, "bytes": gigabytes, "megabytes": megabytes,
+          "index_bandwidth": index_bandwidth, "smape": smape}
 
 
 def usable(record):
@@ -162,8 +178,13 @@ def caption(figure, records, table, machine):
     return text, gaps
 
 
+def place(figure):
+    kind = "figure" if figure.figure.isdigit() else "table"
+    return f"Paper {figure.paper}, {kind} {figure.figure}"
+
+
 def draw(figure, archive, folder):
-    source = "6" if figure.kind == "counter" else figure.figure  # one step counts for both
+    source = SOURCES.get((figure.paper, figure.figure), figure.figure)
     records = [r for r in archive["records"]
                if r["paper"] == figure.paper and r["figure"] == source]
     table = {}
@@ -179,7 +200,7 @@ def draw(figure, archive, folder):
         draw_lines(axes, table, figure)
     else:
         draw_bars(axes, table, figure)
-    axes.set_title(f"Paper {figure.paper}, figure {figure.figure}: {figure.title}", fontsize=10)
+    axes.set_title(f"{place(figure)}: {figure.title}", fontsize=10)
     name = os.path.join(folder, f"{figure.paper}-{figure.figure}")
     plot.savefig(name + ".svg", metadata={"Date": None})
     plot.savefig(name + ".png", dpi=110, metadata={"Software": None})
@@ -192,7 +213,7 @@ def draw(figure, archive, folder):
 def section(figure, image, text, gaps):
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in text)
     missing = "".join(f"<li>{html.escape(gap)}</li>" for gap in gaps)
-    return (f"<section><h2>Paper {figure.paper}, figure {figure.figure}</h2>"
+    return (f"<section><h2>{place(figure)}</h2>"
             f'<img alt="{html.escape(figure.title)}" src="data:image/png;base64,'
             f'{base64.b64encode(image).decode()}">{lines}'
             + (f"<details><summary>{len(gaps)} not measured</summary><ul>{missing}</ul></details>"

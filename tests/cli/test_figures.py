@@ -21,7 +21,7 @@ def test_steps():
     assert 0 < len(quick) < len(steps)
     assert all(experiments.MILLIONS.get(step.tensor, 0) <= 80 for step in quick)
     for figure in experiments.FIGURES:
-        source = "6" if figure.kind == "counter" else figure.figure
+        source = experiments.SOURCES.get((figure.paper, figure.figure), figure.figure)
         assert any(step.paper == figure.paper and step.figure == source for step in steps)
 
 
@@ -36,8 +36,8 @@ with open("{folder}/calls", "a") as calls:
 if name in {fails.split()!r} or sys.argv[1] == "cpd":
     sys.exit("polyad: error: no such thing here")
 rows = [{{"format": name, "variant": "tuned", "mode": m, "median_seconds": 1e-3 * len(name),
-         "gbytes_per_second": 1, "bytes_format": 1000}} for m in (1, 2, 3)]
-print(json.dumps({{"results": rows, "dims": [3, 4, 5], "rank": 32, "precision": "f32",
+         "gbytes_per_second": 1, "bytes_format": 1000, "smape_percent": 0.1}} for m in (1, 2, 3)]
+print(json.dumps({{"results": rows, "dims": [3, 4, 5], "nnz": 9, "rank": 32, "precision": "f32",
                   "devices": [{{"name": "cpu", "description": "a machine"}}]}}))
 """)
     path.chmod(0o755)
@@ -57,11 +57,39 @@ def test_measuring_resumes(tmp_path):
     measure(tmp_path)
     archive = json.loads((tmp_path / "archive.json").read_text())
     assert {record["tensor"] for record in archive["records"]} == set(experiments.TENSORS["D"])
-    run = archive["records"][0]["runs"]["hls"]
+    run = next(r for r in archive["records"] if r["figure"] == "12")["runs"]["hls"]
     assert run["output"] is None and run["message"] == "polyad: error: no such thing here"
     calls = len((tmp_path / "calls").read_text().splitlines())
     measure(tmp_path)
     assert len((tmp_path / "calls").read_text().splitlines()) == calls
+
+
+def test_gathering(tmp_path):
+    """Rows are found by what a run asks for, all modes or none; the rest is said to be missing."""
+    def row(mode, **more):
+        return {"kernel": "mttkrp", "format": "hls", "variant": "auto", "compute": "f16",
+                "threshold": 78, "mode": mode, "rank": 32, "median_seconds": 1e-3 * mode,
+                "bytes_format": 7, "build_seconds": 0.5, **more}
+    rows = [row(1), row(2), row(3), *(row(m, variant="sequential") for m in (1, 2)),
+            *(row(m, threshold=1) for m in (1, 2, 3))]
+    found = {"file": "like:art", "dims": [669, 379, 251], "nnz": 63066, "device": "cuda:0",
+             "device_name": "a GPU", "results": rows}
+    (tmp_path / "hls.jsonl").write_text(json.dumps(found, indent=1) + "\n" + json.dumps(
+        {**found, "file": "like:book"}))
+    (tmp_path / "peers.json").write_text('{"f32": {"vast": {"blco": 82.8, "mmcsf": null}}}')
+    subprocess.run([sys.executable, FOLDER / "gather.py", tmp_path / "archive.json", tmp_path],
+                   check=True, capture_output=True)
+    archive = json.loads((tmp_path / "archive.json").read_text())
+    runs = {(r["paper"], r["figure"], r["tensor"]): r["runs"] for r in archive["records"]}
+    together = runs["D", "8", "art"]["MTTKRP together"]["output"]
+    assert [r["median_seconds"] for r in together["results"]] == [1e-3, 2e-3, 3e-3]
+    assert runs["D", "8", "art"]["MTTKRP in turn"]["message"] == "not measured"
+    assert runs["D", "10", "book"]["MTTKRP HLS-D"]["output"]["nnz"] == 63066
+    assert runs["D", "10", "book"]["MTTKRP HLS-S"]["output"] is None
+    assert runs["D", "14", "art"]["hls"]["output"]["results"][0]["median_seconds"] == 0.5
+    assert runs["A", "9", "vast"]["blco (its own program)"]["output"]["results"] == [
+        {"median_seconds": 0.0828}]
+    assert "mmcsf (its own program)" not in runs["A", "9", "vast"]
 
 
 def test_drawing(tmp_path):

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Fills an archive for draw.py from results that bench/h200.sh wrote, without running anything.
+
+usage: bench/paper_figures/gather.py ARCHIVE FOLDER   (such as bench/results/h200)
+
+Every run of experiments.py is looked up by tensor, kernel, format, variant and settings among the
+rows of FOLDER's *.jsonl; one that is not there stays a gap. FOLDER/peers.json, where it exists, adds
+what the peers' own programs took.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from experiments import MODES, all_steps
+
+# Files with the newest kernels first: the first that has a run is taken.
+ORDER = ("large", "small", "default", "hls", "phi", "medium")
+THRESHOLDS = {"mttkrp": 78, "ttmc": 82}
+OWN_PROGRAMS = {("A", "9"): ("blco", "mmcsf", "hicoo", "genten"),
+                ("B", "3"): ("blco", "mmcsf", "hicoo", "genten")}
+
+
+def objects(path):
+    """JSON objects of a file, one after the other."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    decoder, at = json.JSONDecoder(), 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        found, at = decoder.raw_decode(text, at)
+        yield found
+
+
+def date_of(path):
+    done = subprocess.run(["git", "log", "-1", "--format=%cs", "--", path], capture_output=True,
+                          text=True, check=False)
+    return done.stdout.strip() or "undated"
+
+
+def place(path):
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return ORDER.index(stem) if stem in ORDER else len(ORDER)
+
+
+def key(tensor, row):
+    """What tells one measurement from another."""
+    kernel, name = row.get("kernel") or "mttkrp", row["format"]
+    hybrid = name == "hls"
+    return (tensor, kernel, name, row.get("variant") or "auto",
+            row.get("columns", 32) if name == "flycoo" else None,
+            (row["compute"], row["threshold"]) if hybrid else None)
+
+
+def load(folder):
+    """Rows by key and mode, each with the device and the file that it came from."""
+    table = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*.jsonl")), key=place):
+        for found in objects(path):
+            tensor = found["file"].partition(":")[2]
+            for row in found["results"]:
+                if row.get("kernel") == "als":
+                    continue
+                if row.get("kernel") != "phi" and row.get("precision", "f32") != "f32":
+                    continue
+                modes = table.setdefault((found["device"], *key(tensor, row)), {})
+                modes.setdefault(row["mode"], (row, found, path))
+    return table
+
+
+def wanted(step, run):
+    """The key of a run: what its command line asks for."""
+    kernel, options = run.arguments[1], dict(zip(run.arguments[3::2], run.arguments[4::2]))
+    name = options.pop("--format", None)
+    if name is None or "--order-for-mode" in options or "--portable" in run.arguments:
+        return None
+    timed = "mttkrp" if kernel == "build" else kernel
+    hybrid = (options.get("--compute", "f32"),
+              int(options.get("--tile-threshold", THRESHOLDS.get(timed, 0))))
+    return (step.tensor, timed, name, options.get("--variant", "auto"),
+            int(options.get("--block-columns", 32)) if name == "flycoo" else None,
+            hybrid if name == "hls" else None)
+
+
+def output_of(modes, building):
+    row, found, _ = next(iter(modes.values()))
+    rows = [modes[mode][0] for mode in sorted(modes)]
+    if building:
+        rows = [{"median_seconds": row["build_seconds"], "bytes_format": row["bytes_format"]}]
+    return {"file": found["file"], "dims": found["dims"], "nnz": found["nnz"],
+            "rank": row["rank"], "precision": row.get("precision", "f32"), "results": rows}
+
+
+def missing(message):
+    return {"command": "", "output": None, "message": message, "seconds": 0, "when": ""}
+
+
+def gather(table, step, run, device):
+    asked = None if run.label.startswith("counters ") else wanted(step, run)
+    modes = table.get((device, *asked), {}) if asked else {}
+    if len(modes) != MODES.get(step.tensor):
+        return missing("not measured")
+    path = next(iter(modes.values()))[2]
+    stage = os.path.splitext(os.path.basename(path))[0]
+    return {"command": f"bench/h200.sh ({stage}.jsonl); polyad {' '.join(run.arguments)}",
+            "output": output_of(modes, run.arguments[1] == "build"), "message": None,
+            "seconds": 0, "when": date_of(path)}
+
+
+def own_programs(folder, step):
+    path = os.path.join(folder, "peers.json")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as file:
+        times = json.load(file)["f32"].get(step.tensor, {})
+    for name in OWN_PROGRAMS.get((step.paper, step.figure), ()):
+        if times.get(name):
+            output = {"results": [{"median_seconds": times[name] / 1e3}]}
+            yield f"{name} (its own program)", {"command": "peers.json", "output": output,
+                                                "message": None, "seconds": 0,
+                                                "when": date_of(path)}
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    folder = sys.argv[2]
+    table, records, name = load(folder), [], None
+    for step in all_steps(lambda tensor: "like:" + tensor, quick=False):
+        runs = {run.label: gather(table, step, run, "cuda:0") for run in step.runs}
+        runs.update(own_programs(folder, step))
+        if (step.paper, step.figure) == ("C", "8"):
+            runs.update({f"{run.label} on the CPU": gather(table, step, run, "cpu")
+                         for run in step.runs})
+        records.append({"paper": step.paper, "figure": step.figure, "tensor": step.tensor,
+                        "data": "generated", "runs": runs})
+    for modes in table.values():
+        found = next(iter(modes.values()))[1]
+        if found["device"] == "cuda:0" and "device_name" in found:
+            name = found["device_name"]
+    archive = {"machine": {"name": "cuda:0", "description": name}, "records": records}
+    with open(sys.argv[1] + ".new", "w", encoding="utf-8") as file:
+        json.dump(archive, file, indent=1)
+        file.write("\n")
+    os.replace(sys.argv[1] + ".new", sys.argv[1])
+    found = sum(run["output"] is not None for record in records for run in record["runs"].values())
+    print(f"{found} of {sum(len(record['runs']) for record in records)} runs are there")
+
+
+if __name__ == "__main__":
+    main()
