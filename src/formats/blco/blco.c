@@ -203,18 +203,10 @@ const struct polyad_format pd_blco_format = {
     .summary = "Blocks of nonzeros whose indices are bits of one 64-bit key; one copy",
     .paper = "A. Nguyen et al., ICS 2022",
     .variants = "auto stream",
-    .min_order = 3,
-    .max_order = POLYAD_MAX_ORDER,
     .deterministic = false,
     .supports = supports,
-    .estimate_bytes = estimate_bytes,
     .estimate_seconds = pd_nz_estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .expand = pd_nz_expand,
+    PD_NZ_FORMAT_SLOTS,
 };
 
 const struct polyad_kernels pd_blco_kernels_cpu = PD_NZ_KERNELS_CPU("blco");

@@ -153,18 +153,10 @@ const struct polyad_format pd_fcoo_format = {
     .summary = "For each mode: the other modes' indices, and a bit where an output row begins",
     .paper = "B. Liu et al., CLUSTER 2017",
     .variants = "auto",
-    .min_order = 3,
-    .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
     .supports = pd_nz_supports,
-    .estimate_bytes = estimate_bytes,
     .estimate_seconds = estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .expand = pd_nz_expand,
+    PD_NZ_FORMAT_SLOTS,
 };
 
 const struct polyad_kernels pd_fcoo_kernels_cpu = PD_NZ_KERNELS_CPU("fcoo");

@@ -168,18 +168,10 @@ const struct polyad_format pd_fwc_format = {
     .summary = "For each mode: compressed fibers, each an inner product with a factor's columns",
     .paper = "R. Hu et al., HPCC 2020",
     .variants = "auto",
-    .min_order = 3,
-    .max_order = POLYAD_MAX_ORDER,
     .deterministic = false,
     .supports = pd_nz_supports,
-    .estimate_bytes = estimate_bytes,
     .estimate_seconds = pd_nz_estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .expand = pd_nz_expand,
+    PD_NZ_FORMAT_SLOTS,
 };
 
 const struct polyad_kernels pd_fwc_kernels_cpu = PD_NZ_KERNELS_CPU("fwc");

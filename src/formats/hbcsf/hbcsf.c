@@ -148,18 +148,10 @@ const struct polyad_format pd_hbcsf_format = {
     .summary = "For each mode: slices as coordinates, compressed slices or cut compressed fibers",
     .paper = "I. Nisa et al., IPDPS 2019",
     .variants = "auto",
-    .min_order = 3,
-    .max_order = POLYAD_MAX_ORDER,
     .deterministic = false,
     .supports = pd_nz_supports,
-    .estimate_bytes = estimate_bytes,
     .estimate_seconds = pd_nz_estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .expand = pd_nz_expand,
+    PD_NZ_FORMAT_SLOTS,
 };
 
 const struct polyad_kernels pd_hbcsf_kernels_cpu = PD_NZ_KERNELS_CPU("hbcsf");

@@ -274,18 +274,10 @@ const struct polyad_format pd_hicoo_format = {
     .summary = "Blocks of 128 indices in every mode, one byte per index in them; one copy",
     .paper = "J. Li, J. Sun and R. Vuduc, SC 2018",
     .variants = "auto",
-    .min_order = 3,
-    .max_order = POLYAD_MAX_ORDER,
     .deterministic = false,
     .supports = pd_nz_supports,
-    .estimate_bytes = estimate_bytes,
     .estimate_seconds = pd_nz_estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .expand = pd_nz_expand,
+    PD_NZ_FORMAT_SLOTS,
 };
 
 const struct polyad_kernels pd_hicoo_kernels_cpu = PD_NZ_KERNELS_CPU("hicoo");
