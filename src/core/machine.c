@@ -18,30 +18,40 @@ static int read_small_file(const char *path, char *text, size_t size) {
   return length > 0;
 }
 
-/* The process's own cgroup (version 2), such as "/user.slice/x"; "" when unknown. */
-static void own_cgroup(char *path, size_t size) {
+/* Where a controller's groups are mounted, and what comes before the process's own group in
+ * /proc/self/cgroup: version 2 has one tree for all, version 1 one for memory. */
+struct cgroup_tree {
+  const char *mount, *entry;
+};
+static const struct cgroup_tree version_2 = {"/sys/fs/cgroup", "0::"};
+static const struct cgroup_tree version_1_memory = {"/sys/fs/cgroup/memory", ":memory:"};
+
+/* The process's own group, such as "/user.slice/x"; "" when unknown. */
+static void own_cgroup(const struct cgroup_tree *tree, char *path, size_t size) {
   char text[4096];
   path[0] = '\0';
   if (!read_small_file("/proc/self/cgroup", text, sizeof text)) return;
-  const char *line = strstr(text, "0::");
+  const char *line = strstr(text, tree->entry);
   if (line == NULL) return;
-  line += 3;
+  line += strlen(tree->entry);
   size_t length = strcspn(line, "\n");
   if (length >= size) return;
   memcpy(path, line, length);
   path[length] = '\0';
 }
 
-/* Calls `visit` with the contents of `file` in the process's cgroup and each parent. */
-static void each_cgroup(const char *name, void (*visit)(const char *text, void *user), void *user) {
+/* Calls `visit` with the contents of `file` in the process's group and each parent; in a container
+ * the group's path may be the host's, of which only the root is mounted. */
+static void each_cgroup(const struct cgroup_tree *tree, const char *file,
+                        void (*visit)(const char *text, void *user), void *user) {
   char group[1024];
-  own_cgroup(group, sizeof group);
+  own_cgroup(tree, group, sizeof group);
   for (;;) {
     char path[1200], text[256];
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/%s", strcmp(group, "/") == 0 ? "" : group, name);
+    snprintf(path, sizeof path, "%s%s/%s", tree->mount, strcmp(group, "/") == 0 ? "" : group, file);
     if (read_small_file(path, text, sizeof text)) visit(text, user);
     char *slash = strrchr(group, '/');
-    if (slash == NULL || group[1] == '\0') break;
+    if (slash == NULL) break;
     *slash = '\0';
   }
 }
@@ -61,7 +71,7 @@ int pd_machine_processors(void) {
   if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
   if (count < 1) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
   double processors = count < 1 ? 1 : count;
-  each_cgroup("cpu.max", smaller_quota, &processors);
+  each_cgroup(&version_2, "cpu.max", smaller_quota, &processors);
   return processors < 1 ? 1 : (int)processors;
 }
 
@@ -84,10 +94,8 @@ uint64_t pd_machine_memory(void) {
       if (available > 0 && available < bytes) bytes = available;
     }
   }
-  each_cgroup("memory.max", smaller_memory, &bytes);
-  smaller_memory(
-      read_small_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", text, sizeof text) ? text : "",
-      &bytes);
+  each_cgroup(&version_2, "memory.max", smaller_memory, &bytes);
+  each_cgroup(&version_1_memory, "memory.limit_in_bytes", smaller_memory, &bytes);
   return bytes;
 }
 

@@ -57,6 +57,47 @@ def test_j03_memory_limit(polyad, megabytes):
         assert "limit" in result.err and "B" in result.err
 
 
+def limited_group(megabytes):
+    """A new control group with a memory limit, of either version; skips where none may be made."""
+    for mount, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                         ("/sys/fs/cgroup", "memory.max")):
+        group = os.path.join(mount, f"polyad-test-{os.getpid()}-{megabytes}")
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+                file.write(str(megabytes << 20))
+            return group
+        except OSError:
+            os.rmdir(group)
+    return pytest.skip("control groups with a memory limit need root and a writable /sys/fs/cgroup")
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep shadow memory")
+@pytest.mark.parametrize("megabytes", [24, 48, 96, 400])
+def test_j02_control_group(polyad, megabytes):
+    name = medium(polyad)
+    group = limited_group(megabytes)
+
+    def enter():
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
+
+    try:
+        result = polyad.run("cpd", name, "-r", "64", "--max-iters", "2", "--output", "m.ktensor",
+                            preexec=enter)
+    finally:
+        os.rmdir(group)
+    assert result.status in (0, 1), (result.status, result.err)  # not killed for memory
+    if result.status == 1:
+        check_error(result.err.splitlines()[-1])
+        assert "limit" in result.err
+    assert (result.status == 0) == (megabytes == 400) or megabytes == 96
+    assert polyad.path("m.ktensor").exists() == (result.status == 0)
+
+
 @pytest.mark.parametrize("megabytes", [1, 4])
 def test_j03_refused_with_bytes(polyad, megabytes):
     polyad.fails(1, "cpd", medium(polyad), "-r", "16", "--memory-limit", f"{megabytes}M",
