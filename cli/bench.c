@@ -21,140 +21,6 @@ double bench_now(void) {
 
 bool bench_interrupted(void) { return cli_signal_status() != 0; }
 
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-void bench_summarise(double *seconds, int count, struct bench_row *row) {
-  qsort(seconds, (size_t)count, sizeof *seconds, compare);
-  row->runs = count;
-  row->least = seconds[0];
-  row->most = seconds[count - 1];
-  row->median =
-      count % 2 == 1 ? seconds[count / 2] : 0.5 * (seconds[count / 2 - 1] + seconds[count / 2]);
-}
-
-static double ratio(double a, double b) { return b > 0 ? a / b : NAN; }
-
-void bench_add(struct bench *bench, const struct bench_row *row) {
-  cJSON *o = cJSON_CreateObject();
-  cli_json_text(o, "format", row->format);
-  cli_json_text(o, "variant", row->variant[0] != '\0' ? row->variant : NULL);
-  if (row->mode > 0)
-    cli_json_count(o, "mode", (uint64_t)row->mode);
-  else
-    cJSON_AddNullToObject(o, "mode");
-  cli_json_real(o, "median_seconds", row->median);
-  cli_json_real(o, "min_seconds", row->least);
-  cli_json_real(o, "max_seconds", row->most);
-  cli_json_count(o, "runs", (uint64_t)row->runs);
-  cli_json_real(o, "flops", row->flops > 0 ? row->flops : NAN);
-  cli_json_real(o, "bytes_moved", row->bytes_moved > 0 ? row->bytes_moved : NAN);
-  cli_json_real(o, "gflops", row->flops > 0 ? 1e-9 * ratio(row->flops, row->median) : NAN);
-  cli_json_real(o, "gbytes_per_second",
-                row->bytes_moved > 0 ? 1e-9 * ratio(row->bytes_moved, row->median) : NAN);
-  cli_json_real(o, "bound_seconds", row->bound_seconds > 0 ? row->bound_seconds : NAN);
-  cli_json_real(o, "bound_share",
-                row->bound_seconds > 0 ? ratio(row->bound_seconds, row->median) : NAN);
-  cli_json_real(o, "build_seconds", row->build_seconds > 0 ? row->build_seconds : NAN);
-  if (row->bytes_format > 0)
-    cli_json_count(o, "bytes_format", row->bytes_format);
-  else
-    cJSON_AddNullToObject(o, "bytes_format");
-  cli_json_real(o, "max_relative_error", row->max_relative_error);
-  cli_json_text(o, "cache", row->mode > 0 ? (row->cold ? "cold" : "warm") : NULL);
-  cJSON_AddItemToArray(bench->rows, o);
-  if (!cli_shows_results(&bench->session, NULL)) return;
-  if (cJSON_GetArraySize(bench->rows) == 1)
-    printf("%-10s %-5s %14s %14s\n", bench->kernel, "mode", "median", "least");
-  char mode[16] = "all";
-  if (row->mode > 0) snprintf(mode, sizeof mode, "%02d", row->mode);
-  if (strcmp(bench->kernel, "roof") == 0) snprintf(mode, sizeof mode, "%.12s", row->variant);
-  printf("%-10s %-5s %11.3f ms %11.3f ms", row->format, mode, 1e3 * row->median, 1e3 * row->least);
-  if (row->cold) printf(" cold");
-  if (row->bytes_moved > 0) printf(" %8.2f GB/s", 1e-9 * ratio(row->bytes_moved, row->median));
-  if (row->flops > 0) printf(" %8.2f GF/s", 1e-9 * ratio(row->flops, row->median));
-  if (row->bound_seconds > 0)
-    printf("  %3.0f%% of bound", 100 * ratio(row->bound_seconds, row->median));
-  if (isfinite(row->max_relative_error)) printf("  error %.1e", row->max_relative_error);
-  puts("");
-  fflush(stdout);
-}
-
-/* Numbers are written as text, so that they keep all digits. */
-static double number_of(const cJSON *row, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
-  return cJSON_IsRaw(item) ? strtod(item->valuestring, NULL) : NAN;
-}
-
-static const char *text_of(const cJSON *row, const char *key) {
-  const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, key));
-  return text != NULL ? text : "";
-}
-
-/* The fastest row of a mode with such caches; NULL when there is none. */
-static const cJSON *best_row(const cJSON *rows, int mode, const char *cache) {
-  const cJSON *row, *best = NULL;
-  cJSON_ArrayForEach(row, rows) {
-    if (number_of(row, "mode") != mode || strcmp(text_of(row, "cache"), cache) != 0) continue;
-    if (best == NULL || number_of(row, "median_seconds") < number_of(best, "median_seconds"))
-      best = row;
-  }
-  return best;
-}
-
-/* A line of the table: what the format took in each mode, the best marked. */
-static void print_line(const cJSON *rows, const char *format, int order, const char *cache) {
-  double sum = 0;
-  printf("%-10s", format);
-  for (int mode = 1; mode <= order; ++mode) {
-    const cJSON *row, *mine = NULL;
-    cJSON_ArrayForEach(row, rows) {
-      if (number_of(row, "mode") == mode && strcmp(text_of(row, "cache"), cache) == 0 &&
-          strcmp(text_of(row, "format"), format) == 0)
-        mine = row;
-    }
-    if (mine == NULL) {
-      printf(" %11s ", "-");
-      sum = NAN;
-      continue;
-    }
-    double median = number_of(mine, "median_seconds");
-    sum += median;
-    printf(" %11.3f%c", 1e3 * median, mine == best_row(rows, mode, cache) ? '*' : ' ');
-  }
-  if (isfinite(sum)) printf(" %11.3f", 1e3 * sum);
-  puts("");
-}
-
-static void print_table(const cJSON *rows, int order, const char *cache) {
-  const cJSON *row;
-  const char *before = "";
-  printf("\n%-10s", cache);
-  for (int mode = 1; mode <= order; ++mode)
-    printf("      mode %-2d", mode);
-  printf("   all, ms\n");
-  cJSON_ArrayForEach(row, rows) {
-    if (strcmp(text_of(row, "cache"), cache) != 0 || strcmp(text_of(row, "format"), before) == 0)
-      continue;
-    before = text_of(row, "format");
-    print_line(rows, before, order, cache);
-  }
-}
-
-void bench_best(struct bench *bench) {
-  cJSON *row;
-  int order = polyad_tensor_order(bench->tensor);
-  cJSON_ArrayForEach(row, bench->rows) {
-    const cJSON *best = best_row(bench->rows, (int)number_of(row, "mode"), text_of(row, "cache"));
-    cli_json_bool(row, "best", row == best);
-  }
-  if (strcmp(bench->format, "all") != 0 || !cli_shows_results(&bench->session, NULL)) return;
-  if (bench->warm) print_table(bench->rows, order, "warm");
-  if (bench->cold) print_table(bench->rows, order, "cold");
-}
-
 /* A file, or "like:NAME[@SCALE]" generated in memory. */
 int bench_load(struct bench *bench) {
   struct cli_session *session = &bench->session;
@@ -183,18 +49,17 @@ int bench_load(struct bench *bench) {
 static const struct {
   const char *name;
   int (*run)(struct bench *bench);
-  bool tensor;                          /* needs one in memory */
-  int (*portable)(struct bench *bench); /* with --portable; NULL: the same */
-} kernels[] = {{"mttkrp", bench_mttkrp, true, bench_mttkrp_portable},
-               {"phi", bench_phi, true, NULL},
-               {"pi", bench_pi, true, NULL},
-               {"ttmc", bench_ttmc, true, NULL},
-               {"build", bench_build, true, NULL},
-               {"read", bench_read, false, NULL},
-               {"stream", bench_stream, false, NULL},
-               {"roof", bench_roof, false, NULL},
-               {"end-to-end", bench_end_to_end, false, NULL},
-               {"tile-threshold", bench_tile_threshold, false, NULL}};
+  enum { NO_FILE, FILE_ONLY, TENSOR } input; /* TENSOR: read before it runs */
+} kernels[] = {{"mttkrp", bench_mttkrp, TENSOR},
+               {"phi", bench_phi, TENSOR},
+               {"pi", bench_pi, TENSOR},
+               {"ttmc", bench_ttmc, TENSOR},
+               {"build", bench_build, TENSOR},
+               {"read", bench_read, FILE_ONLY},
+               {"stream", bench_stream, NO_FILE},
+               {"roof", bench_roof, NO_FILE},
+               {"end-to-end", bench_end_to_end, FILE_ONLY},
+               {"tile-threshold", bench_tile_threshold, NO_FILE}};
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static int write_object(struct bench *bench, const char *command) {
@@ -233,11 +98,10 @@ static int run(struct bench *bench, int which, const char *command) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
-  if (kernels[which].tensor) status = bench_load(bench);
+  if (kernels[which].input == TENSOR) status = bench_load(bench);
   if (status != 0) return status;
   cli_computing_begin(session);
-  bool portable = bench->portable && kernels[which].portable != NULL;
-  status = (portable ? kernels[which].portable : kernels[which].run)(bench);
+  status = kernels[which].run(bench);
   cli_computing_end();
   if (status == 0) status = write_object(bench, command);
   if (status == 0) status = cli_finish_output();
@@ -254,6 +118,17 @@ static int find_kernel(const char *name, int *which) {
       cli_quote(quoted, name));
 }
 
+static int check_errors(const struct bench *bench) {
+  bool has = strcmp(bench->kernel, "mttkrp") == 0 || strcmp(bench->kernel, "ttmc") == 0;
+  if (bench->errors && !has)
+    return cli_usage_error("--error is for mttkrp and ttmc, not for %s", bench->kernel);
+  if (bench->errors && (bench->session.compute != NULL || bench->portable ||
+                        strcmp(bench->session.precision, "f64") != 0))
+    return cli_usage_error(
+        "--error measures every precision; leave out --precision, --compute and --portable");
+  return 0;
+}
+
 /* The command line as typed, for the record. */
 static void join(int argc, char **argv, char *text, size_t size) {
   size_t at = (size_t)snprintf(text, size, "polyad");
@@ -261,101 +136,103 @@ static void join(int argc, char **argv, char *text, size_t size) {
     at += (size_t)snprintf(text + at, size - at, " %s", argv[k]);
 }
 
+static const struct cli_option option_table[] = {
+    {.kind = CLI_GROUP, .help = "measurement"},
+    {.name = "rank",
+     .letter = 'r',
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, rank),
+     .argument = "R",
+     .help = "columns of the factors (default 16)",
+     .least = 1},
+    {.name = "mode",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, mode),
+     .argument = "N",
+     .help = "one mode only, from 1 (default: every mode)",
+     .least = 1,
+     .most = POLYAD_MAX_ORDER},
+    {.name = "cache",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct bench, cache),
+     .choices = "warm cold both",
+     .argument = "STATE",
+     .help = "mttkrp, ttmc, phi, pi: caches as the run before left\n"
+             "them (warm, default), emptied before each run (cold),\nor both"},
+    {.name = "fit",
+     .kind = CLI_SHARE,
+     .offset = offsetof(struct bench, fit),
+     .argument = "F",
+     .help = "end-to-end: also the time until this fit is reached"},
+    {.name = "repeat",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, repeat),
+     .argument = "N",
+     .help = "timed runs (default 10)",
+     .least = 1,
+     .most = 1000000},
+    {.name = "warmup",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, warmup),
+     .argument = "N",
+     .help = "runs before them (default 2)",
+     .most = 1000000},
+    {.name = "portable",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct bench, portable),
+     .help = "stream, mttkrp, phi, pi: also the kernels written once\nfor all "
+             "devices, in turn with the tuned ones"},
+    {.name = "error",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct bench, errors),
+     .help = "mttkrp, ttmc: in f64, f32 and what else a format\n"
+             "computes in (tf32, bf16, f16), each against exact sums\n"
+             "of the numbers in f64"},
+    {.name = "elements",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, elements),
+     .argument = "N",
+     .help = "stream: numbers in each array (default 16777216)",
+     .least = 1,
+     .most = UINT64_C(1) << 40},
+    CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default)"),
+    CLI_READ_OPTIONS(struct bench),
+    CLI_COMMON_OPTIONS(struct bench)};
+
+static const struct cli_usage usage = {
+    .command = "bench",
+    .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
+    .summary =
+        "Measures KERNEL on this machine, all modes unless --mode is given:\n"
+        "  mttkrp          matricised tensor times Khatri-Rao product, CP-ALS's kernel\n"
+        "  ttmc            tensor-times-matrix chain, Tucker's kernel, R columns in every mode\n"
+        "  phi, pi         CP-APR's kernels (pi: of formats that store it)\n"
+        "  build           storing the tensor in a format\n"
+        "  read            reading FILE\n"
+        "  end-to-end      reading, building and decomposing (CP-ALS)\n"
+        "  stream          STREAM's loops: copy, scale, add, triad\n"
+        "  roof            what bounds kernels: copy, gather, add, flops\n"
+        "  tile-threshold  nonzeros from which a tile of hls is faster as a dense one\n"
+        "Results of kernels are compared with sums in higher precision before a time is printed:\n"
+        "error is the largest difference over the sum of the magnitudes of its terms. GB/s counts\n"
+        "every nonzero's indices and value, its factor rows, and the output once. The bound is\n"
+        "the longest of three: nonzeros, factors and output once as fast as a copy of that size;\n"
+        "one factor row per nonzero gathered from the mode where that is fastest; two flops per\n"
+        "nonzero and column. These rates of the machine are measured first; reached is the\n"
+        "bound's share of the median.",
+    .example = "  polyad bench mttkrp like:uber -r 32 --format all",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 1,
+    .most_arguments = 2};
+
 int cli_bench(int argc, char **argv) {
   struct bench bench = {
       .format = "auto", .variant = "auto", .cache = "warm", .rank = 16, .repeat = 10, .warmup = 2};
-  char command[2048], quoted[CLI_QUOTE_BYTES];
-  const char *fit = NULL;
+  char command[2048];
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);
-  const struct cli_option options[] = {
-      {.kind = CLI_GROUP, .help = "measurement"},
-      {.name = "rank",
-       .letter = 'r',
-       .kind = CLI_COUNT,
-       .target = &bench.rank,
-       .argument = "R",
-       .help = "columns of the factors (default 16)",
-       .least = 1},
-      {.name = "format",
-       .kind = CLI_TEXT,
-       .target = &bench.format,
-       .argument = "NAME",
-       .help = "a format, all, or auto (default)"},
-      {.name = "variant",
-       .kind = CLI_TEXT,
-       .target = &bench.variant,
-       .argument = "NAME",
-       .help = "variant of the format"},
-      CLI_PARTITION_OPTIONS(bench.session),
-      {.name = "mode",
-       .kind = CLI_COUNT,
-       .target = &bench.mode,
-       .argument = "N",
-       .help = "one mode only, from 1 (default: every mode)",
-       .least = 1,
-       .most = POLYAD_MAX_ORDER},
-      {.name = "cache",
-       .kind = CLI_CHOICE,
-       .target = &bench.cache,
-       .choices = "warm cold both",
-       .argument = "STATE",
-       .help = "mttkrp: caches as the run before left them (warm,\n"
-               "default), emptied before each run (cold), or both"},
-      {.name = "fit",
-       .kind = CLI_TEXT,
-       .target = &fit,
-       .argument = "F",
-       .help = "end-to-end: also the time until this fit is reached"},
-      {.name = "repeat",
-       .kind = CLI_COUNT,
-       .target = &bench.repeat,
-       .argument = "N",
-       .help = "timed runs (default 10)",
-       .least = 1,
-       .most = 1000000},
-      {.name = "warmup",
-       .kind = CLI_COUNT,
-       .target = &bench.warmup,
-       .argument = "N",
-       .help = "runs before them (default 2)",
-       .most = 1000000},
-      {.name = "portable",
-       .kind = CLI_FLAG,
-       .target = &bench.portable,
-       .help = "stream, mttkrp, phi, pi: also the kernels written once\nfor all "
-               "devices, in turn with the tuned ones"},
-      {.name = "elements",
-       .kind = CLI_COUNT,
-       .target = &bench.elements,
-       .argument = "N",
-       .help = "stream: numbers in each array (default 16777216)",
-       .least = 1,
-       .most = UINT64_C(1) << 40},
-      CLI_READ_OPTIONS(bench.session),
-      CLI_COMMON_OPTIONS(bench.session)};
-  const struct cli_usage usage = {
-      .command = "bench",
-      .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
-      .summary =
-          "Measures on this machine: mttkrp, ttmc and CP-APR's phi and pi (per mode and format,\n"
-          "results checked; pi by formats that store it), build, read, stream (copy, scale, add,\n"
-          "triad), roof (copy, gather, add, flops), end-to-end (read, build, decompose) or\n"
-          "tile-threshold (hls: nonzeros from which a dense tile is faster).\n"
-          "bytes_moved of mttkrp: every nonzero's indices and value, its factor rows, and the\n"
-          "output once. Its bound is the longest of three: nonzeros, factors and output once as\n"
-          "fast as a copy of that size; one factor row per nonzero gathered from the mode where\n"
-          "that is fastest; the flops. What bounds is measured first.",
-      .example = "  polyad bench mttkrp like:uber -r 32 --format all",
-      .options = options,
-      .option_count = (int)(sizeof options / sizeof *options),
-      .least_arguments = 1,
-      .most_arguments = 2};
-  int first, which, status = cli_parse(&usage, argc, argv, &first);
+  int first, which, status = cli_parse(&usage, argc, argv, &bench, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
-  if (fit != NULL && (!cli_read_real(fit, &bench.fit) || !(bench.fit > 0 && bench.fit < 1)))
-    return cli_usage_error("a fit of %s found; expected a number between 0 and 1",
-                           cli_quote(quoted, fit));
   bench.kernel = argv[first];
   bench.warm = strcmp(bench.cache, "cold") != 0;
   bench.cold = strcmp(bench.cache, "warm") != 0;
@@ -364,9 +241,10 @@ int cli_bench(int argc, char **argv) {
   if (status != 0) return status;
   status = cli_check_format(bench.format, true);
   if (status != 0) return status;
-  if (bench.file == NULL && strcmp(bench.kernel, "stream") != 0 &&
-      strcmp(bench.kernel, "roof") != 0 && strcmp(bench.kernel, "tile-threshold") != 0)
+  if (bench.file == NULL && kernels[which].input != NO_FILE)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
+  status = check_errors(&bench);
+  if (status != 0) return status;
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);
   polyad_tensor_destroy(bench.tensor);

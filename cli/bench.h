@@ -7,6 +7,7 @@
 /** One row of results; numbers that do not apply are NaN or 0 (then null in JSON). */
 struct bench_row {
   const char *format;
+  const char *label; /* shown in place of the format; NULL: the format */
   char variant[256];
   int mode;  /* from 1; 0: all or none */
   bool cold; /* caches were emptied before every run */
@@ -16,6 +17,8 @@ struct bench_row {
   double bound_seconds, build_seconds;
   uint64_t bytes_format;
   double max_relative_error;
+  const char *precision; /* with --error: what it was computed in; else NULL */
+  double smape_percent, relative_error;
 };
 
 enum { BENCH_RATES = 2 * POLYAD_MAX_ORDER };
@@ -31,6 +34,7 @@ struct bench {
   bool warm, cold;   /* what it says */
   uint64_t elements; /* of each of stream's arrays; 0: the default */
   bool portable;     /* tuned and portable kernels in turn */
+  bool errors;       /* every precision against double */
   struct bench_rate {
     double bytes, rate;
   } copy[BENCH_RATES], gather[BENCH_RATES], flops; /* measured so far; rate 0: not yet */
@@ -57,19 +61,15 @@ double bench_copy(struct bench *bench, double bytes);
 double bench_gather(struct bench *bench, double bytes);
 double bench_flops(struct bench *bench);
 
-/** Numbers in [0.5, 1) that look random: no zeros, so that every error shows. */
-void bench_fill(void *matrix, uint64_t count, polyad_type type, uint64_t seed);
-double bench_entry(const void *matrix, uint64_t k, polyad_type type);
-size_t bench_width(polyad_type type);
-uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p);
+/** Whether a format can hold the tensor as asked and has the kernel. */
+bool bench_holds(const struct bench *bench, const char *format);
 /** A plan in a format, and what is known of it. 0, or an exit status. */
-int bench_make_plan(struct bench *bench, const char *format, polyad_plan **plan,
-                    struct bench_row *row);
+int bench_make_plan(struct bench *bench, const char *format, const char *variant,
+                    polyad_plan **plan, struct bench_row *row);
 /** Calls `each` with the chosen format, or with every one that can hold the tensor. */
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
 
 int bench_mttkrp(struct bench *bench);
-int bench_mttkrp_portable(struct bench *bench);
 int bench_phi(struct bench *bench);
 int bench_pi(struct bench *bench);
 int bench_ttmc(struct bench *bench);

@@ -34,7 +34,7 @@ static int run_format(void *user, const char *format) {
   polyad_ktensor *model = NULL;
   polyad_run_info info = {0};
   struct bench_row built;
-  int status = bench_make_plan(bench, format, &plan, &built);
+  int status = bench_make_plan(bench, format, bench->variant, &plan, &built);
   if (status != 0) return status;
   polyad_cp_als_options als;
   polyad_cp_als_options_init(&als);

@@ -1,7 +1,7 @@
 /* bench tile-threshold: from how many nonzeros on a tile of 16 x 16 x 16 is cheaper as a dense one
  * (figure 7 of the paper that hls comes from). Tensors whose tiles all hold the same number of
  * nonzeros are stored once as dense tiles and once as single nonzeros. */
-#include "bench.h"
+#include "bench_kernel.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -51,43 +51,9 @@ static int make_tensor(struct bench *bench, uint64_t each) {
                                         : cli_library_failure(bench->session.context);
 }
 
-/* Factors, the output and times. */
-struct room {
-  void *factor[ORDER], *out;
-  double *seconds;
-};
-
-static int make_room(const struct bench *bench, bool chain, struct room *room) {
-  polyad_type type = cli_precision(&bench->session);
-  uint64_t columns = chain ? bench->rank * bench->rank : bench->rank;
-  for (int n = 0; n < ORDER; ++n) {
-    uint64_t count = grid[n] * SIDE * bench->rank;
-    room->factor[n] = malloc(count * bench_width(type));
-    if (room->factor[n] == NULL) return cli_failure("out of memory");
-    bench_fill(room->factor[n], count, type, (uint64_t)n << 40);
-  }
-  room->out = malloc(grid[0] * SIDE * columns * bench_width(type));
-  room->seconds = malloc((bench->repeat + 1) * sizeof *room->seconds);
-  return room->out != NULL && room->seconds != NULL ? 0 : cli_failure("out of memory");
-}
-
-static void free_room(struct room *room) {
-  for (int n = 0; n < ORDER; ++n)
-    free(room->factor[n]);
-  free(room->out);
-  free(room->seconds);
-}
-
-/* The median of all three modes with one threshold. */
-static int measure(struct bench *bench, bool chain, int threshold, struct room *room,
-                   struct bench_row *row) {
+static int make_plan(struct bench *bench, int threshold, polyad_plan **plan) {
   polyad_context *context = bench->session.context;
-  const void *const *factors = (const void *const *)room->factor;
-  uint64_t ranks[ORDER] = {bench->rank, bench->rank, bench->rank};
-  polyad_plan *plan = NULL;
-  polyad_workspace *workspace = NULL;
   polyad_plan_options options;
-  int runs = 0;
   polyad_plan_options_init(&options);
   cli_set_partitions(&bench->session, &options);
   options.format = "hls";
@@ -97,56 +63,85 @@ static int measure(struct bench *bench, bool chain, int threshold, struct room *
   /* In full precision a GPU has no dense tiles. */
   if (options.compute == POLYAD_COMPUTE_NATIVE && strcmp(polyad_device(context), "cpu") != 0)
     options.compute = POLYAD_COMPUTE_F16;
-  polyad_status status = polyad_plan_create(context, bench->tensor, &options, &plan);
-  if (status == POLYAD_OK)
-    status = chain ? polyad_ttmc_workspace_create(context, plan, ranks, &workspace)
-                   : polyad_workspace_create(context, plan, bench->rank, &workspace);
-  for (uint64_t k = 0; status == POLYAD_OK && k < bench->warmup + bench->repeat; ++k) {
-    double begin = bench_now();
-    for (int n = 0; status == POLYAD_OK && n < ORDER; ++n)
-      status =
-          (chain ? polyad_ttmc : polyad_mttkrp)(context, plan, workspace, n, factors, room->out);
-    if (k >= bench->warmup) room->seconds[runs++] = bench_now() - begin;
-    if (bench_interrupted() && runs > 0) break;
-  }
-  if (status == POLYAD_OK) {
-    *row = (struct bench_row){
-        .format = "hls", .bytes_format = polyad_plan_bytes(plan), .max_relative_error = NAN};
-    bench_summarise(room->seconds, runs, row);
-  }
-  polyad_workspace_destroy(workspace);
-  polyad_plan_destroy(plan);
-  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+  if (polyad_plan_create(context, bench->tensor, &options, plan) == POLYAD_OK) return 0;
+  return cli_library_failure(context);
 }
 
-/* Both storages of every tensor; the threshold is the first number with which tiles win. */
-static int curve(struct bench *bench, bool chain) {
-  struct room room = {.out = NULL};
-  const char *name = chain ? "ttmc" : "mttkrp";
+/* Times of all three modes together. */
+static int time_runs(const struct bench_job *job, polyad_measurement *measurement, double *seconds,
+                     int *runs) {
+  const struct bench *bench = job->bench;
+  *runs = 0;
+  for (uint64_t k = 0; k < bench->warmup + bench->repeat; ++k) {
+    double all = 0, one;
+    for (int n = 0; n < ORDER; ++n, all += one)
+      if (polyad_measurement_run(measurement, job->kernel, n, 0, &one) != POLYAD_OK)
+        return cli_library_failure(bench->session.context);
+    if (k >= bench->warmup) seconds[(*runs)++] = all;
+    if (bench_interrupted() && *runs > 0) break;
+  }
+  return 0;
+}
+
+static int measure(struct bench_job *job, int threshold, struct bench_row *row) {
+  struct bench *bench = job->bench;
+  polyad_plan *plan = NULL;
+  polyad_measurement *measurement = NULL;
+  double *seconds = malloc(bench->repeat * sizeof *seconds);
+  int runs, status = seconds == NULL ? cli_failure("out of memory") : 0;
+  if (status == 0) status = make_plan(bench, threshold, &plan);
+  if (status == 0) status = bench_job_measurement(job, plan, &measurement);
+  if (status == 0) status = time_runs(job, measurement, seconds, &runs);
+  if (status == 0) {
+    *row = (struct bench_row){
+        .format = "hls", .bytes_format = polyad_plan_bytes(plan), .max_relative_error = NAN};
+    bench_summarise(seconds, runs, row);
+  }
+  polyad_measurement_destroy(measurement);
+  polyad_plan_destroy(plan);
+  free(seconds);
+  return status;
+}
+
+/* Both storages of the tensor whose tiles hold so many nonzeros; tells whether dense tiles win. */
+static int compare(struct bench *bench, polyad_kernel kernel, uint64_t each, bool *dense_wins) {
+  struct bench_row row[2];
+  struct bench_job job;
+  int status = make_tensor(bench, each);
+  if (status != 0) return status;
+  status = bench_job_make(bench, kernel, &job);
+  for (int dense = 0; dense < 2 && status == 0; ++dense) {
+    status = measure(&job, dense ? 1 : POLYAD_MAX_TILE_THRESHOLD, &row[dense]);
+    if (status != 0) break;
+    snprintf(row[dense].variant, sizeof row[dense].variant, "%s, %llu nonzeros a tile, %s",
+             kernel == POLYAD_KERNEL_TTMC ? "ttmc" : "mttkrp", (unsigned long long)each,
+             dense ? "dense tiles" : "single nonzeros");
+    bench_add(bench, &row[dense]);
+  }
+  bench_job_free(&job);
+  if (status == 0) *dense_wins = row[1].median <= row[0].median;
+  return status;
+}
+
+/* The threshold is the first number with which tiles win. */
+static int curve(struct bench *bench, polyad_kernel kernel) {
+  const char *name = kernel == POLYAD_KERNEL_TTMC ? "ttmc" : "mttkrp";
   uint64_t found = 0;
-  int status = make_room(bench, chain, &room);
+  int status = 0;
   for (uint64_t each = STEP; status == 0 && each <= MOST && !bench_interrupted(); each += STEP) {
-    struct bench_row row[2];
-    status = make_tensor(bench, each);
-    for (int dense = 0; dense < 2 && status == 0; ++dense) {
-      status = measure(bench, chain, dense ? 1 : POLYAD_MAX_TILE_THRESHOLD, &room, &row[dense]);
-      if (status != 0) break;
-      snprintf(row[dense].variant, sizeof row[dense].variant, "%s, %llu nonzeros a tile, %s", name,
-               (unsigned long long)each, dense ? "dense tiles" : "single nonzeros");
-      bench_add(bench, &row[dense]);
-    }
-    if (status == 0 && found == 0 && row[1].median <= row[0].median) found = each;
+    bool dense_wins = false;
+    status = compare(bench, kernel, each, &dense_wins);
+    if (dense_wins && found == 0) found = each;
   }
   if (status == 0 && found > 0)
     cli_talk(&bench->session, "%s: dense tiles are faster from %llu nonzeros on\n", name,
              (unsigned long long)found);
   else if (status == 0)
     cli_talk(&bench->session, "%s: single nonzeros are faster up to %d a tile\n", name, MOST);
-  free_room(&room);
   return status;
 }
 
 int bench_tile_threshold(struct bench *bench) {
-  int status = curve(bench, false);
-  return status == 0 && !bench_interrupted() ? curve(bench, true) : status;
+  int status = curve(bench, POLYAD_KERNEL_MTTKRP);
+  return status == 0 && !bench_interrupted() ? curve(bench, POLYAD_KERNEL_TTMC) : status;
 }

@@ -4,7 +4,14 @@
 #include "names.h"
 #include "text.h"
 
-static int convert(struct cli_session *session, const char *in, const char *out) {
+struct convert {
+  struct cli_session session;
+  const char *in, *out;
+};
+
+static int run(struct convert *convert) {
+  struct cli_session *session = &convert->session;
+  const char *in = convert->in, *out = convert->out;
   polyad_tensor *tensor = NULL;
   const struct cli_output outputs[] = {{"OUT", out}, {"--json", session->json}};
   int status = cli_check_outputs(session, outputs, 2, &in, 1);
@@ -30,29 +37,32 @@ static int convert(struct cli_session *session, const char *in, const char *out)
   return status == 0 ? cli_signal_status() : status;
 }
 
+static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct convert),
+                                                 CLI_COMMON_OPTIONS(struct convert)};
+
+static const struct cli_usage usage = {
+    .command = "convert",
+    .synopsis = "IN OUT [options]",
+    .summary =
+        "Converts a tensor file; the extension of OUT chooses the format: .tns (FROSTT text),\n"
+        ".txt (Tensor Toolbox text), .ptn (polyad's binary: fast), .csv or .tsv (with\n"
+        "labels); .gz and .zst compress all but .ptn. Labels are carried along.",
+    .example = "  polyad convert uber.tns.gz uber.ptn",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 2,
+    .most_arguments = 2};
+
 int cli_convert(int argc, char **argv) {
-  struct cli_session session;
-  cli_session_init(&session);
-  const struct cli_option options[] = {CLI_READ_OPTIONS(session), CLI_COMMON_OPTIONS(session)};
-  const struct cli_usage usage = {
-      .command = "convert",
-      .synopsis = "IN OUT [options]",
-      .summary =
-          "Converts a tensor file; the extension of OUT chooses the format: .tns (FROSTT text),\n"
-          ".txt (Tensor Toolbox text), .ptn (polyad's binary: fast), .csv or .tsv (with\n"
-          "labels); .gz and .zst compress all but .ptn. Labels are carried along.",
-      .example = "  polyad convert uber.tns.gz uber.ptn",
-      .options = options,
-      .option_count = (int)(sizeof options / sizeof *options),
-      .least_arguments = 2,
-      .most_arguments = 2};
-  int first, status = cli_parse(&usage, argc, argv, &first);
+  struct convert convert;
+  cli_session_init(&convert.session);
+  int first, status = cli_parse(&usage, argc, argv, &convert, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
-  const char *in = argv[first], *out = argv[first + 1];
-  status = cli_check_tensor_name(out);
+  convert.in = argv[first];
+  convert.out = argv[first + 1];
+  status = cli_check_tensor_name(convert.out);
   if (status != 0) return status;
-  status = cli_session_open(&session);
-  if (status == 0) status = convert(&session, in, out);
-  cli_session_close(&session);
+  status = cli_session_open(&convert.session);
+  if (status == 0) status = run(&convert);
+  cli_session_close(&convert.session);
   return status;
 }

@@ -164,42 +164,33 @@ static int run(struct info *info) {
   return status == 0 ? cli_finish_output() : status;
 }
 
+static const struct cli_option option_table[] = {
+    CLI_STORAGE_OPTIONS(struct info, "bytes in this format only (default: all)"),
+    {.name = "rank",
+     .letter = 'r',
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct info, rank),
+     .argument = "R",
+     .help = "add the bytes of factors of this rank",
+     .least = 1},
+    CLI_READ_OPTIONS(struct info),
+    CLI_COMMON_OPTIONS(struct info)};
+
+static const struct cli_usage usage = {
+    .command = "info",
+    .synopsis = "FILE [options]",
+    .summary =
+        "Says what the tensor in FILE is like: dims, nonzeros, range of values, how they\n"
+        "spread over slices and fibers, and the bytes it would take in every storage format.",
+    .example = "  polyad info uber.tns.gz --format csf -r 32",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 1,
+    .most_arguments = 1};
+
 int cli_info(int argc, char **argv) {
   struct info info = {.format = "all", .variant = "auto"};
   cli_session_init(&info.session);
-  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "storage"},
-                                       {.name = "format",
-                                        .kind = CLI_TEXT,
-                                        .target = &info.format,
-                                        .argument = "NAME",
-                                        .help = "bytes in this format only (default: all)"},
-                                       {.name = "variant",
-                                        .kind = CLI_TEXT,
-                                        .target = &info.variant,
-                                        .argument = "NAME",
-                                        .help = "variant of the format (default: auto)"},
-                                       CLI_PARTITION_OPTIONS(info.session),
-                                       {.name = "rank",
-                                        .letter = 'r',
-                                        .kind = CLI_COUNT,
-                                        .target = &info.rank,
-                                        .argument = "R",
-                                        .help = "add the bytes of factors of this rank",
-                                        .least = 1},
-                                       CLI_READ_OPTIONS(info.session),
-                                       CLI_COMMON_OPTIONS(info.session)};
-  const struct cli_usage usage = {
-      .command = "info",
-      .synopsis = "FILE [options]",
-      .summary =
-          "Says what the tensor in FILE is like: dims, nonzeros, range of values, how they\n"
-          "spread over slices and fibers, and the bytes it would take in every storage format.",
-      .example = "  polyad info uber.tns.gz --format csf -r 32",
-      .options = options,
-      .option_count = (int)(sizeof options / sizeof *options),
-      .least_arguments = 1,
-      .most_arguments = 1};
-  int first, status = cli_parse(&usage, argc, argv, &first);
+  int first, status = cli_parse(&usage, argc, argv, &info, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   info.file = argv[first];
   status = cli_check_format(info.format, true);

@@ -5,16 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static int parse(struct cli_session *session, const char *command, const char *summary, int argc,
+struct list {
+  struct cli_session session;
+};
+
+static const struct cli_option option_table[] = {CLI_TALK_OPTIONS(struct list)};
+
+static int parse(struct list *list, const char *command, const char *summary, int argc,
                  char **argv) {
-  const struct cli_option options[] = {CLI_TALK_OPTIONS(*session)};
-  const struct cli_usage usage = {.command = command,
-                                  .synopsis = "[options]",
-                                  .summary = summary,
-                                  .options = options,
-                                  .option_count = (int)(sizeof options / sizeof *options)};
+  const struct cli_usage usage = {
+      .command = command, .synopsis = "[options]", .summary = summary, CLI_OPTIONS(option_table)};
   int first;
-  return cli_parse(&usage, argc, argv, &first);
+  cli_session_init(&list->session);
+  return cli_parse(&usage, argc, argv, list, &first);
+}
+
+/* The context, once it is sure that the object can be written. */
+static int open_session(struct cli_session *session) {
+  int status = cli_session_open(session);
+  const struct cli_output outputs[] = {{"--json", session->json}};
+  return status != 0 ? status : cli_check_outputs(session, outputs, 1, NULL, 0);
 }
 
 static int finish(struct cli_session *session, cJSON *object) {
@@ -45,25 +55,24 @@ static cJSON *format_object(const polyad_format_description *about) {
   return item;
 }
 
-int cli_formats(int argc, char **argv) {
-  struct cli_session session;
-  cli_session_init(&session);
-  int status = parse(&session, "formats", "Lists the storage formats of this build.", argc, argv);
-  if (status != 0) return status < 0 ? cli_finish_output() : status;
-  status = cli_session_open(&session);
-  const struct cli_output outputs[] = {{"--json", session.json}};
-  if (status == 0) status = cli_check_outputs(&session, outputs, 1, NULL, 0);
-  if (status == 0) {
-    cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "formats");
-    for (int k = 0; k < polyad_format_count(); ++k) {
-      polyad_format_description about;
-      if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
-      if (cli_shows_results(&session, NULL)) show_format(&about);
-      cJSON_AddItemToArray(list, format_object(&about));
-    }
-    status = finish(&session, object);
+static cJSON *list_formats(const struct cli_session *session) {
+  cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "formats");
+  for (int k = 0; k < polyad_format_count(); ++k) {
+    polyad_format_description about;
+    if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
+    if (cli_shows_results(session, NULL)) show_format(&about);
+    cJSON_AddItemToArray(list, format_object(&about));
   }
-  cli_session_close(&session);
+  return object;
+}
+
+int cli_formats(int argc, char **argv) {
+  struct list list;
+  int status = parse(&list, "formats", "Lists the storage formats of this build.", argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = open_session(&list.session);
+  if (status == 0) status = finish(&list.session, list_formats(&list.session));
+  cli_session_close(&list.session);
   return status;
 }
 
@@ -86,33 +95,32 @@ static cJSON *device_object(const polyad_device_description *about) {
   return item;
 }
 
-int cli_devices(int argc, char **argv) {
-  struct cli_session session;
-  cli_session_init(&session);
-  int status = parse(&session, "devices", "Lists the devices that this build and machine can use.",
-                     argc, argv);
-  if (status != 0) return status < 0 ? cli_finish_output() : status;
-  status = cli_session_open(&session);
-  const struct cli_output outputs[] = {{"--json", session.json}};
-  if (status == 0) status = cli_check_outputs(&session, outputs, 1, NULL, 0);
-  if (status == 0) {
-    cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "devices");
-    for (int k = 0; k < polyad_device_count(session.context); ++k) {
-      polyad_device_description about;
-      if (polyad_device_describe(session.context, k, &about) != POLYAD_OK) continue;
-      if (cli_shows_results(&session, NULL)) show_device(&about);
-      cJSON_AddItemToArray(list, device_object(&about));
-    }
-    cJSON *absent = cJSON_AddObjectToObject(object, "absent");
-    static const char *const kinds[] = {"cuda", "opencl"};
-    for (int k = 0; k < 2; ++k) {
-      const char *why = polyad_device_why_not(session.context, kinds[k]);
-      if (why[0] == '\0') continue;
-      if (cli_shows_results(&session, NULL)) printf("no %s: %s\n", kinds[k], why);
-      cli_json_text(absent, kinds[k], why);
-    }
-    status = finish(&session, object);
+static cJSON *list_devices(const struct cli_session *session) {
+  cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "devices");
+  for (int k = 0; k < polyad_device_count(session->context); ++k) {
+    polyad_device_description about;
+    if (polyad_device_describe(session->context, k, &about) != POLYAD_OK) continue;
+    if (cli_shows_results(session, NULL)) show_device(&about);
+    cJSON_AddItemToArray(list, device_object(&about));
   }
-  cli_session_close(&session);
+  cJSON *absent = cJSON_AddObjectToObject(object, "absent");
+  static const char *const kinds[] = {"cuda", "opencl"};
+  for (int k = 0; k < 2; ++k) {
+    const char *why = polyad_device_why_not(session->context, kinds[k]);
+    if (why[0] == '\0') continue;
+    if (cli_shows_results(session, NULL)) printf("no %s: %s\n", kinds[k], why);
+    cli_json_text(absent, kinds[k], why);
+  }
+  return object;
+}
+
+int cli_devices(int argc, char **argv) {
+  struct list list;
+  int status =
+      parse(&list, "devices", "Lists the devices that this build and machine can use.", argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = open_session(&list.session);
+  if (status == 0) status = finish(&list.session, list_devices(&list.session));
+  cli_session_close(&list.session);
   return status;
 }

@@ -98,45 +98,56 @@ static bool is_choice(const char *choices, const char *text) {
   return false;
 }
 
-/* Stores an option's argument; 0, or 2 after an error was printed. */
-static int store(const struct cli_option *option, const char *text) {
+static int store_count(const struct cli_option *option, const char *text, uint64_t *to) {
   char quoted[CLI_QUOTE_BYTES];
+  uint64_t most = option->most == 0 ? UINT64_MAX : option->most, value;
+  if (!cli_read_count(text, &value) || value < option->least || value > most)
+    return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
+                           cli_quote(quoted, text), (unsigned long long)option->least,
+                           (unsigned long long)most);
+  *to = value;
+  return 0;
+}
+
+static int store_real(const struct cli_option *option, const char *text, double *to) {
+  char quoted[CLI_QUOTE_BYTES];
+  bool is_real = cli_read_real(text, to);
+  if (option->kind == CLI_SHARE && !(is_real && *to > 0 && *to < 1))
+    return cli_usage_error("--%s %s found; expected a number between 0 and 1", option->name,
+                           cli_quote(quoted, text));
+  if (!is_real || *to < (double)option->least || (option->most != 0 && *to > (double)option->most))
+    return cli_usage_error("--%s %s found; expected a number of at least %llu, such as 1e-4",
+                           option->name, cli_quote(quoted, text),
+                           (unsigned long long)option->least);
+  return 0;
+}
+
+/* Stores an option's argument; 0, or 2 after an error was printed. */
+static int store(const struct cli_option *option, const char *text, void *into) {
+  char quoted[CLI_QUOTE_BYTES];
+  void *to = (char *)into + option->offset;
   switch (option->kind) {
   case CLI_FLAG:
-    *(bool *)option->target = true;
+    *(bool *)to = true;
     return 0;
   case CLI_TEXT:
     if (*text == '\0')
       return cli_usage_error("--%s is empty; expected %s", option->name, option->argument);
-    *(const char **)option->target = text;
+    *(const char **)to = text;
     return 0;
   case CLI_CHOICE:
     if (!is_choice(option->choices, text))
       return cli_usage_error("--%s %s is unknown; expected one of: %s", option->name,
                              cli_quote(quoted, text), option->choices);
-    *(const char **)option->target = text;
+    *(const char **)to = text;
     return 0;
-  case CLI_COUNT: {
-    uint64_t most = option->most == 0 ? UINT64_MAX : option->most, value;
-    if (!cli_read_count(text, &value) || value < option->least || value > most)
-      return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
-                             cli_quote(quoted, text), (unsigned long long)option->least,
-                             (unsigned long long)most);
-    *(uint64_t *)option->target = value;
-    return 0;
-  }
-  case CLI_REAL: {
-    double value;
-    if (!cli_read_real(text, &value) || value < (double)option->least ||
-        (option->most != 0 && value > (double)option->most))
-      return cli_usage_error("--%s %s found; expected a number of at least %llu, such as 1e-4",
-                             option->name, cli_quote(quoted, text),
-                             (unsigned long long)option->least);
-    *(double *)option->target = value;
-    return 0;
-  }
+  case CLI_COUNT:
+    return store_count(option, text, to);
+  case CLI_REAL:
+  case CLI_SHARE:
+    return store_real(option, text, to);
   case CLI_SIZE:
-    if (!cli_read_size(text, option->target))
+    if (!cli_read_size(text, to))
       return cli_usage_error("--%s %s found; expected bytes, such as 500M or 4G, or auto",
                              option->name, cli_quote(quoted, text));
     return 0;
@@ -235,9 +246,26 @@ static const struct cli_option *find(const struct cli_usage *usage, int result) 
   return NULL;
 }
 
-int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first) {
+/* Those that are no options, from optind on. */
+static int check_arguments(const struct cli_usage *usage, int argc, char **argv) {
+  char quoted[CLI_QUOTE_BYTES];
+  int arguments = argc - optind;
+  if (arguments < usage->least_arguments)
+    return cli_usage_error("usage: polyad %s %s", usage->command, usage->synopsis);
+  if (arguments > usage->most_arguments)
+    return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
+                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command,
+                           usage->synopsis);
+  for (int k = optind; k < argc; ++k)
+    if (argv[k][0] == '\0')
+      return cli_usage_error("an argument is empty; usage: polyad %s %s", usage->command,
+                             usage->synopsis);
+  return 0;
+}
+
+int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, int *first) {
   struct option longs[OPTIONS_MAX + 2];
-  char shorts[2 * OPTIONS_MAX + 4], quoted[CLI_QUOTE_BYTES];
+  char shorts[2 * OPTIONS_MAX + 4];
   make_tables(usage, longs, shorts);
   opterr = 0;
   optind = 1;
@@ -253,20 +281,9 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first) 
     if (result == ':')
       return cli_usage_error("option --%s needs a value: %s", find(usage, optopt)->name,
                              find(usage, optopt)->argument);
-    int status = store(find(usage, result), optarg);
+    int status = store(find(usage, result), optarg, into);
     if (status != 0) return status;
   }
-  int arguments = argc - optind;
   *first = optind;
-  if (arguments < usage->least_arguments)
-    return cli_usage_error("usage: polyad %s %s", usage->command, usage->synopsis);
-  if (arguments > usage->most_arguments)
-    return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
-                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command,
-                           usage->synopsis);
-  for (int k = optind; k < argc; ++k)
-    if (argv[k][0] == '\0')
-      return cli_usage_error("an argument is empty; usage: polyad %s %s", usage->command,
-                             usage->synopsis);
-  return 0;
+  return check_arguments(usage, argc, argv);
 }

@@ -3,15 +3,17 @@
 #define CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum cli_kind {
-  CLI_FLAG,   /* bool *: set to true */
-  CLI_TEXT,   /* const char ** */
-  CLI_CHOICE, /* const char **: one of `choices`, separated by blanks */
-  CLI_COUNT,  /* uint64_t *: an integer from `least` to `most` */
-  CLI_REAL,   /* double *: finite, at least `least` */
-  CLI_SIZE,   /* uint64_t *: bytes, such as 4G; "auto" is 0 */
+  CLI_FLAG,   /* bool: set to true */
+  CLI_TEXT,   /* const char * */
+  CLI_CHOICE, /* const char *: one of `choices`, separated by blanks */
+  CLI_COUNT,  /* uint64_t: an integer from `least` to `most` */
+  CLI_REAL,   /* double: finite, at least `least` */
+  CLI_SHARE,  /* double: above 0 and below 1 */
+  CLI_SIZE,   /* uint64_t: bytes, such as 4G; "auto" is 0 */
   CLI_GROUP   /* a heading in the help */
 };
 
@@ -19,7 +21,7 @@ struct cli_option {
   const char *name;
   char letter; /* 0: none */
   enum cli_kind kind;
-  void *target;
+  size_t offset;        /* of the member that gets the argument */
   const char *argument; /* name of the argument in the help */
   const char *help;
   const char *choices;
@@ -37,9 +39,14 @@ struct cli_usage {
   int least_arguments, most_arguments;
 };
 
-/** Parses the arguments. Positional ones are moved to the end and *first tells where.
+/** A usage's options. */
+#define CLI_OPTIONS(table)                                                                         \
+  .options = (table), .option_count = (int)(sizeof(table) / sizeof *(table))
+
+/** Parses the arguments into the structure that the options' offsets speak of. Positional ones are
+ * moved to the end and *first tells where.
  *  @return 0; 2 after an error was printed; -1 after help was printed (the command ends well) */
-int cli_parse(const struct cli_usage *usage, int argc, char **argv, int *first);
+int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, int *first);
 
 /** Strict numbers of options and arguments, the same in every locale; false when malformed. */
 bool cli_read_count(const char *text, uint64_t *value);

@@ -57,28 +57,28 @@ static int run(struct score *s) {
   return status == 0 ? cli_finish_output() : status;
 }
 
+static const struct cli_option option_table[] = {{.kind = CLI_GROUP, .help = "comparison"},
+                                                 {.name = "no-weights",
+                                                  .kind = CLI_FLAG,
+                                                  .offset = offsetof(struct score, no_weights),
+                                                  .help = "compare directions only, not weights"},
+                                                 CLI_TALK_OPTIONS(struct score)};
+
+static const struct cli_usage usage = {
+    .command = "score",
+    .synopsis = "A B [options]",
+    .summary = "Compares two models (ktensor files) of the same dims: the factor match score is 1\n"
+               "when they are equal up to the order, scale and sign of components, 0 when nothing\n"
+               "matches. --verbose tells which component matches which.",
+    .example = "  polyad score truth.ktensor found.ktensor",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 2,
+    .most_arguments = 2};
+
 int cli_score(int argc, char **argv) {
   struct score s = {0};
   cli_session_init(&s.session);
-  const struct cli_option options[] = {{.kind = CLI_GROUP, .help = "comparison"},
-                                       {.name = "no-weights",
-                                        .kind = CLI_FLAG,
-                                        .target = &s.no_weights,
-                                        .help = "compare directions only, not weights"},
-                                       CLI_TALK_OPTIONS(s.session)};
-  const struct cli_usage usage = {
-      .command = "score",
-      .synopsis = "A B [options]",
-      .summary =
-          "Compares two models (ktensor files) of the same dims: the factor match score is 1\n"
-          "when they are equal up to the order, scale and sign of components, 0 when nothing\n"
-          "matches. --verbose tells which component matches which.",
-      .example = "  polyad score truth.ktensor found.ktensor",
-      .options = options,
-      .option_count = (int)(sizeof options / sizeof *options),
-      .least_arguments = 2,
-      .most_arguments = 2};
-  int first, status = cli_parse(&usage, argc, argv, &first);
+  int first, status = cli_parse(&usage, argc, argv, &s, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   s.file[0] = argv[first];
   s.file[1] = argv[first + 1];

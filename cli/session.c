@@ -68,14 +68,19 @@ polyad_type cli_precision(const struct cli_session *session) {
   return strcmp(session->precision, "f32") == 0 ? POLYAD_F32 : POLYAD_F64;
 }
 
+polyad_compute cli_compute(const struct cli_session *session) {
+  static const char *const names[] = {"native", "f16", "bf16", "tf32"};
+  for (int k = 0; session->compute != NULL && k < 4; ++k)
+    if (strcmp(names[k], session->compute) == 0) return (polyad_compute)k;
+  return POLYAD_COMPUTE_NATIVE;
+}
+
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options) {
   options->partitions = (int)session->kappa;
   options->columns = (int)session->block_columns;
   options->order_for_mode = (int)session->order_for_mode;
   options->tile_threshold = (int)session->tile_threshold;
-  static const char *const names[] = {"native", "f16", "bf16", "tf32"};
-  for (int k = 0; session->compute != NULL && k < 4; ++k)
-    if (strcmp(names[k], session->compute) == 0) options->compute = (polyad_compute)k;
+  options->compute = cli_compute(session);
 }
 
 static polyad_duplicates duplicates_of(const char *name) {

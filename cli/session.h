@@ -23,68 +23,78 @@ struct cli_session {
 };
 
 /* clang-format off */
-/** Options that expand inside a cli_option table: of results and messages, ... */
-#define CLI_TALK_OPTIONS(s)                                                                        \
+/** Options that expand inside a cli_option table of a type `t` with a member `session`: of results
+ *  and messages, ... */
+#define CLI_TALK_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "result and messages"},                                              \
-  {.name = "json", .kind = CLI_TEXT, .target = &(s).json, .argument = "FILE",                      \
+  {.name = "json", .kind = CLI_TEXT, .offset = offsetof(t, session.json), .argument = "FILE",                      \
    .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
-  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .target = &(s).quiet,                         \
+  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),                         \
    .help = "no talk, only errors"},                                                                \
-  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .target = &(s).verbose,                     \
+  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),                     \
    .help = "say what is chosen and why"}
 
 /** ... of formats that partition, ... */
-#define CLI_PARTITION_OPTIONS(s)                                                                   \
-  {.name = "kappa", .kind = CLI_COUNT, .target = &(s).kappa, .argument = "N",                      \
+#define CLI_PARTITION_OPTIONS(t)                                                                   \
+  {.name = "kappa", .kind = CLI_COUNT, .offset = offsetof(t, session.kappa), .argument = "N",                      \
    .help = "partitions of flycoo and modecopy (default: one per\nprocessor of the device)",        \
    .least = 1, .most = POLYAD_MAX_PARTITIONS},                                                     \
-  {.name = "block-columns", .kind = CLI_COUNT, .target = &(s).block_columns, .argument = "P",      \
+  {.name = "block-columns", .kind = CLI_COUNT, .offset = offsetof(t, session.block_columns), .argument = "P",      \
    .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
    .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
-  {.name = "order-for-mode", .kind = CLI_COUNT, .target = &(s).order_for_mode, .argument = "N",    \
+  {.name = "order-for-mode", .kind = CLI_COUNT, .offset = offsetof(t, session.order_for_mode), .argument = "N",    \
    .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
    .least = 1, .most = POLYAD_MAX_ORDER},                                                          \
-  {.name = "compute", .kind = CLI_CHOICE, .target = &(s).compute, .argument = "TYPE",              \
+  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute), .argument = "TYPE",              \
    .choices = "native f16 bf16 tf32",                                                              \
    .help = "native (default: the precision), f16, bf16, tf32: types\nof products in hls"},         \
-  {.name = "tile-threshold", .kind = CLI_COUNT, .target = &(s).tile_threshold, .argument = "N",    \
+  {.name = "tile-threshold", .kind = CLI_COUNT, .offset = offsetof(t, session.tile_threshold), .argument = "N",    \
    .help = "nonzeros that make a tile of hls dense (default 78)",                                  \
    .least = 1, .most = POLYAD_MAX_TILE_THRESHOLD}
 
+/** ... of storage; `which` says which format is meant, ... */
+#define CLI_STORAGE_OPTIONS(t, which)                                                              \
+  {.kind = CLI_GROUP, .help = "storage"},                                                          \
+  {.name = "format", .kind = CLI_TEXT, .offset = offsetof(t, format), .argument = "NAME",          \
+   .help = (which)},                                                                               \
+  {.name = "variant", .kind = CLI_TEXT, .offset = offsetof(t, variant), .argument = "NAME",        \
+   .help = "auto (default) or one of the format's"},                                               \
+  CLI_PARTITION_OPTIONS(t)
+
 /** ... of every subcommand that computes, ... */
-#define CLI_COMMON_OPTIONS(s)                                                                      \
+#define CLI_COMMON_OPTIONS(t)                                                                      \
   {.kind = CLI_GROUP, .help = "common options"},                                                   \
-  {.name = "device", .kind = CLI_TEXT, .target = &(s).device, .argument = "DEVICE",                \
+  {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device), .argument = "DEVICE",                \
    .help = "auto (default), cpu, cuda, cuda:1, opencl"},                                           \
-  {.name = "precision", .kind = CLI_CHOICE, .target = &(s).precision, .argument = "f32|f64",       \
+  {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision), .argument = "f32|f64",       \
    .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \
-  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .target = &(s).threads, .argument = "N",   \
+  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .offset = offsetof(t, session.threads), .argument = "N",   \
    .least = 1, .help = "threads (default: all processors)"},                                       \
-  {.name = "memory-limit", .kind = CLI_SIZE, .target = &(s).memory_limit, .argument = "SIZE",      \
+  {.name = "memory-limit", .kind = CLI_SIZE, .offset = offsetof(t, session.memory_limit), .argument = "SIZE",      \
    .help = "most memory to use, such as 4G (default: what there is)"},                             \
-  {.name = "seed", .kind = CLI_COUNT, .target = &(s).seed, .argument = "S",                        \
+  {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",                        \
    .help = "seed of everything random (default 0)"},                                               \
-  CLI_TALK_OPTIONS(s)
+  CLI_TALK_OPTIONS(t)
 
 /** ... and of subcommands that read a tensor. */
-#define CLI_READ_OPTIONS(s)                                                                        \
+#define CLI_READ_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "reading"},                                                          \
-  {.name = "index-base", .kind = CLI_COUNT, .target = &(s).index_base, .argument = "0|1",          \
+  {.name = "index-base", .kind = CLI_COUNT, .offset = offsetof(t, session.index_base), .argument = "0|1",          \
    .most = 1, .help = "smallest index in text files (default 1)"},                                 \
-  {.name = "pattern", .kind = CLI_FLAG, .target = &(s).pattern,                                    \
+  {.name = "pattern", .kind = CLI_FLAG, .offset = offsetof(t, session.pattern),                                    \
    .help = "lines have no value column: all values are 1"},                                        \
-  {.name = "duplicates", .kind = CLI_CHOICE, .target = &(s).duplicates, .argument = "POLICY",      \
+  {.name = "duplicates", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates), .argument = "POLICY",      \
    .choices = "sum max min first error",                                                           \
    .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
-  {.name = "dims", .kind = CLI_TEXT, .target = &(s).dims, .argument = "I1,I2,...",                 \
+  {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...",                 \
    .help = "lengths of the modes (default: as found)"},                                            \
-  {.name = "labels", .kind = CLI_TEXT, .target = &(s).labels, .argument = "DIR",                   \
+  {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",                   \
    .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
-  {.name = "columns", .kind = CLI_TEXT, .target = &(s).columns, .argument = "LIST",                \
+  {.name = "columns", .kind = CLI_TEXT, .offset = offsetof(t, session.columns), .argument = "LIST",                \
    .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],..."},                  \
-  {.name = "value", .kind = CLI_TEXT, .target = &(s).value, .argument = "NAME",                    \
+  {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",                    \
    .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
-  {.name = "delimiter", .kind = CLI_TEXT, .target = &(s).delimiter, .argument = "C",               \
+  {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter), .argument = "C",               \
    .help = "delimited text: what separates fields"}
 /* clang-format on */
 
@@ -97,7 +107,9 @@ void cli_session_close(struct cli_session *session);
 /** Reads the tensor as the options say. 0, or an exit status. */
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
 polyad_type cli_precision(const struct cli_session *session);
-/** Hands --kappa and --block-columns to the plan. */
+/** What --compute says. */
+polyad_compute cli_compute(const struct cli_session *session);
+/** Hands the options of single formats (--kappa and so on) to the plan. */
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
 
 struct cli_output {

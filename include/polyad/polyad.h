@@ -10,10 +10,10 @@
 #include <polyad/export.h>
 #include <polyad/generate.h>
 #include <polyad/io.h>
-#include <polyad/measure.h>
 #include <polyad/measurement.h>
 #include <polyad/model.h>
 #include <polyad/plan.h>
+#include <polyad/roof.h>
 #include <polyad/status.h>
 #include <polyad/stream.h>
 #include <polyad/tensor.h>

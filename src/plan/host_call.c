@@ -1,5 +1,5 @@
 /* Kernels on arrays of the host: in place on the CPU, by copies on other devices. */
-#include "plan/measure.h"
+#include "plan/host_call.h"
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,6 @@ static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const vo
 
 static polyad_status run(polyad_context *context, const struct pd_host_call *call,
                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  if (call->timing != NULL) return pd_timed_runs(context, call, factors, out);
   if (call->phi != NULL)
     return call->phi(context, call->plan, call->workspace, call->mode, factors, call->epsilon, out);
   return call->kernel(context, call->plan, call->workspace, call->mode, factors, out);
@@ -76,16 +75,12 @@ cleanup:
   return status;
 }
 
-/* Kernels see values times a power of two; the caller must not. */
-static void undo_scaling(const struct pd_host_call *call, void *out) {
-  const polyad_plan *plan = call->plan;
-  if (plan->value_exponent == 0 || out == NULL) return;
-  for (uint64_t k = 0; k < plan->dims[call->mode] * call->columns[call->mode]; ++k) {
+void pd_plan_unscale(const polyad_plan *plan, void *out, uint64_t count) {
+  for (uint64_t k = 0; plan->value_exponent != 0 && k < count; ++k)
     if (plan->type == POLYAD_F64)
       ((double *)out)[k] = ldexp(((double *)out)[k], plan->value_exponent);
     else
       ((float *)out)[k] = ldexpf(((float *)out)[k], plan->value_exponent);
-  }
 }
 
 polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out) {
@@ -93,6 +88,7 @@ polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *c
     PD_TRY(on_cpu(context, call, out));
   else
     PD_TRY(on_device(context, call, out));
-  undo_scaling(call, out);
+  if (out != NULL)
+    pd_plan_unscale(call->plan, out, call->plan->dims[call->mode] * call->columns[call->mode]);
   return POLYAD_OK;
 }

@@ -14,7 +14,6 @@ struct pd_host_call {
   polyad_status (*kernel)(polyad_context *context, const polyad_plan *plan,
                           polyad_workspace *workspace, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
-  struct pd_timing *timing; /* NULL: one run, not timed */
   /* Phi in its place: reads the factor of `mode` too. NULL: `kernel`. */
   polyad_status (*phi)(polyad_context *context, const polyad_plan *plan,
                        polyad_workspace *workspace, int mode,
@@ -28,5 +27,9 @@ polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *pla
                                  const void *const *factors, const void *out);
 /** `out` gets dims[mode] x columns[mode] numbers; NULL: the kernel has no result. */
 polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out);
+
+/** Kernels see values times a power of two, which callers must not: takes it out of `count` numbers
+ *  of a result that is linear in the values. */
+void pd_plan_unscale(const polyad_plan *plan, void *out, uint64_t count);
 
 #endif

@@ -1,46 +1,47 @@
 /* Timing kernels on a plan. */
-#include "plan/plan.h"
-#include <math.h>
+#include "device/device_registry.h"
+#include "plan/host_call.h"
 #include <polyad/measurement.h>
+
+enum { FLUSH_LEAST = 64 << 20 };
 
 struct polyad_measurement {
   polyad_context *context;
   const polyad_plan *plan;
   polyad_workspace *workspace;
   struct pd_matrix factor[POLYAD_MAX_ORDER], out;
-  int mode; /* whose result `out` holds; -1: none */
+  void *flush; /* written before every run when caches are to be cold; NULL: they stay warm */
+  int mode;    /* whose result `out` holds; -1: none */
 };
 
-static polyad_status copy_factors(polyad_measurement *m, uint64_t rank,
-                                  const void *const *factors) {
-  const polyad_plan *plan = m->plan;
-  for (int n = 0; n < plan->order; ++n) {
-    PD_TRY(
-        pd_matrix_create(m->context, plan->device, plan->type, plan->dims[n], rank, &m->factor[n]));
-    PD_TRY(pd_matrix_from_host(m->context, &m->factor[n], factors[n]));
-  }
-  return POLYAD_OK;
-}
-
-polyad_status polyad_measurement_create(polyad_context *context, const polyad_plan *plan,
-                                        uint64_t rank, const void *const *factors,
-                                        polyad_measurement **measurement) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  polyad_status status = POLYAD_OK;
-  polyad_measurement *m = NULL;
-  pd_begin(context);
+static polyad_status check_create(polyad_context *context, const polyad_plan *plan,
+                                  const void *const *factors, polyad_measurement **measurement) {
   if (plan == NULL || factors == NULL || measurement == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, factors or measurement is NULL");
   *measurement = NULL;
   for (int n = 0; n < plan->order; ++n)
     if (factors[n] == NULL)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL", n);
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &m));
-  m->context = context;
-  m->plan = plan;
-  m->mode = -1;
-  PD_TRY_CLEANUP(polyad_workspace_create(context, plan, rank, &m->workspace));
-  PD_TRY_CLEANUP(copy_factors(m, rank, factors));
+  return POLYAD_OK;
+}
+
+/* Takes the workspace over, also when it fails. */
+static polyad_status create(polyad_workspace *workspace, const uint64_t *ranks,
+                            const void *const *factors, polyad_measurement **measurement) {
+  polyad_context *context = workspace->context;
+  const polyad_plan *plan = workspace->plan;
+  polyad_measurement *m = NULL;
+  polyad_status status = PD_NEW_ZERO(context, 1, &m);
+  if (status != POLYAD_OK) {
+    polyad_workspace_destroy(workspace);
+    return status;
+  }
+  *m = (polyad_measurement){.context = context, .plan = plan, .workspace = workspace, .mode = -1};
+  for (int n = 0; n < plan->order; ++n) {
+    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
+                                    ranks != NULL ? ranks[n] : workspace->rank, &m->factor[n]));
+    PD_TRY_CLEANUP(pd_matrix_from_host(context, &m->factor[n], factors[n]));
+  }
   *measurement = m;
   m = NULL;
 cleanup:
@@ -48,41 +49,106 @@ cleanup:
   return status;
 }
 
+polyad_status polyad_measurement_create(polyad_context *context, const polyad_plan *plan,
+                                        uint64_t rank, const void *const *factors,
+                                        polyad_measurement **measurement) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  polyad_workspace *workspace;
+  pd_begin(context);
+  PD_TRY(check_create(context, plan, factors, measurement));
+  PD_TRY(polyad_workspace_create(context, plan, rank, &workspace));
+  return create(workspace, NULL, factors, measurement);
+}
+
+polyad_status polyad_ttmc_measurement_create(polyad_context *context, const polyad_plan *plan,
+                                             const uint64_t *ranks, const void *const *factors,
+                                             polyad_measurement **measurement) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  polyad_workspace *workspace;
+  pd_begin(context);
+  PD_TRY(check_create(context, plan, factors, measurement));
+  PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &workspace));
+  return create(workspace, ranks, factors, measurement);
+}
+
 void polyad_measurement_destroy(polyad_measurement *measurement) {
   if (measurement == NULL) return;
   polyad_context *context = measurement->context;
+  const struct pd_device *device = measurement->plan->device;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     if (measurement->factor[n].data != NULL) pd_matrix_destroy(context, &measurement->factor[n]);
   if (measurement->out.data != NULL) pd_matrix_destroy(context, &measurement->out);
+  if (measurement->flush != NULL) device->functions->release(context, device, measurement->flush);
   polyad_workspace_destroy(measurement->workspace);
   pd_free(context, measurement);
 }
 
-/* `out` for the mode; made anew only when the mode changes, before the clock starts. */
+/* Bytes to write so that nothing is left in the device's last-level cache. */
+static uint64_t flush_bytes(const struct pd_device *device) {
+  struct pd_device_entry entry;
+  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
+    if (entry.device == device && 2 * entry.description.cache_bytes > FLUSH_LEAST)
+      return 2 * entry.description.cache_bytes;
+  return FLUSH_LEAST;
+}
+
+polyad_status polyad_measurement_set_cold(polyad_measurement *measurement, int cold) {
+  if (measurement == NULL) return POLYAD_INVALID_ARGUMENT;
+  polyad_context *context = measurement->context;
+  const struct pd_device *device = measurement->plan->device;
+  pd_begin(context);
+  if ((cold != 0) == (measurement->flush != NULL)) return POLYAD_OK;
+  if (cold)
+    return device->functions->allocate(context, device, flush_bytes(device), &measurement->flush);
+  device->functions->release(context, device, measurement->flush);
+  measurement->flush = NULL;
+  return POLYAD_OK;
+}
+
+/* `out` for the mode; made anew only when its size changes, before the clock starts. */
 static polyad_status prepare_out(polyad_measurement *m, int mode) {
   const polyad_plan *plan = m->plan;
-  if (m->out.data != NULL && m->out.rows == plan->dims[mode]) return POLYAD_OK;
+  uint64_t columns = m->workspace->rank, bytes;
+  if (columns == 0) {
+    PD_TRY(pd_plan_ttmc_bytes(m->context, plan, m->workspace->ranks, mode, &bytes));
+    PD_TRY(polyad_ttmc_columns(m->context, plan, m->workspace->ranks, mode, &columns));
+  }
+  if (m->out.data != NULL && m->out.rows == plan->dims[mode] && m->out.columns == columns)
+    return POLYAD_OK;
   if (m->out.data != NULL) pd_matrix_destroy(m->context, &m->out);
-  return pd_matrix_create(m->context, plan->device, plan->type, plan->dims[mode],
-                          m->workspace->rank, &m->out);
+  return pd_matrix_create(m->context, plan->device, plan->type, plan->dims[mode], columns, &m->out);
 }
 
 static polyad_status launch(polyad_measurement *m, polyad_kernel kernel, int mode, double epsilon) {
-  const polyad_plan *plan = m->plan;
-  const struct polyad_kernels *kernels = plan->kernels;
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
-  for (int n = 0; n < plan->order; ++n)
+  for (int n = 0; n < m->plan->order; ++n)
     factors[n] = &m->factor[n];
-  void *scratch = m->workspace->scratch;
-  if (kernel == POLYAD_KERNEL_MTTKRP && kernels->mttkrp != NULL)
-    return kernels->mttkrp(m->context, plan->on_device, scratch, mode, factors, &m->out);
-  if (kernel == POLYAD_KERNEL_PHI && kernels->phi != NULL)
-    return kernels->phi(m->context, plan->on_device, scratch, mode, factors, epsilon, &m->out);
-  if (kernel == POLYAD_KERNEL_PI && kernels->pi != NULL)
-    return kernels->pi(m->context, plan->on_device, scratch, mode, factors);
-  static const char *const names[] = {"MTTKRP", "timed chain", "Phi", "stored Pi"};
-  return pd_fail(m->context, POLYAD_UNSUPPORTED, "format %s has no %s on device %s",
-                 plan->format->name, names[kernel], plan->device->kind);
+  switch (kernel) {
+  case POLYAD_KERNEL_TTMC:
+    return pd_plan_ttmc(m->context, m->plan, m->workspace, mode, factors, &m->out);
+  case POLYAD_KERNEL_PHI:
+    return pd_plan_phi(m->context, m->plan, m->workspace, mode, factors, epsilon, &m->out);
+  case POLYAD_KERNEL_PI:
+    return pd_plan_pi(m->context, m->plan, m->workspace, mode, factors);
+  case POLYAD_KERNEL_MTTKRP:
+    break;
+  }
+  return pd_plan_mttkrp(m->context, m->plan, m->workspace, mode, factors, &m->out);
+}
+
+static polyad_status check_run(const polyad_measurement *m, polyad_kernel kernel, int mode,
+                               double epsilon, const double *seconds) {
+  if ((int)kernel < POLYAD_KERNEL_MTTKRP || kernel > POLYAD_KERNEL_PI || mode < 0 ||
+      mode >= m->plan->order || seconds == NULL || !(epsilon >= 0))
+    return pd_fail(m->context, POLYAD_INVALID_ARGUMENT,
+                   "kernel %d, mode %d and epsilon %g found; expected one of polyad_kernel, a mode "
+                   "from 0 to %d, an epsilon that is not negative, and a place for the seconds",
+                   (int)kernel, mode, epsilon, m->plan->order - 1);
+  if ((kernel == POLYAD_KERNEL_TTMC) != (m->workspace->rank == 0))
+    return pd_fail(m->context, POLYAD_MISMATCH,
+                   "the measurement was made by polyad_%smeasurement_create(): for other kernels",
+                   m->workspace->rank == 0 ? "ttmc_" : "");
+  return POLYAD_OK;
 }
 
 polyad_status polyad_measurement_run(polyad_measurement *measurement, polyad_kernel kernel,
@@ -92,22 +158,21 @@ polyad_status polyad_measurement_run(polyad_measurement *measurement, polyad_ker
   const struct pd_device *device = measurement->plan->device;
   const struct pd_device_functions *functions = device->functions;
   pd_begin(context);
-  if ((int)kernel < POLYAD_KERNEL_MTTKRP || kernel > POLYAD_KERNEL_PI || mode < 0 ||
-      mode >= measurement->plan->order || seconds == NULL || !(epsilon >= 0))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "kernel %d, mode %d and epsilon %g found; expected one of polyad_kernel, a mode "
-                   "from 0 to %d, an epsilon that is not negative, and a place for the seconds",
-                   (int)kernel, mode, epsilon, measurement->plan->order - 1);
+  PD_TRY(check_run(measurement, kernel, mode, epsilon, seconds));
   PD_TRY(prepare_out(measurement, mode));
   measurement->mode = -1;
+  if (measurement->flush != NULL)
+    PD_TRY(functions->fill_zero(context, device, measurement->flush, flush_bytes(device)));
   PD_TRY(functions->synchronize(context, device));
   double begin = pd_seconds();
   if (functions->timer_start != NULL) PD_TRY(functions->timer_start(context, device));
   PD_TRY(launch(measurement, kernel, mode, epsilon));
-  if (functions->timer_stop != NULL)
+  if (functions->timer_stop != NULL) {
     PD_TRY(functions->timer_stop(context, device, seconds));
-  else
+  } else {
+    PD_TRY(functions->synchronize(context, device));
     *seconds = pd_seconds() - begin;
+  }
   if (kernel != POLYAD_KERNEL_PI) measurement->mode = mode;
   return POLYAD_OK;
 }
@@ -122,12 +187,6 @@ polyad_status polyad_measurement_result(const polyad_measurement *measurement, i
   if (measurement->mode < 0 || measurement->mode != mode)
     return pd_fail(context, POLYAD_MISMATCH, "there is no result of mode %d", mode);
   PD_TRY(pd_matrix_to_host(context, &measurement->out, out));
-  for (uint64_t k = 0;
-       plan->value_exponent != 0 && k < measurement->out.rows * measurement->out.columns; ++k) {
-    if (plan->type == POLYAD_F64)
-      ((double *)out)[k] = ldexp(((double *)out)[k], plan->value_exponent);
-    else
-      ((float *)out)[k] = ldexpf(((float *)out)[k], plan->value_exponent);
-  }
+  pd_plan_unscale(plan, out, measurement->out.rows * measurement->out.columns);
   return POLYAD_OK;
 }

@@ -347,7 +347,7 @@ def test_bench_cache_and_best(polyad):
         assert len(best) == 1 and len(same) > 5
         assert best[0]["median_seconds"] == min(row["median_seconds"] for row in same)
     text = polyad.ok("bench", "mttkrp", FLIGHTS, *quick).out.decode()
-    table = text.split("all, ms")[1].splitlines()[1:]
+    table = text.split("all modes")[1].splitlines()[1:]
     assert {line.split()[0] for line in table} == {row["format"] for row in rows}
     assert sum(line.count("*") for line in table) == 1
 
@@ -374,6 +374,26 @@ def test_bench_portable_kernels(polyad, kernel, variants, precision, epsilon):
         assert row["runs"] == 2 and row["median_seconds"] > 0 and row["bytes_moved"] > 0
         if kernel != "pi":
             assert 0 <= row["max_relative_error"] <= 1000 * epsilon
+
+
+@pytest.mark.parametrize("kernel", ["mttkrp", "ttmc"])
+def test_bench_compute_types(polyad, kernel):
+    """What half precision rounds is told from what is wrong."""
+    for compute, unit in (("f16", 2.0**-11), ("bf16", 2.0**-8), ("tf32", 2.0**-11)):
+        result = polyad.json("bench", kernel, AMINO, "-r", "3", "--repeat", "1", "--format", "hls",
+                             "--compute", compute, "--cache", "both")
+        rows = result["results"]
+        assert [row["cache"] for row in rows] == ["warm", "cold"] * 3
+        assert all(1e-12 < row["max_relative_error"] <= 5 * unit for row in rows)
+
+
+def test_bench_pi(polyad):
+    """Formats are measured in the variant that stores Pi."""
+    result = polyad.json("bench", "pi", FLIGHTS, "-r", "4", "--repeat", "1", "--format", "all")
+    formats = {row["format"] for row in result["results"]}
+    assert {"alto", "portable"} <= formats
+    assert all(row["median_seconds"] > 1e-5 and row["best"] in (True, False)
+               for row in result["results"])
 
 
 @pytest.mark.parametrize("kernel", ["read", "build", "end-to-end"])
@@ -422,7 +442,54 @@ def test_bench_like(polyad):
 
 def test_bench_text(polyad):
     text = polyad.ok("bench", "mttkrp", "good.tns", "--repeat", "1").out.decode()
-    assert len(text.splitlines()) == 4 and "median" in text
+    lines = text.splitlines()
+    assert lines[0].startswith("mttkrp of good.tns: ") and "nonzeros" in lines[0]
+    heading = ["format", "mode", "median", "ms", "least", "ms", "GB/s", "Gflop/s", "bound", "ms",
+               "reached", "error"]
+    assert lines[2].split() == heading
+    assert [line.split()[1] for line in lines[3:]] == ["1", "2", "3"]
+    assert len({len(line) for line in lines[2:]}) == 1  # columns stand below their headings
+
+
+def test_bench_error(polyad):
+    result = polyad.json("bench", "mttkrp", AMINO, "-r", "4", "--error", "--repeat", "1",
+                         "--warmup", "0", "--format", "hls")
+    rows = result["results"]
+    assert result["precision"] == "f64"
+    assert [row["precision"] for row in rows[::3]] == ["f64", "f32", "tf32", "bf16", "f16"]
+    worst = {"f64": 1e-12, "f32": 1e-4, "tf32": 0.1, "bf16": 0.8, "f16": 0.1}  # percent
+    for row in rows:
+        assert 0 <= row["smape_percent"] <= worst[row["precision"]]
+        assert 0 <= row["relative_error"] <= worst[row["precision"]] / 100
+        assert row["relative_error"] > 0 or row["precision"] == "f64"
+    by = {row["precision"]: row["smape_percent"] for row in rows if row["mode"] == 2}
+    assert by["f64"] < by["f32"] < by["f16"] < by["bf16"]
+    # A format for one precision only is measured in the two that every format has.
+    rows = polyad.json("bench", "ttmc", AMINO, "-r", "2", "--error", "--repeat", "1", "--format",
+                       "csf", "--mode", "1")["results"]
+    assert [row["precision"] for row in rows] == ["f64", "f32"]
+    text = polyad.ok("bench", "ttmc", AMINO, "-r", "2", "--error", "--repeat", "1").out.decode()
+    assert "SMAPE" in text and " f16 " in text
+
+
+def test_bench_error_of_one_nonzero(polyad):
+    """Half precision rounds 1 + 2^-11 to 1: every entry of the result is off by that factor."""
+    polyad.write("one.tns", f"2 1 1 {1 + 2.0**-11!r}\n1 2 2 1\n")
+    rows = polyad.json("bench", "mttkrp", "one.tns", "-r", "1", "--error", "--repeat", "1",
+                       "--format", "hls", "--device", "cpu")["results"]
+    half = [row for row in rows if row["precision"] == "f16"]
+    assert len(half) == 3
+    for row in half:  # of the two entries of each mode one is off
+        exact, found = 1 + 2.0**-11, 1.0
+        assert row["smape_percent"] == pytest.approx(
+            100 * (exact - found) / (exact + found) / 2, rel=1e-2)
+
+
+@pytest.mark.parametrize("arguments", [
+    ("phi", "good.tns"), ("mttkrp", "good.tns", "--precision", "f32"), ("roof",),
+    ("ttmc", "good.tns", "--compute", "f16"), ("mttkrp", "good.tns", "--portable")])
+def test_bench_error_is_refused(polyad, arguments):
+    polyad.fails(2, "bench", *arguments, "--error", says="--error")
 
 
 # ---- formats, devices
