@@ -115,6 +115,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
        .target = &cpd->variant,
        .argument = "NAME",
        .help = "auto (default) or one of the format's"},
+      CLI_TUNE_OPTIONS(cpd->session),
       CLI_PARTITION_OPTIONS(cpd->session),
       {.kind = CLI_GROUP, .help = "output"},
       {.name = "output",
@@ -187,6 +188,8 @@ static int build_plan(struct cpd *cpd) {
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_partitions(session, &options);
+  cli_set_tuning(session, &options);
+  if (strcmp(cpd->algorithm, "apr-mu") == 0) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
   begin = cli_now();

@@ -16,6 +16,9 @@ struct cli_session {
   uint64_t order_for_mode;       /* of formats with one copy */
   const char *compute;           /* of formats with tensor-core kernels; NULL: native */
   uint64_t tile_threshold;       /* likewise */
+  bool tune;
+  const char *tune_cache; /* NULL: the user's; "none": none */
+  char tune_path[4096];
   /* options of reading */
   bool pattern;
   uint64_t index_base;
@@ -50,6 +53,13 @@ struct cli_session {
   {.name = "tile-threshold", .kind = CLI_COUNT, .target = &(s).tile_threshold, .argument = "N",    \
    .help = "nonzeros that make a tile of hls dense (default 78)",                                  \
    .least = 1, .most = POLYAD_MAX_TILE_THRESHOLD}
+
+/** ... of subcommands that may measure formats before they choose one, ... */
+#define CLI_TUNE_OPTIONS(s)                                                                        \
+  {.name = "tune", .kind = CLI_FLAG, .target = &(s).tune,                                          \
+   .help = "measure the formats that can be used, and take the fastest"},                          \
+  {.name = "tune-cache", .kind = CLI_TEXT, .target = &(s).tune_cache, .argument = "FILE",          \
+   .help = "where --tune keeps what it measured, or none\n(default: polyad/tune in the user's cache)"}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(s)                                                                      \
@@ -99,6 +109,8 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
 polyad_type cli_precision(const struct cli_session *session);
 /** Hands --kappa and --block-columns to the plan. */
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
+/** Hands --tune and --tune-cache to the plan. */
+void cli_set_tuning(struct cli_session *session, polyad_plan_options *options);
 
 struct cli_output {
   const char *name; /* for messages, such as "--json" */
