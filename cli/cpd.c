@@ -104,6 +104,7 @@ static const struct cli_option option_table[] = {
      .help = "go on from a checkpoint"},
     CLI_APR_OPTIONS(struct cpd),
     CLI_STORAGE_OPTIONS(struct cpd, "auto (default) or one of polyad formats"),
+    CLI_TUNE_OPTIONS(struct cpd),
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
@@ -176,6 +177,8 @@ static int build_plan(struct cpd *cpd) {
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_partitions(session, &options);
+  cli_set_tuning(session, &options);
+  if (strcmp(cpd->algorithm, "apr-mu") == 0) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
   begin = cli_now();

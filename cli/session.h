@@ -16,6 +16,9 @@ struct cli_session {
   uint64_t order_for_mode;       /* of formats with one copy */
   const char *compute;           /* of formats with tensor-core kernels; NULL: native */
   uint64_t tile_threshold;       /* likewise */
+  bool tune;
+  const char *tune_cache; /* NULL: the user's; "none": none */
+  char tune_path[4096];
   /* options of reading */
   bool pattern;
   uint64_t index_base;
@@ -60,6 +63,13 @@ struct cli_session {
   {.name = "variant", .kind = CLI_TEXT, .offset = offsetof(t, variant), .argument = "NAME",        \
    .help = "auto (default) or one of the format's"},                                               \
   CLI_PARTITION_OPTIONS(t)
+
+/** ... of subcommands that may measure formats before they choose one, ... */
+#define CLI_TUNE_OPTIONS(t)                                                                        \
+  {.name = "tune", .kind = CLI_FLAG, .offset = offsetof(t, session.tune),                                          \
+   .help = "measure the formats that can be used, and take the fastest"},                          \
+  {.name = "tune-cache", .kind = CLI_TEXT, .offset = offsetof(t, session.tune_cache), .argument = "FILE",          \
+   .help = "where --tune keeps what it measured, or none\n(default: polyad/tune in the user's cache)"}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(t)                                                                      \
@@ -111,6 +121,8 @@ polyad_type cli_precision(const struct cli_session *session);
 polyad_compute cli_compute(const struct cli_session *session);
 /** Hands the options of single formats (--kappa and so on) to the plan. */
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
+/** Hands --tune and --tune-cache to the plan. */
+void cli_set_tuning(struct cli_session *session, polyad_plan_options *options);
 
 struct cli_output {
   const char *name; /* for messages, such as "--json" */

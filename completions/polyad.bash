@@ -17,7 +17,7 @@ _polyad() {
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
-      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant $storage --output --top
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --output --top
       $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --top $reading $common" ;;

@@ -47,7 +47,8 @@ typedef struct polyad_plan_options {
   const char *variant;   /**< "auto" (default), or a variant the format documents */
   uint64_t rank;         /**< number of components the kernels will be called with */
   polyad_type precision; /**< type of values and factors (default POLYAD_F64) */
-  int tune;              /**< non-zero: measure candidates instead of estimating */
+  int tune;              /**< non-zero: measure candidates instead of estimating, for
+                              POLYAD_KERNEL_MTTKRP and POLYAD_KERNEL_PHI */
   int force_index64;     /**< non-zero: 64-bit indices even where 32 bits do (for tests) */
   int partitions;        /**< parts that formats which partition a mode make of it (kappa), up to
                               POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
@@ -61,10 +62,33 @@ typedef struct polyad_plan_options {
   int tile_threshold;     /**< nonzeros that make a tile of 16 x 16 x 16 dense ("hls"), up to
                                POLYAD_MAX_TILE_THRESHOLD; 0 (default): measured when tuning, else
                                what the format documents */
+  const char *tune_cache; /**< file that keeps what tuning measured, and spares measuring the same
+                               again; made when it is missing, ignored (POLYAD_LOG_INFO says so)
+                               when it is damaged or cannot be used; NULL (default): none. See
+                               polyad_tune_cache_path() */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */
 POLYAD_API void polyad_plan_options_init(polyad_plan_options *options);
+
+/** Where a program keeps what tuning measured for this user: $XDG_CACHE_HOME/polyad/tune, else
+ *  $HOME/.cache/polyad/tune. Makes the directories.
+ *  @return non-zero; 0, and "" in `path`, when there is no such place, or it cannot be made, or
+ *  `size` bytes do not hold its name */
+POLYAD_API int polyad_tune_cache_path(char *path, size_t size);
+
+/** Keeps a number that was measured on the context's device with its threads, under a name, in a
+ *  file as polyad_plan_options::tune_cache is. A file that cannot be written is no failure.
+ *  @return POLYAD_INVALID_ARGUMENT for NULL or a number that is not finite */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_keep(polyad_context *context,
+                                                               const char *path, const char *name,
+                                                               double value);
+/** The number that was kept for the same library, device and threads under this name.
+ *  @param[out] value  NaN when there is none
+ *  @return POLYAD_INVALID_ARGUMENT for NULL */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_number(polyad_context *context,
+                                                                 const char *path, const char *name,
+                                                                 double *value);
 
 /** Stores `tensor` (left as it is) as `options` say.
  *  @param[out] plan  destroyed with polyad_plan_destroy()

@@ -22,13 +22,13 @@ static struct saved describe(const struct pd_als *als) {
                             pd_run_head_make(als->context, als->plan, "cp_als", als->options->rank),
                         .nonnegative = als->options->nonnegative != 0,
                         .ridge = als->options->ridge,
-                        .iteration = (uint64_t)als->iteration,
+                        .iteration = (uint64_t)als->run.iteration,
                         .fallbacks = als->fallbacks,
                         .kept = als->kept,
                         .fit = als->fit.fit,
                         .residual = als->fit.residual,
-                        .change = als->change,
-                        .seconds = pd_als_seconds(als)};
+                        .change = als->run.change,
+                        .seconds = pd_run_seconds(&als->run)};
 }
 
 /* ---- saving ----------------------------------------------------------------------------- */
@@ -42,8 +42,8 @@ static polyad_status fetch_state(struct pd_als *als) {
 }
 
 static polyad_status put_trace(const struct pd_als *als) {
-  for (int i = 0; i < als->iteration; ++i) {
-    const polyad_trace_row *row = &als->trace[i];
+  for (int i = 0; i < als->run.iteration; ++i) {
+    const polyad_trace_row *row = &als->run.trace[i];
     struct saved_row saved = {row->fit, row->residual, row->seconds};
     PD_TRY(pd_checkpoint_put(als->checkpoint, &saved, sizeof saved));
   }
@@ -75,18 +75,9 @@ polyad_status pd_als_checkpoint_open(struct pd_als *als) {
 
 polyad_status pd_als_checkpoint_save(struct pd_als *als, bool end) {
   if (als->checkpoint == NULL) return POLYAD_OK;
-  if (!end && als->iteration % als->options->checkpoint_every != 0) return POLYAD_OK;
+  if (!end && als->run.iteration % als->options->checkpoint_every != 0) return POLYAD_OK;
   PD_TRY(fetch_state(als));
-  polyad_status status = put_state(als);
-  if (status == POLYAD_OK)
-    status = pd_checkpoint_commit(als->checkpoint);
-  else
-    pd_checkpoint_abort(als->checkpoint);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  als->unsaved += 1;
-  pd_log(als->context, POLYAD_LOG_WARNING, "iteration %d could not be saved, the run goes on: %s",
-         als->iteration, polyad_last_error(als->context));
-  pd_begin(als->context);
+  pd_run_save_end(als->context, als->checkpoint, put_state(als), als->run.iteration, &als->unsaved);
   return POLYAD_OK;
 }
 
@@ -120,17 +111,17 @@ static polyad_status check_size(const struct pd_als *als, struct pd_checkpoint_i
 
 static polyad_status get_trace(struct pd_als *als, struct pd_checkpoint_input *input,
                                int iterations) {
-  PD_TRY(pd_als_reserve(als, iterations));
+  PD_TRY(pd_run_reserve(&als->run, iterations));
   for (int i = 0; i < iterations; ++i) {
     struct saved_row row;
     PD_TRY(pd_run_get_finite(als->context, input, POLYAD_F64, sizeof row / sizeof(double), &row,
                              "fits"));
-    als->trace[i] = (polyad_trace_row){.iteration = i + 1,
-                                       .fit = row.fit,
-                                       .residual = row.residual,
-                                       .seconds = row.seconds,
-                                       .log_likelihood = NAN,
-                                       .kkt_violation = NAN};
+    als->run.trace[i] = (polyad_trace_row){.iteration = i + 1,
+                                           .fit = row.fit,
+                                           .residual = row.residual,
+                                           .seconds = row.seconds,
+                                           .log_likelihood = NAN,
+                                           .kkt_violation = NAN};
   }
   return POLYAD_OK;
 }
@@ -159,14 +150,14 @@ static polyad_status get_state(struct pd_als *als, struct pd_checkpoint_input *i
   PD_TRY(pd_run_head_compare(als->context, path, &there.head, &here.head));
   PD_TRY(compare_options(als, path, &there, &here));
   PD_TRY(check_size(als, input, &there));
-  als->restart = 0;
+  als->run.restart = 0;
   PD_TRY(get_trace(als, input, (int)there.iteration));
-  als->iteration = (int)there.iteration;
+  als->run.iteration = (int)there.iteration;
   als->fallbacks = there.fallbacks;
   als->kept = there.kept;
   als->fit = (struct pd_als_fit){.fit = there.fit, .residual = there.residual};
-  als->change = there.change;
-  als->seconds_before = there.seconds;
+  als->run.change = there.change;
+  als->run.seconds_before = there.seconds;
   return get_matrices(als, input);
 }
 
@@ -176,7 +167,7 @@ polyad_status pd_als_resume(struct pd_als *als) {
   polyad_status status = get_state(als, input);
   if (status == POLYAD_OK)
     pd_log(als->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",
-           pd_checkpoint_input_path(input), als->iteration);
+           pd_checkpoint_input_path(input), als->run.iteration);
   pd_checkpoint_input_close(input);
   return status;
 }

@@ -58,7 +58,7 @@ static void report_fallbacks(const struct pd_als *als, const polyad_run_info *in
                              struct report *report) {
   char kept[64] = "";
   if (info->regularized_solves == 0) return;
-  if (als->restart == info->best_restart)
+  if (als->run.restart == info->best_restart)
     snprintf(kept, sizeof kept, " (rank %.0f of %" PRIu64 " in the last)", als->kept,
              als->options->rank);
   say(report,

@@ -23,9 +23,7 @@ static void make_nonnegative(struct pd_als *als) {
 }
 
 polyad_status pd_als_initialize(struct pd_als *als, int restart) {
-  als->restart = restart;
-  als->iteration = 0;
-  als->change = NAN;
+  pd_run_restart(&als->run, restart);
   als->fallbacks = 0;
   als->kept = 0;
   pd_model_unit_weights(als->model);

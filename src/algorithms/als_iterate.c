@@ -21,7 +21,7 @@ static polyad_status fetch_fit(struct pd_als *als) {
   if (!isfinite(residual))
     return pd_fail(als->context, POLYAD_NUMERICAL,
                    "iteration %d overflows; scale the values or ask for a lower rank",
-                   als->iteration + 1);
+                   als->run.iteration + 1);
   als->fit.residual = residual > 0 ? residual : 0;
   als->fit.fit = 1.0 - sqrt(als->fit.residual);
   return POLYAD_OK;
@@ -63,13 +63,13 @@ static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m
 }
 
 static enum pd_scaling scaling_of(const struct pd_als *als) {
-  return als->iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
+  return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
 static polyad_status update_nonnegative(struct pd_als *als, int n, double *seconds) {
   struct pd_matrix m = mttkrp_buffer(als, n);
   PD_TRY(timed_mttkrp(als, n, &m, seconds));
-  if (als->iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
+  if (als->run.iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
   PD_TRY(als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
                                als->options->ridge, &als->v));
   return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, &als->factor[n],
@@ -100,7 +100,7 @@ static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
 /* All iterations but the first of a start enqueue the same work: it may be recorded once. */
 static bool may_record(const struct pd_als *als) {
   return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
-         als->iteration > als->first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
+         als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
          als->plan->kernels->repeatable != NULL &&
          als->plan->kernels->repeatable(als->plan->on_device, als->workspace->scratch);
 }
@@ -120,15 +120,14 @@ static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   return als->device->functions->replay(als->context, als->device, als->record);
 }
 
-polyad_status pd_als_iterate(struct pd_als *als) {
+/* Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
+static polyad_status update_all(struct pd_als *als, double *seconds) {
   const struct pd_device_functions *device = als->device->functions;
-  double *seconds = als->mttkrp_seconds + als->iteration * als->order;
-  if (als->options->nonnegative && als->iteration > 0) PD_TRY(pd_als_revive(als));
+  if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
   PD_TRY(fetch_fit(als));
   for (int n = 0; n < als->order && device->mark != NULL; ++n)
     PD_TRY(device->between(als->context, als->device, 2 * n, 2 * n + 1, &seconds[n]));
-  als->iteration += 1;
   return POLYAD_OK;
 }
 
@@ -153,69 +152,22 @@ polyad_status pd_als_evaluate(struct pd_als *als) {
   return fetch_fit(als);
 }
 
-static void record(struct pd_als *als) {
-  als->trace[als->iteration - 1] = (polyad_trace_row){.iteration = als->iteration,
-                                                      .fit = als->fit.fit,
-                                                      .residual = als->fit.residual,
-                                                      .seconds = pd_als_seconds(als),
-                                                      .log_likelihood = NAN,
-                                                      .kkt_violation = NAN};
-  pd_log(als->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g, change %.3g", als->iteration,
-         als->fit.fit, als->change);
+static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+  struct pd_als *als = state;
+  PD_TRY(update_all(als, kernel_seconds));
+  row->fit = als->fit.fit;
+  row->residual = als->fit.residual;
+  return POLYAD_OK;
 }
 
-/* Whether the caller wants the run to end. */
-static bool interrupted(struct pd_als *als) {
-  polyad_progress progress = {.iteration = als->iteration,
-                              .max_iterations = als->options->max_iterations,
-                              .fit = als->fit.fit,
-                              .change = als->change,
-                              .log_likelihood = NAN,
-                              .kkt_violation = NAN,
-                              .seconds = pd_als_seconds(als),
-                              .restart = als->restart};
-  bool end = pd_report_progress(als->context, &progress);
-  return end || pd_cancelled(als->context);
+static bool converged(const void *state) {
+  const struct pd_als *als = state;
+  return pd_run_change_below(&als->run, als->options->tolerance);
 }
 
-static bool converged(const struct pd_als *als) {
-  return als->iteration > 1 && als->options->tolerance > 0 &&
-         fabs(als->change) < als->options->tolerance;
-}
-
-static bool out_of_time(const struct pd_als *als) {
-  double limit = als->options->max_seconds;
-  return limit > 0 && pd_seconds() - als->started >= limit;
-}
-
-/* One iteration, recorded and, when it is due, saved. */
-static polyad_status step(struct pd_als *als, bool *ends, polyad_reason *reason) {
-  double before = als->fit.fit;
-  PD_TRY(pd_als_reserve(als, als->iteration + 1));
-  PD_TRY(pd_als_iterate(als));
-  als->change = als->iteration > 1 ? als->fit.fit - before : NAN;
-  record(als);
-  bool interrupts = interrupted(als);
-  *ends = true;
-  if (converged(als))
-    *reason = POLYAD_REASON_TOLERANCE;
-  else if (interrupts)
-    *reason = POLYAD_REASON_CANCELLED;
-  else if (out_of_time(als))
-    *reason = POLYAD_REASON_MAX_SECONDS;
-  else
-    *ends = als->iteration >= als->options->max_iterations;
-  return pd_als_checkpoint_save(als, *ends);
-}
+static polyad_status save(void *state, bool end) { return pd_als_checkpoint_save(state, end); }
 
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
-  *reason = POLYAD_REASON_MAX_ITERATIONS;
-  if (converged(als)) { /* resumed where the run before had ended */
-    *reason = POLYAD_REASON_TOLERANCE;
-    return POLYAD_OK;
-  }
-  bool ends = als->iteration >= als->options->max_iterations;
-  while (!ends)
-    PD_TRY(step(als, &ends, reason));
-  return POLYAD_OK;
+  static const struct pd_run_steps steps = {iterate, converged, save};
+  return pd_run_loop(&als->run, &steps, als, reason);
 }

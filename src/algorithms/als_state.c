@@ -52,30 +52,18 @@ static polyad_status create_matrices(struct pd_als *als) {
   return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
 }
 
-polyad_status pd_als_reserve(struct pd_als *als, int iterations) {
-  if (iterations <= als->room) return POLYAD_OK;
-  uint64_t room = 2 * (uint64_t)als->room;
-  if (room < (uint64_t)iterations) room = (uint64_t)iterations;
-  PD_TRY(pd_realloc(als->context, room, sizeof *als->trace, (void **)&als->trace));
-  PD_TRY(pd_realloc(als->context, room * (uint64_t)als->order, sizeof *als->mttkrp_seconds,
-                    (void **)&als->mttkrp_seconds));
-  als->room = room < INT32_MAX ? (int)room : INT32_MAX;
-  return POLYAD_OK;
-}
-
 static polyad_status fill(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
   uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
   uint64_t host = pd_add_saturated(rank, pd_mul_saturated((uint64_t)als->order, square));
-  int room = options->max_iterations < PD_ALS_ROOM ? options->max_iterations : PD_ALS_ROOM;
   PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
                                &als->model));
   PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(create_matrices(als));
-  return pd_als_reserve(als, room + 1);
+  return pd_run_open(&als->run);
 }
 
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
@@ -92,8 +80,11 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->order = plan->order;
   als->norm_squared =
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
-  als->started = pd_seconds();
-  als->change = NAN;
+  als->run = (struct pd_run){.context = context,
+                             .order = plan->order,
+                             .max_iterations = options->max_iterations,
+                             .max_seconds = options->max_seconds,
+                             .started = pd_seconds()};
   polyad_status status = fill(als);
   if (status != POLYAD_OK) {
     pd_als_destroy(als);
@@ -118,10 +109,9 @@ void pd_als_destroy(struct pd_als *als) {
   polyad_ktensor_destroy(als->model);
   pd_als_checkpoint_close(als);
   pd_free(context, als->host_lambda);
-  pd_free(context, als->trace);
+  pd_run_clear(&als->run);
   if (als->record != NULL)
     als->device->functions->record_release(context, als->device, als->record);
-  pd_free(context, als->mttkrp_seconds);
   pd_free(context, als);
 }
 

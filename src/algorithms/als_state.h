@@ -2,10 +2,10 @@
 #ifndef PD_ALS_STATE_H
 #define PD_ALS_STATE_H
 
+#include "algorithms/run_steps.h"
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
-#include <polyad/cp_als.h>
 
 /** Fit and residual of the current model, as the last fetch found them. */
 struct pd_als_fit {
@@ -38,23 +38,13 @@ struct pd_als {
 
   void *record; /* an iteration after the first, where the device records */
 
-  int restart;
-  int iteration; /* done */
+  struct pd_run run;
   struct pd_als_fit fit;
-  double change; /* of the fit in the last iteration; NaN at first */
   uint64_t fallbacks;
   double kept; /* eigenvalues kept by the last fall-back */
 
   struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
   int unsaved;                      /* checkpoints that could not be written */
-
-  int room;                /* iterations that the next two have room for */
-  polyad_trace_row *trace; /* one per iteration */
-  double *mttkrp_seconds;  /* order numbers per iteration */
-  double started;          /* clock at the start of the run */
-  double seconds_before;   /* that a resumed checkpoint had taken */
-  double start_seconds;    /* pd_als_seconds() when the running start began to iterate */
-  int first_iteration;     /* iterations that a resumed checkpoint had done */
 };
 
 /** Allocates everything a run needs, after checking the memory limit. */
@@ -62,18 +52,8 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, struct pd_als **als);
 void pd_als_destroy(struct pd_als *als);
 
-/** Makes room for this many iterations. A run of up to PD_ALS_ROOM iterations never needs more than
- *  it was created with. */
-polyad_status pd_als_reserve(struct pd_als *als, int iterations);
-enum { PD_ALS_ROOM = 1 << 16 };
-
 /** Gives components of weight zero a new chance, without changing the model. */
 polyad_status pd_als_revive(struct pd_als *als);
-
-/** Seconds since the start of the run, those before a resumed checkpoint included. */
-static inline double pd_als_seconds(const struct pd_als *als) {
-  return als->seconds_before + (pd_seconds() - als->started);
-}
 
 /** Host copy of mode n's Gram matrix. */
 static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
@@ -89,8 +69,6 @@ polyad_status pd_als_upload(struct pd_als *als);
 /** Brings the device's factors and weights into als->model. */
 polyad_status pd_als_download(struct pd_als *als);
 
-/** Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
-polyad_status pd_als_iterate(struct pd_als *als);
 /** Computes the fit of the current factors without changing them. */
 polyad_status pd_als_evaluate(struct pd_als *als);
 /** Iterates until a stopping rule holds. */

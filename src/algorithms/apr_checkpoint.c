@@ -35,14 +35,14 @@ static struct saved describe(const struct pd_apr *apr) {
       .kappa_tolerance = options->kappa_tolerance,
       .active_tolerance = options->active_tolerance,
       .damping = options->damping,
-      .iteration = (uint64_t)apr->iteration,
+      .iteration = (uint64_t)apr->run.iteration,
       .inner = apr->result.inner,
       .converged = apr->result.converged,
       .log_likelihood = apr->result.log_likelihood,
       .kkt = apr->result.kkt,
-      .change = apr->change,
+      .change = apr->run.change,
       .row_tolerance = apr->row_tolerance,
-      .seconds = pd_apr_seconds(apr)};
+      .seconds = pd_run_seconds(&apr->run)};
 }
 
 static uint64_t factor_bytes(const struct pd_apr *apr, int n) {
@@ -60,8 +60,8 @@ static polyad_status new_buffer(struct pd_apr *apr, void **buffer) {
 }
 
 static polyad_status put_trace(const struct pd_apr *apr) {
-  for (int i = 0; i < apr->iteration; ++i) {
-    const polyad_trace_row *row = &apr->trace[i];
+  for (int i = 0; i < apr->run.iteration; ++i) {
+    const polyad_trace_row *row = &apr->run.trace[i];
     struct saved_row saved = {row->log_likelihood, row->kkt_violation, row->seconds,
                               row->inner_iterations};
     PD_TRY(pd_checkpoint_put(apr->checkpoint, &saved, sizeof saved));
@@ -103,18 +103,9 @@ polyad_status pd_apr_checkpoint_open(struct pd_apr *apr) {
 
 polyad_status pd_apr_checkpoint_save(struct pd_apr *apr, bool end) {
   if (apr->checkpoint == NULL) return POLYAD_OK;
-  if (!end && apr->iteration % apr->options->checkpoint_every != 0) return POLYAD_OK;
+  if (!end && apr->run.iteration % apr->options->checkpoint_every != 0) return POLYAD_OK;
   PD_TRY(pd_apr_download(apr));
-  polyad_status status = put_state(apr);
-  if (status == POLYAD_OK)
-    status = pd_checkpoint_commit(apr->checkpoint);
-  else
-    pd_checkpoint_abort(apr->checkpoint);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  apr->unsaved += 1;
-  pd_log(apr->context, POLYAD_LOG_WARNING, "iteration %d could not be saved, the run goes on: %s",
-         apr->iteration, polyad_last_error(apr->context));
-  pd_begin(apr->context);
+  pd_run_save_end(apr->context, apr->checkpoint, put_state(apr), apr->run.iteration, &apr->unsaved);
   return POLYAD_OK;
 }
 
@@ -158,17 +149,17 @@ static polyad_status check_size(struct pd_apr *apr, struct pd_checkpoint_input *
 
 static polyad_status get_trace(struct pd_apr *apr, struct pd_checkpoint_input *input,
                                int iterations) {
-  PD_TRY(pd_apr_reserve(apr, iterations));
+  PD_TRY(pd_run_reserve(&apr->run, iterations));
   for (int i = 0; i < iterations; ++i) {
     struct saved_row row;
     PD_TRY(pd_checkpoint_get(input, &row, sizeof row));
-    apr->trace[i] = (polyad_trace_row){.iteration = i + 1,
-                                       .fit = NAN,
-                                       .residual = NAN,
-                                       .seconds = row.seconds,
-                                       .log_likelihood = row.log_likelihood,
-                                       .kkt_violation = row.kkt,
-                                       .inner_iterations = row.inner};
+    apr->run.trace[i] = (polyad_trace_row){.iteration = i + 1,
+                                           .fit = NAN,
+                                           .residual = NAN,
+                                           .seconds = row.seconds,
+                                           .log_likelihood = row.log_likelihood,
+                                           .kkt_violation = row.kkt,
+                                           .inner_iterations = row.inner};
   }
   return POLYAD_OK;
 }
@@ -204,15 +195,15 @@ static polyad_status get_state(struct pd_apr *apr, struct pd_checkpoint_input *i
   PD_TRY(compare_options(apr, path, &there, &here));
   PD_TRY(check_size(apr, input, &there));
   PD_TRY(get_trace(apr, input, (int)there.iteration));
-  apr->restart = 0;
-  apr->iteration = (int)there.iteration;
+  apr->run.restart = 0;
+  apr->run.iteration = (int)there.iteration;
   apr->result = (struct pd_apr_result){.log_likelihood = there.log_likelihood,
                                        .kkt = there.kkt,
                                        .inner = there.inner,
                                        .converged = there.converged != 0};
-  apr->change = there.change;
+  apr->run.change = there.change;
   apr->row_tolerance = there.row_tolerance;
-  apr->seconds_before = there.seconds;
+  apr->run.seconds_before = there.seconds;
   return get_matrices(apr, input);
 }
 
@@ -222,7 +213,7 @@ polyad_status pd_apr_resume(struct pd_apr *apr) {
   polyad_status status = get_state(apr, input);
   if (status == POLYAD_OK)
     pd_log(apr->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",
-           pd_checkpoint_input_path(input), apr->iteration);
+           pd_checkpoint_input_path(input), apr->run.iteration);
   pd_checkpoint_input_close(input);
   return status;
 }

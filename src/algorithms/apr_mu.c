@@ -23,13 +23,13 @@ static polyad_status fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS])
   return pd_fail(apr->context, POLYAD_NUMERICAL,
                  "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
                  "values or the initial model",
-                 apr->iteration + 1, n + 1);
+                 apr->run.iteration + 1, n + 1);
 }
 
 /* B = (A + S) diag(lambda), and Pi where it is to be stored. */
 static polyad_status begin_mode(struct pd_apr *apr, int n) {
   const polyad_cp_apr_options *options = apr->options;
-  const struct pd_matrix *phi = apr->iteration > 0 ? &apr->phi[n] : NULL;
+  const struct pd_matrix *phi = apr->run.iteration > 0 ? &apr->phi[n] : NULL;
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, phi, options->kappa, options->kappa_tolerance,

@@ -133,7 +133,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
   struct pd_apr_row_result result = {0};
   double mu = options->damping;
   uint64_t most = (uint64_t)options->max_inner_iterations;
-  if (options->inexact && apr->iteration == 0 && most > 2) most = 2;
+  if (options->inexact && apr->run.iteration == 0 && most > 2) most = 2;
   while (result.inner < most) {
     double kkt = pd_apr_row_gradient(row);
     if (result.inner++ == 0) result.kkt = kkt;

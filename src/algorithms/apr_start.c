@@ -50,9 +50,7 @@ static void lift_zero_rows(struct pd_apr *apr) {
 /* Unlike a least-squares fit, MU keeps the scale of its guess for a while: but for rounding the
  * weights of the guess are those that the guess itself has. */
 polyad_status pd_apr_initialize(struct pd_apr *apr, int restart) {
-  apr->restart = restart;
-  apr->iteration = 0;
-  apr->change = NAN;
+  pd_run_restart(&apr->run, restart);
   apr->row_tolerance = apr->options->tolerance;
   apr->timed_iterations = 0;
   memset(apr->seconds, 0, sizeof apr->seconds);

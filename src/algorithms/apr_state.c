@@ -46,19 +46,9 @@ static polyad_status create_matrices(struct pd_apr *apr) {
   return pd_matrix_create(context, apr->device, POLYAD_F64, 1, 1, &apr->logarithms);
 }
 
-polyad_status pd_apr_reserve(struct pd_apr *apr, int iterations) {
-  if (iterations <= apr->room) return POLYAD_OK;
-  uint64_t room = 2 * (uint64_t)apr->room;
-  if (room < (uint64_t)iterations) room = (uint64_t)iterations;
-  PD_TRY(pd_realloc(apr->context, room, sizeof *apr->trace, (void **)&apr->trace));
-  apr->room = room < INT32_MAX ? (int)room : INT32_MAX;
-  return POLYAD_OK;
-}
-
 static polyad_status fill(struct pd_apr *apr) {
   polyad_context *context = apr->context;
   const polyad_cp_apr_options *options = apr->options;
-  int room = options->max_iterations < PD_APR_ROOM ? options->max_iterations : PD_APR_ROOM;
   PD_TRY(check_device(apr));
   PD_TRY(check_memory(apr));
   PD_TRY(polyad_ktensor_create(context, apr->order, apr->plan->dims, options->rank, apr->plan->type,
@@ -70,7 +60,7 @@ static polyad_status fill(struct pd_apr *apr) {
   PD_TRY(apr->linalg->work_create(context, apr->device, options->rank, &apr->work));
   PD_TRY(PD_NEW_ZERO(context, options->rank, &apr->host_lambda));
   PD_TRY(create_matrices(apr));
-  return pd_apr_reserve(apr, room + 1);
+  return pd_run_open(&apr->run);
 }
 
 polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
@@ -84,7 +74,10 @@ polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
   apr->device = plan->device;
   apr->linalg = plan->device->linalg;
   apr->order = plan->order;
-  apr->started = pd_seconds();
+  apr->run = (struct pd_run){.context = context,
+                             .max_iterations = options->max_iterations,
+                             .max_seconds = options->max_seconds,
+                             .started = pd_seconds()};
   polyad_status status = fill(apr);
   if (status != POLYAD_OK) {
     pd_apr_destroy(apr);
@@ -109,15 +102,15 @@ void pd_apr_destroy(struct pd_apr *apr) {
   polyad_ktensor_destroy(apr->model);
   pd_apr_checkpoint_close(apr);
   pd_free(context, apr->host_lambda);
-  pd_free(context, apr->trace);
+  pd_run_clear(&apr->run);
   pd_free(context, apr);
 }
 
 polyad_status pd_apr_tick(struct pd_apr *apr, double *clock) {
   const struct pd_device_functions *functions = apr->device->functions;
-  *clock = functions->timer_start == NULL              ? pd_seconds()
-           : apr->iteration - apr->first_iteration < 2 ? 0.0
-                                                       : NAN;
+  *clock = functions->timer_start == NULL                      ? pd_seconds()
+           : apr->run.iteration - apr->run.first_iteration < 2 ? 0.0
+                                                               : NAN;
   return *clock == 0.0 ? functions->timer_start(apr->context, apr->device) : POLYAD_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PD_APR_STATE_H
 #define PD_APR_STATE_H
 
+#include "algorithms/run_steps.h"
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
@@ -40,37 +41,20 @@ struct pd_apr {
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   double *host_lambda; /* R numbers */
 
-  int restart;
-  int iteration; /* done */
+  struct pd_run run;
   struct pd_apr_result result;
-  double change;        /* of the log-likelihood in the last iteration; NaN at first */
   double row_tolerance; /* PDNR: rows with a smaller violation are left alone */
 
   struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
   int unsaved;
 
-  int room; /* rows of the trace */
-  polyad_trace_row *trace;
   double seconds[PD_APR_STEPS][POLYAD_MAX_ORDER]; /* sums over timed_iterations */
   int timed_iterations;
-  double started;        /* clock at the start of the run */
-  double seconds_before; /* that a resumed checkpoint had taken */
-  double start_seconds;  /* pd_apr_seconds() when the running start began to iterate */
-  int first_iteration;   /* iterations that a resumed checkpoint had done */
 };
 
 polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_apr_options *options, struct pd_apr **apr);
 void pd_apr_destroy(struct pd_apr *apr);
-
-/** Makes room for this many iterations. */
-polyad_status pd_apr_reserve(struct pd_apr *apr, int iterations);
-enum { PD_APR_ROOM = 1 << 16 };
-
-/** Seconds since the start of the run, those before a resumed checkpoint included. */
-static inline double pd_apr_seconds(const struct pd_apr *apr) {
-  return apr->seconds_before + (pd_seconds() - apr->started);
-}
 
 /** The first model of a start, with columns of 1-norm one, on the device. */
 polyad_status pd_apr_initialize(struct pd_apr *apr, int restart);

@@ -42,42 +42,13 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   return POLYAD_OK;
 }
 
-/* Times of the start that has just ended; later and better starts overwrite them. */
-static polyad_status record_times(const struct pd_als *als, polyad_run_info *info) {
-  double *scratch = NULL;
-  int first = als->first_iteration, rows = als->iteration - first;
-  PD_TRY(PD_NEW(als->context, 2 * (uint64_t)rows + 2, &scratch));
-  for (int n = 0; n < als->order; ++n)
-    info->seconds_mttkrp[n] = pd_median(
-        als->mttkrp_seconds + (size_t)first * (size_t)als->order + n, rows, als->order, scratch);
-  double *steps = scratch + rows + 1, before = als->start_seconds;
-  for (int i = 0; i < rows; ++i) {
-    steps[i] = als->trace[first + i].seconds - before;
-    before = als->trace[first + i].seconds;
-  }
-  info->seconds_per_iteration = pd_median(steps, rows, 1, scratch);
-  pd_free(als->context, scratch);
-  return POLYAD_OK;
-}
-
-/* Copies the trace of the start that has just ended. */
+/* What the start that has just ended found; later and better starts overwrite it. */
 static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
                                 polyad_run_info *info) {
-  polyad_trace_row *trace = NULL;
-  PD_TRY(PD_NEW(als->context, (uint64_t)als->iteration + 1, &trace));
-  memcpy(trace, als->trace, (size_t)als->iteration * sizeof *trace);
-  polyad_run_info_clear(info);
-  *info = (polyad_run_info){.iterations = als->iteration,
-                            .converged = reason == POLYAD_REASON_TOLERANCE,
-                            .reason = reason,
-                            .fit = als->fit.fit,
-                            .log_likelihood = NAN,
-                            .kkt_violation = NAN,
-                            .best_restart = als->restart,
-                            .regularized_solves = als->fallbacks,
-                            .trace_rows = als->iteration,
-                            .trace = trace};
-  return record_times(als, info);
+  PD_TRY(pd_run_report(&als->run, reason, info));
+  info->fit = als->fit.fit;
+  info->regularized_solves = als->fallbacks;
+  return POLYAD_OK;
 }
 
 /* Relative residuals whose square is below this are rounding error for the most part when they
@@ -125,9 +96,8 @@ static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *r
     PD_TRY(pd_als_resume(als));
   else
     PD_TRY(pd_als_initialize(als, restart));
-  als->start_seconds = pd_als_seconds(als);
-  als->first_iteration = als->iteration;
-  if (als->iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_evaluate(als));
+  pd_run_begin(&als->run);
+  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_evaluate(als));
   PD_TRY(pd_als_run(als, reason));
   return pd_als_download(als);
 }
@@ -170,7 +140,7 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
   PD_TRY_CLEANUP(finish_model(als, best, &found));
   PD_TRY_CLEANUP(pd_als_diagnose(als, best, &found));
-  found.seconds = pd_seconds() - als->started;
+  found.seconds = pd_seconds() - als->run.started;
   if (info != NULL) {
     polyad_run_info_clear(info);
     *info = found;

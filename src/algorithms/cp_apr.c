@@ -101,45 +101,21 @@ static void record_times(const struct pd_apr *apr, polyad_run_info *info) {
       list[step][n] = apr->seconds[step][n] / apr->timed_iterations;
 }
 
-static polyad_status median_step(const struct pd_apr *apr, double *median) {
-  int first = apr->first_iteration, rows = apr->iteration - first;
-  double *steps = NULL, before = apr->start_seconds;
-  PD_TRY(PD_NEW(apr->context, 2 * (uint64_t)rows + 2, &steps));
-  for (int i = 0; i < rows; ++i) {
-    steps[i] = apr->trace[first + i].seconds - before;
-    before = apr->trace[first + i].seconds;
-  }
-  *median = pd_median(steps, rows, 1, steps + rows + 1);
-  pd_free(apr->context, steps);
-  return POLYAD_OK;
-}
-
-/* Times and trace of the start that has just ended; later and better starts overwrite them. */
+/* What the start that has just ended found; later and better starts overwrite it. */
 static polyad_status record_run(const struct pd_apr *apr, polyad_reason reason,
                                 polyad_run_info *info) {
-  polyad_trace_row *trace = NULL;
-  PD_TRY(PD_NEW(apr->context, (uint64_t)apr->iteration + 1, &trace));
-  memcpy(trace, apr->trace, (size_t)apr->iteration * sizeof *trace);
-  polyad_run_info_clear(info);
-  *info = (polyad_run_info){.iterations = apr->iteration,
-                            .converged = reason == POLYAD_REASON_TOLERANCE,
-                            .reason = reason,
-                            .fit = NAN,
-                            .log_likelihood = apr->result.log_likelihood,
-                            .kkt_violation = apr->result.kkt,
-                            .best_restart = apr->restart,
-                            .trace_rows = apr->iteration,
-                            .trace = trace};
+  PD_TRY(pd_run_report(&apr->run, reason, info));
+  info->log_likelihood = apr->result.log_likelihood;
+  info->kkt_violation = apr->result.kkt;
   record_times(apr, info);
-  return median_step(apr, &info->seconds_per_iteration);
+  return POLYAD_OK;
 }
 
 static polyad_status run_start(struct pd_apr *apr, int restart, polyad_reason *reason) {
   PD_TRY(pd_apr_initialize(apr, restart));
   if (apr->options->resume != NULL) PD_TRY(pd_apr_resume(apr));
-  apr->start_seconds = pd_apr_seconds(apr);
-  apr->first_iteration = apr->iteration;
-  if (apr->iteration == 0 && apr->options->max_iterations == 0) PD_TRY(pd_apr_evaluate(apr));
+  pd_run_begin(&apr->run);
+  if (apr->run.iteration == 0 && apr->options->max_iterations == 0) PD_TRY(pd_apr_evaluate(apr));
   PD_TRY(pd_apr_run(apr, reason));
   return pd_apr_download(apr);
 }
@@ -206,7 +182,7 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
   PD_TRY_CLEANUP(pd_apr_create(context, plan, options, &apr));
   PD_TRY_CLEANUP(pd_apr_checkpoint_open(apr));
   PD_TRY_CLEANUP(run_starts(apr, &best, &found));
-  found.seconds = pd_seconds() - apr->started;
+  found.seconds = pd_seconds() - apr->run.started;
   PD_TRY_CLEANUP(finish_model(apr, best, &found));
   if (info != NULL) {
     polyad_run_info_clear(info);

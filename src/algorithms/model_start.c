@@ -1,7 +1,6 @@
 #include "algorithms/model_start.h"
 #include "core/random.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model) {
@@ -81,17 +80,4 @@ polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
   for (int n = 0; n < from->order; ++n)
     memcpy((*to)->factor[n], from->factor[n], bytes * (size_t)from->dims[n]);
   return POLYAD_OK;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double pd_median(const double *values, int count, int stride, double *scratch) {
-  if (count == 0) return 0;
-  for (int i = 0; i < count; ++i)
-    scratch[i] = values[i * stride];
-  qsort(scratch, (size_t)count, sizeof *scratch, compare_doubles);
-  return count % 2 == 1 ? scratch[count / 2] : 0.5 * (scratch[count / 2 - 1] + scratch[count / 2]);
 }

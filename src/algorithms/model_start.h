@@ -38,7 +38,4 @@ polyad_status pd_model_scale_weights(polyad_context *context, int exponent, poly
 polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
                             polyad_ktensor **to);
 
-/** Median of `count` numbers that are `stride` apart; sorts a copy in `scratch`. 0 for none. */
-double pd_median(const double *values, int count, int stride, double *scratch);
-
 #endif

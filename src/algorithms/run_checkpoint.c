@@ -110,3 +110,17 @@ polyad_status pd_run_get_finite(polyad_context *context, struct pd_checkpoint_in
   return pd_fail_at(context, POLYAD_PARSE, pd_checkpoint_input_path(input), 0, 0,
                     "the checkpoint's %s hold a number that is not finite", what);
 }
+
+void pd_run_save_end(polyad_context *context, struct pd_checkpoint *checkpoint, polyad_status put,
+                     int iteration, int *unsaved) {
+  polyad_status status = put;
+  if (put == POLYAD_OK)
+    status = pd_checkpoint_commit(checkpoint);
+  else
+    pd_checkpoint_abort(checkpoint);
+  if (status == POLYAD_OK) return;
+  *unsaved += 1;
+  pd_log(context, POLYAD_LOG_WARNING, "iteration %d could not be saved, the run goes on: %s",
+         iteration, polyad_last_error(context));
+  pd_begin(context);
+}

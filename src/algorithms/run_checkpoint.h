@@ -29,5 +29,9 @@ polyad_status pd_run_compare_real(polyad_context *context, const char *path, con
 /** Reads `count` numbers of `type`; POLYAD_PARSE, naming `what`, when one is not finite. */
 polyad_status pd_run_get_finite(polyad_context *context, struct pd_checkpoint_input *input,
                                 polyad_type type, uint64_t count, void *values, const char *what);
+/** Ends a save whose state was put with this status. What could not be written is said as a warning
+ *  and counted in `unsaved`: the run goes on. */
+void pd_run_save_end(polyad_context *context, struct pd_checkpoint *checkpoint, polyad_status put,
+                     int iteration, int *unsaved);
 
 #endif

@@ -1,4 +1,5 @@
-/* Iterations of a run: stopping rules, the caller's functions, the record. */
+/* The loop of iterations that all algorithms have: stopping rules, the caller's functions, the
+ * record. */
 #ifndef PD_RUN_STEPS_H
 #define PD_RUN_STEPS_H
 
@@ -7,32 +8,60 @@
 
 struct pd_run {
   polyad_context *context;
-  int order, max_iterations;
-  double tolerance, max_seconds;
-  double started;       /* clock */
-  double start_seconds; /* pd_run_seconds() when the first iteration began */
-  int iteration;        /* done */
-  double fit, residual, change;
-  int room;
+  int order; /* times of kernels kept for each iteration; 0: none */
+  int max_iterations;
+  double max_seconds;    /* 0: no limit */
+  double started;        /* clock at the start of the run */
+  double seconds_before; /* that a resumed checkpoint had taken */
+  double start_seconds;  /* pd_run_seconds() when the running start began to iterate */
+  int restart;           /* which start this is */
+  int first_iteration;   /* iterations that a resumed checkpoint had done */
+  int iteration;         /* done */
+  double change;         /* of the fit, or where there is none of the log-likelihood, in the last
+                            iteration; NaN at first */
+  int room;              /* iterations that the next two have room for */
   polyad_trace_row *trace;
   double *kernel_seconds; /* `order` numbers per iteration */
 };
 
-/** Makes room for the first iterations; pd_run_clear() frees it. */
+/** What differs between algorithms. `state` is the algorithm's own. */
+struct pd_run_steps {
+  /** One iteration: fills in the row but for its number and time, and puts the seconds of its
+   *  kernels into `kernel_seconds`. run->iteration counts those done before. */
+  polyad_status (*iterate)(void *state, polyad_trace_row *row, double *kernel_seconds);
+  /** Whether the last iteration met the tolerance. */
+  bool (*converged)(const void *state);
+  /** Saves the state after an iteration, when that is due; NULL: nothing is saved. */
+  polyad_status (*save)(void *state, bool end);
+};
+
+/** Makes room for the iterations of a run of up to 2^16: they allocate nothing.
+ *  pd_run_clear() frees it. */
 polyad_status pd_run_open(struct pd_run *run);
 void pd_run_clear(struct pd_run *run);
 
+/** Makes room for this many iterations. */
+polyad_status pd_run_reserve(struct pd_run *run, int iterations);
+
+/** Goes back to iteration 0, for another start. */
+void pd_run_restart(struct pd_run *run, int restart);
+/** First factors are ready, or those of a checkpoint: time is taken from here on. */
+void pd_run_begin(struct pd_run *run);
+
+/** Seconds since the start of the run, those before a resumed checkpoint included. */
 static inline double pd_run_seconds(const struct pd_run *run) {
-  return pd_seconds() - run->started;
+  return run->seconds_before + (pd_seconds() - run->started);
 }
 
-/** Where the running iteration puts the seconds of its kernels. */
-polyad_status pd_run_next(struct pd_run *run, double **kernel_seconds);
-/** Records an iteration that ended with this fit, tells the caller, and says whether the run ends
- *  and why. */
-void pd_run_done(struct pd_run *run, double fit, double residual, bool *ends,
-                 polyad_reason *reason);
-/** Fills in what a run knows of itself: reason, iterations, fit, trace and times. */
-polyad_status pd_run_report(struct pd_run *run, polyad_reason reason, polyad_run_info *info);
+/** Whether the fit changed by less than the tolerance (0: never) in the last iteration. */
+bool pd_run_change_below(const struct pd_run *run, double tolerance);
+
+/** Iterates until a stopping rule holds. */
+polyad_status pd_run_loop(struct pd_run *run, const struct pd_run_steps *steps, void *state,
+                          polyad_reason *reason);
+
+/** Writes what a run knows of itself over `info`: reason, iterations, trace and times; fit,
+ *  log-likelihood and KKT violation as in the last row of the trace, or NaN. */
+polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, polyad_run_info *info);
 
 #endif

@@ -83,7 +83,7 @@ static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
 }
 
 /* Every factor once; the last chain also gives the core. */
-static polyad_status iterate(struct pd_tucker *t, double *seconds) {
+static polyad_status update_all(struct pd_tucker *t, double *seconds) {
   for (int n = 0; n < t->order; ++n) {
     struct pd_matrix chain = chain_of(t, n);
     double begin = pd_seconds();
@@ -109,17 +109,21 @@ static polyad_status fetch_fit(struct pd_tucker *t, double *fit, double *residua
   return POLYAD_OK;
 }
 
+static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+  struct pd_tucker *t = state;
+  PD_TRY(update_all(t, kernel_seconds));
+  return fetch_fit(t, &row->fit, &row->residual);
+}
+
+static bool converged(const void *state) {
+  const struct pd_tucker *t = state;
+  return pd_run_change_below(&t->run, t->options->tolerance);
+}
+
 polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
-  bool ends = false;
-  t->run.start_seconds = pd_run_seconds(&t->run);
-  while (!ends) {
-    double *seconds = NULL, fit = 0, residual = 0;
-    PD_TRY(pd_run_next(&t->run, &seconds));
-    PD_TRY(iterate(t, seconds));
-    PD_TRY(fetch_fit(t, &fit, &residual));
-    pd_run_done(&t->run, fit, residual, &ends, reason);
-  }
-  return POLYAD_OK;
+  static const struct pd_run_steps steps = {iterate, converged, NULL};
+  pd_run_begin(&t->run);
+  return pd_run_loop(&t->run, &steps, t, reason);
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */

@@ -73,7 +73,6 @@ polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
   t->run = (struct pd_run){.context = context,
                            .order = plan->order,
                            .max_iterations = options->max_iterations,
-                           .tolerance = options->tolerance,
                            .max_seconds = options->max_seconds,
                            .started = pd_seconds()};
   polyad_status status = fill(t);

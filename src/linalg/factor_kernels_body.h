@@ -20,13 +20,12 @@ static inline const double *NAME(load_rows)(size_t rows, size_t rank, size_t pad
 
 static void NAME(gram)(uint64_t rows, size_t rank, const void *a, double *gram, double *tile) {
   const VAL *row = a;
-  size_t padded = pd_padded(rank), step = TILE_VECTORS * LANES;
+  size_t padded = pd_padded(rank);
   for (uint64_t i = 0; i < rows; i += PD_TILE_ROWS, row += PD_TILE_ROWS * rank) {
     size_t count = rows - i < PD_TILE_ROWS ? (size_t)(rows - i) : PD_TILE_ROWS;
     const double *from = NAME(load_rows)(count, rank, padded, row, tile);
     for (size_t r = 0; r < rank; r += TILE_ROWS)
-      for (size_t s = r / step * step; s < rank; s += step)
-        gram_tile(count, padded, from, r, s, gram);
+      gram_lines(count, rank, padded, from, r, gram);
   }
 }
 
@@ -85,11 +84,27 @@ static void NAME(solve)(uint64_t rows, size_t rank, const double *lower,
   }
 }
 
+/* Hands out `width` columns of a tile of rows: their sums are registers where width is known. */
+KERNEL_INLINE void NAME(take_product)(size_t rows, size_t rank, size_t padded, size_t width,
+                                      const double *from, const double *product, VAL *out,
+                                      double *inner) {
+  double sum[PD_COLUMN_TILE] = {0};
+  for (size_t k = 0; k < rows; ++k)
+#pragma omp simd
+    for (size_t r = 0; r < width; ++r) {
+      VAL value = (VAL)product[k * padded + r];
+      sum[r] += from[k * padded + r] * (double)value;
+      out[k * rank + r] = value;
+    }
+  for (size_t r = 0; r < width; ++r)
+    inner[r] += sum[r];
+}
+
 static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
                            double *inner, double *tile) {
   const VAL *in = m;
   VAL *out = x;
-  size_t padded = pd_padded(rank);
+  size_t padded = pd_padded(rank), whole = rank / PD_COLUMN_TILE * PD_COLUMN_TILE;
   double *product = tile + TILE_ROWS * padded;
   for (uint64_t i = 0; i < rows; i += TILE_ROWS, in += TILE_ROWS * rank, out += TILE_ROWS * rank) {
     size_t count = rows - i < TILE_ROWS ? (size_t)(rows - i) : TILE_ROWS;
@@ -102,28 +117,37 @@ static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const vo
         for (size_t r = 0; r < rank; ++r)
           tile[k * padded + r] = (double)in[k * rank + r];
     }
-    for (size_t s = 0; s < rank; s += TILE_VECTORS * LANES)
-      product_tile(rank, padded, from, w, s, product);
-    for (size_t k = 0; k < count; ++k) {
-#pragma omp simd
-      for (size_t r = 0; r < rank; ++r) {
-        VAL value = (VAL)product[k * padded + r];
-        inner[r] += from[k * padded + r] * (double)value;
-        out[k * rank + r] = value;
-      }
-    }
+    product_tile(rank, padded, from, w, 0, product, (const char *)in + PREFETCH_BYTES,
+                 TILE_ROWS * sizeof(VAL));
+    for (size_t s = TILE_VECTORS * LANES; s < rank; s += TILE_VECTORS * LANES)
+      product_tile(rank, padded, from, w, s, product, NULL, 0);
+    for (size_t s = 0; s < whole; s += PD_COLUMN_TILE)
+      NAME(take_product)
+    (count, rank, padded, PD_COLUMN_TILE, from + s, product + s, out + s, inner + s);
+    if (whole < rank) NAME(take_product)
+    (count, rank, padded, rank - whole, from + whole, product + whole, out + whole, inner + whole);
   }
+}
+
+KERNEL_INLINE void NAME(largest_of)(uint64_t rows, size_t rank, size_t width, const VAL *x,
+                                    double *largest) {
+  double most[PD_COLUMN_TILE];
+  memcpy(most, largest, width * sizeof *most);
+  for (uint64_t i = 0; i < rows; ++i, x += rank)
+#pragma omp simd
+    for (size_t r = 0; r < width; ++r) {
+      double value = x[r], magnitude = value < 0 ? -value : value;
+      most[r] = magnitude > most[r] ? magnitude : most[r];
+    }
+  memcpy(largest, most, width * sizeof *most);
 }
 
 static void NAME(largest)(uint64_t rows, size_t rank, const void *x, double *largest) {
   const VAL *row = x;
-  for (uint64_t i = 0; i < rows; ++i, row += rank) {
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r) {
-      double value = row[r], magnitude = value < 0 ? -value : value;
-      largest[r] = magnitude > largest[r] ? magnitude : largest[r];
-    }
-  }
+  size_t whole = rank / PD_COLUMN_TILE * PD_COLUMN_TILE;
+  for (size_t s = 0; s < whole; s += PD_COLUMN_TILE)
+    NAME(largest_of)(rows, rank, PD_COLUMN_TILE, row + s, largest + s);
+  if (whole < rank) NAME(largest_of)(rows, rank, rank - whole, row + whole, largest + whole);
 }
 
 static void NAME(absolute)(uint64_t rows, size_t rank, const void *x, double *sum) {

@@ -17,33 +17,49 @@ typedef double vector __attribute__((vector_size(LANES * 8), aligned(8), may_ali
 static inline vector load(const double *from) { return *(const vector *)from; }
 static inline void store(double *to, vector value) { *(vector *)to = value; }
 
-/* acc[TILE_ROWS][TILE_VECTORS] of sum(r0 + k, s0 + ...) += sum over rows of a tile of a(i, r0 + k)
- * a(i, s0 + ...). */
-static inline void gram_tile(size_t rows, size_t padded, const double *a, size_t r0, size_t s0,
-                             double *gram) {
+#define KERNEL_INLINE static inline __attribute__((always_inline))
+
+/* acc[TILE_ROWS][vectors] of sum(r0 + k, s0 + ...) += sum over rows of a tile of a(i, r0 + k)
+ * a(i, s0 + ...). `vectors` is known when this is compiled: the accumulators are registers. */
+KERNEL_INLINE void gram_tile(size_t rows, size_t padded, const double *a, size_t r0, size_t s0,
+                             int vectors, double *gram) {
   vector sum[TILE_ROWS][TILE_VECTORS];
   for (int k = 0; k < TILE_ROWS; ++k)
-    for (int v = 0; v < TILE_VECTORS; ++v)
+    for (int v = 0; v < vectors; ++v)
       sum[k][v] = load(gram + (r0 + (size_t)k) * padded + s0 + (size_t)(v * LANES));
   for (size_t i = 0; i < rows; ++i, a += padded) {
     vector right[TILE_VECTORS];
-    for (int v = 0; v < TILE_VECTORS; ++v)
+    for (int v = 0; v < vectors; ++v)
       right[v] = load(a + s0 + v * LANES);
     for (int k = 0; k < TILE_ROWS; ++k)
-      for (int v = 0; v < TILE_VECTORS; ++v)
+      for (int v = 0; v < vectors; ++v)
         sum[k][v] += a[r0 + (size_t)k] * right[v];
   }
   for (int k = 0; k < TILE_ROWS; ++k)
-    for (int v = 0; v < TILE_VECTORS; ++v)
+    for (int v = 0; v < vectors; ++v)
       store(gram + (r0 + (size_t)k) * padded + s0 + (size_t)(v * LANES), sum[k][v]);
 }
 
-/* out(k, s0 + ...) = sum over s of a(k, s) w(s, s0 + ...) for TILE_ROWS rows. */
-static inline void product_tile(size_t rank, size_t padded, const double *a, const double *w,
-                                size_t s0, double *out) {
+/* The tiles that hold the upper triangle's part of TILE_ROWS lines. */
+static void gram_lines(size_t rows, size_t rank, size_t padded, const double *a, size_t r,
+                       double *gram) {
+  size_t s = r / LANES * LANES, step = TILE_VECTORS * LANES;
+  if (s % step != 0) {
+    gram_tile(rows, padded, a, r, s, 1, gram);
+    s += LANES;
+  }
+  for (; s < rank; s += step)
+    gram_tile(rows, padded, a, r, s, TILE_VECTORS, gram);
+}
+
+/* out(k, s0 + ...) = sum over s of a(k, s) w(s, s0 + ...) for TILE_ROWS rows. Meanwhile memory is
+ * asked for what begins at `ahead`, `step` bytes for each s. */
+KERNEL_INLINE void product_tile(size_t rank, size_t padded, const double *a, const double *w,
+                                size_t s0, double *out, const char *ahead, size_t step) {
   vector sum[TILE_ROWS][TILE_VECTORS] = {{{0}}};
   for (size_t s = 0; s < rank; ++s) {
     vector right[TILE_VECTORS];
+    if (step > 0) __builtin_prefetch(ahead + s * step);
     for (int v = 0; v < TILE_VECTORS; ++v)
       right[v] = load(w + s * padded + s0 + (size_t)(v * LANES));
     for (int k = 0; k < TILE_ROWS; ++k)
@@ -54,6 +70,9 @@ static inline void product_tile(size_t rank, size_t padded, const double *a, con
     for (int v = 0; v < TILE_VECTORS; ++v)
       store(out + (size_t)k * padded + s0 + (size_t)(v * LANES), sum[k][v]);
 }
+
+/* How far ahead of their use rows are asked for: about as long as one block's Gram matrix takes. */
+enum { PREFETCH_BYTES = 8 << 10 };
 
 #define VAL float
 #define VAL_IS_DOUBLE 0

@@ -31,8 +31,10 @@ polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
                                    int count, int *choice);
 
-/** One line per candidate into `text`, the choice first. */
+/** One line per candidate into `text`, the choice first. `measured` names the kernel whose seconds
+ *  were measured; NULL: those of MTTKRP are estimated. */
 void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
-                           const char *variant, bool measured, char text[PD_EXPLANATION_BYTES]);
+                           const char *variant, const char *measured,
+                           char text[PD_EXPLANATION_BYTES]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 #include "plan/choose.h"
 #include "plan/tune.h"
+#include "plan/tune_recall.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +146,28 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
   return plan->kernels->upload(context, plan->device, plan->storage, &plan->on_device);
 }
 
+/* What is measured; NULL: nothing. Chains and rows of Pi never are. */
+static const char *tuned_kernel(const polyad_plan_options *options) {
+  if (options->tune == 0) return NULL;
+  return options->kernel == POLYAD_KERNEL_MTTKRP ? "an MTTKRP"
+         : options->kernel == POLYAD_KERNEL_PHI  ? "Phi"
+                                                 : NULL;
+}
+
+static polyad_status measure_or_recall(polyad_context *context, const polyad_tensor *tensor,
+                                       const struct pd_request *request,
+                                       const polyad_plan_options *options,
+                                       struct pd_candidate *candidates, int count) {
+  const char *cache = options->tune_cache;
+  if (cache != NULL &&
+      pd_candidates_recall(context, cache, tensor, options->format, request, candidates, count))
+    return POLYAD_OK;
+  PD_TRY(pd_candidates_measure(context, tensor, request, candidates, count));
+  if (cache != NULL)
+    pd_candidates_remember(context, cache, tensor, options->format, request, candidates, count);
+  return POLYAD_OK;
+}
+
 /* `tensor` has the plan's type; with `take` its arrays may go into the plan. */
 static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
                             struct pd_request *request, const polyad_plan_options *options,
@@ -160,8 +183,8 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
   PD_TRY_CLEANUP(
       pd_candidates_list(context, &traits, request, options->format, candidates, &count));
-  if (options->tune)
-    PD_TRY_CLEANUP(pd_candidates_measure(context, tensor, request, candidates, count));
+  if (tuned_kernel(options) != NULL)
+    PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
   request->variant = candidates[choice].variant;
   request->tile_threshold = candidates[choice].tile_threshold;
@@ -171,7 +194,7 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   take_facts(plan, tensor);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE) PD_TRY_CLEANUP(take_stored_norm(context, plan));
-  pd_candidates_explain(candidates, count, choice, plan->variant, options->tune != 0,
+  pd_candidates_explain(candidates, count, choice, plan->variant, tuned_kernel(options),
                         plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   *result = plan;

@@ -9,6 +9,7 @@ enum { RUNS = 3 };
 struct trial {
   const struct pd_candidate *candidate;
   const struct pd_device *device;
+  polyad_kernel kernel;
   void *storage, *on_device, *scratch;
 };
 
@@ -35,6 +36,17 @@ static polyad_status trial_make(polyad_context *context, const polyad_tensor *te
                                    &trial->scratch);
 }
 
+static polyad_status trial_kernel(polyad_context *context, const struct trial *trial, int mode,
+                                  const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  const struct polyad_kernels *kernels = trial->candidate->kernels;
+  if (trial->kernel == POLYAD_KERNEL_PHI)
+    return kernels->phi(context, trial->on_device, trial->scratch, mode, factors, 1e-10, out);
+  if (kernels->mttkrp == NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "it has no MTTKRP on device %s",
+                   trial->device->kind);
+  return kernels->mttkrp(context, trial->on_device, trial->scratch, mode, factors, out);
+}
+
 /* The fastest of a few runs, all modes one after the other as an algorithm calls them. */
 static polyad_status trial_run(polyad_context *context, int order, struct trial *trial,
                                struct pd_matrix *factors, double *seconds) {
@@ -47,8 +59,7 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
     for (int n = 0; n < order; ++n) {
       struct pd_matrix out = factors[order];
       out.rows = factors[n].rows;
-      PD_TRY(trial->candidate->kernels->mttkrp(context, trial->on_device, trial->scratch, n,
-                                               pointers, &out));
+      PD_TRY(trial_kernel(context, trial, n, pointers, &out));
     }
     PD_TRY(trial->device->functions->synchronize(context, trial->device));
     double took = pd_seconds() - start;
@@ -60,7 +71,7 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
 static void measure(polyad_context *context, const polyad_tensor *tensor, struct pd_request request,
                     struct pd_matrix *factors, const char *variant,
                     struct pd_candidate *candidate) {
-  struct trial trial = {.candidate = candidate, .device = request.device};
+  struct trial trial = {.candidate = candidate, .device = request.device, .kernel = request.kernel};
   double seconds = INFINITY;
   request.variant = variant;
   polyad_status status = trial_make(context, tensor, &request, &trial);

@@ -4,9 +4,10 @@
 
 #include "plan/choose.h"
 
-/** Builds every usable candidate in each of its variants, runs it a few times in every mode, and
- *  sets the candidate's `seconds` and `variant` to the fastest. Candidates that fail to build or
- *  run count as unsupported, with the reason. The tensor is left as it is. */
+/** Builds every usable candidate in each of its variants, runs the request's kernel (MTTKRP or Phi)
+ * a few times in every mode, and sets the candidate's `seconds` and `variant` to the fastest.
+ * Candidates that fail to build or run count as unsupported, with the reason. The tensor is left as
+ * it is. */
 polyad_status pd_candidates_measure(polyad_context *context, const polyad_tensor *tensor,
                                     const struct pd_request *request,
                                     struct pd_candidate *candidates, int count);

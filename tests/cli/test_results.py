@@ -547,3 +547,39 @@ def test_compute_types(polyad):
         fits[compute] = result["fit"]
     assert all(abs(fit - fits["native"]) <= 1e-3 for fit in fits.values())
     assert "f64 values" not in result["variant"]
+
+
+# ---- --tune
+
+def tuned(polyad, *arguments, **environment):
+    result = polyad.run("cpd", "good.tns", "-r", "2", "-i", "1", "--tune", "--verbose", *arguments,
+                        env=environment)
+    assert result.status == 0, result.err
+    return result.err
+
+
+def test_tune_remembers(polyad, tmp_path):
+    cache = str(tmp_path / "cache")
+    first = tuned(polyad, XDG_CACHE_HOME=cache)
+    again = tuned(polyad, XDG_CACHE_HOME=cache)
+    kept = tmp_path / "cache" / "polyad" / "tune"
+    assert "measured" in first and "measured for this tensor before" not in first
+    assert "measured for this tensor before is in " + str(kept) in again
+    kept.write_bytes(kept.read_bytes()[:-5])
+    assert f"the tuning cache {kept} is not used: it is damaged" in tuned(polyad,
+                                                                         XDG_CACHE_HOME=cache)
+    assert "measured for this tensor before" in tuned(polyad, XDG_CACHE_HOME=cache)
+
+
+def test_tune_cache_option(polyad, tmp_path):
+    cache = str(tmp_path / "cache")
+    assert "measured" in tuned(polyad, "--tune-cache", "none", XDG_CACHE_HOME=cache)
+    assert not (tmp_path / "cache").exists()
+    tuned(polyad, "--tune-cache", str(tmp_path / "mine"), XDG_CACHE_HOME=cache)
+    assert (tmp_path / "mine").read_bytes().startswith(b"polyad tune cache 1 ")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_tune_without_a_place(polyad):
+    assert "is not kept" in tuned(polyad, XDG_CACHE_HOME="", HOME="/proc/nowhere")
+    assert "what was measured is not kept" in tuned(polyad, "--tune-cache", "/proc/nowhere/tune")

@@ -1,0 +1,264 @@
+/* What tuning measured is kept in a file: found again, and never a reason to fail. */
+#include "harness.h"
+
+#include "plan/plan.h"
+#include "plan/tune_cache.h"
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/polyad-tune-XXXXXX";
+static char file[64];
+static int ignored; /* messages that a cache was not used */
+
+static void count_ignored(void *user, polyad_log_level level, const char *message) {
+  (void)user;
+  (void)level;
+  ignored += strstr(message, "is not used") != NULL || strstr(message, "is not kept") != NULL;
+}
+
+static polyad_context *make_context(void) {
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, 2), POLYAD_OK);
+  polyad_set_log(context, POLYAD_LOG_INFO, count_ignored, NULL);
+  ignored = 0;
+  return context;
+}
+
+static void end(polyad_context *context) {
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+static size_t contents(char *text, size_t size) {
+  FILE *from = fopen(file, "rb");
+  assert_non_null(from);
+  size_t length = fread(text, 1, size, from);
+  fclose(from);
+  return length;
+}
+
+static void put(const char *text, size_t length) {
+  FILE *to = fopen(file, "wb");
+  assert_non_null(to);
+  assert_int_equal(fwrite(text, 1, length, to), length);
+  assert_int_equal(fclose(to), 0);
+}
+
+static void finds_what_was_stored(void **state) {
+  (void)state;
+  char text[PD_TUNE_TEXT_BYTES];
+  polyad_context *context = make_context();
+  (void)unlink(file);
+  assert_false(pd_tune_cache_find(context, file, "a", text));
+  assert_int_equal(ignored, 0); /* a missing file is nothing to talk about */
+  pd_tune_cache_store(context, file, "a", "first");
+  pd_tune_cache_store(context, file, "b", "second");
+  pd_tune_cache_store(context, file, "a", "third");
+  assert_true(pd_tune_cache_find(context, file, "a", text));
+  assert_string_equal(text, "third");
+  assert_true(pd_tune_cache_find(context, file, "b", text));
+  assert_string_equal(text, "second");
+  assert_false(pd_tune_cache_find(context, file, "c", text));
+  assert_int_equal(ignored, 0);
+  end(context);
+}
+
+static void the_oldest_give_way(void **state) {
+  (void)state;
+  char text[PD_TUNE_TEXT_BYTES], key[16];
+  polyad_context *context = make_context();
+  (void)unlink(file);
+  for (int k = 0; k < PD_TUNE_ENTRIES + 10; ++k) {
+    snprintf(key, sizeof key, "%d", k);
+    pd_tune_cache_store(context, file, key, key);
+  }
+  for (int k = 0; k < PD_TUNE_ENTRIES + 10; ++k) {
+    snprintf(key, sizeof key, "%d", k);
+    assert_int_equal(pd_tune_cache_find(context, file, key, text), k >= 10);
+  }
+  end(context);
+}
+
+/* Every byte flipped, every length cut: nothing is found, nothing fails, and the next store makes
+ * a file that is whole. */
+static void damage_is_ignored(void **state) {
+  (void)state;
+  static char whole[4096], broken[4096];
+  char text[PD_TUNE_TEXT_BYTES];
+  polyad_context *context = make_context();
+  (void)unlink(file);
+  pd_tune_cache_store(context, file, "a", "value");
+  size_t length = contents(whole, sizeof whole);
+  assert_true(length > 40 && length < sizeof whole);
+  for (size_t k = 0; k < length; ++k) {
+    memcpy(broken, whole, length);
+    broken[k] ^= 1;
+    put(broken, length);
+    assert_false(pd_tune_cache_find(context, file, "a", text));
+    put(whole, k);
+    assert_false(pd_tune_cache_find(context, file, "a", text));
+  }
+  assert_int_equal(ignored, 2 * length);
+  pd_tune_cache_store(context, file, "b", "new");
+  assert_true(pd_tune_cache_find(context, file, "b", text));
+  end(context);
+}
+
+static void other_things_are_left_alone(void **state) {
+  (void)state;
+  char text[PD_TUNE_TEXT_BYTES];
+  polyad_context *context = make_context();
+  pd_tune_cache_store(context, folder, "a", "value"); /* a directory */
+  assert_false(pd_tune_cache_find(context, folder, "a", text));
+  assert_false(pd_tune_cache_find(context, "/dev/zero", "a", text));
+  pd_tune_cache_store(context, "/proc/nowhere/tune", "a", "value");
+  assert_true(ignored >= 4);
+  assert_string_equal(polyad_last_error(context), "");
+  end(context);
+}
+
+static polyad_tensor *make_tensor(polyad_context *context, uint64_t shift) {
+  uint32_t index[3][60];
+  double value[60];
+  uint64_t dims[3] = {6, 5, 4};
+  polyad_tensor_input input;
+  polyad_tensor *tensor;
+  polyad_tensor_input_init(&input);
+  for (uint32_t p = 0; p < 60; ++p) {
+    index[0][p] = p % 6;
+    index[1][p] = p / 6 % 5;
+    index[2][p] = p / 30 + (uint32_t)shift;
+    value[p] = p + 1;
+  }
+  input.order = 3;
+  input.dims = dims;
+  input.nnz = 60;
+  input.index_type = POLYAD_U32;
+  for (int n = 0; n < 3; ++n) {
+    input.index[n] = index[n];
+    input.index_stride[n] = 4;
+  }
+  input.values = value;
+  input.value_type = POLYAD_F64;
+  assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
+  return tensor;
+}
+
+static void make_plan(polyad_context *context, uint64_t shift, uint64_t rank, polyad_kernel kernel,
+                      char *explanation) {
+  polyad_tensor *tensor = make_tensor(context, shift);
+  polyad_plan_options options;
+  polyad_plan *plan;
+  polyad_plan_options_init(&options);
+  options.tune = 1;
+  options.rank = rank;
+  options.kernel = kernel;
+  options.tune_cache = file;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  snprintf(explanation, PD_EXPLANATION_BYTES, "%s", polyad_plan_explanation(plan));
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
+static int entries(void) {
+  static char text[1 << 16];
+  int lines = -1;
+  for (size_t length = contents(text, sizeof text), k = 0; k < length; ++k)
+    lines += text[k] == '\n';
+  return lines;
+}
+
+/* Seconds as measured stand in the explanation: the same twice only when they were not measured
+ * again. */
+static void plans_remember(void **state) {
+  (void)state;
+  static char first[PD_EXPLANATION_BYTES], again[PD_EXPLANATION_BYTES];
+  polyad_context *context = make_context();
+  (void)unlink(file);
+  make_plan(context, 0, 4, POLYAD_KERNEL_MTTKRP, first);
+  assert_non_null(strstr(first, "measured"));
+  assert_int_equal(entries(), 1);
+  make_plan(context, 0, 4, POLYAD_KERNEL_MTTKRP, again);
+  assert_string_equal(first, again);
+  assert_int_equal(entries(), 1);
+  make_plan(context, 1, 4, POLYAD_KERNEL_MTTKRP, again); /* another tensor */
+  assert_int_equal(entries(), 2);
+  make_plan(context, 0, 5, POLYAD_KERNEL_MTTKRP, again); /* another rank */
+  assert_int_equal(entries(), 3);
+  make_plan(context, 0, 4, POLYAD_KERNEL_PHI, again);
+  assert_non_null(strstr(again, "s for Phi in all modes"));
+  assert_int_equal(entries(), 4);
+  assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK);
+  make_plan(context, 0, 4, POLYAD_KERNEL_MTTKRP, again); /* other threads */
+  assert_int_equal(entries(), 5);
+  assert_int_equal(ignored, 0);
+  end(context);
+}
+
+static void numbers_are_kept(void **state) {
+  (void)state;
+  double value = 0;
+  polyad_context *context = make_context();
+  (void)unlink(file);
+  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
+  assert_true(isnan(value));
+  assert_int_equal(polyad_tune_cache_keep(context, file, "threshold", 78), POLYAD_OK);
+  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
+  assert_true(value == 78);
+  assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK); /* another machine */
+  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
+  assert_true(isnan(value));
+  assert_int_equal(polyad_tune_cache_keep(context, file, NULL, 78), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_tune_cache_keep(context, file, "x", NAN), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_tune_cache_number(context, NULL, "x", &value), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_tune_cache_number(context, file, "x", NULL), POLYAD_INVALID_ARGUMENT);
+  end(context);
+}
+
+static void the_user_has_a_place(void **state) {
+  (void)state;
+  char path[128], expected[128];
+  assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+  assert_true(polyad_tune_cache_path(path, sizeof path));
+  snprintf(expected, sizeof expected, "%s/polyad/tune", folder);
+  assert_string_equal(path, expected);
+  assert_false(polyad_tune_cache_path(path, strlen(expected)));
+  assert_string_equal(path, "");
+  assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0); /* counts as not set */
+  assert_int_equal(setenv("HOME", folder, 1), 0);
+  assert_true(polyad_tune_cache_path(path, sizeof path));
+  snprintf(expected, sizeof expected, "%s/.cache/polyad/tune", folder);
+  assert_string_equal(path, expected);
+  assert_int_equal(setenv("HOME", "/proc/nowhere", 1), 0);
+  assert_false(polyad_tune_cache_path(path, sizeof path));
+  assert_int_equal(unsetenv("HOME"), 0);
+  assert_false(polyad_tune_cache_path(path, sizeof path));
+  snprintf(path, sizeof path, "%s/.cache/polyad", folder);
+  (void)rmdir(path);
+  snprintf(path, sizeof path, "%s/.cache", folder);
+  (void)rmdir(path);
+  snprintf(path, sizeof path, "%s/polyad", folder);
+  (void)rmdir(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_what_was_stored), cmocka_unit_test(the_oldest_give_way),
+      cmocka_unit_test(damage_is_ignored),     cmocka_unit_test(other_things_are_left_alone),
+      cmocka_unit_test(plans_remember),        cmocka_unit_test(numbers_are_kept),
+      cmocka_unit_test(the_user_has_a_place),
+  };
+  if (mkdtemp(folder) == NULL) return 1;
+  snprintf(file, sizeof file, "%s/tune", folder);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  (void)unlink(file);
+  (void)rmdir(folder);
+  return failed;
+}
