@@ -3,7 +3,8 @@
 
 usage: bench/mttkrp_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
            [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN]
-           [--names uber,nips] [--ranks 16,32] [--precisions f64,f32] [--rounds 5] [--threads 2]
+           [--names uber,nips] [--ranks 16,32] [--precisions f64,f32] [--format auto] [--rounds 5]
+           [--threads 2]
 
 DIR holds NAME.tns (what ALTO and, without the others, everybody reads), and where they are
 NAME.ptn for polyad and NAME.bin for SPLATT (their binary files only load faster). Each round runs
@@ -42,7 +43,8 @@ def existing(options, name, extension):
 def time_polyad(options, name, rank, precision):
     out = run([options.polyad, "bench", "mttkrp", existing(options, name, ".ptn"), "-r", str(rank),
                "--precision", precision, "--threads", str(options.threads), "--device", "cpu",
-               "--repeat", str(ITERATIONS), "--warmup", "1", "--json", "-"], options.threads)
+               "--format", options.format, "--repeat", str(ITERATIONS), "--warmup", "1",
+               "--json", "-"], options.threads)
     record = json.loads(out)
     rows = record["results"]
     options.bits[name] = sum(max(1, (dim - 1).bit_length()) for dim in record["dims"])
@@ -103,19 +105,23 @@ def measure(options, name, rank, precision):
     return row
 
 
-def write(options, rows):
+COLUMNS = ["tensor", "rank", "precision", "format", "polyad_seconds", "splatt_seconds",
+           "alto_seconds", "splatt_over_polyad", "alto_over_polyad"]
+
+
+def write(options, rows, columns, conditions):
+    """Writes all rows with the machine's state as JSON, their columns as CSV beside it."""
     load = os.getloadavg()
     record = {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count(),
-              "threads": options.threads, "rounds": options.rounds, "iterations": ITERATIONS,
-              "load_average": load, "command": " ".join(os.path.basename(word) for word in sys.argv), "results": rows}
+              "threads": options.threads, "rounds": options.rounds, **conditions,
+              "load_average": load,
+              "command": " ".join(os.path.basename(word) for word in sys.argv), "results": rows}
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
         record["machine"] = names[0] if names else record["machine"]
     with open(options.output, "w", encoding="utf-8") as out:
         json.dump(record, out, indent=1)
         out.write("\n")
-    columns = ["tensor", "rank", "precision", "format", "polyad_seconds", "splatt_seconds",
-               "alto_seconds", "splatt_over_polyad", "alto_over_polyad"]
     with open(os.path.splitext(options.output)[0] + ".csv", "w", encoding="utf-8") as out:
         table = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
         table.writeheader()
@@ -133,6 +139,7 @@ def main():
     parser.add_argument("--names", default="uber,nips,chicago,nell2,enron,vast,delicious")
     parser.add_argument("--ranks", default="16,32")
     parser.add_argument("--precisions", default="f64,f32")
+    parser.add_argument("--format", default="auto", help="polyad's")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
@@ -142,7 +149,7 @@ def main():
         for rank in options.ranks.split(","):
             for name in options.names.split(","):
                 rows.append(measure(options, name, int(rank), precision))
-                write(options, rows)
+                write(options, rows, COLUMNS, {"iterations": ITERATIONS})
 
 
 if __name__ == "__main__":

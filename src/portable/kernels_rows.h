@@ -136,73 +136,7 @@ PD_KERNEL PD_INSTANCE(rows)(
       OF_TYPE(load_step)(values + p, value);
       pd_u32 closing = ends[p / 32] >> p % 32; /* bit j: nonzero p + j is the last of its row */
 #endif
-#if PD_DECODES
-      /* Where the rows of a chunk begin, and of the first nonzeros after it. */
-      if (p % PD_PORTABLE_CHUNK == 0) {
-        const pd_u64 left = padded - p;
-        const pd_u32 count = left < PD_PLACES ? (pd_u32)left : PD_PLACES;
-        PD_EACH_INPUT {
-          for (pd_u32 i = 0; i < count; ++i)
-            place[k][i] = ((planes[k][p + i] >> job.shift[k]) & job.mask[k]) * job.stride[k];
-        }
-      }
-      if (job.prefetch != 0) {
-        PD_EACH_INPUT {
-          if (job.prefetch >> k & 1u) {
-            PD_EACH_STEP PD_EACH_VECTOR PD_PREFETCH(
-                factors[k] + place[k][p % PD_PORTABLE_CHUNK + PD_AHEAD + j] + PD_PLACE(v));
-          }
-        }
-      }
-#endif
-      VEC product[PD_PORTABLE_STEP][PD_VECTORS];
-#if PD_KIND == PD_KIND_SUM
-      PD_EACH_STEP PD_EACH_VECTOR product[j][v] = OF_TYPE(splat)(value[j]);
-#elif PD_KIND != PD_KIND_STORED
-      PD_EACH_STEP PD_EACH_VECTOR product[j][v] = OF_TYPE(splat)(1);
-#endif
-#if PD_KIND == PD_KIND_STORED
-      PD_EACH_STEP PD_EACH_VECTOR product[j][v] =
-          p + j < job.nnz ? PD_GET(factors[0] + (p + j) * job.stride[0], v) : OF_TYPE(splat)(0);
-#elif PD_KEEPS
-      VEC fresh[PD_SLOTS][PD_PORTABLE_STEP][PD_VECTORS];
-      bool changed[PD_SLOTS][PD_PORTABLE_STEP];
-      PD_EACH_INPUT {
-        pd_u32 now = before[k], word[PD_PORTABLE_STEP];
-        load_words(planes[k] + p, word);
-        PD_EACH_STEP {
-          pd_u32 index = (word[j] >> job.shift[k]) & job.mask[k];
-          changed[k][j] = k == PD_INPUTS - 1u || index != now;
-          now = index;
-          if (changed[k][j])
-            PD_EACH_VECTOR fresh[k][j][v] = PD_GET(factors[k] + index * job.stride[k], v);
-        }
-        before[k] = now;
-      }
-      PD_EACH_STEP {
-        PD_EACH_INPUT {
-          if (changed[k][j]) PD_EACH_VECTOR kept[k][v] = fresh[k][j][v];
-          PD_EACH_VECTOR product[j][v] *= kept[k][v];
-        }
-      }
-#elif !PD_DECODES
-      PD_EACH_INPUT {
-        pd_u32 word[PD_PORTABLE_STEP];
-        load_words(planes[k] + p, word);
-        PD_EACH_STEP {
-          const pd_u64 index = (word[j] >> job.shift[k]) & job.mask[k];
-          const PD_GLOBAL REAL *from = factors[k] + index * job.stride[k];
-          PD_EACH_VECTOR product[j][v] *= PD_GET(from, v);
-        }
-      }
-#else
-      PD_EACH_STEP {
-        PD_EACH_INPUT {
-          const PD_GLOBAL REAL *from = factors[k] + place[k][p % PD_PORTABLE_CHUNK + j];
-          PD_EACH_VECTOR product[j][v] *= PD_GET(from, v);
-        }
-      }
-#endif
+#include "portable/rows_products.h"
 #if PD_KIND == PD_KIND_PI
       PD_EACH_STEP {
         if (p + j < end) {
@@ -211,55 +145,7 @@ PD_KERNEL PD_INSTANCE(rows)(
         }
       }
 #else
-      PD_EACH_STEP {
-#if PD_NEEDS_B
-        VEC dots = product[j][0] * model[0];
-        PD_UNROLL
-        for (int v = 1; v < PD_VECTORS; ++v)
-          dots += product[j][v] * model[v];
-        REAL dot = OF_TYPE(sum_lanes)(OF_TYPE(sum_entries)(dots), PD_LANES);
-#endif
-#if PD_KIND == PD_KIND_DOTS
-        if (p + j < end && lane == 0) {
-          if (!(job.dots & 1u)) dot += out[p + j];
-          if (job.dots & 2u) dot = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
-          out[p + j] = dot;
-        }
-#elif PD_IS_PHI
-        REAL weight = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
-        PD_EACH_VECTOR sum[v] += product[j][v] * OF_TYPE(splat)(weight);
-#else
-        PD_EACH_VECTOR sum[v] += product[j][v];
-#endif
-#if PD_KIND != PD_KIND_DOTS
-        open = 1;
-#endif
-        if (closing >> j & 1u) {
-#if PD_KIND != PD_KIND_DOTS
-#if PD_WIDE_SUMS
-          PD_EACH_VECTOR {
-            total[v] += OF_TYPE(widen)(sum[v]);
-            sum[v] = OF_TYPE(narrow)(total[v]);
-            total[v] = OF_TYPE(widen)(OF_TYPE(splat)(0));
-          }
-#endif
-          if (inside) {
-            PD_EACH_VECTOR PD_PUT(out + id * job.out_stride, v, sum[v]);
-          } else {
-            my_state |= PD_HAS_FIRST;
-            PD_SHARE(first, sum)
-          }
-          PD_EACH_VECTOR sum[v] = OF_TYPE(splat)(0);
-          inside = 1;
-          open = 0;
-#endif
-          ++row;
-          if (row < job.rows) id = job.has_row_id ? row_id[row] : (pd_u32)row;
-#if PD_NEEDS_B
-          PD_EACH_VECTOR model[v] = PD_GET(b + id * job.b_stride, v);
-#endif
-        }
-      }
+#include "portable/rows_sums.h"
 #if PD_WIDE_SUMS && PD_KIND != PD_KIND_DOTS
       if ((p + PD_PORTABLE_STEP) % PD_PORTABLE_CHUNK == 0) PD_EACH_VECTOR {
           total[v] += OF_TYPE(widen)(sum[v]);
@@ -284,37 +170,7 @@ PD_KERNEL PD_INSTANCE(rows)(
 #endif
   }
 #if PD_WALKS_ROWS && PD_KIND != PD_KIND_DOTS
-  if (job.atomic) return;
-  /* The groups of a work group join their parts; what goes beyond it is carried. */
-  if (lane == 0) {
-    state[own] = my_state;
-    last_row[own] = id;
-  }
-  PD_BARRIER();
-  PD_GLOBAL REAL *const to_head = head + group / PD_GROUPS * job.rank;
-  PD_GLOBAL REAL *const to_tail = tail + group / PD_GROUPS * job.rank;
-  if (own == 0 && (my_state & PD_HAS_FIRST)) {
-    PD_EACH_VECTOR {
-      VEC joined = first[0][lane][v];
-      for (pd_u32 g = 1; g < PD_GROUPS && (state[g - 1] & PD_THROUGH) != 0; ++g)
-        if (state[g] & PD_HAS_FIRST) joined += first[g][lane][v];
-      PD_PUT(to_head, v, joined);
-    }
-  }
-  if (my_state & PD_HAS_LAST) {
-    PD_EACH_VECTOR {
-      VEC joined = last[own][lane][v];
-      pd_u32 closed = 0;
-      for (pd_u32 g = own + 1; g < PD_GROUPS && !closed && (state[g] & PD_HAS_FIRST) != 0; ++g) {
-        joined += first[g][lane][v];
-        closed = !(state[g] & PD_THROUGH);
-      }
-      if (closed)
-        PD_PUT(out + last_row[own] * job.out_stride, v, joined);
-      else
-        PD_PUT(to_tail, v, joined);
-    }
-  }
+#include "portable/rows_join.h"
 #endif
 }
 

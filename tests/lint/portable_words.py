@@ -10,7 +10,8 @@ import re
 import sys
 
 FOLDER = pathlib.Path("src/portable")
-KERNELS = ["kernels_stream.h", "kernels_rows.h", "kernels_join.h", "portable_job.h"]
+KERNELS = ["kernels_stream.h", "kernels_rows.h", "rows_products.h", "rows_sums.h", "rows_join.h",
+           "kernels_join.h", "portable_job.h"]
 BACKENDS = {"cpu": [], "cuda": ["vector_struct.h"], "hip": ["vector_struct.h"], "opencl": []}
 FOREIGN = re.compile(
     r"\b(cuda\w*|hip\w*|opencl|openmp|omp|nvidia|amd|pragma|_Pragma|asm|__asm__|__builtin\w*|__\w+|"

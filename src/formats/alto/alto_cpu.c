@@ -17,8 +17,27 @@ struct call {
   struct pd_rowsum_job out; /* the output matrix, for write_row */
 };
 
+/* What each nonzero's row of Pi is the product of, tables of pairs of short modes filled; nothing
+ * where these rows are stored. */
+static void set_sources(const struct pd_alto *alto, const struct pd_alto_scratch *s, int mode,
+                        const struct pd_matrix *const *factors, bool stored,
+                        struct pd_alto_job *job) {
+  if (stored) return;
+  struct pd_rowsum list = pd_alto_other_modes(alto, mode);
+  struct pd_rowsum_job columns = {.list = &list, .type = alto->type, .rank = s->rank};
+  for (int g = 0; g < list.columns; ++g) {
+    const struct pd_matrix *factor = factors[list.mode[g]];
+    job->other[g] = list.mode[g];
+    columns.factor[g] = factor->data;
+    columns.stride[g] = factor->stride;
+    columns.factor_rows[g] = factor->rows;
+  }
+  pd_sources_choose(&columns, s->sums->tables, s->sums->table_bytes, &job->sources);
+  pd_sources_fill(&columns, &job->sources, s->threads);
+}
+
 static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int mode,
-                     const struct pd_matrix *const *factors, struct call *call) {
+                     const struct pd_matrix *const *factors, bool stored, struct call *call) {
   const uint64_t item = pd_type_bytes(alto->type);
   struct pd_alto_job *job = &call->job;
   *call = (struct call){.scratch = s, .sharing = &s->sharing[mode]};
@@ -34,14 +53,12 @@ static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int 
                               .ones = s->ones,
                               .column_of = s->column_of,
                               .sums_columns = s->sums_columns};
-  for (int n = 0; n < alto->order; ++n) {
-    if (n != mode) job->other[job->columns++] = n;
-    if (factors[n] == NULL) continue;
-    job->factor[n] = factors[n]->data;
-    job->stride[n] = factors[n]->stride * item;
-    job->rows[n] = factors[n]->rows;
+  if (factors[mode] != NULL) {
+    job->own = factors[mode]->data;
+    job->own_stride = factors[mode]->stride * item;
   }
-  job->rows[mode] = alto->dims[mode];
+  if (stored) job->products = s->products;
+  set_sources(alto, s, mode, factors, stored, job);
 }
 
 static void set_output(struct call *call, const struct pd_matrix *out) {
@@ -190,7 +207,7 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
   (void)context;
   struct call call;
-  set_call(storage, scratch, mode, factors, &call);
+  set_call(storage, scratch, mode, factors, false, &call);
   set_output(&call, out);
   run(&call);
   return POLYAD_OK;
@@ -202,11 +219,10 @@ static polyad_status phi(polyad_context *context, const void *storage, void *scr
   (void)context;
   const struct pd_alto_scratch *s = scratch;
   struct call call;
-  set_call(storage, scratch, mode, factors, &call);
+  set_call(storage, scratch, mode, factors, s->products_mode == mode, &call);
   set_output(&call, out);
   call.job.phi = true;
   call.job.epsilon = epsilon;
-  if (s->products_mode == mode) call.job.products = s->products;
   run(&call);
   return POLYAD_OK;
 }
@@ -219,9 +235,8 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   const struct pd_alto_scratch *s = scratch;
   struct call call;
   double sum = 0;
-  set_call(storage, scratch, mode, factors, &call);
+  set_call(storage, scratch, mode, factors, s->products_mode == mode, &call);
   call.job.logarithms = true;
-  if (s->products_mode == mode) call.job.products = s->products;
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < call.sharing->parts; ++t) {
     struct pd_alto_part part;
@@ -247,7 +262,7 @@ static polyad_status pi(polyad_context *context, const void *storage, void *scra
   s->products_mode = -1;
   if (s->products == NULL)
     PD_TRY(pd_alloc(context, count, pd_type_bytes(alto->type), (void **)&s->products));
-  set_call(storage, scratch, mode, factors, &call);
+  set_call(storage, scratch, mode, factors, false, &call);
   call.job.products_out = s->products;
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < call.sharing->parts; ++t) {

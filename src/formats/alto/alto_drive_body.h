@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define KERNEL_BODY "formats/alto/alto_kernel_body.h"
-#define RUN_TYPE const struct pd_alto_kernel
-#include "formats/alto/alto_types.h"
+#define INSTANCE pd_alto_kernel
+#include "formats/rowsum/instances_types.h"
 
 /* What one thread has at hand. */
 struct block {
@@ -106,25 +106,54 @@ static void set_sums(const struct reader *reader, const struct pd_alto_part *par
     set_sums_sized(reader, 8, part, count, sum);
 }
 
+static inline __attribute__((always_inline)) void
+set_pair_sized(const struct reader *from, const struct reader *with, int bytes,
+               const struct pd_source *pair, uint64_t stride, uint64_t count,
+               const char **restrict row) {
+  const struct reader a = *from, b = *with;
+  const char *table = pair->rows;
+  const uint32_t inner = (uint32_t)pair->inner; /* tables have fewer than 2^32 rows */
+  for (uint64_t p = 0; p < count; ++p) {
+    uint32_t at = (uint32_t)read_one(&a, bytes, p) * inner + (uint32_t)read_one(&b, bytes, p);
+    row[p] = table + (uint64_t)at * (uint32_t)stride;
+  }
+}
+
+/* Addresses of the rows of what is taken for one factor, of nonzeros from `first` on. */
+static void set_source(const struct pd_alto_job *job, const struct pd_source *source,
+                       uint64_t first, uint64_t count, const char **row) {
+  const uint64_t stride = source->stride * pd_type_bytes(job->alto->type);
+  uint64_t room[2][PD_ALTO_COLUMN];
+  struct reader a = read_mode(job, job->other[source->column[0]], first, count, room[0]);
+  if (source->columns == 1) {
+    set_rows(&a, source->count, source->rows, stride, count, row);
+    return;
+  }
+  struct reader b = read_mode(job, job->other[source->column[1]], first, count, room[1]);
+  if (a.bytes == 4 && b.bytes == 4)
+    set_pair_sized(&a, &b, 4, source, stride, count, row);
+  else if (a.bytes == 8 && b.bytes == 8)
+    set_pair_sized(&a, &b, 8, source, stride, count, row);
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      row[p] = (const char *)source->rows +
+               (read_one(&a, a.bytes, p) * source->inner + read_one(&b, b.bytes, p)) * stride;
+}
+
 /* Addresses of nonzeros [first + begin, first + end) at places [begin, end). */
 static void set_addresses(const struct pd_alto_job *job, const struct pd_alto_part *part,
                           uint64_t first, uint64_t begin, uint64_t end, struct block *block) {
   const struct pd_alto *alto = job->alto;
   uint64_t room[PD_ALTO_COLUMN], count = end - begin;
-  for (int g = 0; g < job->columns && job->products == NULL; ++g) {
-    int n = job->other[g];
-    struct reader reader = read_mode(job, n, first + begin, count, room);
-    set_rows(&reader, job->rows[n], job->factor[n], job->stride[n], count, block->row[g] + begin);
-  }
+  for (int k = 0; k < job->sources.count && job->products == NULL; ++k)
+    set_source(job, &job->sources.source[k], first + begin, count, block->row[k] + begin);
   for (uint64_t p = begin; p < end && job->products != NULL; ++p)
     block->row[0][p] = job->products + (first + p) * job->rank * pd_type_bytes(alto->type);
   if (job->products_out != NULL) return;
-  int mode = job->mode;
-  struct reader reader = read_mode(job, mode, first + begin, count, room);
-  set_sums(&reader, part, job->rows[mode], count, block->sum + begin);
+  struct reader reader = read_mode(job, job->mode, first + begin, count, room);
+  set_sums(&reader, part, alto->dims[job->mode], count, block->sum + begin);
   if (job->phi || job->logarithms)
-    set_rows(&reader, job->rows[mode], job->factor[mode], job->stride[mode], count,
-             block->own + begin);
+    set_rows(&reader, alto->dims[job->mode], job->own, job->own_stride, count, block->own + begin);
   for (uint64_t p = 0; p < count && job->atomic; ++p)
     block->index[begin + p] = read_one(&reader, reader.bytes, p);
 }
@@ -132,7 +161,7 @@ static void set_addresses(const struct pd_alto_job *job, const struct pd_alto_pa
 /* Places behind the last nonzero, for the prefetch. */
 static void repeat_last(const struct pd_alto_job *job, uint64_t last, uint64_t end,
                         struct block *block) {
-  int columns = job->products != NULL ? 1 : job->columns;
+  int columns = job->products != NULL ? 1 : job->sources.count;
   for (uint64_t p = last + 1; p < end; ++p) {
     for (int g = 0; g < columns; ++g)
       block->row[g][p] = block->row[g][last];
@@ -145,7 +174,7 @@ static void repeat_last(const struct pd_alto_job *job, uint64_t last, uint64_t e
 /* Moves what was decoded ahead to the front. */
 static void keep_ahead(const struct pd_alto_job *job, struct block *block) {
   enum { BYTES = PD_ALTO_AHEAD * sizeof(char *) };
-  int columns = job->products != NULL ? 1 : job->columns;
+  int columns = job->products != NULL ? 1 : job->sources.count;
   for (int g = 0; g < columns; ++g)
     memcpy(block->row[g], block->row[g] + PD_ALTO_BLOCK, BYTES);
   memcpy(block->sum, block->sum + PD_ALTO_BLOCK, BYTES);
@@ -304,13 +333,13 @@ static void start_work(const struct pd_alto_job *job, const struct block *block,
   *work = (struct pd_alto_work){.row = block->row,
                                 .sum = block->sum,
                                 .own = block->own,
-                                .columns = job->products != NULL ? 1 : job->columns,
+                                .columns = job->products != NULL ? 1 : job->sources.count,
                                 .epsilon = job->epsilon,
                                 .keep = job->keep};
-  uint64_t rows = job->rows[job->mode];
+  uint64_t rows = job->alto->dims[job->mode];
   bool stored = job->products != NULL; /* rows in sequence: the processor sees that itself */
   for (int g = 0; g < work->columns; ++g) {
-    work->prefetch[g] = !stored && beyond_cache(job->rows[job->other[g]], row);
+    work->prefetch[g] = !stored && beyond_cache(job->sources.source[g].count, row);
     work->prefetches |= work->prefetch[g];
   }
   work->prefetch_own = job->phi && beyond_cache(rows, row);
@@ -338,8 +367,7 @@ static void drive(const struct pd_alto_job *job, const struct pd_alto_part *part
 }
 
 static const struct pd_alto_kernel *pick(polyad_type type, int lanes, int vectors) {
-  return type == POLYAD_F32 ? PD_RUN(pick, _run_, float)(lanes, vectors)
-                            : PD_RUN(pick, _run_, double)(lanes, vectors);
+  return type == POLYAD_F32 ? pick_float(lanes, vectors) : pick_double(lanes, vectors);
 }
 
 const struct pd_alto_isa PD_ISA_TABLE = {.pick = pick, .drive = drive};

@@ -52,11 +52,10 @@ struct pd_alto_job {
   const struct pd_alto_kernel *const *kernel; /* of each block */
   int mode;
   uint64_t rank, padded;
-  int columns;
-  int other[POLYAD_MAX_ORDER];          /* modes of the columns */
-  const char *factor[POLYAD_MAX_ORDER]; /* of each mode */
-  uint64_t stride[POLYAD_MAX_ORDER];    /* in bytes */
-  uint64_t rows[POLYAD_MAX_ORDER];
+  int other[POLYAD_MAX_ORDER]; /* the modes but this, which sources name by their place here */
+  struct pd_sources sources;   /* factors to multiply, pairs of short ones taken as one */
+  const char *own;             /* the mode's own factor; phi only */
+  uint64_t own_stride;         /* in bytes */
   bool phi;
   bool logarithms; /* the log-likelihood is wanted, no rows */
   double epsilon;

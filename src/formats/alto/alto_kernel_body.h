@@ -2,7 +2,7 @@
  *
  * Consecutive nonzeros mostly have different output rows, so sums live in memory, in double. */
 
-#include "formats/alto/alto_vector.h"
+#include "formats/rowsum/kernel_vector.h"
 
 /* Columns that have pointers in registers; more of them only where their number is no constant. */
 #define KNOWN 4
@@ -213,8 +213,8 @@ static void PD_NAME(phi)(const struct pd_alto_work *work) {
   }
 }
 
-static const struct pd_alto_kernel PD_NAME(run) = {PD_NAME(add), PD_NAME(phi)};
+static const struct pd_alto_kernel PD_NAME(instance) = {PD_NAME(add), PD_NAME(phi)};
 
 #undef EACH_NONZERO
 #undef KNOWN
-#include "formats/alto/alto_vector_end.h"
+#include "formats/rowsum/kernel_vector_end.h"

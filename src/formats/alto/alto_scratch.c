@@ -53,15 +53,33 @@ static uint64_t rows_bound(const struct pd_alto *alto, uint64_t rank, int thread
   return most;
 }
 
+struct pd_rowsum pd_alto_other_modes(const struct pd_alto *alto, int mode) {
+  struct pd_rowsum list = {.nnz = alto->nnz};
+  for (int n = 0; n < alto->order; ++n)
+    if (n != mode) list.mode[list.columns++] = n;
+  return list;
+}
+
+/* Room for the tables of pairs of any one mode. */
+static uint64_t table_bytes(const struct pd_alto *alto, uint64_t rank) {
+  uint64_t most = 0;
+  for (int n = 0; n < alto->order; ++n) {
+    struct pd_rowsum list = pd_alto_other_modes(alto, n);
+    uint64_t bytes = pd_pair_tables_bytes(&list, alto->dims, alto->type, rank);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_alto *alto = storage;
   uint64_t row = row_bytes(rank), t = (uint64_t)threads;
   uint64_t rows = pd_add_saturated(rows_bound(alto, rank, threads), t * PD_ALTO_BLOCK + 1);
   uint64_t lists = t * ((uint64_t)alto->order * sizeof(struct pd_alto_share) + t * sizeof(int) +
                         PD_ALTO_LINE * sizeof(double));
-  return pd_add_saturated(pd_mul_saturated(rows, row), pd_rowsum_scratch_bytes(rank, 1, 1) + lists +
-                                                           sizeof(struct pd_alto_scratch) +
-                                                           2 * PD_ALTO_BLOCK * sizeof(double));
+  return pd_add_saturated(pd_mul_saturated(rows, row),
+                          pd_rowsum_scratch_bytes(rank, 1, 1) + table_bytes(alto, rank) + lists +
+                              sizeof(struct pd_alto_scratch) + 2 * PD_ALTO_BLOCK * sizeof(double));
 }
 
 void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
@@ -150,6 +168,7 @@ polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_de
   s->isa = current_isa();
   s->products_mode = -1;
   PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, alto->type, rank, 1, 1, &s->sums));
+  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, table_bytes(alto, rank), s->sums));
   PD_TRY_CLEANUP(set_columns(context, alto->type, s));
   PD_TRY_CLEANUP(set_sharing(context, alto, s));
   *scratch = s;

@@ -10,7 +10,7 @@ struct pd_alto_scratch {
   int threads;
   uint64_t rank, padded;
   const struct pd_alto_isa *isa;
-  struct pd_rowsum_scratch *sums; /* column blocks, writing of rows */
+  struct pd_rowsum_scratch *sums; /* column blocks, writing of rows, tables of pairs */
   const struct pd_alto_kernel **kernel;
   uint64_t sums_columns, *column_of;
   void *keep, *ones;
@@ -23,6 +23,9 @@ struct pd_alto_scratch {
   char *products;     /* stored rows of Pi */
   int products_mode;  /* -1: none */
 };
+
+/** The modes but one as columns of a list, for pair_tables.h; it has no nonzeros of its own. */
+struct pd_rowsum pd_alto_other_modes(const struct pd_alto *alto, int mode);
 
 uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads);
 polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,

@@ -24,29 +24,22 @@ static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
   return index_at(storage, mode, p);
 }
 
+static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
+  const struct pd_alto *alto = storage;
+  return (struct pd_ttmc_segments){.storage = storage,
+                                   .mode = mode,
+                                   .dim = alto->dims[mode],
+                                   .count = alto->nnz,
+                                   .row = row_of_nonzero};
+}
+
 polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
                                             const void *storage, const uint64_t *ranks,
                                             void **scratch) {
   (void)device;
   const struct pd_alto *alto = storage;
   struct pd_ttmc_shape shape = shape_of(alto);
-  struct pd_ttmc_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
-  polyad_status status = POLYAD_OK;
-  for (int n = 0; n < alto->order && alto->nnz > 0 && status == POLYAD_OK; ++n) {
-    struct pd_ttmc_segments nonzeros = {.storage = storage,
-                                        .mode = n,
-                                        .dim = alto->dims[n],
-                                        .count = alto->nnz,
-                                        .row = row_of_nonzero};
-    status = pd_ttmc_order_create(context, &nonzeros, pd_ttmc_work_order(work, n));
-  }
-  if (status != POLYAD_OK)
-    pd_ttmc_work_destroy(context, work);
-  else
-    *scratch = work;
-  return status;
+  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
 }
 
 void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch) {

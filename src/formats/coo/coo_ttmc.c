@@ -27,31 +27,24 @@ static uint64_t start_of_run(const void *storage, int mode, uint64_t run) {
   return pd_rowsum_start(&((const struct pd_coo *)storage)->list[mode], run);
 }
 
+static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
+  const struct pd_coo *coo = storage;
+  const struct pd_rowsum *list = &coo->list[mode];
+  return (struct pd_ttmc_segments){.storage = storage,
+                                   .mode = mode,
+                                   .dim = coo->dims[mode],
+                                   .count = list->blocks == 0 ? 0 : list->runs,
+                                   .row = row_of_run,
+                                   .start = start_of_run};
+}
+
 polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
                                            const void *storage, const uint64_t *ranks,
                                            void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
   struct pd_ttmc_shape shape = shape_of(coo);
-  struct pd_ttmc_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
-  polyad_status status = POLYAD_OK;
-  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n) {
-    if (coo->list[n].blocks == 0) continue;
-    struct pd_ttmc_segments runs = {.storage = storage,
-                                    .mode = n,
-                                    .dim = coo->dims[n],
-                                    .count = coo->list[n].runs,
-                                    .row = row_of_run,
-                                    .start = start_of_run};
-    status = pd_ttmc_order_create(context, &runs, pd_ttmc_work_order(work, n));
-  }
-  if (status != POLYAD_OK)
-    pd_ttmc_work_destroy(context, work);
-  else
-    *scratch = work;
-  return status;
+  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
 }
 
 void pd_coo_ttmc_workspace_destroy(polyad_context *context, void *scratch) {

@@ -48,31 +48,23 @@ static uint64_t start_of_node(const void *storage, int mode, uint64_t node) {
   return node;
 }
 
+static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
+  const struct pd_csf *csf = storage;
+  struct pd_ttmc_segments nodes = {.storage = storage, .mode = mode, .dim = csf->dims[mode]};
+  if (!needs_order(csf, mode) || csf->nnz == 0) return nodes;
+  nodes.count = tree_of(csf, mode)->nodes[csf->level_of[mode]];
+  nodes.row = row_of_node;
+  nodes.start = is_leaf(csf, mode) ? NULL : start_of_node;
+  return nodes;
+}
+
 polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
                                            const void *storage, const uint64_t *ranks,
                                            void **scratch) {
   (void)device;
   const struct pd_csf *csf = storage;
   struct pd_ttmc_shape shape = shape_of(csf);
-  struct pd_ttmc_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
-  polyad_status status = POLYAD_OK;
-  for (int n = 0; n < csf->order && status == POLYAD_OK; ++n) {
-    if (!needs_order(csf, n) || csf->nnz == 0) continue;
-    struct pd_ttmc_segments nodes = {.storage = storage,
-                                     .mode = n,
-                                     .dim = csf->dims[n],
-                                     .count = tree_of(csf, n)->nodes[csf->level_of[n]],
-                                     .row = row_of_node,
-                                     .start = is_leaf(csf, n) ? NULL : start_of_node};
-    status = pd_ttmc_order_create(context, &nodes, pd_ttmc_work_order(work, n));
-  }
-  if (status != POLYAD_OK)
-    pd_ttmc_work_destroy(context, work);
-  else
-    *scratch = work;
-  return status;
+  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
 }
 
 void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch) {

@@ -22,30 +22,22 @@ static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
   return pd_modecopy_index(copy, copy->inputs, p);
 }
 
+static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
+  const struct pd_modecopy *host = storage;
+  return (struct pd_ttmc_segments){.storage = storage,
+                                   .mode = mode,
+                                   .dim = host->dims[mode],
+                                   .count = host->variant == PD_MODECOPY_SORTED ? 0 : host->nnz,
+                                   .row = row_of_nonzero};
+}
+
 polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
                                                 const struct pd_device *device, const void *storage,
                                                 const uint64_t *ranks, void **scratch) {
   (void)device;
   const struct pd_modecopy *host = storage;
   struct pd_ttmc_shape shape = shape_of(host);
-  struct pd_ttmc_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_work_create(context, &shape, ranks, &work));
-  polyad_status status = POLYAD_OK;
-  bool sorted = host->variant == PD_MODECOPY_SORTED || host->nnz == 0;
-  for (int n = 0; n < host->order && !sorted && status == POLYAD_OK; ++n) {
-    struct pd_ttmc_segments nonzeros = {.storage = storage,
-                                        .mode = n,
-                                        .dim = host->dims[n],
-                                        .count = host->nnz,
-                                        .row = row_of_nonzero};
-    status = pd_ttmc_order_create(context, &nonzeros, pd_ttmc_work_order(work, n));
-  }
-  if (status != POLYAD_OK)
-    pd_ttmc_work_destroy(context, work);
-  else
-    *scratch = work;
-  return status;
+  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
 }
 
 void pd_modecopy_ttmc_workspace_destroy(polyad_context *context, void *scratch) {

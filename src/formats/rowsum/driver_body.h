@@ -7,28 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#define VAL float
-#if FULL_BYTES == 64
-#define FULL_LANES 16
-#elif FULL_BYTES == 32
-#define FULL_LANES 8
-#else
-#define FULL_LANES 4
-#endif
-#include "formats/rowsum/instances.h"
-#undef FULL_LANES
-#undef VAL
-#define VAL double
-#if FULL_BYTES == 64
-#define FULL_LANES 8
-#elif FULL_BYTES == 32
-#define FULL_LANES 4
-#else
-#define FULL_LANES 2
-#endif
-#include "formats/rowsum/instances.h"
-#undef FULL_LANES
-#undef VAL
+#define KERNEL_BODY "formats/rowsum/kernel_body.h"
+#define INSTANCE pd_instance
+#define TYPE_BODY "formats/rowsum/weights_body.h"
+#include "formats/rowsum/instances_types.h"
 
 #include "formats/rowsum/weigh_body.h"
 

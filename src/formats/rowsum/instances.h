@@ -1,5 +1,5 @@
-/* All instances of the kernel for one type VAL and full vectors of FULL_LANES lanes; shorter
- * vectors serve ranks below FULL_LANES. Ends with the table of them. */
+/* All instances of KERNEL_BODY for one type VAL and full vectors of FULL_LANES lanes; shorter
+ * vectors serve ranks below FULL_LANES. Ends with the table of them: each is a struct INSTANCE. */
 
 #define LANES 1
 #include "formats/rowsum/instances_few.h"
@@ -23,48 +23,22 @@
 #define PD_RUN3(lanes, vectors, type) instance_##lanes##x##vectors##type
 #define PD_RUN(lanes, vectors, type) PD_RUN3(lanes, vectors, type)
 
-/** The widest vectors that a rank has room for. */
-static int PD_OF_TYPE(lanes_for_, VAL)(uint64_t rank) {
-  if (rank >= FULL_LANES) return FULL_LANES;
-  if (FULL_LANES > 8 && rank >= 8) return 8;
-  if (FULL_LANES > 4 && rank >= 4) return 4;
-  return 1;
-}
-
-static const struct pd_instance *PD_OF_TYPE(pick_, VAL)(int lanes, int vectors) {
-  static const struct pd_instance *const full[] = {
+static const struct INSTANCE *PD_OF_TYPE(pick_, VAL)(int lanes, int vectors) {
+  static const struct INSTANCE *const full[] = {
       &PD_RUN(FULL_LANES, 1, VAL), &PD_RUN(FULL_LANES, 2, VAL), &PD_RUN(FULL_LANES, 3, VAL),
       &PD_RUN(FULL_LANES, 4, VAL), &PD_RUN(FULL_LANES, 5, VAL), &PD_RUN(FULL_LANES, 6, VAL),
       &PD_RUN(FULL_LANES, 7, VAL), &PD_RUN(FULL_LANES, 8, VAL)};
-  static const struct pd_instance *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL),
-                                                  &PD_RUN(1, 3, VAL)};
+  static const struct INSTANCE *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL),
+                                               &PD_RUN(1, 3, VAL)};
 #if FULL_LANES > 4
-  static const struct pd_instance *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL),
-                                                   &PD_RUN(4, 3, VAL)};
+  static const struct INSTANCE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL),
+                                                &PD_RUN(4, 3, VAL)};
   if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
 #endif
 #if FULL_LANES > 8
-  static const struct pd_instance *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL),
-                                                    &PD_RUN(8, 3, VAL)};
+  static const struct INSTANCE *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL),
+                                                 &PD_RUN(8, 3, VAL)};
   if (lanes == 8) return eight[vectors - 1];
 #endif
   return lanes == 1 ? one[vectors - 1] : full[vectors - 1];
-}
-
-/* Weights of Phi: values over dot products, in place of these. */
-static void PD_OF_TYPE(weights_, VAL)(uint64_t count, const void *values, double epsilon,
-                                      void *dots) {
-  const VAL *x = values, least = (VAL)epsilon;
-  VAL *weight = dots;
-  for (uint64_t p = 0; p < count; ++p)
-    weight[p] = x[p] / (weight[p] > least ? weight[p] : least);
-}
-
-/* The sum of values times logarithms of dot products. */
-static double PD_OF_TYPE(logarithms_, VAL)(uint64_t count, const void *values, const void *dots) {
-  const VAL *x = values, *m = dots;
-  double sum = 0;
-  for (uint64_t p = 0; p < count; ++p)
-    sum += (double)x[p] * log((double)m[p]);
-  return sum;
 }

@@ -4,13 +4,8 @@
  * sums stay in registers for the whole run. Short rows are unrolled into independent sums, since
  * one chain of additions waits for its latency. */
 
-#define PD_PASTE2(a, b) a##b
-#define PD_PASTE(a, b) PD_PASTE2(a, b)
-#define PD_NAME(stem)                                                                              \
-  PD_PASTE(PD_PASTE(PD_PASTE(PD_PASTE(stem, _), LANES), x), PD_PASTE(VECTORS, VAL))
-#define VEC PD_NAME(vec)
-#define HALF PD_NAME(half)
-#define WIDE PD_NAME(wide)
+#include "formats/rowsum/kernel_vector.h"
+
 #define COLUMN (PD_BLOCK + PD_AHEAD)
 #if VECTORS == 1
 #define CHAINS 4
@@ -26,25 +21,6 @@
 #define PD_UNROLL _Pragma("GCC unroll 1")
 #endif
 
-#if LANES == 1
-typedef VAL VEC;
-#else
-typedef VAL VEC __attribute__((vector_size(LANES * sizeof(VAL)), aligned(sizeof(VAL)), may_alias));
-#if LANES > 2
-typedef VAL HALF __attribute__((vector_size(LANES / 2 * sizeof(VAL))));
-typedef double WIDE
-    __attribute__((vector_size(LANES / 2 * sizeof(double)), aligned(sizeof(double)), may_alias));
-#else
-typedef VAL HALF;
-typedef double WIDE;
-#endif
-#endif
-
-static inline __attribute__((always_inline)) uint64_t PD_NAME(place)(const struct pd_run *run,
-                                                                     int v) {
-  return v == VECTORS - 1 ? run->tail : (uint64_t)v * LANES * sizeof(VAL);
-}
-
 /* One nonzero into `sum`; `columns` is a constant wherever this is inlined, but for many modes. */
 static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_run *run,
                                                                const char *const *at, VAL x,
@@ -57,7 +33,7 @@ static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_r
         for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
           __builtin_prefetch(at[g * COLUMN + PD_AHEAD] + first + line * 64, 0, 3);
   for (int v = 0; v < VECTORS; ++v) {
-    uint64_t place = first + PD_NAME(place)(run, v);
+    uint64_t place = first + PD_NAME(place)(run->tail, v);
     if (columns == 0) {
       sum[v] += x;
       continue;
@@ -70,28 +46,6 @@ static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_r
     else
       sum[v] += product * *(const VEC *)(at[(columns - 1) * COLUMN] + place);
   }
-}
-
-/* Sets or adds to sums in double; half a vector at a time, since a float vector has twice the
- * lanes of a double one. */
-static inline __attribute__((always_inline)) void PD_NAME(flush)(const VEC *total, bool fresh,
-                                                                 double *sums) {
-#if LANES == 1
-  *sums = fresh ? (double)*total : *sums + (double)*total;
-#else
-  HALF half[2];
-  __builtin_memcpy(half, total, sizeof half);
-  for (int h = 0; h < 2; ++h) {
-    WIDE *to = (WIDE *)(sums + h * (LANES / 2));
-#if LANES > 2
-    WIDE wide = __builtin_convertvector(half[h], WIDE);
-#else
-    WIDE wide = (double)half[h];
-#endif
-    if (!fresh) wide += *to;
-    *to = wide;
-  }
-#endif
 }
 
 static inline __attribute__((always_inline)) void
@@ -166,7 +120,7 @@ static inline __attribute__((always_inline)) VEC PD_NAME(times)(const struct pd_
                                                                 const VEC *b, char *tile) {
   VEC sum = (VEC){0};
   for (int v = 0; v < VECTORS; ++v) {
-    uint64_t place = run->first + PD_NAME(place)(run, v);
+    uint64_t place = run->first + PD_NAME(place)(run->tail, v);
     VEC product = PD_NAME(product)(at, place, columns);
     if (tile != NULL) *(VEC *)(tile + place) = product;
     sum += product * b[v];
@@ -238,9 +192,4 @@ static const struct pd_instance PD_NAME(instance) = {PD_NAME(run), PD_NAME(dots)
 #undef PD_UNROLL
 #undef CHAINS
 #undef COLUMN
-#undef WIDE
-#undef HALF
-#undef VEC
-#undef PD_NAME
-#undef PD_PASTE
-#undef PD_PASTE2
+#include "formats/rowsum/kernel_vector_end.h"

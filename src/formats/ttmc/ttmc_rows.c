@@ -56,11 +56,12 @@ void pd_ttmc_work_destroy(polyad_context *context, struct pd_ttmc_work *work) {
 }
 
 polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
-                                  const uint64_t *ranks, struct pd_ttmc_work **result) {
+                                  const uint64_t *ranks, const void *storage,
+                                  pd_ttmc_segments_function *segments_of, void **scratch) {
   polyad_status status = POLYAD_OK;
   struct pd_ttmc_work *work = NULL;
   uint64_t row, partial;
-  *result = NULL;
+  *scratch = NULL;
   if (!sizes(shape, ranks, &row, &partial) || row > UINT32_MAX)
     return pd_fail(context, POLYAD_OVERFLOW,
                    "the product of the ranks is too large; expected at most %llu columns",
@@ -75,15 +76,16 @@ polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->block));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->part));
   PD_TRY_CLEANUP(PD_NEW(context, row, &work->place));
-  *result = work;
+  for (int n = 0; n < shape->order; ++n) {
+    struct pd_ttmc_segments segments = segments_of(storage, n);
+    if (segments.count > 0)
+      PD_TRY_CLEANUP(pd_ttmc_order_create(context, &segments, &work->order[n]));
+  }
+  *scratch = work;
   work = NULL;
 cleanup:
   pd_ttmc_work_destroy(context, work);
   return status;
-}
-
-struct pd_ttmc_order *pd_ttmc_work_order(struct pd_ttmc_work *work, int mode) {
-  return &work->order[mode];
 }
 
 const struct pd_ttmc_order *pd_ttmc_work_sorted(const struct pd_ttmc_work *work, int mode) {

@@ -1,5 +1,5 @@
 /* Names and vector types of one kernel instance (VAL, LANES, VECTORS), and how its sums go into
- * sums in double. alto_vector_end.h takes the names back. */
+ * sums in double. kernel_vector_end.h takes the names back. */
 
 #define PD_PASTE2(a, b) a##b
 #define PD_PASTE(a, b) PD_PASTE2(a, b)

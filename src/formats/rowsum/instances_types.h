@@ -1,4 +1,5 @@
-/* All instances of KERNEL_BODY for both types and vectors of FULL_BYTES bytes. */
+/* All instances of KERNEL_BODY for both types and vectors of FULL_BYTES bytes, and of TYPE_BODY, if
+ * there is one, for both types. */
 
 #define VAL float
 #define VAL_IS_DOUBLE false
@@ -9,7 +10,10 @@
 #else
 #define FULL_LANES 4
 #endif
-#include "formats/alto/alto_instances.h"
+#include "formats/rowsum/instances.h"
+#ifdef TYPE_BODY
+#include TYPE_BODY
+#endif
 #undef FULL_LANES
 #undef VAL_IS_DOUBLE
 #undef VAL
@@ -22,7 +26,10 @@
 #else
 #define FULL_LANES 2
 #endif
-#include "formats/alto/alto_instances.h"
+#include "formats/rowsum/instances.h"
+#ifdef TYPE_BODY
+#include TYPE_BODY
+#endif
 #undef FULL_LANES
 #undef VAL_IS_DOUBLE
 #undef VAL

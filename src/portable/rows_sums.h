@@ -1,0 +1,51 @@
+/* A piece of the kernel in kernels_rows.h: adds the products of nonzeros from p on to the sums of
+ * their rows, for Phi weighed by the model, and puts rows away that end among them. */
+PD_EACH_STEP {
+#if PD_NEEDS_B
+  VEC dots = product[j][0] * model[0];
+  PD_UNROLL
+  for (int v = 1; v < PD_VECTORS; ++v)
+    dots += product[j][v] * model[v];
+  REAL dot = OF_TYPE(sum_lanes)(OF_TYPE(sum_entries)(dots), PD_LANES);
+#endif
+#if PD_KIND == PD_KIND_DOTS
+  if (p + j < end && lane == 0) {
+    if (!(job.dots & 1u)) dot += out[p + j];
+    if (job.dots & 2u) dot = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
+    out[p + j] = dot;
+  }
+#elif PD_IS_PHI
+  REAL weight = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
+  PD_EACH_VECTOR sum[v] += product[j][v] * OF_TYPE(splat)(weight);
+#else
+  PD_EACH_VECTOR sum[v] += product[j][v];
+#endif
+#if PD_KIND != PD_KIND_DOTS
+  open = 1;
+#endif
+  if (closing >> j & 1u) {
+#if PD_KIND != PD_KIND_DOTS
+#if PD_WIDE_SUMS
+    PD_EACH_VECTOR {
+      total[v] += OF_TYPE(widen)(sum[v]);
+      sum[v] = OF_TYPE(narrow)(total[v]);
+      total[v] = OF_TYPE(widen)(OF_TYPE(splat)(0));
+    }
+#endif
+    if (inside) {
+      PD_EACH_VECTOR PD_PUT(out + id * job.out_stride, v, sum[v]);
+    } else {
+      my_state |= PD_HAS_FIRST;
+      PD_SHARE(first, sum)
+    }
+    PD_EACH_VECTOR sum[v] = OF_TYPE(splat)(0);
+    inside = 1;
+    open = 0;
+#endif
+    ++row;
+    if (row < job.rows) id = job.has_row_id ? row_id[row] : (pd_u32)row;
+#if PD_NEEDS_B
+    PD_EACH_VECTOR model[v] = PD_GET(b + id * job.b_stride, v);
+#endif
+  }
+}
