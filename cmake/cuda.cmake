@@ -1,9 +1,10 @@
 # Whether to build the CUDA module. auto: where both nvcc and an NVIDIA driver are found, since
-# compiling for every architecture takes minutes; packagers and CI say on.
-set(POLYAD_CUDA "auto" CACHE STRING "Build the CUDA module: auto, on or off")
+# compiling for every architecture takes minutes; found: wherever nvcc is (Python wheels, which may
+# run on another machine); packagers and CI say on: nvcc must be there.
+set(POLYAD_CUDA "auto" CACHE STRING "Build the CUDA module: auto, found, on or off")
 set(POLYAD_HAS_CUDA FALSE)
 set(wanted FALSE)
-if(POLYAD_CUDA STREQUAL "on" OR (POLYAD_CUDA STREQUAL "auto" AND EXISTS /dev/nvidiactl))
+if(POLYAD_CUDA MATCHES "^(on|found)$" OR (POLYAD_CUDA STREQUAL "auto" AND EXISTS /dev/nvidiactl))
   set(wanted TRUE)
 endif()
 if(wanted AND NOT POLYAD_SANITIZE)

@@ -6,22 +6,23 @@
 >>> model.top(component=0, mode=1)                      # doctest: +SKIP
 """
 
-from ._algorithms import (Plan, cp_als, devices, formats, generate, innerprod, mttkrp, norm,
-                          version)
+from ._algorithms import cp_als, devices, formats, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
 from ._errors import (ArgumentError, Error, FileError, MemoryLimitError, ParseError,
                       UnsupportedError)
 from ._model import KruskalTensor, score
+from ._plan import Plan
 from ._tensor import SparseTensor
-from ._tucker import TuckerTensor, ttmc, tucker, tucker_ranks
-from .estimators import CPDecomposition
+from ._tucker import ttmc, tucker, tucker_ranks
+from ._tucker_model import TuckerTensor
+from .estimators import CPDecomposition, TuckerDecomposition
 
 read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
     "ArgumentError", "CPDecomposition", "Error", "FileError", "KruskalTensor",
-    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "TuckerTensor",
+    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "TuckerDecomposition", "TuckerTensor",
     "UnsupportedError", "cp_als", "cp_apr", "devices", "formats", "generate", "innerprod", "mttkrp",
     "norm", "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
 ]

@@ -10,152 +10,14 @@ import numpy.typing as npt
 
 from ._context import Callback, Context, context, encode, index
 from ._errors import text
-from ._memory import DTYPES, pointer, precision_type
-from ._model import KruskalTensor, take_labels
+from ._factors import FactorModel
+from ._memory import precision_type
+from ._model import KruskalTensor
 from ._native import ffi, lib
-from ._progress import ProgressLine
+from ._plan import plan_of, rank_argument
+from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
-
-
-_KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
-
-
-class Plan:
-    """A tensor stored in one format on one device, ready for many kernel calls.
-
-    Parameters
-    ----------
-    x : SparseTensor (or what can be made into one)
-    rank : int
-        Number of columns the kernels will be called with.
-    format : str
-        "auto" or a name of :func:`formats`.
-    precision : {"f64", "f32"}
-    device : str
-        "auto", "cpu", "cuda", "cuda:1".
-    threads : int, optional
-        Default: all processors this process may use.
-    variant : str
-        "auto" or a variant of the format.
-    kernel : {"mttkrp", "ttmc"}
-        The kernel that the format must have.
-    """
-
-    def __init__(self, x: Any, rank: int = 16, *, format: str = "auto", precision: str = "f64",
-                 device: str = "auto", threads: int | None = None, variant: str = "auto",
-                 kernel: str = "mttkrp") -> None:
-        if kernel not in _KERNELS:
-            raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
-        tensor = as_tensor(x)
-        self.threads, self.device_asked = threads, device
-        self._context = ctx = context()
-        ctx.configure(threads=threads, device=device)
-        options = ffi.new("polyad_plan_options *")
-        lib.polyad_plan_options_init(options)
-        kept = [ffi.new("char[]", encode(format, "format")),
-                ffi.new("char[]", encode(variant, "variant"))]
-        options.format, options.variant = kept
-        options.rank, options.precision = _rank(rank), precision_type(precision)
-        options.kernel = _KERNELS[kernel]
-        made = ffi.new("polyad_plan **")
-        ctx.check(lib.polyad_plan_create(ctx.pointer, tensor._handle, options, made))
-        self._handle = ffi.gc(made[0], lib.polyad_plan_destroy)
-        self.shape = tensor.shape
-        self.dtype = np.dtype(DTYPES[options.precision])
-
-    @property
-    def format(self) -> str:
-        """Name of the chosen format."""
-        return text(lib.polyad_plan_format(self._handle))
-
-    @property
-    def device(self) -> str:
-        """Name of the device that holds the plan."""
-        return text(lib.polyad_plan_device(self._handle))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the stored tensor takes."""
-        return int(lib.polyad_plan_bytes(self._handle))
-
-    @property
-    def explanation(self) -> str:
-        """The choice of format, the other candidates, and why."""
-        return text(lib.polyad_plan_explanation(self._handle))
-
-    def _matrices(self, factors: Sequence[npt.ArrayLike],
-                  mode: int) -> tuple[int, list[npt.NDArray[Any]]]:
-        order = len(self.shape)
-        mode = index(mode, "mode")
-        if not -order <= mode < order:
-            raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
-        if len(factors) != order:
-            raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        return mode % order, [np.ascontiguousarray(factor, self.dtype) for factor in factors]
-
-    def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
-        """See :func:`ttmc`."""
-        mode, matrices = self._matrices(factors, mode)
-        for m, matrix in enumerate(matrices):
-            if m != mode and (matrix.ndim != 2 or len(matrix) != self.shape[m]):
-                raise ValueError(f"factor {m} has shape {matrix.shape}; expected "
-                                 f"({self.shape[m]}, R_{m})")
-        others = [m for m in range(len(self.shape)) if m != mode]
-        ranks = [1 if m == mode else matrices[m].shape[1] for m in range(len(self.shape))]
-        ctx = context()
-        ctx.configure(threads=self.threads, device=self.device_asked)
-        made, columns = ffi.new("polyad_workspace **"), ffi.new("uint64_t *")
-        ctx.check(lib.polyad_ttmc_columns(ctx.pointer, self._handle, ranks, mode, columns))
-        ctx.check(lib.polyad_ttmc_workspace_create(ctx.pointer, self._handle, ranks, made))
-        try:
-            out = np.empty((self.shape[mode], *[ranks[m] for m in others]), self.dtype)
-            pointers = ffi.new("void *[]", [pointer(matrix) for matrix in matrices])
-            ctx.check(lib.polyad_ttmc(ctx.pointer, self._handle, made[0], mode, pointers,
-                                      pointer(out)))
-        finally:
-            lib.polyad_workspace_destroy(made[0])
-        return out
-
-    def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
-        """See :func:`mttkrp`."""
-        mode, matrices = self._matrices(factors, mode)
-        order = len(self.shape)
-        rank = matrices[0 if mode else order - 1].shape[-1]
-        for m, matrix in enumerate(matrices):
-            if m != mode and matrix.shape != (self.shape[m], rank):
-                raise ValueError(f"factor {m} has shape {matrix.shape}; expected "
-                                 f"({self.shape[m]}, {rank})")
-        out = np.empty((self.shape[mode], rank), self.dtype)
-        ctx = context()
-        ctx.configure(threads=self.threads, device=self.device_asked)
-        made = ffi.new("polyad_workspace **")
-        ctx.check(lib.polyad_workspace_create(ctx.pointer, self._handle, rank, made))
-        try:
-            pointers = ffi.new("void *[]", [pointer(matrix) for matrix in matrices])
-            ctx.check(lib.polyad_mttkrp(ctx.pointer, self._handle, made[0], mode, pointers,
-                                        pointer(out)))
-        finally:
-            lib.polyad_workspace_destroy(made[0])
-        return out
-
-
-def _plan(x: Any, rank: int, **choice: Any) -> tuple[SparseTensor | None, Plan]:
-    """The tensor behind `x` and a plan for it, kept with the tensor for the next call."""
-    if isinstance(x, Plan):
-        return None, x
-    tensor = as_tensor(x)
-    key = tuple(sorted(choice.items())) + (rank,)
-    if key not in tensor._plans:
-        tensor._plans.clear()
-        tensor._plans[key] = Plan(tensor, rank, **choice)
-    return tensor, tensor._plans[key]
-
-
-def _rank(rank: Any) -> int:
-    number = index(rank, "rank")
-    if number < 1:
-        raise ValueError(f"rank {number} is not possible; expected at least 1")
-    return number
+from ._tucker_model import TuckerTensor
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
@@ -207,7 +69,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     -------
     KruskalTensor
         With ``info``: ``fit``, ``iterations``, ``converged``, ``reason``, ``seconds``,
-        ``seconds_mttkrp``, ``regularized_solves``, ``diagnosis``, ``trace``, ``format``.
+        ``seconds_mttkrp`` (one per mode), ``regularized_solves``, ``diagnosis``, ``trace``,
+        ``format``; times in seconds.
 
     Raises
     ------
@@ -221,82 +84,7 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
-    return _decompose(x, rank, choice, lib.polyad_cp_als, options, run, _info)
-
-
-def _decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
-               run: dict[str, Any], report: Any) -> KruskalTensor:
-    """What all CP methods share: a plan as `choice` asks, the options in `run`, the call."""
-    rank = _rank(rank)
-    if isinstance(x, Plan):
-        if choice["threads"] is None:
-            choice["threads"] = x.threads
-        if choice["device"] == "auto":
-            choice["device"] = x.device_asked
-    tensor, plan = _plan(x, rank, **choice)
-    options.rank, options.tolerance = rank, float(run["tol"])
-    options.max_iterations = index(run["max_iters"], "max_iters")
-    options.max_seconds = float(run["max_seconds"])
-    options.restarts = index(run["restarts"], "restarts")
-    options.checkpoint_every = index(run["checkpoint_every"], "checkpoint_every")
-    kept = _initial(options, run["init"], plan)
-    for name in ("checkpoint", "resume"):
-        if run[name] is not None:
-            kept.append(ffi.new("char[]", encode(run[name], name)))
-            setattr(options, name, kept[-1])
-    with ProgressLine(run["verbose"]) as progress:
-        ctx = context()
-        # Without a callback of the caller's the empty one still lets Ctrl-C through.
-        ctx.configure(threads=choice["threads"], device=choice["device"], seed=run["seed"],
-                      verbose=run["verbose"], callback=progress.wrap(run["callback"]))
-        made, info = ffi.new("polyad_ktensor **"), ffi.new("polyad_run_info *")
-        try:
-            status = function(ctx.pointer, plan._handle, options, made, info)
-            found = report(info, len(plan.shape), plan) if status == lib.POLYAD_OK else {}
-        finally:
-            lib.polyad_run_info_clear(info)
-        if status != lib.POLYAD_OK:
-            ctx.finish()
-            ctx.check(status)
-        model = KruskalTensor._wrap(ctx, made[0])
-        ctx.finish()
-    model.info = found
-    if tensor is not None:
-        take_labels(model, tensor)
-    return model
-
-
-def _initial(options: Any, init: Any, plan: Plan) -> list[Any]:
-    """Sets how the first factors are found; what is returned must live until the call."""
-    if isinstance(init, str):
-        words = {"random": lib.POLYAD_INIT_RANDOM, "hosvd": lib.POLYAD_INIT_HOSVD,
-                 "nvecs": lib.POLYAD_INIT_HOSVD}
-        if init not in words:
-            raise ValueError(f"init {init!r} is unknown; expected 'random', 'hosvd', a "
-                             "KruskalTensor or a list of matrices")
-        options.init = words[init]
-        return []
-    if not isinstance(init, KruskalTensor):
-        init = KruskalTensor(None, init)
-    model = KruskalTensor(init.weights, [np.asarray(f, plan.dtype) for f in init.factors])
-    options.init = lib.POLYAD_INIT_MODEL
-    owner = model._c()
-    options.initial = owner[1]
-    return [owner]
-
-
-def _info(info: Any, order: int, plan: Plan) -> dict[str, Any]:
-    rows = [info.trace[i] for i in range(info.trace_rows)]
-    return {
-        "fit": info.fit, "iterations": info.iterations, "converged": bool(info.converged),
-        "reason": text(lib.polyad_reason_string(info.reason)), "seconds": info.seconds,
-        "seconds_per_iteration": info.seconds_per_iteration,
-        "seconds_mttkrp": [info.seconds_mttkrp[mode] for mode in range(order)],
-        "best_restart": info.best_restart, "regularized_solves": int(info.regularized_solves),
-        "diagnosis": text(info.diagnosis), "format": plan.format, "device": plan.device,
-        "trace": [{"iteration": row.iteration, "fit": row.fit, "residual": row.residual,
-                   "seconds": row.seconds} for row in rows],
-    }
+    return decompose(x, rank, choice, lib.polyad_cp_als, options, run, run_info)
 
 
 def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, *,
@@ -318,6 +106,10 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     Returns
     -------
     ndarray, shape (I_mode, R)
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
     """
     matrices: list[Any] = list(
         factors.factors if isinstance(factors, KruskalTensor) else factors)
@@ -325,19 +117,42 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
         raise ValueError("no factors are given")
     other = np.asarray(matrices[0 if index(mode, "mode") % len(matrices) else -1])
     rank = other.shape[-1] if other.ndim == 2 else 1
-    _, plan = _plan(x, _rank(rank), format=format, precision=precision, device=device,
+    _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                     threads=threads, variant=variant)
     return plan.mttkrp(matrices, mode)
 
 
-def norm(x: SparseTensor | KruskalTensor) -> float:
-    """Frobenius norm of a sparse or Kruskal tensor."""
-    return x.norm() if isinstance(x, KruskalTensor) else as_tensor(x).norm()
+def norm(x: Any) -> float:
+    """Frobenius norm of a sparse, Kruskal or Tucker tensor."""
+    return x.norm() if isinstance(x, FactorModel) else as_tensor(x).norm()
 
 
-def innerprod(x: Any, model: KruskalTensor) -> float:
-    """Inner product of a sparse tensor and a Kruskal tensor."""
-    return model.innerprod(x)
+def innerprod(x: Any, y: Any) -> float:
+    """Inner product: the sum of products of equal places.
+
+    Parameters
+    ----------
+    x, y : sparse tensors and Kruskal or Tucker tensors, of the same shape
+        Two Tucker tensors, or a Kruskal and a Tucker tensor, have none here (TypeError).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        When the shapes differ.
+    """
+    models = [each for each in (x, y) if isinstance(each, FactorModel)]
+    if not models:
+        return as_tensor(x).innerprod(as_tensor(y))
+    kruskal = all(isinstance(model, KruskalTensor) for model in models)
+    if len(models) == 2 and not kruskal:
+        raise TypeError("no inner product of two models one of which is a Tucker tensor")
+    model = models[0]
+    assert isinstance(model, (KruskalTensor, TuckerTensor))
+    return model.innerprod(y if model is x else x)
 
 
 def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
@@ -372,6 +187,10 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     Returns
     -------
     (SparseTensor, KruskalTensor or None)
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
     """
     options = ffi.new("polyad_generate_options *")
     lib.polyad_generate_options_init(options)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ._algorithms import Plan, _decompose, _info
 from ._context import Callback, index
 from ._model import KruskalTensor
 from ._native import ffi, lib
+from ._plan import Plan
+from ._run import decompose, run_info, trace_rows
 
 
 def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
@@ -75,7 +76,7 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
     KruskalTensor
         With ``info``: ``log_likelihood``, ``kkt_violation``, ``fit``, ``iterations``,
         ``converged``, ``reason``, ``seconds``, ``seconds_phi``, ``seconds_pi``,
-        ``seconds_kkt``, ``seconds_mu``, ``trace``, ``format``.
+        ``seconds_kkt``, ``seconds_mu`` (one per mode), ``trace``, ``format``; times in seconds.
 
     Raises
     ------
@@ -97,18 +98,16 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
-    return _decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)
+    return decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)
 
 
-def _apr_info(info: Any, order: int, plan: Plan) -> dict[str, Any]:
-    found = _info(info, order, plan)
+def _apr_info(info: Any, plan: Plan) -> dict[str, Any]:
+    found = run_info(info, plan)
     for name in ("seconds_mttkrp", "regularized_solves", "diagnosis"):
         del found[name]
     for name in ("seconds_phi", "seconds_pi", "seconds_kkt", "seconds_mu"):
-        found[name] = [getattr(info, name)[mode] for mode in range(order)]
+        found[name] = [getattr(info, name)[mode] for mode in range(len(plan.shape))]
     found["log_likelihood"], found["kkt_violation"] = info.log_likelihood, info.kkt_violation
-    found["trace"] = [{"iteration": row.iteration, "log_likelihood": row.log_likelihood,
-                       "kkt_violation": row.kkt_violation, "seconds": row.seconds,
-                       "inner_iterations": int(row.inner_iterations)}
-                      for row in (info.trace[i] for i in range(info.trace_rows))]
+    found["trace"] = trace_rows(info, ("iteration", "log_likelihood", "kkt_violation", "seconds",
+                                       "inner_iterations"))
     return found

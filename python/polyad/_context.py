@@ -9,6 +9,7 @@ import logging
 import threading
 from typing import Any, Callable
 
+from . import _cuda
 from ._errors import error_from, text
 from ._native import ffi, lib
 
@@ -47,7 +48,9 @@ class Context:
         threads = self.default_threads if threads is None else index(threads, "threads")
         self.check(lib.polyad_set_threads(self.pointer, threads))
         if device != self.device:
-            self.check(lib.polyad_set_device(self.pointer, encode(device, "device")))
+            name = encode(device, "device")
+            _cuda.prepare(device)
+            self.check(lib.polyad_set_device(self.pointer, name))
             self.device = device
         if memory_limit is not None:
             self.check(lib.polyad_set_memory_limit(self.pointer, memory_limit))
@@ -85,26 +88,27 @@ def _log(user: Any, level: int, message: Any) -> None:
 
 def _progress(user: Any, progress: Any) -> int:
     self: Context = ffi.from_handle(user)
-    # Python runs signal handlers here, so that Ctrl-C arrives as KeyboardInterrupt between
-    # two iterations; it ends the run, and the model so far is kept.
-    try:
-        if self.callback is None:
-            return 0
-        return 1 if self.callback({
-            "iteration": progress.iteration, "max_iterations": progress.max_iterations,
-            "fit": progress.fit, "change": progress.change,
-            "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
-            "seconds": progress.seconds, "restart": progress.restart}) else 0
-    except KeyboardInterrupt:
-        return 1
-    except BaseException as exception:  # noqa: BLE001 - handed on by finish()
-        self.exception = exception
-        return 1
+    if self.callback is None:
+        return 0
+    return 1 if self.callback({
+        "iteration": progress.iteration, "max_iterations": progress.max_iterations,
+        "fit": progress.fit, "change": progress.change,
+        "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
+        "seconds": progress.seconds, "restart": progress.restart}) else 0
 
 
-# What C calls; an error in the progress function ends the run.
-ffi.def_extern(name="polyad_python_log")(_log)
-ffi.def_extern(name="polyad_python_progress", error=1)(_progress)
+def _stopped(kind: Any, exception: BaseException, trace: Any) -> None:
+    """What happens to an exception in what C calls: it ends the run. Python runs signal handlers
+    there (even before a function's first line), so Ctrl-C arrives as KeyboardInterrupt between
+    two iterations, and the model so far is kept. Any other is handed on by finish()."""
+    ctx = context()
+    lib.polyad_cancel(ctx.pointer)
+    if not isinstance(exception, KeyboardInterrupt):
+        ctx.exception = exception
+
+
+ffi.def_extern(name="polyad_python_log", onerror=_stopped)(_log)
+ffi.def_extern(name="polyad_python_progress", error=1, onerror=_stopped)(_progress)
 
 
 def index(value: Any, name: str) -> int:

@@ -5,6 +5,7 @@ of them, only the attributes their objects have."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +15,17 @@ import numpy.typing as npt
 Parts = tuple[Any, Any, Any]
 
 
-def from_numpy(array: npt.ArrayLike) -> Parts:
+def array(x: Any) -> npt.NDArray[Any]:
+    """An array over `x`, through DLPack where that is all it offers; no copy where possible."""
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        over: npt.NDArray[Any] = np.from_dlpack(x)
+        return over
+    return np.asarray(x)
+
+
+def from_numpy(dense: npt.ArrayLike) -> Parts:
     """Coordinates, values and shape of a dense array's nonzeros."""
-    dense = np.asarray(array)
+    dense = array(dense)
     if dense.dtype.kind not in "biuf":
         raise TypeError(f"the array has type {dense.dtype}; expected real numbers")
     if dense.ndim == 0:
@@ -65,6 +74,8 @@ def to_pyttb(tensor: Any) -> Any:
 
 
 def from_torch(tensor: Any) -> Parts:
+    if not tensor.is_sparse:
+        return from_numpy(tensor.detach().cpu().numpy())
     sparse = tensor.detach().coalesce().cpu()
     return (sparse.indices().numpy().T, sparse.values().numpy(),
             tuple(int(i) for i in sparse.shape))
@@ -97,10 +108,13 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None,
     labels: dict[str, list[str]] = {}
     for mode, name in enumerate(columns):
         column = np.asarray(frame[name].to_numpy())
+        # What is missing is None, NaN, NaT or pandas.NA, which is not even comparable.
+        missing = np.flatnonzero(column != column) if column.dtype != object else [
+            i for i, item in enumerate(column) if item is None or
+            str(item) == "<NA>" or item != item]
+        if len(missing):
+            raise ValueError(f"column {name!r} has a missing value in row {missing[0]}")
         if column.dtype == object:
-            missing = [i for i, item in enumerate(column) if item is None or item != item]
-            if missing:
-                raise ValueError(f"column {name!r} has a missing value in row {missing[0]}")
             if not all(isinstance(item, str) for item in column):
                 column = np.asarray([str(item) for item in column])
         found, coords[:, mode] = np.unique(column, return_inverse=True)
@@ -117,21 +131,23 @@ def _label(item: Any) -> str:
     return str(item)
 
 
-def to_dataframe(tensor: Any) -> Any:
-    import pandas
-
+def to_dataframe(tensor: Any, package: str) -> Any:
+    if package not in ("pandas", "polars"):
+        raise ValueError(f"package {package!r} is unknown; expected 'pandas' or 'polars'")
     columns: dict[str, Any] = {}
     for mode, (name, labels) in enumerate(zip(tensor.mode_names, tensor.labels)):
         index = tensor.indices(mode)
         column = index.astype(np.int64) if labels is None else np.asarray(labels)[index]
         columns[name or f"mode{mode + 1}"] = column
     columns["value"] = np.array(tensor.values)
-    return pandas.DataFrame(columns)
+    return importlib.import_module(package).DataFrame(columns)
 
 
 def anything(x: Any) -> tuple[Any, ...]:
     """Arguments of SparseTensor for an object of any supported package."""
     module = type(x).__module__.split(".")[0]
+    if isinstance(x, (str, bytes)) or hasattr(x, "__fspath__"):
+        raise TypeError(f"{x!r} is no tensor; read a file with polyad.read()")
     if module == "pyttb" and hasattr(x, "subs"):
         return from_pyttb(x)
     if module == "torch":
@@ -142,7 +158,7 @@ def anything(x: Any) -> tuple[Any, ...]:
         return from_scipy(x)
     if hasattr(x, "coords") and hasattr(x, "data") and hasattr(x, "shape"):
         return np.asarray(x.coords).T, x.data, x.shape
-    if isinstance(x, np.ndarray) or isinstance(x, (list, tuple)):
+    if isinstance(x, (np.ndarray, list, tuple)) or hasattr(x, "__dlpack__"):
         return from_numpy(x)
     raise TypeError(f"cannot make a sparse tensor of {type(x).__name__}; give a "
                     "polyad.SparseTensor, a NumPy array, or a sparse tensor of another package")

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import pathlib
-import re
 import sys
 
 from ._errors import Error
+from ._labels import read_labels
 from ._model import KruskalTensor
-
-
-def read_labels(directory: pathlib.Path, model: KruskalTensor) -> None:
-    """Gives a model the labels of a directory with mode-K-NAME.map[.gz]."""
-    for path in sorted(directory.iterdir()):
-        match = re.fullmatch(r"mode-(\d+)(?:-(.*?))?\.map(\.gz)?", path.name)
-        if match is None:
-            continue
-        mode = int(match.group(1)) - 1
-        if not 0 <= mode < model.ndim:
-            raise ValueError(f"{path}: the model has {model.ndim} modes")
-        raw = gzip.decompress(path.read_bytes()) if match.group(3) else path.read_bytes()
-        labels = raw.decode("utf-8", "replace").splitlines()
-        if len(labels) != model.shape[mode]:
-            raise ValueError(f"{path}: {len(labels)} labels; expected {model.shape[mode]}")
-        model.labels[mode], model.mode_names[mode] = labels, match.group(2) or None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-o", "--output", required=True,
                       help="picture to write; its extension chooses the format (png, svg, pdf)")
     made.add_argument("--labels", metavar="DIR", type=pathlib.Path,
-                      help="directory with mode-K-NAME.map[.gz]")
+                      help="directory with mode-K-NAME.map[.gz] (default: MODEL.labels, if there)")
     made.add_argument("--kind", choices=["components", "heatmap", "map", "similarity", "top"],
                       default="components", help="what to draw (default: components)")
     made.add_argument("--mode", type=int, default=1, help="mode of a heatmap, from 1")
@@ -54,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         model = KruskalTensor.load(options.model)
         if options.labels is not None:
-            read_labels(options.labels, model)
+            model.labels, model.mode_names = read_labels(options.labels, model.shape)
         if options.kind == "heatmap":
             if not 1 <= options.mode <= model.ndim:
                 raise ValueError(f"mode {options.mode} does not exist; the model has {model.ndim}")

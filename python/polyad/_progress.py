@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any
 
 from ._context import Callback, Progress
 
+BAR = 10  # characters
+PAUSE = 0.1  # seconds between two updates
+
+
+def _notebook() -> Any:
+    """IPython's display function in a notebook, None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if type(shell).__name__ != "ZMQInteractiveShell":
+        return None
+    from IPython.display import display
+
+    return display
+
 
 class ProgressLine:
-    """Rewrites one line on standard error after each iteration while it is shown."""
+    """Rewrites one line after an iteration while it is shown: on standard error, or as the
+    output of a notebook's cell."""
 
     def __init__(self, shown: bool) -> None:
         self.shown = shown
         self.width = 0
+        self.line = ""
+        self.written = ""
+        self.next = 0.0
+        self.restart, self.before = 0, 0.0
+        self.display = _notebook() if shown else None
+        self.handle: Any = None
 
     def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
+        if self.line:
+            self._write()
         if self.width:
             sys.stderr.write("\n")
 
@@ -35,12 +59,41 @@ class ProgressLine:
         return call
 
     def _show(self, p: Progress) -> None:
+        self.line = self._text(p)
+        now = time.monotonic()
+        if now >= self.next:
+            self._write()
+            self.next = now + PAUSE
+
+    def _text(self, p: Progress) -> str:
+        if p["restart"] != self.restart:
+            self.restart, self.before = p["restart"], p["seconds"]
+        done, most = p["iteration"], p["max_iterations"]
+        full = BAR * done // most if most else BAR
+        left = (p["seconds"] - self.before) / done * (most - done) if done else 0.0
         start = f"start {p['restart'] + 1}, " if p["restart"] else ""
-        rate = p["seconds"] / p["iteration"] if p["iteration"] else 0.0
-        left = rate * (p["max_iterations"] - p["iteration"])
-        change = f" ({p['change']:+.1e})" if p["change"] == p["change"] else ""
-        line = (f"{start}iteration {p['iteration']}/{p['max_iterations']}  fit {p['fit']:.6f}"
-                f"{change}  {p['seconds']:.1f} s, at most {left:.1f} s left")
-        sys.stderr.write("\r" + line.ljust(self.width))
+        return (f"{start}iteration {done}/{most} |{'█' * full}{'·' * (BAR - full)}| {_quality(p)}"
+                f"  {p['seconds']:.1f} s, at most {left:.1f} s left")
+
+    def _write(self) -> None:
+        if self.line == self.written:
+            return
+        self.written = self.line
+        if self.display is not None:
+            shown = {"text/plain": self.line}
+            if self.handle is None:
+                self.handle = self.display(shown, raw=True, display_id=True)
+            else:
+                self.handle.update(shown, raw=True)
+            return
+        sys.stderr.write("\r" + self.line.ljust(self.width))
         sys.stderr.flush()
-        self.width = len(line)
+        self.width = len(self.line)
+
+
+def _quality(p: Progress) -> str:
+    """How good the model is: its fit, or its likelihood where an algorithm has no fit."""
+    change = f" ({p['change']:+.1e})" if p["change"] == p["change"] else ""
+    if p["fit"] == p["fit"]:
+        return f"fit {p['fit']:.6f}{change}"
+    return f"log-likelihood {p['log_likelihood']:.6e}{change}, KKT {p['kkt_violation']:.1e}"

@@ -62,7 +62,7 @@ class SparseTensor:
     def __init__(self, coords: npt.ArrayLike, values: npt.ArrayLike | None = None,
                  shape: Sequence[int] | None = None, labels: Labels | None = None, *,
                  duplicates: str = "sum") -> None:
-        indices = np.asarray(coords)
+        indices = _convert.array(coords)
         if indices.ndim != 2:
             raise ValueError(f"coords has {indices.ndim} dimensions; expected 2: (nnz, N)")
         if indices.size == 0 and indices.dtype == np.float64:
@@ -183,6 +183,20 @@ class SparseTensor:
         """Frobenius norm."""
         return float(lib.polyad_tensor_norm(self._handle))
 
+    def innerprod(self, other: SparseTensor) -> float:
+        """Inner product with a sparse tensor of the same shape."""
+        if other.shape != self.shape:
+            raise ValueError(f"the tensors have shapes {self.shape} and {other.shape}; expected "
+                             "equal ones")
+        # Both are sorted without repeats: an equal place stands twice in a row of the merged list.
+        columns = [np.concatenate([self.indices(m), other.indices(m)]) for m in range(self.ndim)]
+        order = np.lexsort(columns[::-1])
+        same = np.ones(max(len(order) - 1, 0), bool)
+        for column in columns:
+            same &= column[order[:-1]] == column[order[1:]]
+        values = np.concatenate([self.values, other.values]).astype(np.float64)[order]
+        return float(values[:-1][same] @ values[1:][same])
+
     def statistics(self) -> dict[str, Any]:
         """Density, value range, and slices and fibers per mode."""
         ctx, found = context(), ffi.new("polyad_tensor_statistics *")
@@ -286,6 +300,12 @@ class SparseTensor:
         columns, value, delimiter : str, optional
             Delimited text: the columns that are modes ("date,hour,lat:round=2"), the column of
             the values, the delimiter.
+
+        Raises
+        ------
+        polyad.ParseError
+            With ``file``, ``line`` and ``column`` of what is wrong.
+        polyad.FileError, polyad.MemoryLimitError, ValueError, TypeError
         """
         options = ffi.new("polyad_read_options *")
         lib.polyad_read_options_init(options)
@@ -360,7 +380,8 @@ class SparseTensor:
 
     @classmethod
     def from_torch(cls, tensor: Any) -> SparseTensor:
-        """From a sparse COO tensor of PyTorch (on the CPU or a GPU)."""
+        """From a tensor of PyTorch (on the CPU or a GPU): sparse COO, or the nonzeros of a dense
+        one."""
         return cls(*_convert.from_torch(tensor))
 
     def to_torch(self) -> Any:
@@ -386,9 +407,10 @@ class SparseTensor:
         coords, values, shape, labels = _convert.from_dataframe(frame, columns, value)
         return cls(coords, values, shape, labels, duplicates=duplicates)
 
-    def to_dataframe(self) -> Any:
-        """To a pandas data frame: one row per nonzero, labels where they are known."""
-        return _convert.to_dataframe(self)
+    def to_dataframe(self, package: str = "pandas") -> Any:
+        """To a data frame of "pandas" or "polars": one row per nonzero, labels where they are
+        known, the values in the last column."""
+        return _convert.to_dataframe(self, package)
 
     # ---- Python ---------------------------------------------------------------------------
 
@@ -427,7 +449,7 @@ def _values(values: npt.ArrayLike | None, nnz: int) -> npt.NDArray[Any] | None:
     """The values as a float32 or float64 array of nnz numbers, without a copy where possible."""
     if values is None:
         return None
-    data = np.asarray(values)
+    data = _convert.array(values)
     if data.dtype.kind not in "biuf" and data.size > 0:
         raise TypeError(f"values has type {data.dtype}; expected real numbers")
     if data.ndim == 2 and data.shape[1] == 1:

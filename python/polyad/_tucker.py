@@ -1,207 +1,20 @@
-"""Tucker decomposition: the model, the algorithm, its kernel."""
+"""Tucker decomposition: the algorithm and its kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._algorithms import Plan, _info, _plan
-from ._context import Callback, Context, context, encode, index
-from ._memory import DTYPES, TYPES, pointer, precision_type, view
+from ._context import Callback, context, index
 from ._native import ffi, lib
-from ._progress import ProgressLine
-from ._tensor import as_tensor
+from ._plan import Plan, plan_of
+from ._run import choose, common_options, execute, initial, run_info
+from ._tucker_model import TuckerTensor
 
 _SVDS = {"exact": lib.POLYAD_SVD_EXACT, "randomized": lib.POLYAD_SVD_RANDOMIZED}
-_LETTERS = "abcdefghijklmnop"
-
-
-class TuckerTensor:
-    """A core (R_1, …, R_N) multiplied in every mode by a factor matrix (I_n, R_n).
-
-    It unpacks as ``core, factors = model``.
-
-    Parameters
-    ----------
-    core : array_like, shape (R_1, …, R_N)
-    factors : sequence of array_like, shape (I_n, R_n)
-        One matrix per mode.
-    labels : sequence of (sequence of str or None), optional
-        Names of the rows of each factor.
-    mode_names : sequence of (str or None), optional
-        Names of the modes.
-    info : dict, optional
-        How the model was found: ``fit``, ``iterations``, ``converged``, ``reason``, ``seconds``,
-        ``trace``, …
-    """
-
-    def __init__(self, core: npt.ArrayLike, factors: Sequence[npt.ArrayLike], *,
-                 labels: Sequence[Sequence[str] | None] | None = None,
-                 mode_names: Sequence[str | None] | None = None,
-                 info: dict[str, Any] | None = None) -> None:
-        array, matrices = np.asarray(core), [np.asarray(factor) for factor in factors]
-        if array.ndim != len(matrices) or not matrices:
-            raise ValueError(f"the core has {array.ndim} modes; expected {len(matrices)}, one for "
-                             "each factor, and at least 1")
-        for what, each in [("the core", array),
-                           *[(f"factor {n}", matrix) for n, matrix in enumerate(matrices)]]:
-            if each.dtype.kind not in "biuf":
-                raise TypeError(f"{what} has type {each.dtype}; expected real numbers")
-        for n, matrix in enumerate(matrices):
-            if matrix.ndim != 2 or matrix.shape[1] != array.shape[n]:
-                raise ValueError(f"factor {n} has shape {matrix.shape}; expected "
-                                 f"(I_{n}, {array.shape[n]})")
-        single = all(each.dtype == np.float32 for each in [array, *matrices])
-        dtype = np.dtype(np.float32 if single else np.float64)
-        self.core = np.ascontiguousarray(array, dtype)
-        self.factors = [np.ascontiguousarray(matrix, dtype) for matrix in matrices]
-        order = len(matrices)
-        self.labels: list[Sequence[str] | None] = (
-            [None] * order if labels is None else list(labels))
-        self.mode_names: list[str | None] = (
-            [None] * order if mode_names is None else list(mode_names))
-        self.info: dict[str, Any] = {} if info is None else info
-
-    # ---- what it is -----------------------------------------------------------------------
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Columns of each factor: the shape of the core."""
-        return self.core.shape
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each mode."""
-        return tuple(len(factor) for factor in self.factors)
-
-    @property
-    def ndim(self) -> int:
-        """Number of modes."""
-        return len(self.factors)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of core and factors."""
-        return self.core.dtype
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.core, self.factors))
-
-    def __repr__(self) -> str:
-        dims, ranks = ("×".join(map(str, sizes)) for sizes in (self.shape, self.ranks))
-        fit = f", fit {self.info['fit']:.4f}" if "fit" in self.info else ""
-        return f"<polyad.TuckerTensor {dims}, core {ranks}{fit}>"
-
-    # ---- computations ---------------------------------------------------------------------
-
-    def fit(self, x: Any) -> float:
-        """1 - ||X - M|| / ||X|| for a sparse tensor X."""
-        tensor, result = as_tensor(x), ffi.new("double *")
-        ctx, handle = self._c()
-        ctx.check(lib.polyad_ttensor_fit(ctx.pointer, handle, tensor._handle, result))
-        return float(result[0])
-
-    def norm(self) -> float:
-        """Frobenius norm of the full tensor."""
-        ctx, handle = self._c()
-        result = ffi.new("double *")
-        ctx.check(lib.polyad_ttensor_norm(ctx.pointer, handle, result))
-        return float(result[0])
-
-    def reconstruct(self, coords: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
-        """Values of the model at coordinates (count, N), 0-based; without coordinates the whole
-        dense array."""
-        if coords is None:
-            small, large = _LETTERS[:self.ndim], _LETTERS[:self.ndim].upper()
-            matrices: list[Any] = list(self.factors)
-            dense: npt.NDArray[np.float64] = np.einsum(
-                ",".join([small, *[i + r for i, r in zip(large, small)]]) + "->" + large,
-                self.core.astype(np.float64), *matrices, optimize=True)
-            return dense
-        places = np.asarray(coords)
-        if places.dtype.kind not in "iu" and places.size:
-            raise TypeError(f"coords has type {places.dtype}; expected integers")
-        if places.ndim != 2 or places.shape[1] != self.ndim:
-            raise ValueError(f"coords has shape {places.shape}; expected (count, {self.ndim})")
-        if places.size and places.min() < 0:
-            raise ValueError(f"coords has the negative index {places.min()}")
-        places = np.ascontiguousarray(places, np.uint64)
-        values = np.empty(len(places))
-        ctx, handle = self._c()
-        ctx.check(lib.polyad_ttensor_values(ctx.pointer, handle, len(places),
-                                            ffi.cast("uint64_t *", places.ctypes.data),
-                                            ffi.cast("double *", values.ctypes.data)))
-        return values
-
-    # ---- files and other packages -----------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Writes the model as text: "ttensor", dims, the core as a Tensor Toolbox "tensor", each
-        factor as a "matrix"."""
-        ctx, handle = self._c()
-        ctx.check(lib.polyad_ttensor_write(ctx.pointer, handle, encode(path, "path")))
-
-    @staticmethod
-    def load(path: Any, precision: str = "f64") -> TuckerTensor:
-        """Reads what :meth:`save` and ``polyad tucker --output`` write."""
-        ctx, made = context(), ffi.new("polyad_ttensor **")
-        ctx.configure()
-        ctx.check(lib.polyad_ttensor_read(ctx.pointer, encode(path, "path"),
-                                          precision_type(precision), made))
-        return TuckerTensor._wrap(ctx, made[0])
-
-    def to_pyttb(self) -> Any:
-        """To ``pyttb.ttensor``."""
-        import pyttb
-
-        return pyttb.ttensor(pyttb.tensor(np.asarray(self.core, np.float64, order="F")),
-                             [np.asarray(f, np.float64, order="F") for f in self.factors])
-
-    def to_tensorly(self) -> Any:
-        """To ``tensorly.tucker_tensor.TuckerTensor``."""
-        import tensorly.tucker_tensor
-
-        return tensorly.tucker_tensor.TuckerTensor(
-            (self.core.copy(), [f.copy() for f in self.factors]))
-
-    # ---- C ------------------------------------------------------------------------------------
-
-    def _c(self) -> tuple[Context, Any]:
-        """A C copy of this model, owned by the calling thread's context."""
-        ctx, made = context(), ffi.new("polyad_ttensor **")
-        ctx.configure()
-        ctx.check(lib.polyad_ttensor_create(ctx.pointer, self.ndim, self.shape, self.ranks,
-                                            TYPES[self.dtype], made))
-        handle = ffi.gc(made[0], lib.polyad_ttensor_destroy)
-        core = np.ascontiguousarray(self.core)
-        ffi.memmove(lib.polyad_ttensor_core(handle), pointer(core), core.nbytes)
-        for mode, each in enumerate(self.factors):
-            factor = np.ascontiguousarray(each, self.dtype)
-            if factor.shape != (self.shape[mode], self.ranks[mode]):
-                raise ValueError(f"factor {mode} has shape {factor.shape}; expected "
-                                 f"({self.shape[mode]}, {self.ranks[mode]})")
-            ffi.memmove(lib.polyad_ttensor_factor(handle, mode), pointer(factor), factor.nbytes)
-        return ctx, handle
-
-    @staticmethod
-    def _wrap(ctx: Context, handle: Any) -> TuckerTensor:
-        """A model over what the library made, without a copy; its arrays keep it (and its context)
-        alive."""
-        owned = ffi.gc(handle, lib.polyad_ttensor_destroy)
-        owner = (ctx, owned)
-        order = lib.polyad_ttensor_order(owned)
-        dims, ranks = lib.polyad_ttensor_dims(owned), lib.polyad_ttensor_ranks(owned)
-        dtype = DTYPES[lib.polyad_ttensor_type(owned)]
-        model = TuckerTensor.__new__(TuckerTensor)
-        model.core = view(lib.polyad_ttensor_core(owned),
-                          tuple(int(ranks[n]) for n in range(order)), dtype, owner, True)
-        model.factors = [view(lib.polyad_ttensor_factor(owned, n), (int(dims[n]), int(ranks[n])),
-                              dtype, owner, True) for n in range(order)]
-        model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
-        return model
 
 
 def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: str = "auto",
@@ -219,8 +32,12 @@ def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: 
         Above 0, at most 1.
     device, format, precision, threads, variant
         As in :class:`Plan`.
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
     """
-    _, plan = _plan(x, 16, format=format, precision=precision, device=device, threads=threads,
+    _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
                     variant=variant, kernel="ttmc")
     ranks, ctx = ffi.new("uint64_t[]", len(plan.shape)), context()
     ctx.configure(threads=plan.threads, device=plan.device_asked)
@@ -289,72 +106,47 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     -------
     TuckerTensor
         With ``info``: ``fit``, ``iterations``, ``converged``, ``reason``, ``seconds``,
-        ``seconds_ttmc``, ``diagnosis``, ``trace``, ``format``.
+        ``seconds_ttmc`` (one per mode), ``diagnosis``, ``trace``, ``format``; times in seconds.
 
     Raises
     ------
     ValueError, TypeError, polyad.Error
     """
-    if isinstance(x, Plan):
-        threads = x.threads if threads is None else threads
-        device = x.device_asked if device == "auto" else device
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "kernel": "ttmc"}
-    tensor, plan = _plan(x, 16, **choice)
+    run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "seed": seed,
+           "callback": callback, "verbose": verbose}
+    tensor, plan = choose(x, 16, choice)
     options = ffi.new("polyad_tucker_options *")
     lib.polyad_tucker_options_init(options)
     wanted = _ranks(ranks, plan)
     for mode, rank in enumerate(wanted):
         options.ranks[mode] = rank
-    options.tolerance, options.max_seconds = float(tol), float(max_seconds)
-    options.max_iterations = index(max_iters, "max_iters")
+    common_options(options, run)
     if svd not in _SVDS:
         raise ValueError(f"svd {svd!r} is unknown; expected 'exact' or 'randomized'")
     options.svd = _SVDS[svd]
-    kept = _initial(options, init, plan, wanted)
-    with ProgressLine(verbose) as progress:
-        ctx = context()
-        ctx.configure(threads=threads, device=device, seed=seed, verbose=verbose,
-                      callback=progress.wrap(callback))
-        made, info = ffi.new("polyad_ttensor **"), ffi.new("polyad_run_info *")
-        try:
-            status = lib.polyad_tucker(ctx.pointer, plan._handle, options, made, info)
-            found = _info(info, len(plan.shape), plan) if status == lib.POLYAD_OK else {}
-        finally:
-            lib.polyad_run_info_clear(info)
-        if status != lib.POLYAD_OK:
-            ctx.finish()
-            ctx.check(status)
-        model = TuckerTensor._wrap(ctx, made[0])
-        ctx.finish()
+
+    def first() -> TuckerTensor:
+        factors = init.factors if isinstance(init, TuckerTensor) else list(init)
+        if len(factors) != len(wanted):
+            raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
+        return TuckerTensor(np.zeros(wanted, plan.dtype),
+                            [np.asarray(f, plan.dtype) for f in factors])
+
+    kept = initial(options, init, "TuckerTensor", first)
+    model = execute(TuckerTensor, lib.polyad_tucker, plan, tensor, options, choice, run,
+                    _tucker_info)
     del kept
-    found["seconds_ttmc"] = found.pop("seconds_mttkrp")
-    for name in ("best_restart", "regularized_solves"):
-        found.pop(name, None)
-    model.info = found
-    if tensor is not None:
-        model.labels, model.mode_names = list(tensor.labels), tensor.mode_names
     return model
 
 
-def _initial(options: Any, init: Any, plan: Plan, ranks: tuple[int, ...]) -> list[Any]:
-    """Sets how the first factors are found; what is returned must live until the call."""
-    if isinstance(init, str):
-        words = {"random": lib.POLYAD_INIT_RANDOM, "hosvd": lib.POLYAD_INIT_HOSVD,
-                 "nvecs": lib.POLYAD_INIT_HOSVD}
-        if init not in words:
-            raise ValueError(f"init {init!r} is unknown; expected 'hosvd', 'random', a "
-                             "TuckerTensor or a list of matrices")
-        options.init = words[init]
-        return []
-    factors = init.factors if isinstance(init, TuckerTensor) else list(init)
-    if len(factors) != len(ranks):
-        raise ValueError(f"init has {len(factors)} factors; expected {len(ranks)}")
-    model = TuckerTensor(np.zeros(ranks, plan.dtype), [np.asarray(f, plan.dtype) for f in factors])
-    options.init = lib.POLYAD_INIT_MODEL
-    owner = model._c()
-    options.initial = owner[1]
-    return [owner]
+def _tucker_info(info: Any, plan: Plan) -> dict[str, Any]:
+    found = run_info(info, plan)
+    found["seconds_ttmc"] = found.pop("seconds_mttkrp")
+    for name in ("best_restart", "regularized_solves"):
+        del found[name]
+    return found
 
 
 def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
@@ -375,8 +167,12 @@ def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
     Returns
     -------
     ndarray, shape (I_mode, R of every other mode in turn)
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
     """
     matrices: list[Any] = list(factors.factors if isinstance(factors, TuckerTensor) else factors)
-    _, plan = _plan(x, 16, format=format, precision=precision, device=device, threads=threads,
+    _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
                     variant=variant, kernel="ttmc")
     return plan.ttmc(matrices, mode)

@@ -3,17 +3,65 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ._algorithms import cp_als
 from ._apr import cp_apr
-from ._model import KruskalTensor
+from ._context import Callback
+from ._tucker import tucker
+
+Self = TypeVar("Self", bound="_Decomposition")
 
 
-class CPDecomposition:
+class _Decomposition:
+    """What the estimators share: parameters are attributes, fit() sets model_."""
+
+    model_: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters given to the constructor."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self: Self, **parameters: Any) -> Self:
+        """Changes parameters; an unknown one is a ValueError."""
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"{name!r} is no parameter; expected one of {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def _take(self: Self, model: Any) -> Self:
+        self.model_ = model
+        self.factors_: list[npt.NDArray[Any]] = model.factors
+        self.fit_ = float(model.info["fit"])
+        self.n_iter_ = int(model.info["iterations"])
+        return self
+
+    def fit(self: Self, X: Any, y: None = None) -> Self:
+        """Decomposes a tensor."""
+        raise NotImplementedError
+
+    def fit_transform(self, X: Any, y: None = None) -> Any:
+        """Decomposes a tensor and returns the model."""
+        return self.fit(X).model_
+
+    def predict(self, coords: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Values of the model at coordinates (count, N), 0-based."""
+        values: npt.NDArray[np.float64] = self.model_.reconstruct(coords)
+        return values
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Fit of the model to a tensor of the same shape."""
+        return float(self.model_.fit(X))
+
+
+class CPDecomposition(_Decomposition):
     """CP decomposition as an estimator.
 
     ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are), or "mu", "pdnr"
@@ -34,26 +82,14 @@ class CPDecomposition:
                  max_iters: int | None = None, init: Any = "random", seed: int = 0,
                  restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
                  device: str = "auto", format: str = "auto", precision: str = "f64",
-                 threads: int | None = None, verbose: bool = False) -> None:
+                 threads: int | None = None, callback: Callback | None = None,
+                 verbose: bool = False) -> None:
         self.algorithm = algorithm
         self.rank, self.tol, self.max_iters, self.init = rank, tol, max_iters, init
         self.seed, self.restarts, self.nonnegative = seed, restarts, nonnegative
         self.ridge, self.device, self.format = ridge, device, format
-        self.precision, self.threads, self.verbose = precision, threads, verbose
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters given to the constructor."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **parameters: Any) -> CPDecomposition:
-        """Changes parameters; an unknown one is a ValueError."""
-        known = self.get_params()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"{name!r} is no parameter; expected one of {', '.join(known)}")
-            setattr(self, name, value)
-        return self
+        self.precision, self.threads = precision, threads
+        self.callback, self.verbose = callback, verbose
 
     def fit(self, X: Any, y: None = None) -> CPDecomposition:
         """Decomposes a tensor."""
@@ -62,28 +98,47 @@ class CPDecomposition:
         if parameters["max_iters"] is None:
             del parameters["max_iters"]
         if algorithm == "als":
-            self.model_: KruskalTensor = cp_als(X, rank, **parameters)
+            self._take(cp_als(X, rank, **parameters))
         else:
             if any([parameters.pop("nonnegative"), parameters.pop("ridge")]):
                 raise ValueError('nonnegative and ridge are for algorithm "als"')
-            self.model_ = cp_apr(X, rank, algorithm=algorithm, **parameters)
+            self._take(cp_apr(X, rank, algorithm=algorithm, **parameters))
         self.weights_: npt.NDArray[Any] = self.model_.weights
-        self.factors_: list[npt.NDArray[Any]] = self.model_.factors
-        self.fit_ = float(self.model_.info["fit"])
-        self.n_iter_ = int(self.model_.info["iterations"])
         return self
-
-    def fit_transform(self, X: Any, y: None = None) -> KruskalTensor:
-        """Decomposes a tensor and returns the model."""
-        return self.fit(X).model_
-
-    def predict(self, coords: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Values of the model at coordinates (count, N)."""
-        return self.model_.reconstruct(coords)
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Fit of the model to a tensor of the same shape."""
-        return self.model_.fit(X)
 
     def __repr__(self) -> str:
         return f"CPDecomposition(rank={self.rank})"
+
+
+class TuckerDecomposition(_Decomposition):
+    """Tucker decomposition as an estimator; the parameters are those of :func:`polyad.tucker`.
+    After :meth:`fit`:
+
+    Attributes
+    ----------
+    model_ : TuckerTensor
+    core_ : ndarray, shape (R_1, …, R_N)
+    factors_ : list of ndarray, shape (I_n, R_n)
+    fit_ : float
+        1 - ||X - M|| / ||X||.
+    n_iter_ : int
+    """
+
+    def __init__(self, ranks: int | str | Sequence[int] = "auto", *, tol: float = 1e-4,
+                 max_iters: int = 50, init: Any = "hosvd", svd: str = "exact", seed: int = 0,
+                 device: str = "auto", format: str = "auto", precision: str = "f64",
+                 threads: int | None = None, callback: Callback | None = None,
+                 verbose: bool = False) -> None:
+        self.ranks, self.tol, self.max_iters, self.init = ranks, tol, max_iters, init
+        self.svd, self.seed, self.device, self.format = svd, seed, device, format
+        self.precision, self.threads = precision, threads
+        self.callback, self.verbose = callback, verbose
+
+    def fit(self, X: Any, y: None = None) -> TuckerDecomposition:
+        """Decomposes a tensor."""
+        self._take(tucker(X, **self.get_params()))
+        self.core_: npt.NDArray[Any] = self.model_.core
+        return self
+
+    def __repr__(self) -> str:
+        return f"TuckerDecomposition(ranks={self.ranks!r})"

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ._factors import FactorModel
 from ._model import KruskalTensor
 from ._tensor import SparseTensor
+from ._tucker_model import TuckerTensor
 
 COLOUR = "#2b6cb0"
 MAP_COLOURS = "viridis"
@@ -25,7 +27,7 @@ def _figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _title(model: KruskalTensor, mode: int) -> str:
+def _title(model: FactorModel, mode: int) -> str:
     return model.mode_names[mode] or f"mode {mode + 1}"
 
 
@@ -154,37 +156,45 @@ def _positions(model: KruskalTensor, mode: int) -> np.ndarray[Any, Any]:
     return np.arange(model.shape[mode], dtype=float) if numbers is None else numbers
 
 
-def heatmap(model: KruskalTensor, mode: int, *, top: int = 40) -> Any:
+def heatmap(model: KruskalTensor | TuckerTensor, mode: int, *, top: int = 40) -> Any:
     """A mode's factor as a heat map: its strongest rows against components."""
     factor = model.factors[mode]
-    strength = np.abs(factor * model.weights).max(axis=1)
+    weights = model.weights if isinstance(model, KruskalTensor) else 1.0
+    strength = np.abs(factor * weights).max(axis=1)
     rows = np.sort(np.argsort(-strength, kind="stable")[:top])
     labels = model.labels[mode]
-    figure = _figure(1.5 + 0.5 * model.rank, 1.2 + 0.22 * len(rows))
+    rank = factor.shape[1]
+    figure = _figure(1.5 + 0.5 * rank, 1.2 + 0.22 * len(rows))
     axis = figure.subplots()
     image = axis.imshow(factor[rows], aspect="auto", cmap=MAP_COLOURS, interpolation="nearest")
     axis.set_yticks(range(len(rows)), [str(i) if labels is None else labels[i][:24] for i in rows],
                     fontsize=7)
-    axis.set_xticks(range(model.rank), [str(r + 1) for r in range(model.rank)], fontsize=7)
+    axis.set_xticks(range(rank), [str(r + 1) for r in range(rank)], fontsize=7)
     axis.set_xlabel("component")
     axis.set_title(_title(model, mode))
     figure.colorbar(image, ax=axis)
     return figure
 
 
-def convergence(*models: KruskalTensor, names: Sequence[str] | None = None) -> Any:
-    """Fit against iterations of one or several runs."""
+def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | None = None) -> Any:
+    """Fit (of :func:`cp_apr`'s models: log-likelihood) against iterations of one or several
+    runs."""
     figure = _figure(6, 4)
     axis = figure.subplots()
-    for number, model in enumerate(models):
-        trace = model.info.get("trace")
-        if not trace:
-            raise ValueError("the model has no trace; it was not made by a decomposition")
-        name = names[number] if names is not None else f"rank {model.rank}"
-        axis.plot([row["iteration"] for row in trace], [row["fit"] for row in trace],
-                  marker="o", markersize=3, label=name)
+    traces = [model.info.get("trace") for model in models]
+    if not traces or not all(traces):
+        raise ValueError("the model has no trace; it was not made by a decomposition")
+    what = {"fit" if "fit" in trace[0] else "log_likelihood" for trace in traces if trace}
+    if len(what) > 1:
+        raise ValueError("some of the models have a fit, others a log-likelihood per iteration")
+    column = what.pop()
+    for number, (model, trace) in enumerate(zip(models, traces)):
+        rank = model.rank if isinstance(model, KruskalTensor) else model.ranks
+        axis.plot([row["iteration"] for row in trace or ()], [row[column] for row in trace or ()],
+                  marker="o", markersize=3,
+                  label=names[number] if names is not None else f"rank {rank}")
     axis.set_xlabel("iteration")
-    axis.set_ylabel("fit")
+    axis.set_ylabel(column.replace("_", "-"))
     axis.legend()
     axis.grid(alpha=0.3)
     return figure

@@ -111,17 +111,6 @@ def test_exception_in_callback_arrives(random_tensor):
     assert polyad.cp_als(random_tensor(), 3).info["fit"] > 0
 
 
-def test_interrupt_keeps_the_model(random_tensor):
-    def callback(progress):
-        if progress["iteration"] == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return False
-
-    model = polyad.cp_als(random_tensor(), 3, tol=0, max_iters=100000, callback=callback)
-    assert model.info["reason"] == "cancelled"
-    assert 2 <= model.info["iterations"] < 100
-
-
 def test_two_threads_at_once(random_tensor):
     x = random_tensor((60, 50, 40), 5000)
     want = polyad.cp_als(x, 5, tol=0, max_iters=30, threads=1)

@@ -68,6 +68,11 @@ def test_score(model):
     assert polyad.score(model, shuffled) == pytest.approx(1, abs=1e-12)
 
 
+def test_score_wants_kruskal_tensors(model):
+    with pytest.raises(TypeError, match="TuckerTensor"):
+        polyad.score(model, polyad.TuckerTensor(np.ones(1), [np.ones((2, 1))]))
+
+
 def test_top(model):
     found = model.top(0, 0, 2)
     column = model.factors[0][:, 0]
@@ -82,6 +87,56 @@ def test_file_round_trip(tmp_path, model):
     back = polyad.KruskalTensor.load(tmp_path / "m.ktensor")
     assert np.array_equal(back.weights, model.weights)
     assert all(np.array_equal(a, b) for a, b in zip(back.factors, model.factors))
+
+
+def test_labels_go_with_the_file(tmp_path, model):
+    path = tmp_path / "m.ktensor"
+    model.labels[2] = [f"sixth/{i}" for i in range(6)]
+    model.save(path)
+    assert sorted(f.name for f in (tmp_path / "m.ktensor.labels").iterdir()) == [
+        "mode-1-letter.map", "mode-3.map"]
+    back = polyad.KruskalTensor.load(path)
+    assert back.labels == [list("abcd"), None, model.labels[2]]
+    assert back.mode_names == ["letter", None, None]
+    assert back.top(0, 0, 1)[0][0] == model.top(0, 0, 1)[0][0]
+    # What an earlier model had does not stay.
+    polyad.KruskalTensor(model.weights, model.factors).save(path)
+    assert polyad.KruskalTensor.load(path).labels == [None] * 3
+    model.labels[0] = ["a", "b\nc", "d", "e"]
+    with pytest.raises(ValueError, match="line break"):
+        model.save(tmp_path / "n.ktensor")
+    assert not (tmp_path / "n.ktensor").exists()
+
+
+def test_labels_that_do_not_fit(tmp_path, model):
+    path = tmp_path / "m.ktensor"
+    model.save(path)
+    (tmp_path / "m.ktensor.labels/mode-1-letter.map").write_text("a\nb\n")
+    with pytest.raises(ValueError, match="2 labels; expected 4"):
+        polyad.KruskalTensor.load(path)
+    (tmp_path / "m.ktensor.labels/mode-9.map").write_text("a\n")
+    (tmp_path / "m.ktensor.labels/mode-1-letter.map").unlink()
+    with pytest.raises(ValueError, match="3 modes"):
+        polyad.KruskalTensor.load(path)
+    for wrong in ({"labels": [["a"], None, None]}, {"labels": [None]}, {"mode_names": ["x"]}):
+        with pytest.raises(ValueError):
+            polyad.KruskalTensor(None, model.factors, **wrong)
+
+
+def test_inner_products(model):
+    x = polyad.SparseTensor.from_numpy(model.reconstruct())
+    other = polyad.KruskalTensor(None, [f[:, :2] for f in model.factors])
+    want = np.vdot(model.reconstruct(), other.reconstruct())
+    assert polyad.innerprod(model, other) == pytest.approx(want, rel=1e-12)
+    assert polyad.innerprod(other, x) == pytest.approx(want, rel=1e-12)
+    rng = np.random.default_rng(3)
+    first, second = (rng.integers(0, 2, (4, 5, 6)) * rng.random((4, 5, 6)) for _ in range(2))
+    a, b = polyad.SparseTensor.from_numpy(first), polyad.SparseTensor.from_numpy(second)
+    assert polyad.innerprod(a, b) == pytest.approx(np.vdot(first, second), rel=1e-13)
+    with pytest.raises(ValueError):
+        polyad.innerprod(a, polyad.SparseTensor([[0, 0, 0]], shape=(4, 5, 7)))
+    with pytest.raises(ValueError):
+        model.innerprod(polyad.KruskalTensor(None, [np.ones((2, 1))]))
 
 
 def test_unpacks_and_pickles(model):

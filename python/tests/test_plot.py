@@ -72,6 +72,23 @@ def test_convergence(model, tmp_path):
         plot.convergence(polyad.KruskalTensor(None, [np.ones((2, 1))]))
 
 
+def test_convergence_of_every_algorithm(tensor, tmp_path):
+    counts = polyad.cp_apr(tensor, 2, max_iters=3)
+    figure = plot.convergence(counts)
+    pixels(figure, tmp_path)
+    assert "log-likelihood" in texts(figure)
+    core = polyad.tucker(tensor, 2, max_iters=3)
+    pixels(plot.convergence(core), tmp_path)
+    with pytest.raises(ValueError, match="likelihood"):
+        plot.convergence(counts, core)
+
+
+def test_heatmap_of_a_tucker_tensor(tensor, tmp_path):
+    figure = plot.heatmap(polyad.tucker(tensor, 2, max_iters=3), 1)
+    pixels(figure, tmp_path)
+    assert "plum" in texts(figure)
+
+
 def test_top(model, tmp_path):
     figure = plot.top(model, k=3)
     pixels(figure, tmp_path)
@@ -104,6 +121,13 @@ def test_command(model, tmp_path, kind):
     assert main([str(tmp_path / "m.ktensor"), "--labels", str(labels), "-o", str(out), "--kind",
                  kind, "--mode", "2", "--map-modes", "3,4"]) == 0
     assert out.stat().st_size > 5000
+
+
+def test_command_finds_the_labels_of_the_model(model, tmp_path):
+    model.save(tmp_path / "m.ktensor")
+    out = tmp_path / "m.svg"
+    assert main([str(tmp_path / "m.ktensor"), "-o", str(out)]) == 0
+    assert "apple" in out.read_text()
 
 
 def test_command_errors(tmp_path, capsys):

@@ -154,3 +154,67 @@ def test_model_from_arrays():
         polyad.TuckerTensor(core, [np.ones((3, 2)), np.ones((4, 2))])
     with pytest.raises(TypeError):
         polyad.TuckerTensor(np.ones((2, 1), complex), factors)
+
+
+@pytest.fixture
+def labelled():
+    rng = np.random.default_rng(6)
+    return polyad.TuckerTensor(rng.standard_normal((2, 3, 2)),
+                               [rng.standard_normal((n, r)) for n, r in ((4, 2), (5, 3), (6, 2))],
+                               labels=[None, list("vwxyz"), None], mode_names=[None, "end", None])
+
+
+def test_model_normalize_arrange_permute(labelled):
+    dense = labelled.reconstruct()
+    for norm in (1, 2):
+        normal = labelled.normalize(norm)
+        for factor in normal.factors:
+            np.testing.assert_allclose(np.linalg.norm(factor, norm, axis=0), 1, rtol=1e-14)
+        np.testing.assert_allclose(normal.reconstruct(), dense, atol=1e-12)
+    arranged = labelled.arrange()
+    np.testing.assert_allclose(arranged.reconstruct(), dense, atol=1e-12)
+    for mode in range(3):
+        slices = np.linalg.norm(np.moveaxis(arranged.core, mode, 0).reshape(
+            arranged.ranks[mode], -1), axis=1)
+        assert np.all(np.diff(slices) <= 0)
+    turned = labelled.permute([2, 0, 1])
+    np.testing.assert_allclose(turned.reconstruct(), dense.transpose(2, 0, 1), atol=1e-12)
+    assert turned.labels[2] == list("vwxyz") and turned.mode_names[2] == "end"
+    with pytest.raises(ValueError):
+        labelled.normalize(3)
+    with pytest.raises(ValueError):
+        labelled.permute([0, 1])
+
+
+def test_model_top_files_and_frames(labelled, tmp_path):
+    column = labelled.factors[1][:, 2]
+    strongest = int(np.argmax(np.abs(column)))
+    assert labelled.top(2, 1, 1) == [("vwxyz"[strongest], column[strongest])]
+    with pytest.raises(ValueError):
+        labelled.top(2, 0)
+    labelled.save(tmp_path / "m.ttensor")
+    back = polyad.TuckerTensor.load(tmp_path / "m.ttensor")
+    assert back.labels == labelled.labels and back.mode_names == labelled.mode_names
+    pytest.importorskip("pandas")
+    frame = labelled.to_dataframe()
+    assert len(frame) == 4 * 2 + 5 * 3 + 6 * 2 and "weight" not in frame
+
+
+def test_model_norm_and_inner_product(labelled):
+    dense = labelled.reconstruct()
+    x = polyad.SparseTensor.from_numpy(np.where(dense > 0, dense, 0))
+    assert polyad.norm(labelled) == pytest.approx(np.linalg.norm(dense), rel=1e-12)
+    assert polyad.innerprod(x, labelled) == pytest.approx(np.vdot(x.to_numpy(), dense), rel=1e-12)
+    with pytest.raises(ValueError):
+        labelled.innerprod(polyad.SparseTensor([[0, 0, 0]]))
+    with pytest.raises(TypeError):
+        polyad.innerprod(labelled, labelled)
+
+
+def test_estimator(random_tensor):
+    x = random_tensor()
+    estimator = polyad.TuckerDecomposition((3, 2, 2), max_iters=5).fit(x)
+    assert estimator.core_.shape == (3, 2, 2) and estimator.factors_[0].shape == (20, 3)
+    assert estimator.score(x) == pytest.approx(estimator.fit_, abs=1e-12)
+    assert estimator.predict(x.coords[:4]).shape == (4,)
+    assert estimator.set_params(ranks=2).fit_transform(x).ranks == (2, 2, 2)

@@ -4,6 +4,7 @@ usage: make_reference.py > docs/python/reference.md
 """
 
 import inspect
+import pathlib
 import sys
 
 import polyad
@@ -11,7 +12,8 @@ from polyad import plot
 
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
-    ("Decompositions", polyad, ["cp_als", "cp_apr", "tucker", "tucker_ranks", "CPDecomposition"]),
+    ("Decompositions", polyad, ["cp_als", "cp_apr", "tucker", "tucker_ranks", "CPDecomposition",
+                                "TuckerDecomposition"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
     ("What there is", polyad, ["formats", "devices", "version"]),
@@ -29,7 +31,7 @@ def signature(thing: object) -> str:
     except (TypeError, ValueError):
         return "()"
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()
-             if p.name != "self"]
+             if p.name not in ("self", "cls")]
     return str(given.replace(parameters=plain, return_annotation=inspect.Signature.empty))
 
 
@@ -39,16 +41,22 @@ def body(thing: object) -> str:
 
 
 def members(kind: type) -> list[tuple[str, object, bool]]:
-    """Public methods and properties in the order of the source."""
-    found = []
-    for name, raw in vars(kind).items():
-        if name.startswith("_"):
-            continue
-        if isinstance(raw, property):
-            found.append((name, raw, False))
-        elif callable(getattr(kind, name)):
-            found.append((name, getattr(kind, name), True))
-    return found
+    """Public methods and properties in the order of the source, inherited ones first."""
+    found = {}
+    for each in reversed(kind.__mro__[:-1]):
+        for name in vars(each):
+            if name.startswith("_"):
+                continue
+            raw = inspect.getattr_static(kind, name)
+            if isinstance(raw, property) or callable(getattr(kind, name)):
+                found[name] = raw
+    return [(name, raw if isinstance(raw, property) else getattr(kind, name),
+             not isinstance(raw, property)) for name, raw in found.items()]
+
+
+def source(thing: object) -> str:
+    """The file of the package that a function or class is in."""
+    return f"Source: `python/polyad/{pathlib.Path(inspect.getsourcefile(thing)).name}`.\n"
 
 
 def main() -> None:
@@ -62,7 +70,7 @@ def main() -> None:
             prefix = module.__name__
             is_error = inspect.isclass(thing) and issubclass(thing, Exception)
             write(f"\n### `{prefix}.{name}{'' if is_error else signature(thing)}`\n\n")
-            write(f"```text\n{body(thing)}\n```\n")
+            write(f"```text\n{body(thing)}\n```\n\n{source(thing)}")
             if inspect.isclass(thing) and not is_error:
                 for member, value, call in members(thing):
                     write(f"\n#### `{name}.{member}{signature(value) if call else ''}`\n\n")

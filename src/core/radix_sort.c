@@ -6,6 +6,7 @@
 enum {
   THREAD_GRAIN = 1 << 14,
   PACK_BLOCK = 1024,
+  COMPARE_BLOCK = 512,
   MOST_KEYS = 32,
   SAMPLE_RUNS = 64,
   SAMPLE_RUN = 64,
@@ -56,26 +57,41 @@ static void identity(uint64_t count, void *permutation, int bytes, int threads) 
       ((uint64_t *)permutation)[p] = p;
 }
 
-static int compare_items(int key_count, const struct pd_key *keys, uint64_t p, uint64_t q) {
-  for (int k = 0; k < key_count; ++k) {
-    uint64_t a = key_at(&keys[k], p), b = key_at(&keys[k], q);
-    if (a != b) return a < b ? -1 : 1;
+/* One key of items begin to begin + count against those before: what of them was equal in all keys
+ * so far stays so or not. Loops without branches, which vectorise. */
+static bool compare_key(const struct pd_key *key, uint64_t begin, uint64_t count, uint32_t *equal,
+                        int *descents) {
+  uint32_t down = 0, left = 0;
+  if (key->bytes == 4) {
+    const uint32_t *now = (const uint32_t *)key->values + begin, *before = now - 1;
+    for (uint64_t p = 0; p < count; ++p) {
+      down |= equal[p] & (before[p] > now[p] ? UINT32_MAX : 0);
+      equal[p] &= before[p] == now[p] ? UINT32_MAX : 0;
+      left |= equal[p];
+    }
+  } else {
+    const uint64_t *now = (const uint64_t *)key->values + begin, *before = now - 1;
+    for (uint64_t p = 0; p < count; ++p) {
+      down |= equal[p] & (before[p] > now[p] ? UINT32_MAX : 0);
+      equal[p] &= before[p] == now[p] ? UINT32_MAX : 0;
+      left |= equal[p];
+    }
   }
-  return 0;
+  *descents |= down != 0;
+  return left != 0;
 }
 
-/* Compares each item of a part with the one before, which first keys of 32 bits mostly settle. */
+/* Compares each item of a part with the one before, in blocks that stay in the nearest cache. */
 static void compare_part(int key_count, const struct pd_key *keys, uint64_t begin, uint64_t end,
                          int *descents, int *ties) {
-  const uint32_t *first = keys[0].bytes == 4 ? keys[0].values : NULL;
-  const uint32_t *second = key_count > 1 && keys[1].bytes == 4 ? keys[1].values : NULL;
-  for (uint64_t p = begin; p < end && !*descents; ++p) {
-    if (first != NULL && first[p - 1] < first[p]) continue;
-    if (first != NULL && second != NULL && first[p - 1] == first[p] && second[p - 1] < second[p])
-      continue;
-    int order = compare_items(key_count, keys, p - 1, p);
-    *descents |= order > 0;
-    *ties |= order == 0;
+  uint32_t equal[COMPARE_BLOCK];
+  for (uint64_t p = begin; p < end && !*descents; p += COMPARE_BLOCK) {
+    uint64_t count = end - p < COMPARE_BLOCK ? end - p : COMPARE_BLOCK;
+    bool left = true;
+    memset(equal, 0xff, sizeof equal);
+    for (int k = 0; k < key_count && left; ++k)
+      left = compare_key(&keys[k], p, count, equal, descents);
+    *ties |= left;
   }
 }
 

@@ -19,7 +19,7 @@ struct pd_output {
   int file;
   struct pd_compressor *compressor; /* NULL: plain */
   unsigned char *buffer;
-  size_t used;
+  size_t capacity, used;
 };
 
 enum pd_compression pd_compression_of(const char *path) {
@@ -116,9 +116,12 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
   output->context = context;
   output->file = -1;
   memcpy(output->name, path, strlen(path) + 1);
-  polyad_status status = PD_NEW(context, BUFFER_BYTES, &output->buffer);
-  if (status == POLYAD_OK && compression != PD_PLAIN)
+  output->capacity = BUFFER_BYTES;
+  polyad_status status = POLYAD_OK;
+  if (compression != PD_PLAIN)
     status = pd_compressor_create(context, compression, &output->compressor);
+  if (output->compressor != NULL) output->capacity = pd_compressor_block(output->compressor);
+  if (status == POLYAD_OK) status = PD_NEW(context, output->capacity, &output->buffer);
   if (status == POLYAD_OK) status = open_file(output);
   if (status != POLYAD_OK) {
     pd_output_abort(output);
@@ -148,12 +151,12 @@ polyad_status pd_output_write(struct pd_output *output, const void *data, size_t
   }
   const unsigned char *from = data;
   while (size > 0) {
-    size_t room = BUFFER_BYTES - output->used, part = size < room ? size : room;
+    size_t room = output->capacity - output->used, part = size < room ? size : room;
     memcpy(output->buffer + output->used, from, part);
     output->used += part;
     from += part;
     size -= part;
-    if (output->used == BUFFER_BYTES) PD_TRY(flush(output, false));
+    if (output->used == output->capacity) PD_TRY(flush(output, false));
   }
   return POLYAD_OK;
 }

@@ -71,6 +71,28 @@ static polyad_status add_label(struct pd_dictionary *d, const char *text, size_t
   return labels->count == d->label_capacity ? grow_slots(d) : POLYAD_OK;
 }
 
+uint64_t pd_dictionary_hash(const struct pd_dictionary *d, const char *label, size_t length) {
+  return XXH3_64bits_withSeed(label, length, d->seed);
+}
+
+/* The slot of a label, or the empty one where it belongs. */
+static uint64_t find_slot(const struct pd_dictionary *d, const char *label, size_t length,
+                          uint64_t hash) {
+  uint64_t at = hash & (d->slots - 1);
+  for (; d->slot[at] != 0; at = (at + 1) & (d->slots - 1)) {
+    uint32_t i = d->slot[at] - 1;
+    if (d->hash[i] == hash && is_label(&d->labels, i, label, length)) break;
+  }
+  return at;
+}
+
+bool pd_dictionary_find(const struct pd_dictionary *d, const char *label, size_t length,
+                        uint64_t hash, uint32_t *number) {
+  uint64_t at = find_slot(d, label, length, hash);
+  *number = d->slot[at] - 1;
+  return d->slot[at] != 0;
+}
+
 polyad_status pd_dictionary_number(struct pd_dictionary *d, const char *label, size_t length,
                                    uint32_t *number) {
   /* Neighbouring rows often share labels. */
@@ -78,11 +100,9 @@ polyad_status pd_dictionary_number(struct pd_dictionary *d, const char *label, s
     *number = d->last;
     return POLYAD_OK;
   }
-  uint64_t hash = XXH3_64bits_withSeed(label, length, d->seed), at = hash & (d->slots - 1);
-  for (; d->slot[at] != 0; at = (at + 1) & (d->slots - 1)) {
-    uint32_t i = d->slot[at] - 1;
-    if (d->hash[i] != hash || !is_label(&d->labels, i, label, length)) continue;
-    *number = d->last = i;
+  uint64_t hash = pd_dictionary_hash(d, label, length), at = find_slot(d, label, length, hash);
+  if (d->slot[at] != 0) {
+    *number = d->last = d->slot[at] - 1;
     return POLYAD_OK;
   }
   *number = d->last = (uint32_t)d->labels.count;

@@ -23,6 +23,14 @@ void pd_dictionary_close(struct pd_dictionary *dictionary);
 polyad_status pd_dictionary_number(struct pd_dictionary *dictionary, const char *label,
                                    size_t length, uint32_t *number);
 
+/** Hash of a label in this dictionary. */
+uint64_t pd_dictionary_hash(const struct pd_dictionary *dictionary, const char *label,
+                            size_t length);
+/** The number of a label that is there; false when it is not. Any number of threads may look
+ *  while none adds. */
+bool pd_dictionary_find(const struct pd_dictionary *dictionary, const char *label, size_t length,
+                        uint64_t hash, uint32_t *number);
+
 /** Sorts the labels: by value where all (but the empty one, which comes first) are numbers, else
  *  by their bytes. place[number] is the new place of a label. */
 polyad_status pd_dictionary_sort(struct pd_dictionary *dictionary, uint32_t *place);

@@ -1,7 +1,6 @@
 /* Reads delimited text: each label of a column becomes an index of its mode. */
 #include "io/coordinates.h"
-#include "io/delimited_columns.h"
-#include "io/delimited_dictionary.h"
+#include "io/delimited_block.h"
 #include "io/formats.h"
 #include "io/number.h"
 #include <math.h>
@@ -9,7 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK_ROWS = 4096 }; /* fewest */
+enum {
+  CHUNK_ROWS = 4096,       /* fewest */
+  BLOCK_LEAST = 256 << 10, /* bytes worth several threads */
+  BLOCK_BYTES = 1 << 20    /* for each of them */
+};
 
 struct reader {
   polyad_context *context;
@@ -19,6 +22,8 @@ struct reader {
   struct pd_columns_plan plan;
   struct pd_dictionary dictionary[POLYAD_MAX_ORDER];
   struct pd_coordinates coordinates;
+  struct pd_block block;
+  uint64_t single_until; /* byte of the input: rows before it are taken one by one */
 };
 
 static polyad_status fail_field(struct reader *r, const struct pd_field *field, const char *what) {
@@ -99,12 +104,42 @@ static polyad_status take_header(struct reader *r) {
   uint64_t seed = hash_seed();
   for (int n = 0; n < r->plan.order; ++n)
     PD_TRY(pd_dictionary_open(r->context, seed, &r->dictionary[n]));
+  r->block = (struct pd_block){.context = r->context,
+                               .plan = &r->plan,
+                               .dictionary = r->dictionary,
+                               .coordinates = &r->coordinates,
+                               .delimiter = r->rows.delimiter};
+  return pd_block_open(&r->block);
+}
+
+/* Takes whole blocks of rows as long as that can be done. */
+static polyad_status take_blocks(struct reader *r, int threads) {
+  struct pd_rows *rows = &r->rows;
+  while (rows->before + rows->begin >= r->single_until) {
+    if (rows->end - rows->begin < BLOCK_LEAST && !rows->at_end)
+      PD_TRY(pd_rows_fill(rows, ((size_t)threads + 1) * BLOCK_BYTES));
+    const char *begin = rows->buffer + rows->begin, *end = rows->buffer + rows->end;
+    while (end > begin && end[-1] != '\n')
+      --end;
+    uint64_t lines;
+    bool taken = false;
+    if (end - begin >= BLOCK_LEAST) PD_TRY(pd_block_take(&r->block, begin, end, &lines, &taken));
+    if (!taken) {
+      r->single_until = rows->before + (uint64_t)(end - rows->buffer) + 1;
+      break;
+    }
+    rows->lines += lines;
+    rows->begin = (size_t)(end - rows->buffer);
+  }
   return POLYAD_OK;
 }
 
 static polyad_status take_rows(struct reader *r) {
+  int threads = polyad_threads(r->context);
+  if (threads > PD_BLOCK_THREADS) threads = PD_BLOCK_THREADS;
   for (;;) {
     bool found;
+    if (threads > 1) PD_TRY(take_blocks(r, threads));
     PD_TRY(pd_rows_next(&r->rows, &found));
     if (!found) break;
     PD_TRY(take_row(r));
@@ -167,6 +202,7 @@ static void clear(struct reader *r) {
   pd_columns_plan_clear(r->context, &r->plan);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_dictionary_close(&r->dictionary[n]);
+  if (r->block.context != NULL) pd_block_close(&r->block);
   pd_coordinates_clear(&r->coordinates);
   pd_input_close(r->input);
   pd_free(r->context, r);

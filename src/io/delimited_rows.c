@@ -40,6 +40,7 @@ polyad_status pd_rows_fail(const struct pd_rows *rows, polyad_status status, con
 static polyad_status fill(struct pd_rows *rows) {
   if (rows->begin > 0) {
     memmove(rows->buffer, rows->buffer + rows->begin, rows->end - rows->begin);
+    rows->before += rows->begin;
     rows->end -= rows->begin;
     rows->begin = 0;
   }
@@ -54,6 +55,14 @@ static polyad_status fill(struct pd_rows *rows) {
   rows->end += got;
   rows->at_end = got == 0;
   return POLYAD_OK;
+}
+
+polyad_status pd_rows_fill(struct pd_rows *rows, size_t capacity) {
+  if (capacity > rows->capacity) {
+    PD_TRY(pd_realloc(rows->context, capacity, 1, (void **)&rows->buffer));
+    rows->capacity = capacity;
+  }
+  return fill(rows);
 }
 
 static polyad_status start(struct pd_rows *rows) {

@@ -19,6 +19,7 @@ struct pd_rows {
   char delimiter;
   char *buffer;
   size_t capacity, begin, end; /* unread text lies in [begin, end) */
+  uint64_t before;             /* bytes of the input in front of the buffer */
   bool at_end;                 /* nothing follows `end` */
   bool started;
   uint64_t line;  /* of the row, from 1 */
@@ -37,6 +38,10 @@ void pd_rows_close(struct pd_rows *rows);
 /** The next row that is not blank; *found false at the end. Fields are valid until the next call.
  */
 polyad_status pd_rows_next(struct pd_rows *rows, bool *found);
+
+/** Reads more text behind `end`, into a buffer of at least `capacity` bytes; what was read before
+ *  may move, `begin` stands for the same byte. Only after the first row. */
+polyad_status pd_rows_fill(struct pd_rows *rows, size_t capacity);
 
 /** The field with doubled quotes made single; valid until the next call. */
 polyad_status pd_rows_plain(struct pd_rows *rows, struct pd_field *field);

@@ -7,8 +7,21 @@
 #include "io/number.h"
 #include "io/tns_line.h"
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/** The number that the first `count` bytes, 1 to 8 digits' values, stand for. */
+static inline uint64_t pd_fast_join(uint64_t bytes, int count) {
+  bytes <<= 64 - 8 * count;            /* zeros in front */
+  bytes = (bytes * 10) + (bytes >> 8); /* pairs */
+  bytes = ((bytes & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
+           ((bytes >> 16) & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
+          32;
+  return bytes & UINT32_MAX;
+}
+
 /** Up to 8 digits at `p` as a number; returns how many there are. Eight bytes are read. */
 static inline int pd_fast_digits(const char *p, uint64_t *value) {
   uint64_t bytes;
@@ -17,12 +30,7 @@ static inline int pd_fast_digits(const char *p, uint64_t *value) {
   uint64_t others = ((bytes + UINT64_C(0x7676767676767676)) | bytes) & UINT64_C(0x8080808080808080);
   int count = others == 0 ? 8 : __builtin_ctzll(others) >> 3;
   if (count == 0) return 0;
-  bytes <<= 64 - 8 * count;            /* zeros in front */
-  bytes = (bytes * 10) + (bytes >> 8); /* pairs */
-  bytes = ((bytes & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
-           ((bytes >> 16) & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
-          32;
-  *value = bytes & UINT32_MAX;
+  *value = pd_fast_join(bytes, count);
   return count;
 }
 #else
@@ -91,5 +99,36 @@ static inline const char *pd_fast_value(const char *p, double *value) {
   *value = negative ? -magnitude : magnitude;
   return p;
 }
+
+#if defined(__SSE2__)
+#define PD_FAST_WINDOW 64 /* bytes that are looked at together: most lines are shorter */
+
+/** Bit k is set when byte k of the 64 at `p` is no digit. */
+static inline uint64_t pd_fast_others(const char *p) {
+  const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
+  uint64_t digits = 0;
+  for (int k = 0; k < PD_FAST_WINDOW / 16; ++k) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * k));
+    bytes = _mm_sub_epi8(bytes, zero);
+    unsigned part = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, nine), bytes));
+    digits |= (uint64_t)part << 16 * k;
+  }
+  return ~digits;
+}
+
+/** The digits from byte `start` up to the first byte that is set in `others`, as a number: 1 to 8
+ *  of them, or false. `stop` becomes that byte's place. */
+static inline bool pd_fast_field(const char *p, unsigned start, uint64_t others, unsigned *stop,
+                                 uint64_t *value) {
+  if (others == 0) return false;
+  *stop = (unsigned)__builtin_ctzll(others);
+  unsigned count = *stop - start;
+  if (count - 1 > 7) return false;
+  uint64_t bytes;
+  memcpy(&bytes, p + start, sizeof bytes);
+  *value = pd_fast_join(bytes ^ UINT64_C(0x3030303030303030), (int)count);
+  return true;
+}
+#endif
 
 #endif

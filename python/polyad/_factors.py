@@ -1,0 +1,203 @@
+"""What models made of one factor matrix per mode have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ._context import Context, context, encode, index
+from ._labels import label_directory, label_files, read_labels, write_labels
+from ._memory import precision_type
+from ._native import ffi, lib
+from ._tensor import as_tensor
+
+LETTERS = "abcdefghijklmnop"
+Self = TypeVar("Self", bound="FactorModel")
+
+
+class FactorModel:
+    """Factor matrices with the names of their rows; KruskalTensor and TuckerTensor add how the
+    columns combine."""
+
+    _kind: str  # of the C functions: polyad_KIND_norm, …
+    factors: list[npt.NDArray[Any]]
+    labels: list[Sequence[str] | None]
+    mode_names: list[str | None]
+    info: dict[str, Any]
+
+    def _name(self, labels: Sequence[Sequence[str] | None] | None,
+              mode_names: Sequence[str | None] | None, info: dict[str, Any] | None) -> None:
+        self.labels = [None] * self.ndim if labels is None else list(labels)
+        self.mode_names = [None] * self.ndim if mode_names is None else list(mode_names)
+        self.info = {} if info is None else info
+        for what, given in (("labels", self.labels), ("mode_names", self.mode_names)):
+            if len(given) != self.ndim:
+                raise ValueError(f"{what} is given for {len(given)} modes; expected {self.ndim}")
+        for mode, column in enumerate(self.labels):
+            if column is not None and len(column) != self.shape[mode]:
+                raise ValueError(f"mode {mode} has {len(column)} labels; expected "
+                                 f"{self.shape[mode]}")
+
+    # ---- what it is -----------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each mode."""
+        return tuple(len(factor) for factor in self.factors)
+
+    @property
+    def ndim(self) -> int:
+        """Number of modes."""
+        return len(self.factors)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of all numbers: float32 or float64."""
+        return self.factors[0].dtype
+
+    def top(self, component: int, mode: int, k: int = 5) -> list[tuple[Any, float]]:
+        """The k strongest rows of a component (a column of the factor) in a mode, as (label or
+        index, entry)."""
+        component, mode = index(component, "component"), index(mode, "mode")
+        if not -self.ndim <= mode < self.ndim:
+            raise ValueError(f"mode {mode} does not exist; the model has {self.ndim} modes")
+        rank = self.factors[mode].shape[1]
+        if not -rank <= component < rank:
+            raise ValueError(f"component {component} does not exist; the rank is {rank}")
+        column = self.factors[mode][:, component]
+        order = np.argsort(-np.abs(column), kind="stable")[:max(k, 0)]
+        names = self.labels[mode]
+        return [(int(i) if names is None else names[i], float(column[i])) for i in order]
+
+    # ---- computations ---------------------------------------------------------------------
+
+    def _c(self) -> tuple[Context, Any]:
+        """A C copy of this model, owned by the calling thread's context."""
+        raise NotImplementedError
+
+    def _number(self, function: str, *arguments: Any) -> float:
+        ctx, handle = self._c()
+        result = ffi.new("double *")
+        ctx.check(getattr(lib, f"polyad_{self._kind}_{function}")(ctx.pointer, handle, *arguments,
+                                                                  result))
+        return float(result[0])
+
+    def fit(self, x: Any) -> float:
+        """1 - ||X - M|| / ||X|| for a sparse tensor X of the same shape."""
+        return self._number("fit", as_tensor(x)._handle)
+
+    def norm(self) -> float:
+        """Frobenius norm of the full tensor."""
+        return self._number("norm")
+
+    def _dense(self) -> npt.NDArray[np.float64]:
+        raise NotImplementedError
+
+    def reconstruct(self, coords: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
+        """Values of the model.
+
+        Parameters
+        ----------
+        coords : array_like of integers, shape (count, N), optional
+            0-based coordinates; without them the whole dense array is made.
+
+        Returns
+        -------
+        ndarray, shape (count,), or the shape of the model; float64
+        """
+        if coords is None:
+            return self._dense()
+        places = np.asarray(coords)
+        if places.dtype.kind not in "iu" and places.size:
+            raise TypeError(f"coords has type {places.dtype}; expected integers")
+        if places.ndim != 2 or places.shape[1] != self.ndim:
+            raise ValueError(f"coords has shape {places.shape}; expected (count, {self.ndim})")
+        if places.size and places.min() < 0:
+            raise ValueError(f"coords has the negative index {places.min()}")
+        places = np.ascontiguousarray(places, np.uint64)
+        values = np.empty(len(places))
+        ctx, handle = self._c()
+        ctx.check(getattr(lib, f"polyad_{self._kind}_values")(
+            ctx.pointer, handle, len(places), ffi.cast("uint64_t *", places.ctypes.data),
+            ffi.cast("double *", values.ctypes.data)))
+        return values
+
+    def _permutation(self, modes: Sequence[int]) -> list[int]:
+        order = [index(mode, "modes") for mode in modes]
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"{order} is no permutation of the modes 0 to {self.ndim - 1}")
+        return order
+
+    # ---- files and other packages -----------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Writes the model as Tensor Toolbox text, and the names of its rows (where there are
+        some) into the directory PATH.labels beside it."""
+        files = label_files(self.labels, self.mode_names)
+        ctx, handle = self._c()
+        ctx.check(getattr(lib, f"polyad_{self._kind}_write")(ctx.pointer, handle,
+                                                             encode(path, "path")))
+        write_labels(path, files)
+
+    @classmethod
+    def load(cls: type[Self], path: Any, precision: str = "f64") -> Self:
+        """Reads what :meth:`save` or the command's ``--output`` wrote, with the names of rows
+        from the directory PATH.labels where it lies beside the file.
+
+        Parameters
+        ----------
+        path : str or path
+        precision : {"f64", "f32"}
+        """
+        ctx, made = context(), ffi.new(f"polyad_{cls._kind} **")
+        ctx.configure()
+        ctx.check(getattr(lib, f"polyad_{cls._kind}_read")(
+            ctx.pointer, encode(path, "path"), precision_type(precision), made))
+        model = cls._wrap(ctx, made[0])
+        directory = label_directory(path)
+        if directory.is_dir():
+            model.labels, model.mode_names = read_labels(directory, model.shape)
+        return model
+
+    @classmethod
+    def _wrap(cls: type[Self], ctx: Context, handle: Any) -> Self:
+        """A model that takes over what the library made."""
+        raise NotImplementedError
+
+    def to_dataframe(self) -> Any:
+        """The factors as a tidy pandas data frame: mode, label, component, entry."""
+        import pandas
+
+        frames = []
+        for mode, factor in enumerate(self.factors):
+            names, rank = self.labels[mode], factor.shape[1]
+            rows = np.arange(len(factor)) if names is None else np.asarray(names, dtype=object)
+            frames.append(pandas.DataFrame({
+                "mode": self.mode_names[mode] or f"mode{mode + 1}",
+                "label": np.repeat(rows, rank), "component": np.tile(np.arange(rank), len(factor)),
+                "entry": factor.reshape(-1)}))
+        return pandas.concat(frames, ignore_index=True)
+
+    def take_labels(self, tensor: Any) -> None:
+        """Takes over the labels and mode names of a SparseTensor."""
+        self.labels, self.mode_names = list(tensor.labels), tensor.mode_names
+
+
+def real_matrices(factors: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
+    """The factors as arrays of real numbers with two dimensions."""
+    matrices = [np.asarray(factor) for factor in factors]
+    for mode, matrix in enumerate(matrices):
+        if matrix.dtype.kind not in "biuf":
+            raise TypeError(f"factor {mode} has type {matrix.dtype}; expected real numbers")
+        if matrix.ndim != 2:
+            raise ValueError(f"factor {mode} has shape {matrix.shape}; expected (I_{mode}, R)")
+    return matrices
+
+
+def common_type(arrays: Sequence[npt.NDArray[Any]]) -> np.dtype[Any]:
+    """float32 where all arrays are, else float64."""
+    single = all(array.dtype == np.float32 for array in arrays)
+    return np.dtype(np.float32 if single else np.float64)

@@ -1,0 +1,120 @@
+"""Running a decomposition: what the algorithms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ._context import context, encode, index
+from ._errors import text
+from ._factors import FactorModel
+from ._model import KruskalTensor
+from ._native import ffi, lib
+from ._plan import Plan, plan_of, rank_argument
+from ._progress import ProgressLine
+from ._tensor import SparseTensor
+
+Model = TypeVar("Model", bound=FactorModel)
+_INITS = {"random": lib.POLYAD_INIT_RANDOM, "hosvd": lib.POLYAD_INIT_HOSVD,
+          "nvecs": lib.POLYAD_INIT_HOSVD}
+
+
+def choose(x: Any, rank: int, choice: dict[str, Any]) -> tuple[SparseTensor | None, Plan]:
+    """The plan that `choice` asks for; a Plan that is given brings threads and device of its own,
+    which `choice` then names."""
+    if isinstance(x, Plan):
+        if choice["threads"] is None:
+            choice["threads"] = x.threads
+        if choice["device"] == "auto":
+            choice["device"] = x.device_asked
+    return plan_of(x, rank, **choice)
+
+
+def common_options(options: Any, run: dict[str, Any]) -> None:
+    """What all decompositions can be told about stopping."""
+    options.tolerance, options.max_seconds = float(run["tol"]), float(run["max_seconds"])
+    options.max_iterations = index(run["max_iters"], "max_iters")
+
+
+def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]) -> list[Any]:
+    """Sets how the first factors are found: a word, or else `model`. What is returned must live
+    until the call."""
+    if isinstance(init, str):
+        if init not in _INITS:
+            raise ValueError(f"init {init!r} is unknown; expected 'random', 'hosvd', a {kind} or "
+                             "a list of matrices")
+        options.init = _INITS[init]
+        return []
+    owner = model()._c()
+    options.init, options.initial = lib.POLYAD_INIT_MODEL, owner[1]
+    return [owner]
+
+
+def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor | None,
+            options: Any, choice: dict[str, Any], run: dict[str, Any],
+            report: Callable[[Any, Plan], dict[str, Any]]) -> Model:
+    """Calls `function`; the model it makes gets `report`'s info and the tensor's labels."""
+    with ProgressLine(run["verbose"]) as progress:
+        ctx = context()
+        # Without a callback of the caller's the empty one still lets Ctrl-C through.
+        ctx.configure(threads=choice["threads"], device=choice["device"], seed=run["seed"],
+                      verbose=run["verbose"], callback=progress.wrap(run["callback"]))
+        made, info = ffi.new(f"polyad_{kind._kind} **"), ffi.new("polyad_run_info *")
+        try:
+            status = function(ctx.pointer, plan._handle, options, made, info)
+            found = report(info, plan) if status == lib.POLYAD_OK else {}
+        finally:
+            lib.polyad_run_info_clear(info)
+        if status != lib.POLYAD_OK:
+            ctx.finish()
+            ctx.check(status)
+        model = kind._wrap(ctx, made[0])
+        ctx.finish()
+    model.info = found
+    if tensor is not None:
+        model.take_labels(tensor)
+    return model
+
+
+def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
+              run: dict[str, Any], report: Callable[[Any, Plan], dict[str, Any]]) -> KruskalTensor:
+    """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
+    options.rank = rank_argument(rank)
+    tensor, plan = choose(x, options.rank, choice)
+    common_options(options, run)
+    options.restarts = index(run["restarts"], "restarts")
+    options.checkpoint_every = index(run["checkpoint_every"], "checkpoint_every")
+
+    def first() -> KruskalTensor:
+        init = run["init"]
+        given = init if isinstance(init, KruskalTensor) else KruskalTensor(None, init)
+        dtype = plan.dtype
+        return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors])
+
+    kept = initial(options, run["init"], "KruskalTensor", first)
+    for name in ("checkpoint", "resume"):
+        if run[name] is not None:
+            kept.append(ffi.new("char[]", encode(run[name], name)))
+            setattr(options, name, kept[-1])
+    return execute(KruskalTensor, function, plan, tensor, options, choice, run, report)
+
+
+def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The named columns of the trace."""
+    return [{name: getattr(info.trace[i], name) for name in names}
+            for i in range(info.trace_rows)]
+
+
+def run_info(info: Any, plan: Plan) -> dict[str, Any]:
+    """What a run says of itself."""
+    return {
+        "fit": info.fit, "iterations": info.iterations, "converged": bool(info.converged),
+        "reason": text(lib.polyad_reason_string(info.reason)), "seconds": info.seconds,
+        "seconds_per_iteration": info.seconds_per_iteration,
+        "seconds_mttkrp": [info.seconds_mttkrp[mode] for mode in range(len(plan.shape))],
+        "best_restart": info.best_restart, "regularized_solves": int(info.regularized_solves),
+        "diagnosis": text(info.diagnosis), "format": plan.format, "device": plan.device,
+        "trace": trace_rows(info, ("iteration", "fit", "residual", "seconds")),
+    }

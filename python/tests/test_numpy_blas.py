@@ -1,0 +1,72 @@
+"""polyad and NumPy bring a BLAS each into one process, with threads of their own: whichever build of
+OpenBLAS the C library finds, both give right results, at the same time, and threads do not
+multiply. Builds that are not installed (libopenblas0-pthread, libopenblas0-openmp) are skipped;
+POLYAD_TEST_BLAS names a folder to look for them instead of /usr/lib."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import os, sys, threading
+import numpy as np
+import polyad
+
+rng = np.random.default_rng(0)
+x = polyad.SparseTensor(rng.integers(0, 60, (6000, 3)), rng.random(6000), (60, 60, 60))
+matrix = rng.random((400, 400))
+product, inverse = matrix @ matrix, np.linalg.inv(matrix)
+want = polyad.cp_als(x, 16, seed=1, tol=0, max_iters=15, threads=1)
+core = polyad.tucker(x, 6, tol=0, max_iters=5, threads=1)
+failures = []
+
+def dense():
+    for _ in range(8):
+        if not (np.allclose(matrix @ matrix, product) and
+                np.allclose(np.linalg.inv(matrix), inverse)):
+            failures.append("NumPy")
+
+for together in (False, True):
+    worker = threading.Thread(target=dense)
+    if together:
+        worker.start()
+    for _ in range(2):
+        found = polyad.cp_als(x, 16, seed=1, tol=0, max_iters=15, threads=4)
+        if abs(found.info["fit"] - want.info["fit"]) > 1e-10:
+            failures.append("cp_als")
+        if abs(polyad.tucker(x, 6, tol=0, max_iters=5, threads=4).fit(x) - core.fit(x)) > 1e-10:
+            failures.append("tucker")
+    if not together:
+        worker.start()
+    worker.join()
+maps = open("/proc/self/maps").read()
+print(sys.argv[1] in maps, failures, len(os.listdir("/proc/self/task")))
+"""
+
+
+def builds():
+    top = pathlib.Path(os.environ.get("POLYAD_TEST_BLAS", "/usr/lib"))
+    return {kind: next((path for depth in ("", "*/") for path in sorted(
+        top.glob(f"{depth}openblas-{kind}/libopenblas.so.0"))), None)
+        for kind in ("pthread", "openmp")}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("kind", ["pthread", "openmp"])
+def test_beside_numpy(kind):
+    library = builds()[kind]
+    if library is None:
+        pytest.skip(f"libopenblas0-{kind} is not installed")
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(library.resolve())], text=True,
+                          capture_output=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    loaded, rest = done.stdout.split(" ", 1)
+    failures, tasks = rest.rsplit(" ", 1)
+    assert loaded == "True", f"the process did not load {library}"
+    assert failures == "[]"
+    # A pool of each BLAS, a team of 4 for each of the two Python threads that compute, and no more.
+    assert int(tasks) <= 2 * os.cpu_count() + 2 * 4 + 2
