@@ -109,10 +109,10 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None,
     for mode, name in enumerate(columns):
         column = np.asarray(frame[name].to_numpy())
         # What is missing is None, NaN, NaT or pandas.NA, which is not even comparable.
-        missing = np.flatnonzero(column != column) if column.dtype != object else [
-            i for i, item in enumerate(column) if item is None or
-            str(item) == "<NA>" or item != item]
-        if len(missing):
+        missing: list[int] = np.flatnonzero(column != column).tolist() if (
+            column.dtype != object) else [i for i, item in enumerate(column) if item is None or
+                                          str(item) == "<NA>" or item != item]
+        if missing:
             raise ValueError(f"column {name!r} has a missing value in row {missing[0]}")
         if column.dtype == object:
             if not all(isinstance(item, str) for item in column):

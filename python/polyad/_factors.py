@@ -33,9 +33,9 @@ class FactorModel:
         self.labels = [None] * self.ndim if labels is None else list(labels)
         self.mode_names = [None] * self.ndim if mode_names is None else list(mode_names)
         self.info = {} if info is None else info
-        for what, given in (("labels", self.labels), ("mode_names", self.mode_names)):
-            if len(given) != self.ndim:
-                raise ValueError(f"{what} is given for {len(given)} modes; expected {self.ndim}")
+        for what, count in (("labels", len(self.labels)), ("mode_names", len(self.mode_names))):
+            if count != self.ndim:
+                raise ValueError(f"{what} is given for {count} modes; expected {self.ndim}")
         for mode, column in enumerate(self.labels):
             if column is not None and len(column) != self.shape[mode]:
                 raise ValueError(f"mode {mode} has {len(column)} labels; expected "

@@ -128,7 +128,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     options.svd = _SVDS[svd]
 
     def first() -> TuckerTensor:
-        factors = init.factors if isinstance(init, TuckerTensor) else list(init)
+        factors: list[Any] = list(init.factors if isinstance(init, TuckerTensor) else init)
         if len(factors) != len(wanted):
             raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
         return TuckerTensor(np.zeros(wanted, plan.dtype),

@@ -116,39 +116,68 @@ def _component_panel(axis: Any, model: KruskalTensor, component: int, mode: int,
 
 
 def map(model: KruskalTensor, latitude: int, longitude: int, *,  # noqa: A001 - what it is
-        count: int | None = None) -> Any:
+        count: int | None = None, cells: int = 80, share: float = 0.99) -> Any:
     """Maps of components: the product of a latitude and a longitude mode as a heat map.
 
     Parameters
     ----------
     model : KruskalTensor
     latitude, longitude : int
-        The modes.
+        The modes; their labels are degrees.
     count : int, optional
         Number of components; default: up to 6.
+    cells : int
+        Most cells along a side.
+    share : float
+        Share of each mode's strength that lies inside the map: a few places far away do not
+        shrink the rest.
     """
     count = min(model.rank, 6 if count is None else count)
+    if count < 1:
+        raise ValueError("count must be at least 1")
     across = min(count, 3)
     down = -(-count // across)
     figure = _figure(3.6 * across, 3.4 * down)
     axes = figure.subplots(down, across, squeeze=False)
     rows, columns = _positions(model, latitude), _positions(model, longitude)
+    sides = [_cells(model.factors[mode][:, :count], places, cells, share)
+             for mode, places in ((latitude, rows), (longitude, columns))]
+    middle = float(np.mean(sides[0]))
     for component in range(down * across):
         axis = axes[component // across][component % across]
         if component >= count:
             axis.set_axis_off()
             continue
-        field = np.outer(model.factors[latitude][:, component],
-                         model.factors[longitude][:, component])
-        field = field[np.ix_(np.argsort(rows), np.argsort(columns))]
-        axis.pcolormesh(np.sort(columns), np.sort(rows), np.sqrt(np.abs(field)),
-                        cmap=MAP_COLOURS, shading="nearest", rasterized=True)
+        strengths = [np.histogram(places, edges, weights=np.abs(model.factors[mode][:, component]))
+                     for mode, places, edges in ((latitude, rows, sides[0]),
+                                                 (longitude, columns, sides[1]))]
+        axis.pcolormesh(sides[1], sides[0], np.sqrt(np.outer(strengths[0][0], strengths[1][0])),
+                        cmap=MAP_COLOURS, rasterized=True)
+        if model.labels[latitude] is not None and abs(middle) < 85:
+            axis.set_aspect(1 / np.cos(np.radians(middle)))
         axis.set_title(f"component {component + 1}, λ = {model.weights[component]:.4g}",
                        fontsize=9)
         axis.set_xlabel(_title(model, longitude), fontsize=8)
         axis.set_ylabel(_title(model, latitude), fontsize=8)
         axis.tick_params(labelsize=7)
     return figure
+
+
+def _cells(factor: np.ndarray[Any, Any], places: np.ndarray[Any, Any], cells: int,
+           share: float) -> np.ndarray[Any, Any]:
+    """Edges of cells over the places where the given share of all columns' strength lies."""
+    order = np.argsort(places, kind="stable")
+    sums = np.abs(factor).sum(axis=0)
+    strength = (np.abs(factor) / np.where(sums > 0, sums, 1)).sum(axis=1)[order].cumsum()
+    inside = (strength >= (1 - share) / 2 * strength[-1]) & (
+        np.concatenate([[0.0], strength[:-1]]) <= (1 + share) / 2 * strength[-1])
+    kept = np.unique(places[order][inside])
+    step = float(np.median(np.diff(kept))) if len(kept) > 1 else 1.0
+    margin = step / 2 + (kept[-1] - kept[0]) / 20
+    low, high = kept[0] - margin, kept[-1] + margin
+    edges: np.ndarray[Any, Any] = np.linspace(
+        low, high, 1 + min(cells, max(1, round((high - low) / step))))
+    return edges
 
 
 def _positions(model: KruskalTensor, mode: int) -> np.ndarray[Any, Any]:

@@ -1,12 +1,13 @@
 """polyad and NumPy bring a BLAS each into one process, with threads of their own: whichever build of
 OpenBLAS the C library finds, both give right results, at the same time, and threads do not
 multiply. Builds that are not installed (libopenblas0-pthread, libopenblas0-openmp) are skipped;
-POLYAD_TEST_BLAS names a folder to look for them instead of /usr/lib."""
+POLYAD_TEST_BLAS names a folder to look for them instead of the system's."""
 
 import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 
@@ -48,10 +49,10 @@ print(sys.argv[1] in maps, failures, len(os.listdir("/proc/self/task")))
 
 
 def builds():
-    top = pathlib.Path(os.environ.get("POLYAD_TEST_BLAS", "/usr/lib"))
-    return {kind: next((path for depth in ("", "*/") for path in sorted(
-        top.glob(f"{depth}openblas-{kind}/libopenblas.so.0"))), None)
-        for kind in ("pthread", "openmp")}
+    system = pathlib.Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "")
+    top = pathlib.Path(os.environ.get("POLYAD_TEST_BLAS", system))
+    found = {kind: top / f"openblas-{kind}/libopenblas.so.0" for kind in ("pthread", "openmp")}
+    return {kind: path if path.exists() else None for kind, path in found.items()}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -58,6 +58,21 @@ def test_map(model, tmp_path):
     assert "lat" in texts(figure) and "lon" in texts(figure)
 
 
+def test_map_shows_where_the_strength_is(tmp_path):
+    # A thousand places within a tenth of a degree, and one far away that hardly counts.
+    labels = [f"{40 + i / 10000:.4f}" for i in range(1000)] + ["80.0"]
+    factor = np.full((1001, 1), 1.0)
+    factor[-1] = 1e-3
+    model = polyad.KruskalTensor(None, [factor, factor], labels=[labels, labels],
+                                 mode_names=["lat", "lon"])
+    figure = plot.map(model, 0, 1)
+    image = pixels(figure, tmp_path)
+    assert figure.axes[0].get_ylim()[1] < 40.2 and figure.axes[0].get_xlim()[1] < 40.2
+    assert (image[..., 0] > 0.8).any() and (image.std(axis=2) > 0.1).mean() > 0.2
+    with pytest.raises(ValueError):
+        plot.map(model, 0, 1, count=0)
+
+
 def test_heatmap(model, tmp_path):
     figure = plot.heatmap(model, 1)
     pixels(figure, tmp_path)
