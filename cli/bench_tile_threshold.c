@@ -133,10 +133,11 @@ static int curve(struct bench *bench, polyad_kernel kernel) {
     status = compare(bench, kernel, each, &dense_wins);
     if (dense_wins && found == 0) found = each;
   }
-  if (status == 0 && found > 0)
+  if (status != 0 || bench_interrupted()) return status;
+  if (found > 0)
     cli_talk(&bench->session, "%s: dense tiles are faster from %llu nonzeros on\n", name,
              (unsigned long long)found);
-  else if (status == 0)
+  else
     cli_talk(&bench->session, "%s: single nonzeros are faster up to %d a tile\n", name, MOST);
   return status;
 }

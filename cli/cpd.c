@@ -250,13 +250,13 @@ static int write_model(struct cpd *cpd) {
 }
 
 static int write_json(struct cpd *cpd) {
-  const struct cli_cpd_result result = {.file = cpd->file,
-                                        .algorithm = cpd->algorithm,
+  const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
                                         .rank = cpd->rank,
-                                        .plan = cpd->plan,
-                                        .info = &cpd->info,
-                                        .seconds_read = cpd->seconds_read,
-                                        .seconds_build = cpd->seconds_build};
+                                        .run = {.file = cpd->file,
+                                                .plan = cpd->plan,
+                                                .info = &cpd->info,
+                                                .seconds_read = cpd->seconds_read,
+                                                .seconds_build = cpd->seconds_build}};
   return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
 }
 

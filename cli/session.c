@@ -2,11 +2,13 @@
 #include "progress.h"
 #include "text.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { THREADS_MOST = 256, WARNINGS_SHOWN = 10 };
 
@@ -150,10 +152,16 @@ void cli_talk(const struct cli_session *session, const char *format, ...) {
   va_end(arguments);
 }
 
+/* Whether standard output is a pipe that nobody reads any more. */
+static bool reader_has_gone(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int cli_finish_output(void) {
   bool failed = ferror(stdout) != 0;
   errno = 0;
   if (fflush(stdout) == 0 && !failed) return 0;
-  if (errno == EPIPE) return CLI_PIPE_CLOSED;
+  if (errno == EPIPE || reader_has_gone()) return CLI_PIPE_CLOSED;
   return cli_failure("cannot write to standard output: %s", strerror(errno != 0 ? errno : EIO));
 }

@@ -347,9 +347,11 @@ def test_bench_cache_and_best(polyad):
         assert len(best) == 1 and len(same) > 5
         assert best[0]["median_seconds"] == min(row["median_seconds"] for row in same)
     text = polyad.ok("bench", "mttkrp", FLIGHTS, *quick).out.decode()
-    table = text.split("all modes")[1].splitlines()[1:]
+    table = text.split("* the fastest")[1].splitlines()[2:]
     assert {line.split()[0] for line in table} == {row["format"] for row in rows}
     assert sum(line.count("*") for line in table) == 1
+    assert all(float(line.split()[-1]) > 0 for line in table)  # MB
+    assert len({len(line) for line in table}) == 1
 
 
 def test_bench_roof(polyad):
@@ -449,6 +451,14 @@ def test_bench_text(polyad):
     assert lines[2].split() == heading
     assert [line.split()[1] for line in lines[3:]] == ["1", "2", "3"]
     assert len({len(line) for line in lines[2:]}) == 1  # columns stand below their headings
+
+
+def test_bench_ends_when_nobody_reads(polyad):
+    """As with head: no message, the status of a closed pipe, and no rows measured in vain."""
+    done = subprocess.run(
+        ["bash", "-c", f"'{COMMAND}' bench tile-threshold -r 1 --repeat 1 | head -2; "
+                       "echo ${PIPESTATUS[0]}"], capture_output=True, timeout=60, check=True)
+    assert done.stderr == b"" and done.stdout.splitlines()[-1] == b"141"
 
 
 def test_bench_error(polyad):
