@@ -189,6 +189,7 @@ static const struct cli_option option_table[] = {
      .least = 1,
      .most = UINT64_C(1) << 40},
     CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default)"),
+    CLI_TUNE_OPTIONS(struct bench),
     CLI_READ_OPTIONS(struct bench),
     CLI_COMMON_OPTIONS(struct bench)};
 

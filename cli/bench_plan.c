@@ -23,6 +23,7 @@ int bench_make_plan(struct bench *bench, const char *format, const char *variant
                     polyad_plan **plan, struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options = options_of(bench, format, variant);
+  cli_set_tuning(&bench->session, &options);
   double begin = cli_now();
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
   if (status != POLYAD_OK) {

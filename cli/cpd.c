@@ -177,10 +177,10 @@ static int build_plan(struct cpd *cpd) {
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_partitions(session, &options);
-  cli_set_tuning(session, &options);
   if (strcmp(cpd->algorithm, "apr-mu") == 0) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
+  cli_set_tuning(session, &options);
   begin = cli_now();
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (made == POLYAD_OK)

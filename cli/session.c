@@ -85,19 +85,6 @@ void cli_set_partitions(const struct cli_session *session, polyad_plan_options *
   options->compute = cli_compute(session);
 }
 
-void cli_set_tuning(struct cli_session *session, polyad_plan_options *options) {
-  options->tune = session->tune;
-  if (!session->tune) return;
-  if (session->tune_cache == NULL) {
-    if (polyad_tune_cache_path(session->tune_path, sizeof session->tune_path))
-      options->tune_cache = session->tune_path;
-    else if (session->verbose)
-      cli_talk(session, "what --tune measures is not kept: there is no place for it ($HOME)\n");
-  } else if (strcmp(session->tune_cache, "none") != 0) {
-    options->tune_cache = session->tune_cache;
-  }
-}
-
 static polyad_duplicates duplicates_of(const char *name) {
   static const char *const names[] = {"sum", "max", "min", "first", "error"};
   for (int k = 0; k < 5; ++k)

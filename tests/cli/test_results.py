@@ -540,12 +540,26 @@ def test_json_never_holds_nan(polyad, content):
         validate("cpd", result.json)
 
 
-def test_bench_tile_threshold(polyad):
-    result = polyad.json("bench", "tile-threshold", "-r", "2", "--repeat", "1", "--warmup", "0")
+def test_bench_tile_threshold(polyad, tmp_path):
+    """What it finds on this device is what --tune then uses."""
+    keep = ("--tune", "--tune-cache", str(tmp_path / "tune"), "-r", "2", "--repeat", "1")
+    result = polyad.json("bench", "tile-threshold", "--warmup", "0", *keep)
     rows = [row["variant"].split(", ") for row in result["results"]]
     assert [row[0] for row in rows] == ["mttkrp"] * 40 + ["ttmc"] * 40
     assert [row[1] for row in rows[:40:2]] == [f"{8 * k} nonzeros a tile" for k in range(1, 21)]
     assert {row[2] for row in rows} == {"dense tiles", "single nonzeros"}
+
+    def threshold(kernel, *arguments):
+        measured = polyad.json("bench", kernel, AMINO, "--mode", "1", "--format", "hls", *arguments)
+        return int(re.search(r"\(threshold (\d+)\)", measured["results"][0]["variant"])[1])
+
+    times = [row["median_seconds"] for row in result["results"]]
+    for first, kernel in ((0, "mttkrp"), (40, "ttmc")):
+        wins = [k for k in range(20) if times[first + 2 * k + 1] <= times[first + 2 * k]]
+        if wins:
+            assert threshold(kernel, *keep) == 8 * (wins[0] + 1)
+    assert threshold("mttkrp", *keep, "--tile-threshold", "33") == 33
+    assert threshold("mttkrp", "-r", "2", "--repeat", "1") == 78
 
 
 def test_compute_types(polyad):
