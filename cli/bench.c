@@ -7,19 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifndef POLYAD_COMMIT
 #define POLYAD_COMMIT "unknown"
 #endif
 
-double bench_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-bool bench_interrupted(void) { return cli_signal_status() != 0; }
+bool bench_interrupted(void) { return cli_signal_status() != 0 || ferror(stdout) != 0; }
 
 /* A file, or "like:NAME[@SCALE]" generated in memory. */
 int bench_load(struct bench *bench) {
@@ -196,6 +189,7 @@ static const struct cli_option option_table[] = {
      .least = 1,
      .most = UINT64_C(1) << 40},
     CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default)"),
+    CLI_TUNE_OPTIONS(struct bench),
     CLI_READ_OPTIONS(struct bench),
     CLI_COMMON_OPTIONS(struct bench)};
 
@@ -218,8 +212,9 @@ static const struct cli_usage usage = {
         "every nonzero's indices and value, its factor rows, and the output once. The bound is\n"
         "the longest of three: nonzeros, factors and output once as fast as a copy of that size;\n"
         "one factor row per nonzero gathered from the mode where that is fastest; two flops per\n"
-        "nonzero and column. These rates of the machine are measured first; reached is the\n"
-        "bound's share of the median.",
+        "nonzero and column; of build the tensor read and the format written as fast as a copy.\n"
+        "These rates of the machine are measured first; reached is the bound's share of the\n"
+        "median.",
     .example = "  polyad bench mttkrp like:uber -r 32 --format all",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,

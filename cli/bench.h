@@ -2,7 +2,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "json.h"
+#include "run_report.h"
 
 /** One row of results; numbers that do not apply are NaN or 0 (then null in JSON). */
 struct bench_row {
@@ -41,12 +41,13 @@ struct bench {
   cJSON *rows;
 };
 
-double bench_now(void);
 /** Fills median, least and most from `count` times (sorted in place). */
 void bench_summarise(double *seconds, int count, struct bench_row *row);
 /** Adds the row to the results and prints it. */
 void bench_add(struct bench *bench, const struct bench_row *row);
-/** Whether a signal asks to end with what is measured so far. */
+/** Whether --mode asks for mode `n` (from 0), or for all. */
+bool bench_wants_mode(const struct bench *bench, int n);
+/** Whether a signal, or the end of whoever read the rows, asks to end with what is measured. */
 bool bench_interrupted(void);
 /** Marks the fastest row of each mode and prints a table of formats and modes. */
 void bench_best(struct bench *bench);

@@ -39,10 +39,10 @@ static int run_format(void *user, const char *format) {
   polyad_cp_als_options als;
   polyad_cp_als_options_init(&als);
   als.rank = bench->rank;
-  double begin = bench_now();
+  double begin = cli_now();
   if (polyad_cp_als(context, plan, &als, &model, &info) != POLYAD_OK)
     status = cli_library_failure(context);
-  double decompose = bench_now() - begin;
+  double decompose = cli_now() - begin;
   if (status == 0) {
     const char *name = polyad_plan_format(plan);
     double reach = seconds_to_fit(&info, bench->fit);
@@ -63,10 +63,10 @@ static int run_format(void *user, const char *format) {
 }
 
 int bench_end_to_end(struct bench *bench) {
-  double begin = bench_now();
+  double begin = cli_now();
   int status = bench_load(bench);
   if (status != 0) return status;
-  struct end_to_end run = {bench, strncmp(bench->file, "like:", 5) == 0 ? 0 : bench_now() - begin};
+  struct end_to_end run = {bench, strncmp(bench->file, "like:", 5) == 0 ? 0 : cli_now() - begin};
   if (run.read > 0) add_part(bench, "read", "", run.read, 0);
   return bench_each_format(bench, run_format, &run);
 }

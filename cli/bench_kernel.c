@@ -123,9 +123,11 @@ static int has_kernel(struct bench_job *job, const struct subject *like, bool *h
   return status;
 }
 
-/* Says what all modes took, and how the later subjects compare with the first. */
+/* Says what all modes took (the table of all formats does too), and how the later subjects compare
+ * with the first. */
 static void sum_up(const struct bench *bench, const struct subject *subjects, int count) {
-  for (int s = 0; s < count; ++s) {
+  bool table = strcmp(bench->format, "all") == 0 && !bench->errors && !bench->portable;
+  for (int s = 0; s < count && (!table || bench->session.verbose); ++s) {
     const struct bench_row *row = &subjects[s].row;
     cli_talk(&bench->session, "%s%s%s: %s %.3f ms; built in %.3g s, %.4g MB (%s)\n", row->format,
              row->precision != NULL ? " " : "", row->precision != NULL ? row->precision : "",
@@ -147,7 +149,7 @@ static int bench_subjects(struct bench_job *job, struct subject *subjects, int c
     if (status == 0 && bench->warm) status = time_mode(job, subjects, count, n, false);
     if (status == 0 && bench->cold) status = time_mode(job, subjects, count, n, true);
   }
-  if (status == 0) sum_up(bench, subjects, count);
+  if (status == 0 && !bench_interrupted()) sum_up(bench, subjects, count);
   for (int s = 0; s < count; ++s)
     close_subject(&subjects[s]);
   return status;

@@ -31,8 +31,6 @@ int bench_job_measurement(const struct bench_job *job, const polyad_plan *plan,
 int bench_job_result(struct bench_job *job, const polyad_measurement *measurement, int mode);
 /** The rows of a mode that results are compared with. 0, or an exit status. */
 int bench_job_reference(struct bench_job *job, int mode, const struct bench_reference **reference);
-/** Whether --mode asks for mode `n` (from 0), or for all. */
-bool bench_wants_mode(const struct bench *bench, int n);
 
 /** Measures every mode in one format; `user` is a job. 0, or an exit status. */
 int bench_job_format(void *user, const char *format);

@@ -15,9 +15,9 @@ int bench_read(struct bench *bench) {
   for (uint64_t k = 0; k < bench->warmup + bench->repeat && status == 0; ++k) {
     polyad_tensor_destroy(bench->tensor);
     bench->tensor = NULL;
-    double begin = bench_now();
+    double begin = cli_now();
     status = cli_read_tensor(&bench->session, bench->file, &bench->tensor);
-    if (status == 0 && k >= bench->warmup) seconds[runs++] = bench_now() - begin;
+    if (status == 0 && k >= bench->warmup) seconds[runs++] = cli_now() - begin;
     if (bench_interrupted() && runs > 0) break;
   }
   if (status == 0) {

@@ -56,22 +56,23 @@ static cJSON *row_object(const struct bench_row *row) {
 }
 
 /* Which columns a kernel's lines have behind the median and the least time. */
-enum { RATE = 1, FLOPS = 2, BOUND = 4, ERROR = 8, SIZE = 16 };
+enum { RATE = 1, FLOPS = 2, BOUND = 4, ERROR = 8, SIZE = 16, RANK = 32, RUNS = 64 };
 struct layout {
   const char *kernel, *name, *detail; /* headings of the first columns */
   int width, columns;
 };
+enum { OF_KERNELS = RATE | FLOPS | BOUND | RANK | RUNS };
 static const struct layout layouts[] = {
-    {"mttkrp", "format", "mode", 4, RATE | FLOPS | BOUND | ERROR},
-    {"ttmc", "format", "mode", 4, RATE | FLOPS | BOUND | ERROR},
-    {"phi", "format", "mode", 4, RATE | FLOPS | BOUND | ERROR},
-    {"pi", "format", "mode", 4, RATE | FLOPS | BOUND},
-    {"build", "format", "", 0, RATE | BOUND | SIZE},
-    {"read", "part", "", 0, RATE},
-    {"stream", "loop", "kernel", 8, RATE | BOUND | ERROR},
-    {"roof", "roof", "size", 9, RATE | FLOPS},
-    {"end-to-end", "part", "format", 8, SIZE},
-    {"tile-threshold", "format", "kernel and tensor", 43, 0},
+    {"mttkrp", "format", "mode", 4, OF_KERNELS | ERROR},
+    {"ttmc", "format", "mode", 4, OF_KERNELS | ERROR},
+    {"phi", "format", "mode", 4, OF_KERNELS | ERROR},
+    {"pi", "format", "mode", 4, OF_KERNELS},
+    {"build", "format", "", 0, RATE | BOUND | SIZE | RUNS},
+    {"read", "part", "", 0, RATE | RUNS},
+    {"stream", "loop", "kernel", 8, RATE | BOUND | ERROR | RUNS},
+    {"roof", "roof", "size", 9, RATE | FLOPS | RANK | RUNS},
+    {"end-to-end", "part", "format", 8, SIZE | RANK},
+    {"tile-threshold", "format", "kernel and tensor", 43, RANK | RUNS},
 };
 
 static const struct layout *layout_of(const struct bench *bench) {
@@ -81,28 +82,37 @@ static const struct layout *layout_of(const struct bench *bench) {
   return &layouts[k];
 }
 
-/* What is measured: the tensor and the machine. */
-static void print_subject(const struct bench *bench) {
+/* What is measured: the tensor, the numbers and the machine. */
+static void print_subject(const struct bench *bench, const struct layout *layout) {
   const struct cli_session *session = &bench->session;
-  const polyad_tensor *tensor = bench->tensor;
+  const polyad_tensor *tensor = bench->file != NULL ? bench->tensor : NULL;
+  int threads = polyad_threads(session->context);
   printf("%s", bench->kernel);
   if (bench->file != NULL) printf(" of %s", bench->file);
   for (int n = 0; tensor != NULL && n < polyad_tensor_order(tensor); ++n)
     printf("%s%llu", n == 0 ? ": " : " x ", (unsigned long long)polyad_tensor_dims(tensor)[n]);
   if (tensor != NULL) printf(", %llu nonzeros", (unsigned long long)polyad_tensor_nnz(tensor));
-  printf("\nrank %llu%s%s, on %s with %d thread%s, %llu runs after %llu\n",
-         (unsigned long long)bench->rank, bench->errors ? "" : ", ",
-         bench->errors ? "" : session->precision, polyad_device(session->context),
-         polyad_threads(session->context), polyad_threads(session->context) == 1 ? "" : "s",
-         (unsigned long long)bench->repeat, (unsigned long long)bench->warmup);
+  puts("");
+  if (layout->columns & RANK) printf("rank %llu, ", (unsigned long long)bench->rank);
+  if (!bench->errors) printf("%s, ", session->precision);
+  printf("%s, %d thread%s", polyad_device(session->context), threads, threads == 1 ? "" : "s");
+  if (layout->columns & RUNS)
+    printf(", timed runs: %llu, before them: %llu", (unsigned long long)bench->repeat,
+           (unsigned long long)bench->warmup);
+  puts("");
 }
 
+static int name_width(const struct bench *bench) { return bench->portable ? 15 : 10; }
+
 static void print_heading(const struct bench *bench, const struct layout *layout) {
-  if (strcmp(bench->kernel, "tile-threshold") != 0) print_subject(bench);
-  printf("%-10s %-*s", layout->name, layout->width, layout->detail);
+  print_subject(bench, layout);
+  printf("%-*s %-*s", name_width(bench), layout->name, layout->width, layout->detail);
   if (bench->warm && bench->cold) printf(" cache");
   if (bench->errors) printf(" precision");
-  printf(" %10s %10s", "median ms", "least ms");
+  if (layout->columns & RUNS)
+    printf(" %10s %10s", "median ms", "least ms");
+  else
+    printf(" %10s", "ms");
   if (layout->columns & RATE) printf(" %8s", "GB/s");
   if (layout->columns & FLOPS) printf(" %8s", "Gflop/s");
   if (layout->columns & BOUND) printf(" %9s %7s", "bound ms", "reached");
@@ -131,11 +141,12 @@ static void print_row(const struct bench *bench, const struct bench_row *row) {
   const struct layout *layout = layout_of(bench);
   char mode[16];
   snprintf(mode, sizeof mode, "%d", row->mode);
-  printf("%-10s %-*.*s", row->label != NULL ? row->label : row->format, layout->width,
-         layout->width, row->mode > 0 ? mode : row->variant);
+  printf("%-*s %-*.*s", name_width(bench), row->label != NULL ? row->label : row->format,
+         layout->width, layout->width, row->mode > 0 ? mode : row->variant);
   if (bench->warm && bench->cold) printf(" %-5s", row->cold ? "cold" : "warm");
   if (bench->errors) printf(" %-9s", row->precision);
-  printf(" %10.3f %10.3f", 1e3 * row->median, 1e3 * row->least);
+  printf(" %10.3f", 1e3 * row->median);
+  if (layout->columns & RUNS) printf(" %10.3f", 1e3 * row->least);
   if (layout->columns & RATE)
     print_number(8, 2, 1e-9 * ratio(known(row->bytes_moved), row->median), "");
   if (layout->columns & FLOPS) print_number(8, 2, 1e-9 * ratio(known(row->flops), row->median), "");
@@ -182,53 +193,59 @@ static const cJSON *best_row(const cJSON *rows, int mode, const char *cache) {
   return best;
 }
 
-/* A line of the table: what the format took in each mode, the best marked. */
-static void print_line(const cJSON *rows, const char *format, int order, const char *cache) {
-  double sum = 0;
-  printf("%-10s", format);
-  for (int mode = 1; mode <= order; ++mode) {
-    const cJSON *row, *mine = NULL;
-    cJSON_ArrayForEach(row, rows) {
-      if (number_of(row, "mode") == mode && strcmp(text_of(row, "cache"), cache) == 0 &&
-          strcmp(text_of(row, "format"), format) == 0)
-        mine = row;
-    }
-    if (mine == NULL) {
-      printf(" %11s ", "-");
-      sum = NAN;
-      continue;
-    }
-    double median = number_of(mine, "median_seconds");
-    sum += median;
-    printf(" %11.3f%c", 1e3 * median, mine == best_row(rows, mode, cache) ? '*' : ' ');
+static const cJSON *find_row(const cJSON *rows, const char *format, int mode, const char *cache) {
+  const cJSON *row, *found = NULL;
+  cJSON_ArrayForEach(row, rows) {
+    if (number_of(row, "mode") == mode && strcmp(text_of(row, "cache"), cache) == 0 &&
+        strcmp(text_of(row, "format"), format) == 0)
+      found = row;
   }
-  if (isfinite(sum)) printf(" %11.3f", 1e3 * sum);
+  return found;
+}
+
+static int modes_of(const struct bench *bench) { return polyad_tensor_order(bench->tensor); }
+
+/* A line of the table: what the format took in each mode, the best marked, and what it cost. */
+static void print_line(const struct bench *bench, const cJSON *first, const char *cache) {
+  double sum = 0;
+  const char *format = text_of(first, "format");
+  printf("%-10s", format);
+  for (int mode = 1; mode <= modes_of(bench); ++mode) {
+    if (!bench_wants_mode(bench, mode - 1)) continue;
+    const cJSON *mine = find_row(bench->rows, format, mode, cache);
+    double median = mine != NULL ? number_of(mine, "median_seconds") : NAN;
+    print_number(11, 3, 1e3 * median,
+                 mine != NULL && mine == best_row(bench->rows, mode, cache) ? "*" : " ");
+    sum += median;
+  }
+  if (bench->mode == 0) print_number(11, 3, 1e3 * sum, "");
+  print_number(9, 3, number_of(first, "build_seconds"), "");
+  print_number(10, 3, 1e-6 * number_of(first, "bytes_format"), "");
   puts("");
 }
 
-static void print_table(const cJSON *rows, int order, const char *cache) {
+static void print_table(const struct bench *bench, const char *cache) {
   const cJSON *row;
   const char *before = "";
-  printf("\n%s caches, median ms; * fastest\n%-10s", cache, "format");
-  for (int mode = 1; mode <= order; ++mode)
-    printf("      mode %-2d", mode);
-  printf("   all modes\n");
-  cJSON_ArrayForEach(row, rows) {
+  printf("\nmedian ms, %s caches; * the fastest\n%-10s", cache, "format");
+  for (int mode = 1; mode <= modes_of(bench); ++mode)
+    if (bench_wants_mode(bench, mode - 1)) printf("     mode %-2d ", mode);
+  printf("%s   build s         MB\n", bench->mode == 0 ? "   all modes" : "");
+  cJSON_ArrayForEach(row, bench->rows) {
     if (strcmp(text_of(row, "cache"), cache) != 0 || strcmp(text_of(row, "format"), before) == 0)
       continue;
     before = text_of(row, "format");
-    print_line(rows, before, order, cache);
+    print_line(bench, row, cache);
   }
 }
 
 void bench_best(struct bench *bench) {
   cJSON *row;
-  int order = polyad_tensor_order(bench->tensor);
   cJSON_ArrayForEach(row, bench->rows) {
     const cJSON *best = best_row(bench->rows, (int)number_of(row, "mode"), text_of(row, "cache"));
     cli_json_bool(row, "best", row == best);
   }
   if (strcmp(bench->format, "all") != 0 || !cli_shows_results(&bench->session, NULL)) return;
-  if (bench->warm) print_table(bench->rows, order, "warm");
-  if (bench->cold) print_table(bench->rows, order, "cold");
+  if (bench->warm) print_table(bench, "warm");
+  if (bench->cold) print_table(bench, "cold");
 }

@@ -23,14 +23,15 @@ int bench_make_plan(struct bench *bench, const char *format, const char *variant
                     polyad_plan **plan, struct bench_row *row) {
   polyad_context *context = bench->session.context;
   polyad_plan_options options = options_of(bench, format, variant);
-  double begin = bench_now();
+  cli_set_tuning(&bench->session, &options);
+  double begin = cli_now();
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
   if (status != POLYAD_OK) {
     (void)cli_library_failure(context);
     return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;
   }
   *row = (struct bench_row){.format = polyad_plan_format(*plan),
-                            .build_seconds = bench_now() - begin,
+                            .build_seconds = cli_now() - begin,
                             .bytes_format = polyad_plan_bytes(*plan),
                             .max_relative_error = NAN};
   snprintf(row->variant, sizeof row->variant, "%s", polyad_plan_variant(*plan));
@@ -81,7 +82,8 @@ static int build_format(void *user, const char *format) {
   }
   if (status == 0) {
     bench_summarise(seconds, runs, &row);
-    row.bytes_moved = (double)row.bytes_format;
+    row.bytes_moved = (double)row.bytes_format + (double)polyad_tensor_bytes(bench->tensor);
+    row.bound_seconds = row.bytes_moved / bench_copy(bench, row.bytes_moved);
     bench_add(bench, &row);
   }
   free(seconds);

@@ -5,16 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RUNS = 3, MEASURED_MOST = 1 << 30 /* bytes: beyond, rates no longer change */ };
+enum { RUNS = 3, ROUNDS = 8, MEASURED_MOST = 1 << 30 /* bytes: beyond, rates no longer change */ };
+static const double ENOUGH_SECONDS = 0.02;
 
-/* The best rate of a few runs; infinite when the device cannot tell. */
+/* The best rate of a few runs, of more when they are short; infinite when the device cannot tell.
+ */
 static double rate_of(struct bench *bench, polyad_roof what, double bytes) {
-  double seconds[RUNS], work, best = INFINITY;
-  if (polyad_roof_measure(bench->session.context, what, cli_precision(&bench->session), bench->rank,
-                          (uint64_t)bytes, RUNS, seconds, &work) != POLYAD_OK)
-    return INFINITY;
-  for (int k = 0; k < RUNS; ++k)
-    best = fmin(best, seconds[k]);
+  double seconds[RUNS], work = 0, best = INFINITY, spent = 0;
+  for (int round = 0; round < ROUNDS && spent < ENOUGH_SECONDS; ++round) {
+    if (polyad_roof_measure(bench->session.context, what, cli_precision(&bench->session),
+                            bench->rank, (uint64_t)bytes, RUNS, seconds, &work) != POLYAD_OK)
+      return INFINITY;
+    for (int k = 0; k < RUNS; ++k) {
+      best = fmin(best, seconds[k]);
+      spent += seconds[k];
+    }
+  }
   return best > 0 ? work / best : INFINITY;
 }
 

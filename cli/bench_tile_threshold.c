@@ -51,18 +51,26 @@ static int make_tensor(struct bench *bench, uint64_t each) {
                                         : cli_library_failure(bench->session.context);
 }
 
-static int make_plan(struct bench *bench, int threshold, polyad_plan **plan) {
-  polyad_context *context = bench->session.context;
+static polyad_plan_options options_of(const struct bench *bench, polyad_kernel kernel) {
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   cli_set_partitions(&bench->session, &options);
   options.format = "hls";
   options.rank = bench->rank;
   options.precision = cli_precision(&bench->session);
-  options.tile_threshold = threshold;
+  options.kernel = kernel;
   /* In full precision a GPU has no dense tiles. */
-  if (options.compute == POLYAD_COMPUTE_NATIVE && strcmp(polyad_device(context), "cpu") != 0)
+  if (options.compute == POLYAD_COMPUTE_NATIVE &&
+      strcmp(polyad_device(bench->session.context), "cpu") != 0)
     options.compute = POLYAD_COMPUTE_F16;
+  return options;
+}
+
+static int make_plan(const struct bench_job *job, int threshold, polyad_plan **plan) {
+  const struct bench *bench = job->bench;
+  polyad_context *context = bench->session.context;
+  polyad_plan_options options = options_of(bench, job->kernel);
+  options.tile_threshold = threshold;
   if (polyad_plan_create(context, bench->tensor, &options, plan) == POLYAD_OK) return 0;
   return cli_library_failure(context);
 }
@@ -89,7 +97,7 @@ static int measure(struct bench_job *job, int threshold, struct bench_row *row) 
   polyad_measurement *measurement = NULL;
   double *seconds = malloc(bench->repeat * sizeof *seconds);
   int runs, status = seconds == NULL ? cli_failure("out of memory") : 0;
-  if (status == 0) status = make_plan(bench, threshold, &plan);
+  if (status == 0) status = make_plan(job, threshold, &plan);
   if (status == 0) status = bench_job_measurement(job, plan, &measurement);
   if (status == 0) status = time_runs(job, measurement, seconds, &runs);
   if (status == 0) {
@@ -133,12 +141,15 @@ static int curve(struct bench *bench, polyad_kernel kernel) {
     status = compare(bench, kernel, each, &dense_wins);
     if (dense_wins && found == 0) found = each;
   }
-  if (status == 0 && found > 0)
+  if (status != 0 || bench_interrupted()) return status;
+  polyad_plan_options options = options_of(bench, kernel);
+  if (found > 0) {
     cli_talk(&bench->session, "%s: dense tiles are faster from %llu nonzeros on\n", name,
              (unsigned long long)found);
-  else if (status == 0)
-    cli_talk(&bench->session, "%s: single nonzeros are faster up to %d a tile\n", name, MOST);
-  return status;
+    return cli_keep_threshold(&bench->session, &options, found);
+  }
+  cli_talk(&bench->session, "%s: single nonzeros are faster up to %d a tile\n", name, MOST);
+  return 0;
 }
 
 int bench_tile_threshold(struct bench *bench) {

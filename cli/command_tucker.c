@@ -226,41 +226,23 @@ static int write_model(struct tucker *tucker) {
 }
 
 static int write_json(struct tucker *tucker) {
-  struct cli_session *session = &tucker->session;
-  if (session->json == NULL) return 0;
-  const polyad_run_info *info = &tucker->info;
+  const struct cli_run run = {.file = tucker->file,
+                              .plan = tucker->plan,
+                              .info = &tucker->info,
+                              .seconds_read = tucker->seconds_read,
+                              .seconds_build = tucker->seconds_build};
   int order = polyad_plan_order(tucker->plan);
+  if (tucker->session.json == NULL) return 0;
   cJSON *o = cJSON_CreateObject();
-  cli_json_text(o, "file", tucker->file);
-  cli_json_count(o, "order", (uint64_t)order);
-  cli_json_counts(o, "dims", polyad_plan_dims(tucker->plan), order);
-  cli_json_count(o, "nnz", polyad_plan_nnz(tucker->plan));
+  cli_json_subject(o, &run);
   cli_json_counts(o, "ranks", tucker->ranks, order);
   cli_json_text(o, "algorithm", "hooi");
   cli_json_text(o, "svd", tucker->svd);
-  cli_json_text(o, "format", polyad_plan_format(tucker->plan));
-  cli_json_text(o, "variant", polyad_plan_variant(tucker->plan));
-  cli_json_text(o, "device", polyad_plan_device(tucker->plan));
-  cli_json_text(o, "precision", session->precision);
-  cli_json_count(o, "threads", (uint64_t)polyad_threads(session->context));
-  cli_json_count(o, "seed", session->seed);
-  cli_json_count(o, "iterations", (uint64_t)info->iterations);
-  cli_json_bool(o, "converged", info->converged);
-  cli_json_text(o, "reason", polyad_reason_string(info->reason));
-  cli_json_real(o, "fit", info->fit);
-  cli_json_real(o, "log_likelihood", NAN);
-  cli_json_real(o, "kkt_violation", NAN);
-  cli_json_real(o, "seconds", info->seconds);
-  cli_json_real(o, "seconds_read", tucker->seconds_read);
-  cli_json_real(o, "seconds_build", tucker->seconds_build);
-  cli_json_real(o, "seconds_per_iteration", info->seconds_per_iteration);
+  cli_json_run(o, &tucker->session, &run);
   cli_json_real(o, "seconds_mttkrp", NAN);
-  cli_json_reals(o, "seconds_ttmc", info->seconds_mttkrp, order);
-  cli_json_count(o, "bytes_format", polyad_plan_bytes(tucker->plan));
-  cli_json_count(o, "peak_bytes", cli_peak_bytes());
-  cli_json_text(o, "diagnosis", info->diagnosis);
-  cli_json_trace(o, info);
-  return cli_json_write(session, o);
+  cli_json_reals(o, "seconds_ttmc", tucker->info.seconds_mttkrp, order);
+  cli_json_trace(o, &run);
+  return cli_json_write(&tucker->session, o);
 }
 
 static double core_entry(const struct tucker *tucker, uint64_t k) {

@@ -177,10 +177,10 @@ static int build_plan(struct cpd *cpd) {
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_partitions(session, &options);
-  cli_set_tuning(session, &options);
   if (strcmp(cpd->algorithm, "apr-mu") == 0) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
+  cli_set_tuning(session, &options);
   begin = cli_now();
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (made == POLYAD_OK)
@@ -250,13 +250,13 @@ static int write_model(struct cpd *cpd) {
 }
 
 static int write_json(struct cpd *cpd) {
-  const struct cli_cpd_result result = {.file = cpd->file,
-                                        .algorithm = cpd->algorithm,
+  const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
                                         .rank = cpd->rank,
-                                        .plan = cpd->plan,
-                                        .info = &cpd->info,
-                                        .seconds_read = cpd->seconds_read,
-                                        .seconds_build = cpd->seconds_build};
+                                        .run = {.file = cpd->file,
+                                                .plan = cpd->plan,
+                                                .info = &cpd->info,
+                                                .seconds_read = cpd->seconds_read,
+                                                .seconds_build = cpd->seconds_build}};
   return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
 }
 

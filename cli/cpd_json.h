@@ -2,14 +2,12 @@
 #ifndef CLI_CPD_JSON_H
 #define CLI_CPD_JSON_H
 
-#include "session.h"
+#include "run_report.h"
 
 struct cli_cpd_result {
-  const char *file, *algorithm;
+  const char *algorithm;
   uint64_t rank;
-  const polyad_plan *plan;
-  const polyad_run_info *info;
-  double seconds_read, seconds_build;
+  struct cli_run run;
 };
 
 int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *result);

@@ -8,12 +8,44 @@ double cli_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-uint64_t cli_peak_bytes(void) {
+static uint64_t peak_bytes(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-void cli_json_trace(cJSON *object, const polyad_run_info *info) {
+void cli_json_subject(cJSON *object, const struct cli_run *run) {
+  int order = polyad_plan_order(run->plan);
+  cli_json_text(object, "file", run->file);
+  cli_json_count(object, "order", (uint64_t)order);
+  cli_json_counts(object, "dims", polyad_plan_dims(run->plan), order);
+  cli_json_count(object, "nnz", polyad_plan_nnz(run->plan));
+}
+
+void cli_json_run(cJSON *object, const struct cli_session *session, const struct cli_run *run) {
+  const polyad_run_info *info = run->info;
+  cli_json_text(object, "format", polyad_plan_format(run->plan));
+  cli_json_text(object, "variant", polyad_plan_variant(run->plan));
+  cli_json_text(object, "device", polyad_plan_device(run->plan));
+  cli_json_text(object, "precision", session->precision);
+  cli_json_count(object, "threads", (uint64_t)polyad_threads(session->context));
+  cli_json_count(object, "seed", session->seed);
+  cli_json_count(object, "iterations", (uint64_t)info->iterations);
+  cli_json_bool(object, "converged", info->converged);
+  cli_json_text(object, "reason", polyad_reason_string(info->reason));
+  cli_json_real(object, "fit", info->fit);
+  cli_json_real(object, "log_likelihood", info->log_likelihood);
+  cli_json_real(object, "kkt_violation", info->kkt_violation);
+  cli_json_real(object, "seconds", info->seconds);
+  cli_json_real(object, "seconds_read", run->seconds_read);
+  cli_json_real(object, "seconds_build", run->seconds_build);
+  cli_json_real(object, "seconds_per_iteration", info->seconds_per_iteration);
+}
+
+void cli_json_trace(cJSON *object, const struct cli_run *run) {
+  const polyad_run_info *info = run->info;
+  cli_json_count(object, "bytes_format", polyad_plan_bytes(run->plan));
+  cli_json_count(object, "peak_bytes", peak_bytes());
+  cli_json_text(object, "diagnosis", info->diagnosis);
   cJSON *rows = cJSON_AddArrayToObject(object, "trace");
   for (int k = 0; k < info->trace_rows; ++k) {
     const polyad_trace_row *row = &info->trace[k];

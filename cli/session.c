@@ -2,11 +2,13 @@
 #include "progress.h"
 #include "text.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { THREADS_MOST = 256, WARNINGS_SHOWN = 10 };
 
@@ -83,19 +85,6 @@ void cli_set_partitions(const struct cli_session *session, polyad_plan_options *
   options->compute = cli_compute(session);
 }
 
-void cli_set_tuning(struct cli_session *session, polyad_plan_options *options) {
-  options->tune = session->tune;
-  if (!session->tune) return;
-  if (session->tune_cache == NULL) {
-    if (polyad_tune_cache_path(session->tune_path, sizeof session->tune_path))
-      options->tune_cache = session->tune_path;
-    else if (session->verbose)
-      cli_talk(session, "what --tune measures is not kept: there is no place for it ($HOME)\n");
-  } else if (strcmp(session->tune_cache, "none") != 0) {
-    options->tune_cache = session->tune_cache;
-  }
-}
-
 static polyad_duplicates duplicates_of(const char *name) {
   static const char *const names[] = {"sum", "max", "min", "first", "error"};
   for (int k = 0; k < 5; ++k)
@@ -150,10 +139,16 @@ void cli_talk(const struct cli_session *session, const char *format, ...) {
   va_end(arguments);
 }
 
+/* Whether standard output is a pipe that nobody reads any more. */
+static bool reader_has_gone(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int cli_finish_output(void) {
   bool failed = ferror(stdout) != 0;
   errno = 0;
   if (fflush(stdout) == 0 && !failed) return 0;
-  if (errno == EPIPE) return CLI_PIPE_CLOSED;
+  if (errno == EPIPE || reader_has_gone()) return CLI_PIPE_CLOSED;
   return cli_failure("cannot write to standard output: %s", strerror(errno != 0 ? errno : EIO));
 }

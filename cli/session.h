@@ -30,29 +30,33 @@ struct cli_session {
  *  and messages, ... */
 #define CLI_TALK_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "result and messages"},                                              \
-  {.name = "json", .kind = CLI_TEXT, .offset = offsetof(t, session.json), .argument = "FILE",                      \
+  {.name = "json", .kind = CLI_TEXT, .offset = offsetof(t, session.json), .argument = "FILE",      \
    .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
-  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),                         \
+  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),         \
    .help = "no talk, only errors"},                                                                \
-  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),                     \
+  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),     \
    .help = "say what is chosen and why"}
 
 /** ... of formats that partition, ... */
 #define CLI_PARTITION_OPTIONS(t)                                                                   \
-  {.name = "kappa", .kind = CLI_COUNT, .offset = offsetof(t, session.kappa), .argument = "N",                      \
+  {.name = "kappa", .kind = CLI_COUNT, .offset = offsetof(t, session.kappa), .argument = "N",      \
    .help = "partitions of flycoo and modecopy (default: one per\nprocessor of the device)",        \
    .least = 1, .most = POLYAD_MAX_PARTITIONS},                                                     \
-  {.name = "block-columns", .kind = CLI_COUNT, .offset = offsetof(t, session.block_columns), .argument = "P",      \
+  {.name = "block-columns", .kind = CLI_COUNT, .offset = offsetof(t, session.block_columns),       \
+   .argument = "P",                                                                                \
    .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
    .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
-  {.name = "order-for-mode", .kind = CLI_COUNT, .offset = offsetof(t, session.order_for_mode), .argument = "N",    \
+  {.name = "order-for-mode", .kind = CLI_COUNT, .offset = offsetof(t, session.order_for_mode),     \
+   .argument = "N",                                                                                \
    .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
    .least = 1, .most = POLYAD_MAX_ORDER},                                                          \
-  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute), .argument = "TYPE",              \
+  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute),                  \
+   .argument = "TYPE",                                                                             \
    .choices = "native f16 bf16 tf32",                                                              \
    .help = "native (default: the precision), f16, bf16, tf32: types\nof products in hls"},         \
-  {.name = "tile-threshold", .kind = CLI_COUNT, .offset = offsetof(t, session.tile_threshold), .argument = "N",    \
-   .help = "nonzeros that make a tile of hls dense (default 78)",                                  \
+  {.name = "tile-threshold", .kind = CLI_COUNT, .offset = offsetof(t, session.tile_threshold),     \
+   .argument = "N",                                                                                \
+   .help = "nonzeros that make a tile of hls dense (default 78;\nttmc and tucker: 82)",            \
    .least = 1, .most = POLYAD_MAX_TILE_THRESHOLD}
 
 /** ... of storage; `which` says which format is meant, ... */
@@ -66,45 +70,54 @@ struct cli_session {
 
 /** ... of subcommands that may measure formats before they choose one, ... */
 #define CLI_TUNE_OPTIONS(t)                                                                        \
-  {.name = "tune", .kind = CLI_FLAG, .offset = offsetof(t, session.tune),                                          \
+  {.name = "tune", .kind = CLI_FLAG, .offset = offsetof(t, session.tune),                          \
    .help = "measure the formats that can be used, and take the fastest"},                          \
-  {.name = "tune-cache", .kind = CLI_TEXT, .offset = offsetof(t, session.tune_cache), .argument = "FILE",          \
+  {.name = "tune-cache", .kind = CLI_TEXT, .offset = offsetof(t, session.tune_cache),              \
+   .argument = "FILE",                                                                             \
    .help = "where --tune keeps what it measured, or none\n(default: polyad/tune in the user's cache)"}
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(t)                                                                      \
   {.kind = CLI_GROUP, .help = "common options"},                                                   \
-  {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device), .argument = "DEVICE",                \
+  {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device),                      \
+   .argument = "DEVICE",                                                                           \
    .help = "auto (default), cpu, cuda, cuda:1, opencl"},                                           \
-  {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision), .argument = "f32|f64",       \
+  {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision),              \
+   .argument = "f32|f64",                                                                          \
    .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \
-  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .offset = offsetof(t, session.threads), .argument = "N",   \
+  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .offset = offsetof(t, session.threads),    \
+   .argument = "N",                                                                                \
    .least = 1, .help = "threads (default: all processors)"},                                       \
-  {.name = "memory-limit", .kind = CLI_SIZE, .offset = offsetof(t, session.memory_limit), .argument = "SIZE",      \
+  {.name = "memory-limit", .kind = CLI_SIZE, .offset = offsetof(t, session.memory_limit),          \
+   .argument = "SIZE",                                                                             \
    .help = "most memory to use, such as 4G (default: what there is)"},                             \
-  {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",                        \
+  {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",        \
    .help = "seed of everything random (default 0)"},                                               \
   CLI_TALK_OPTIONS(t)
 
 /** ... and of subcommands that read a tensor. */
 #define CLI_READ_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "reading"},                                                          \
-  {.name = "index-base", .kind = CLI_COUNT, .offset = offsetof(t, session.index_base), .argument = "0|1",          \
+  {.name = "index-base", .kind = CLI_COUNT, .offset = offsetof(t, session.index_base),             \
+   .argument = "0|1",                                                                              \
    .most = 1, .help = "smallest index in text files (default 1)"},                                 \
-  {.name = "pattern", .kind = CLI_FLAG, .offset = offsetof(t, session.pattern),                                    \
+  {.name = "pattern", .kind = CLI_FLAG, .offset = offsetof(t, session.pattern),                    \
    .help = "lines have no value column: all values are 1"},                                        \
-  {.name = "duplicates", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates), .argument = "POLICY",      \
+  {.name = "duplicates", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates),            \
+   .argument = "POLICY",                                                                           \
    .choices = "sum max min first error",                                                           \
    .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
-  {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...",                 \
+  {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...", \
    .help = "lengths of the modes (default: as found)"},                                            \
-  {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",                   \
+  {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",   \
    .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
-  {.name = "columns", .kind = CLI_TEXT, .offset = offsetof(t, session.columns), .argument = "LIST",                \
+  {.name = "columns", .kind = CLI_TEXT, .offset = offsetof(t, session.columns),                    \
+   .argument = "LIST",                                                                             \
    .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],..."},                  \
-  {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",                    \
+  {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",    \
    .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
-  {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter), .argument = "C",               \
+  {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter),                \
+   .argument = "C",                                                                                \
    .help = "delimited text: what separates fields"}
 /* clang-format on */
 
@@ -121,8 +134,14 @@ polyad_type cli_precision(const struct cli_session *session);
 polyad_compute cli_compute(const struct cli_session *session);
 /** Hands the options of single formats (--kappa and so on) to the plan. */
 void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
-/** Hands --tune and --tune-cache to the plan. */
+
+/** Hands --tune and --tune-cache to the plan, whose other options are set: and, where none is
+ * given, the threshold of hls's tiles that cli_keep_threshold() kept for such plans. */
 void cli_set_tuning(struct cli_session *session, polyad_plan_options *options);
+/** With --tune, keeps the threshold that was measured on this device for such plans. 0, or an exit
+ *  status. */
+int cli_keep_threshold(struct cli_session *session, const polyad_plan_options *options,
+                       uint64_t threshold);
 
 struct cli_output {
   const char *name; /* for messages, such as "--json" */

@@ -1,21 +1,12 @@
 /* CP-ALS against golden values, and what its options promise. */
-#include "als_fixture.h"
+#include "cp_als_fixture.h"
+
 #include "core/random.h"
-#include "failing_allocator.h"
-#include "plan/plan.h"
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../data/golden_cp_als.h"
-
-static polyad_cp_als_options options_of(uint64_t rank) {
-  polyad_cp_als_options options;
-  polyad_cp_als_options_init(&options);
-  options.rank = rank;
-  return options;
-}
 
 /* ---- golden values ------------------------------------------------------------------------ */
 
@@ -111,34 +102,6 @@ static void as_pyttb(void **state) {
 }
 
 /* ---- options ------------------------------------------------------------------------------ */
-
-struct setting {
-  polyad_context *context;
-  polyad_tensor *tensor;
-  polyad_plan *plan;
-};
-
-static struct setting set_up(int threads, polyad_type precision) {
-  static const uint64_t dims[3] = {300, 40, 200};
-  struct setting s = {.context = als_context(threads)};
-  s.tensor = als_random_tensor(s.context, 3, dims, 20000, 4, 1);
-  s.plan = als_plan(s.context, s.tensor, 8, precision);
-  return s;
-}
-
-static void tear_down(struct setting *s) {
-  polyad_plan_destroy(s->plan);
-  polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
-}
-
-static polyad_ktensor *run(struct setting *s, const polyad_cp_als_options *options,
-                           polyad_run_info *info) {
-  polyad_ktensor *model;
-  ALS_OK(s->context, polyad_cp_als(s->context, s->plan, options, &model, info));
-  als_check_model(model);
-  return model;
-}
 
 static void same_bits_every_time(void **state) {
   (void)state;
@@ -403,206 +366,6 @@ static void single_precision_is_close_to_double(void **state) {
   assert_true(fabs(fit[0] - fit[1]) < 1000 * (double)FLT_EPSILON);
 }
 
-/* ---- errors ------------------------------------------------------------------------------- */
-
-static void refuse(struct setting *s, const polyad_cp_als_options *options, polyad_status expected,
-                   const char *words) {
-  polyad_ktensor *model = NULL;
-  assert_int_equal(polyad_cp_als(s->context, s->plan, options, &model, NULL), expected);
-  assert_null(model);
-  if (strstr(polyad_last_error(s->context), words) == NULL)
-    fail_msg("'%s' lacks '%s'", polyad_last_error(s->context), words);
-}
-
-static void wrong_options_are_refused(void **state) {
-  (void)state;
-  struct setting s = set_up(1, POLYAD_F64);
-  polyad_cp_als_options options = options_of(0);
-  refuse(&s, &options, POLYAD_INVALID_ARGUMENT, "rank 0");
-#define REFUSE(field, value, status, words)                                                        \
-  options = options_of(8);                                                                         \
-  options.field = (value);                                                                         \
-  refuse(&s, &options, status, words)
-  REFUSE(max_iterations, -1, POLYAD_INVALID_ARGUMENT, "-1 iterations");
-  REFUSE(tolerance, NAN, POLYAD_INVALID_ARGUMENT, "tolerance nan");
-  REFUSE(tolerance, -1e-3, POLYAD_INVALID_ARGUMENT, "tolerance -0.001");
-  REFUSE(max_seconds, NAN, POLYAD_INVALID_ARGUMENT, "max_seconds nan");
-  REFUSE(ridge, -1.0, POLYAD_INVALID_ARGUMENT, "ridge -1");
-  REFUSE(ridge, INFINITY, POLYAD_INVALID_ARGUMENT, "ridge inf");
-  REFUSE(restarts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
-  REFUSE(init, (polyad_init)9, POLYAD_INVALID_ARGUMENT, "9");
-  REFUSE(init, POLYAD_INIT_MODEL, POLYAD_INVALID_ARGUMENT, "no initial model");
-  REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 1");
-#undef REFUSE
-  static const uint64_t dims[3] = {300, 40, 201};
-  polyad_ktensor *start = als_random_model(s.context, 3, dims, 8, 1, 0);
-  options = options_of(8);
-  options.init = POLYAD_INIT_MODEL;
-  options.initial = start;
-  refuse(&s, &options, POLYAD_MISMATCH, "mode 3 of the initial model has length 201; expected 200");
-  options.rank = 7;
-  refuse(&s, &options, POLYAD_MISMATCH, "rank 8; expected 7");
-  polyad_ktensor_destroy(start);
-  start = als_random_model(s.context, 3, polyad_plan_dims(s.plan), 8, 1, 0);
-  ((double *)polyad_ktensor_factor(start, 1))[17] = NAN;
-  options.rank = 8;
-  options.initial = start;
-  refuse(&s, &options, POLYAD_NUMERICAL, "not finite");
-  polyad_ktensor_destroy(start);
-  polyad_ktensor *model;
-  options = options_of(8);
-  assert_int_equal(polyad_cp_als(s.context, NULL, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_cp_als(s.context, s.plan, NULL, &model, NULL), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_cp_als(s.context, s.plan, &options, NULL, NULL), POLYAD_INVALID_ARGUMENT);
-  tear_down(&s);
-}
-
-static void memory_limit_names_the_mode(void **state) {
-  (void)state;
-  struct setting s = set_up(1, POLYAD_F64);
-  polyad_cp_als_options options = options_of(100000);
-  ALS_OK(s.context, polyad_set_memory_limit(s.context, UINT64_C(200) << 20));
-  refuse(&s, &options, POLYAD_MEMORY_LIMIT, "mode 1 has length 300");
-  tear_down(&s);
-}
-
-static polyad_status small_run(polyad_context *context, void *data) {
-  static const uint64_t dims[3] = {5, 4, 6};
-  static const int32_t index[12] = {0, 1, 2, 4, 3, 5, 2, 2, 2, 1, 0, 0};
-  static const double value[4] = {1, 2, 3, 4};
-  polyad_tensor_input input;
-  polyad_tensor *tensor = NULL;
-  polyad_plan *plan = NULL;
-  polyad_ktensor *model = NULL;
-  polyad_plan_options plan_options;
-  polyad_cp_als_options options = options_of(3);
-  polyad_run_info info = {0};
-  options.init = *(const polyad_init *)data;
-  options.restarts = 2;
-  options.max_iterations = 3;
-  polyad_plan_options_init(&plan_options);
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 4;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = 12;
-  }
-  input.values = value;
-  input.value_stride = 8;
-  polyad_status status = polyad_tensor_create(context, &input, &tensor);
-  if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
-  if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &options, &model, &info);
-  polyad_run_info_clear(&info);
-  polyad_ktensor_destroy(model);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  return status;
-}
-
-static void every_allocation_may_fail(void **state) {
-  (void)state;
-  for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
-    polyad_init which = (polyad_init)init;
-    assert_true(sweep_failures(small_run, &which, 1) > 30);
-  }
-}
-
-/* ---- HOSVD -------------------------------------------------------------------------------- */
-
-/* HOSVD of a tensor of multilinear rank (R, R, R) spans its factors, so that one iteration fits. */
-static void hosvd_starts_near_the_answer(void **state) {
-  (void)state;
-  polyad_context *context = als_context(2);
-  static const uint64_t dims[3] = {20, 15, 12};
-  polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 21, 0), *model;
-  polyad_tensor *tensor = als_tensor_of_model(context, truth);
-  polyad_plan *plan = als_plan(context, tensor, 1, POLYAD_F64);
-  polyad_cp_als_options options = options_of(1);
-  options.init = POLYAD_INIT_HOSVD;
-  options.max_iterations = 0;
-  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
-  double score;
-  ALS_OK(context, polyad_ktensor_score(context, truth, model, 0, &score, NULL));
-  assert_true(fabs(score - 1) < 1e-12);
-  polyad_ktensor_destroy(model);
-  polyad_ktensor_destroy(truth);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  als_context_end(context);
-}
-
-/* A diagonal tensor's singular vectors are unit vectors, in the order of the magnitudes. */
-static void hosvd_finds_the_leading_vectors(void **state) {
-  (void)state;
-  enum { LENGTH = 3000, RANK = 5 };
-  polyad_context *context = als_context(2);
-  static const uint64_t dims[3] = {LENGTH, LENGTH, LENGTH};
-  static int32_t index[LENGTH][3];
-  static double value[LENGTH];
-  for (int p = 0; p < LENGTH; ++p) {
-    index[p][0] = index[p][1] = index[p][2] = p;
-    value[p] = p == 7 ? 50 : p == 2999 ? -40 : p == 0 ? 30 : p == 1500 ? 20 : p == 42 ? 10 : 1;
-  }
-  static const int order[RANK] = {7, 2999, 0, 1500, 42};
-  polyad_tensor *tensor = als_tensor(context, 3, dims, LENGTH, &index[0][0], value);
-  polyad_plan *plan = als_plan(context, tensor, RANK, POLYAD_F64);
-  polyad_cp_als_options options = options_of(RANK);
-  options.init = POLYAD_INIT_HOSVD;
-  options.max_iterations = 0;
-  polyad_ktensor *model;
-  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
-  for (int n = 0; n < 3; ++n)
-    for (int r = 0; r < RANK; ++r) {
-      double best = 0; /* equal weights leave the order of components to rounding */
-      for (int c = 0; c < RANK; ++c)
-        best = fmax(best, ((double *)polyad_ktensor_factor(model, n))[order[r] * RANK + c]);
-      assert_true(fabs(best - 1) < 1e-8);
-    }
-  polyad_ktensor_destroy(model);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  als_context_end(context);
-}
-
-/* Whatever order a format keeps, its tensor comes back bit for bit. */
-static void formats_give_their_nonzeros_back(void **state) {
-  (void)state;
-  static const uint64_t dims[5] = {70, 1, 300, 9, 20};
-  for (int order = 1; order <= 5; ++order)
-    for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
-      for (int f = 0; f < polyad_format_count(); ++f) {
-        polyad_format_description about;
-        assert_int_equal(polyad_format_describe(f, &about), POLYAD_OK);
-        char variants[256];
-        snprintf(variants, sizeof variants, "%s", about.variants);
-        for (char *variant = strtok(variants, " "); variant != NULL; variant = strtok(NULL, " ")) {
-          polyad_context *context = als_context(2);
-          polyad_tensor *wide = als_random_tensor(context, order, dims, 3000, 8, 1), *tensor, *back;
-          ALS_OK(context, polyad_tensor_convert(context, wide, (polyad_type)precision, &tensor));
-          polyad_plan_options options;
-          polyad_plan_options_init(&options);
-          options.format = about.name;
-          options.variant = variant;
-          options.precision = (polyad_type)precision;
-          polyad_plan *plan;
-          polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
-          if (status == POLYAD_OK) {
-            ALS_OK(context, plan->format->expand(context, plan->storage, &back));
-            assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
-            polyad_tensor_destroy(back);
-            polyad_plan_destroy(plan);
-          } else {
-            assert_int_equal(status, POLYAD_UNSUPPORTED);
-          }
-          polyad_tensor_destroy(tensor);
-          polyad_tensor_destroy(wide);
-          als_context_end(context);
-        }
-      }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(published_values),
@@ -616,12 +379,6 @@ int main(void) {
       cmocka_unit_test(ridge_regularizes),
       cmocka_unit_test(order_2_is_a_truncated_svd),
       cmocka_unit_test(single_precision_is_close_to_double),
-      cmocka_unit_test(wrong_options_are_refused),
-      cmocka_unit_test(memory_limit_names_the_mode),
-      cmocka_unit_test(every_allocation_may_fail),
-      cmocka_unit_test(formats_give_their_nonzeros_back),
-      cmocka_unit_test(hosvd_starts_near_the_answer),
-      cmocka_unit_test(hosvd_finds_the_leading_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
