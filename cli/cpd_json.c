@@ -38,6 +38,7 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
     cli_json_reals(o, "seconds_mu", info->seconds_mu, order);
   } else {
     cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
+    cli_json_real(o, "seconds_outside", info->seconds_outside);
   }
   cli_json_count(o, "bytes_format", polyad_plan_bytes(result->plan));
   cli_json_count(o, "peak_bytes", cli_peak_bytes());
