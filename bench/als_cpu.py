@@ -4,8 +4,11 @@
 usage: bench/als_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
            [--names vast,enron] [--ranks 16,32] [--precisions f64,f32] [--rounds 3] [--threads 2]
 
-Every update reads the MTTKRP's result and writes the factor: 2 I R numbers per mode, which take
-`stream_seconds` at the triad bandwidth that `polyad bench stream` finds in the same round.
+What is streamed is the least there is: every update reads the MTTKRP's result and writes the
+factor, 2 I R numbers per mode, which take `stream_seconds` at the triad bandwidth that
+`polyad bench stream` finds right before the run, with the same threads. `outside_seconds` is the
+median over iterations of all that is not MTTKRP: the products of Gram matrices, their
+factorisation, the update of every factor with its norms and Gram matrix, the fit.
 """
 import argparse
 import json
@@ -14,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-ITERATIONS = 12
+ITERATIONS = 20
 
 
 def record_of(command):
@@ -34,13 +37,14 @@ def measure(options, name, rank, precision):
     outside, inside, limits = [], [], []
     path = os.path.join(options.tensors, name + ".ptn")
     for number in range(options.rounds):
+        bandwidth = triad(options)
         record = record_of([options.polyad, "cpd", path, "-r", str(rank), "-i", str(ITERATIONS),
                             "--tol", "0", "--precision", precision, "-t", str(options.threads),
                             "--device", "cpu", "--quiet", "--json", "-"])
         inside.append(sum(record["seconds_mttkrp"]))
-        outside.append(record["seconds_per_iteration"] - inside[-1])
+        outside.append(record["seconds_outside"])
         numbers = 2 * sum(record["dims"]) * rank
-        limits.append(numbers * (8 if precision == "f64" else 4) / triad(options))
+        limits.append(numbers * (8 if precision == "f64" else 4) / bandwidth)
         print(f"{name} r{rank} {precision} round {number + 1}: MTTKRP {inside[-1]:.4f}, "
               f"outside {outside[-1]:.4f}, streaming {limits[-1]:.4f}", file=sys.stderr)
     return {"tensor": name, "rank": rank, "precision": precision,
@@ -63,7 +67,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    record = {"threads": options.threads, "iterations": ITERATIONS, "results": []}
+    record = {"command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+              "threads": options.threads, "iterations": ITERATIONS, "results": []}
     for name in options.names.split(","):
         for rank in options.ranks.split(","):
             for precision in options.precisions.split(","):

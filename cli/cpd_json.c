@@ -12,6 +12,7 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
   cli_json_run(o, session, &result->run);
   if (strcmp(result->algorithm, "als") == 0) {
     cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
+    cli_json_real(o, "seconds_outside", info->seconds_outside);
   } else {
     cli_json_reals(o, "seconds_phi", info->seconds_phi, order);
     cli_json_reals(o, "seconds_pi", info->seconds_pi, order);

@@ -63,14 +63,15 @@ typedef struct polyad_trace_row {
 
 /** What a run did. Start with all zero; free with polyad_run_info_clear(). */
 typedef struct polyad_run_info {
-  int iterations;                          /**< iterations of the returned model's start */
-  int converged;                           /**< whether the tolerance was met */
-  polyad_reason reason;                    /**< why it ended */
-  double fit;                              /**< final fit */
-  double log_likelihood;                   /**< final; CP-APR only */
-  double kkt_violation;                    /**< largest of the last iteration; CP-APR only */
-  double seconds;                          /**< wall-clock time of all starts */
-  double seconds_per_iteration;            /**< median */
+  int iterations;               /**< iterations of the returned model's start */
+  int converged;                /**< whether the tolerance was met */
+  polyad_reason reason;         /**< why it ended */
+  double fit;                   /**< final fit */
+  double log_likelihood;        /**< final; CP-APR only */
+  double kkt_violation;         /**< largest of the last iteration; CP-APR only */
+  double seconds;               /**< wall-clock time of all starts */
+  double seconds_per_iteration; /**< median */
+  double seconds_outside;       /**< CP-ALS: median of an iteration's time outside MTTKRP */
   double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode */
   double seconds_phi[POLYAD_MAX_ORDER];    /**< CP-APR: mean per mode and outer iteration, all its
                                                 inner iterations; with PDNR and PQNR the rows */

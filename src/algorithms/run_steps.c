@@ -131,6 +131,20 @@ static double median_of(double *values, int count) {
   return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
+/* Of what iterations do besides their kernels. */
+static double median_outside(const struct pd_run *run, double *times) {
+  int first = run->first_iteration, rows = run->iteration - first;
+  double before = run->start_seconds;
+  for (int k = 0; k < rows; ++k) {
+    times[k] = run->trace[first + k].seconds - before;
+    before = run->trace[first + k].seconds;
+    for (int n = 0; n < run->order; ++n)
+      times[k] -= run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
+    if (times[k] < 0) times[k] = 0; /* clocks of two kinds */
+  }
+  return median_of(times, rows);
+}
+
 /* Medians over the iterations that this run did itself. `times` has room for them. */
 static void report_times(const struct pd_run *run, double *times, polyad_run_info *info) {
   int first = run->first_iteration, rows = run->iteration - first;
@@ -145,6 +159,7 @@ static void report_times(const struct pd_run *run, double *times, polyad_run_inf
     before = run->trace[first + k].seconds;
   }
   info->seconds_per_iteration = median_of(times, rows);
+  info->seconds_outside = run->order > 0 ? median_outside(run, times) : 0;
 }
 
 polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, polyad_run_info *info) {
