@@ -111,7 +111,7 @@ static int find_kernel(const char *name, int *which) {
       cli_quote(quoted, name));
 }
 
-static int check_errors(const struct bench *bench) {
+static int check_choices(const struct bench *bench) {
   bool has = strcmp(bench->kernel, "mttkrp") == 0 || strcmp(bench->kernel, "ttmc") == 0;
   if (bench->errors && !has)
     return cli_usage_error("--error is for mttkrp and ttmc, not for %s", bench->kernel);
@@ -119,6 +119,8 @@ static int check_errors(const struct bench *bench) {
                         strcmp(bench->session.precision, "f64") != 0))
     return cli_usage_error(
         "--error measures every precision; leave out --precision, --compute and --portable");
+  if (bench->portable && strcmp(bench->format, "all") == 0)
+    return cli_usage_error("--portable compares with one format; expected --format auto or a name");
   return 0;
 }
 
@@ -238,7 +240,7 @@ int cli_bench(int argc, char **argv) {
   if (status != 0) return status;
   if (bench.file == NULL && kernels[which].input != NO_FILE)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
-  status = check_errors(&bench);
+  status = check_choices(&bench);
   if (status != 0) return status;
   status = run(&bench, which, command);
   cJSON_Delete(bench.rows);

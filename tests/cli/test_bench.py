@@ -181,6 +181,11 @@ def test_bench_error_is_refused(polyad, arguments):
     polyad.fails(2, "bench", *arguments, "--error", says="--error")
 
 
+def test_bench_portable_with_all_formats(polyad):
+    polyad.fails(2, "bench", "mttkrp", "good.tns", "--portable", "--format", "all",
+                 says="--format auto or a name")
+
+
 def test_bench_tile_threshold(polyad, tmp_path):
     """What it finds on this device is what --tune then uses."""
     keep = ("--tune", "--tune-cache", str(tmp_path / "tune"), "-r", "2", "--repeat", "1")
