@@ -56,19 +56,6 @@ static inline __attribute__((always_inline)) void PD_NAME(into)(VAL x, const VEC
       PD_NAME(flush)(&total[v], false, sums + v * LANES);
 }
 
-/* Nonzeros that follow each other often share their output row, and an addition there waits for the
- * one before to reach memory. So a block is walked in four places in turn: `one` is called for the
- * first nonzero of each quarter, then for the second of each. */
-#define EACH_NONZERO(count, one)                                                                   \
-  do {                                                                                             \
-    const uint32_t quarter = (count) / 4;                                                          \
-    for (uint32_t q = 0; q < quarter; ++q)                                                         \
-      for (uint32_t k = 0; k < 4; ++k)                                                             \
-        one(q + k * quarter);                                                                      \
-    for (uint32_t p = 4 * quarter; p < (count); ++p)                                               \
-      one(p);                                                                                      \
-  } while (0)
-
 static inline __attribute__((always_inline)) void
 PD_NAME(add_columns)(const struct pd_alto_work *work, int columns, bool prefetches) {
   const VAL *x = work->values;
@@ -76,24 +63,14 @@ PD_NAME(add_columns)(const struct pd_alto_work *work, int columns, bool prefetch
   const uint64_t first = work->first, tail = work->tail, sums_first = work->sums_first;
   const char *const *sum = work->sum;
   const uint32_t count = work->count;
-#define ADD_ONE(which)                                                                             \
-  do {                                                                                             \
-    const uint32_t here = (which);                                                                 \
-    VEC product[VECTORS];                                                                          \
-    for (int v = 0; v < VECTORS && columns == 0; ++v)                                              \
-      product[v] = (VEC){0} + 1;                                                                   \
-    if (columns > 0) PD_NAME(multiply)(at + here, columns, first, tail, product);                  \
-    PD_NAME(into)(x[here], product, (double *)(sum[here] + sums_first));                           \
-  } while (0)
-  if (!prefetches) {
-    EACH_NONZERO(count, ADD_ONE);
-    return;
-  }
   for (uint32_t p = 0; p < count; ++p) {
-    PD_NAME(fetch)(work, at + p, p, columns);
-    ADD_ONE(p);
+    VEC product[VECTORS];
+    if (prefetches) PD_NAME(fetch)(work, at + p, p, columns);
+    for (int v = 0; v < VECTORS && columns == 0; ++v)
+      product[v] = (VEC){0} + 1;
+    if (columns > 0) PD_NAME(multiply)(at + p, columns, first, tail, product);
+    PD_NAME(into)(x[p], product, (double *)(sum[p] + sums_first));
   }
-#undef ADD_ONE
 }
 
 static void PD_NAME(add)(const struct pd_alto_work *work) {
@@ -165,34 +142,24 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   const uint64_t tail = work->tail;
   const char *const *sum = work->sum, *const *owns = work->own;
   const uint32_t count = work->count;
-#define PHI_ONE(which)                                                                             \
-  do {                                                                                             \
-    const uint32_t here = (which);                                                                 \
-    const char *own = owns[here];                                                                  \
-    VEC product[VECTORS], dot = {0};                                                               \
-    for (int v = 0; v < VECTORS && columns == 0; ++v)                                              \
-      product[v] = (VEC){0} + 1;                                                                   \
-    if (columns > 0) PD_NAME(multiply)(at + here, columns, 0, tail, product);                      \
-    for (int v = 0; v < VECTORS; ++v) {                                                            \
-      VEC mine = PD_NAME(row)(own, PD_NAME(place)(tail, v));                                       \
-      if (v == VECTORS - 1) mine *= keep;                                                          \
-      dot += mine * product[v];                                                                    \
-    }                                                                                              \
-    VAL model = PD_NAME(over_lanes)(&dot);                                                         \
-    PD_NAME(into)(x[here] / (model > epsilon ? model : epsilon), product, (double *)sum[here]);    \
-  } while (0)
-  if (!work->prefetches && !work->prefetch_own) {
-    EACH_NONZERO(count, PHI_ONE);
-    return;
-  }
   for (uint32_t p = 0; p < count; ++p) {
+    const char *own = owns[p];
+    VEC product[VECTORS], dot = {0};
     if (work->prefetches) PD_NAME(fetch)(work, at + p, p, columns);
     if (work->prefetch_own)
       for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
         __builtin_prefetch(owns[p + PD_ALTO_AHEAD] + line * 64, 0, 3);
-    PHI_ONE(p);
+    for (int v = 0; v < VECTORS && columns == 0; ++v)
+      product[v] = (VEC){0} + 1;
+    if (columns > 0) PD_NAME(multiply)(at + p, columns, 0, tail, product);
+    for (int v = 0; v < VECTORS; ++v) {
+      VEC mine = PD_NAME(row)(own, PD_NAME(place)(tail, v));
+      if (v == VECTORS - 1) mine *= keep;
+      dot += mine * product[v];
+    }
+    VAL model = PD_NAME(over_lanes)(&dot);
+    PD_NAME(into)(x[p] / (model > epsilon ? model : epsilon), product, (double *)sum[p]);
   }
-#undef PHI_ONE
 }
 
 static void PD_NAME(phi)(const struct pd_alto_work *work) {
@@ -215,6 +182,5 @@ static void PD_NAME(phi)(const struct pd_alto_work *work) {
 
 static const struct pd_alto_kernel PD_NAME(instance) = {PD_NAME(add), PD_NAME(phi)};
 
-#undef EACH_NONZERO
 #undef KNOWN
 #include "formats/rowsum/kernel_vector_end.h"
