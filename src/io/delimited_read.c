@@ -116,8 +116,9 @@ static polyad_status take_header(struct reader *r) {
 static polyad_status take_blocks(struct reader *r, int threads) {
   struct pd_rows *rows = &r->rows;
   while (rows->before + rows->begin >= r->single_until) {
-    if (rows->end - rows->begin < BLOCK_LEAST && !rows->at_end)
-      PD_TRY(pd_rows_fill(rows, ((size_t)threads + 1) * BLOCK_BYTES));
+    /* A file that fits the first buffer needs no larger one. */
+    size_t room = rows->end == rows->capacity ? ((size_t)threads + 1) * BLOCK_BYTES : 0;
+    if (rows->end - rows->begin < BLOCK_LEAST && !rows->at_end) PD_TRY(pd_rows_fill(rows, room));
     const char *begin = rows->buffer + rows->begin, *end = rows->buffer + rows->end;
     while (end > begin && end[-1] != '\n')
       --end;
