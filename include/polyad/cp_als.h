@@ -72,7 +72,7 @@ typedef struct polyad_run_info {
   double seconds;               /**< wall-clock time of all starts */
   double seconds_per_iteration; /**< median */
   double seconds_outside;       /**< CP-ALS: median of an iteration's time outside MTTKRP */
-  double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode */
+  double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode; on a GPU by its own clock */
   double seconds_phi[POLYAD_MAX_ORDER];    /**< CP-APR: mean per mode and outer iteration, all its
                                                 inner iterations; with PDNR and PQNR the rows */
   double seconds_pi[POLYAD_MAX_ORDER];     /**< the same of storing Pi */

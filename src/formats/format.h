@@ -111,6 +111,9 @@ struct polyad_kernels {
   polyad_status (*phi)(polyad_context *context, const void *storage, void *scratch, int mode,
                        const struct pd_matrix *const *factors, double epsilon,
                        struct pd_matrix *out);
+  /** How many times as long as MTTKRP phi() was measured to take: the plan's estimate for Phi is so
+   *  many times that for MTTKRP. 0: not known, counts as 1. */
+  double phi_over_mttkrp;
   /** out (1 x 1, F64) = sum over nonzeros x of x log m, with m = (B Pi) at the nonzero: the data's
    *  part of the Poisson log-likelihood, summed in double and in an order that depends on the
    * number of threads only. B as for phi(). -infinity when some m is 0. */

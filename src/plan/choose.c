@@ -71,6 +71,8 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   snprintf(candidate->variant, PD_REASON_BYTES, "%s", request->variant);
   format->estimate_bytes(traits, request, &candidate->storage_bytes, &candidate->building_bytes);
   candidate->seconds = format->estimate_seconds(traits, request);
+  if (request->kernel == POLYAD_KERNEL_PHI && candidate->kernels->phi_over_mttkrp > 0)
+    candidate->seconds *= candidate->kernels->phi_over_mttkrp;
   candidate->fits = candidate->fits_host = within_limit(context, candidate->building_bytes);
   assess_device(context, traits, request, candidate);
 }
@@ -140,8 +142,8 @@ static void append(char text[PD_EXPLANATION_BYTES], const char *line) {
   snprintf(text + length, PD_EXPLANATION_BYTES - length, "%s", line);
 }
 
-static void append_candidate(const struct pd_candidate *candidate, double best,
-                             const char *measured, char text[PD_EXPLANATION_BYTES]) {
+static void append_candidate(const struct pd_candidate *candidate, double best, bool measured,
+                             char text[PD_EXPLANATION_BYTES]) {
   char line[2 * PD_REASON_BYTES], bytes[32], left[32];
   const char *name = candidate->format->name;
   if (!candidate->supported)
@@ -156,19 +158,20 @@ static void append_candidate(const struct pd_candidate *candidate, double best,
              name, pd_bytes_text(bytes, candidate->building_bytes));
   else
     snprintf(line, sizeof line, "\nnot %s: %s %.2g s for all modes (%.1f times as long), %s", name,
-             measured != NULL ? "measured" : "estimated", candidate->seconds,
-             candidate->seconds / best, pd_bytes_text(bytes, candidate->storage_bytes));
+             measured ? "measured" : "estimated", candidate->seconds, candidate->seconds / best,
+             pd_bytes_text(bytes, candidate->storage_bytes));
   append(text, line);
 }
 
 void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
-                           const char *variant, const char *measured,
+                           const char *variant, polyad_kernel kernel, bool measured,
                            char text[PD_EXPLANATION_BYTES]) {
   char line[3 * PD_REASON_BYTES], bytes[32];
   const struct pd_candidate *chosen = &candidates[choice];
   snprintf(line, sizeof line, "%s (%s): %s %.2g s for %s in all modes, %s", chosen->format->name,
-           variant, measured != NULL ? "measured" : "estimated", chosen->seconds,
-           measured != NULL ? measured : "an MTTKRP", pd_bytes_text(bytes, chosen->storage_bytes));
+           variant, measured ? "measured" : "estimated", chosen->seconds,
+           kernel == POLYAD_KERNEL_PHI ? "Phi" : "an MTTKRP",
+           pd_bytes_text(bytes, chosen->storage_bytes));
   text[0] = '\0';
   append(text, line);
   for (int c = 0; c < count; ++c)

@@ -16,7 +16,7 @@ struct pd_candidate {
   uint64_t storage_bytes, building_bytes;
   uint64_t device_bytes; /* of storage, workspace and factors there; 0: the host's memory */
   uint64_t device_free;
-  double seconds;                /* of one MTTKRP in every mode, estimated or (tuned) measured */
+  double seconds;                /* of one MTTKRP (or Phi) in every mode, estimated or measured */
   char variant[PD_REASON_BYTES]; /* to build */
   int tile_threshold;            /* to build with; measured, else as requested */
   char reason[PD_REASON_BYTES];
@@ -31,10 +31,10 @@ polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
                                    int count, int *choice);
 
-/** One line per candidate into `text`, the choice first. `measured` names the kernel whose seconds
- *  were measured; NULL: those of MTTKRP are estimated. */
+/** One line per candidate into `text`, the choice first. The seconds are Phi's for that kernel,
+ * else MTTKRP's. */
 void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
-                           const char *variant, const char *measured,
+                           const char *variant, polyad_kernel kernel, bool measured,
                            char text[PD_EXPLANATION_BYTES]);
 
 #endif

@@ -146,12 +146,10 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
   return plan->kernels->upload(context, plan->device, plan->storage, &plan->on_device);
 }
 
-/* What is measured; NULL: nothing. Chains and rows of Pi never are. */
-static const char *tuned_kernel(const polyad_plan_options *options) {
-  if (options->tune == 0) return NULL;
-  return options->kernel == POLYAD_KERNEL_MTTKRP ? "an MTTKRP"
-         : options->kernel == POLYAD_KERNEL_PHI  ? "Phi"
-                                                 : NULL;
+/* Chains and rows of Pi are never measured. */
+static bool tunes(const polyad_plan_options *options) {
+  return options->tune != 0 &&
+         (options->kernel == POLYAD_KERNEL_MTTKRP || options->kernel == POLYAD_KERNEL_PHI);
 }
 
 static polyad_status measure_or_recall(polyad_context *context, const polyad_tensor *tensor,
@@ -183,7 +181,7 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
   PD_TRY_CLEANUP(
       pd_candidates_list(context, &traits, request, options->format, candidates, &count));
-  if (tuned_kernel(options) != NULL)
+  if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
   request->variant = candidates[choice].variant;
@@ -194,7 +192,7 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   take_facts(plan, tensor);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE) PD_TRY_CLEANUP(take_stored_norm(context, plan));
-  pd_candidates_explain(candidates, count, choice, plan->variant, tuned_kernel(options),
+  pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),
                         plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   *result = plan;

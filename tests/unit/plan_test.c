@@ -226,6 +226,40 @@ static void test_tuning_measures(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Seconds that the explanation gives for a format: of MTTKRP, or of Phi. */
+static double estimate_of(polyad_context *context, const polyad_tensor *tensor, const char *format,
+                          polyad_kernel kernel) {
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  double seconds = 0;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.kernel = kernel;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  const char *text = strstr(polyad_plan_explanation(plan), "estimated ");
+  assert_non_null(text);
+  assert_int_equal(sscanf(text, "estimated %lf s", &seconds), 1);
+  assert_int_equal(strstr(text, "for Phi in all modes") != NULL, kernel == POLYAD_KERNEL_PHI);
+  polyad_plan_destroy(plan);
+  return seconds;
+}
+
+static void test_phi_has_an_estimate_of_its_own(void **state) {
+  (void)state;
+  static const char *const formats[] = {"coo", "csf", "alto"};
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  for (int f = 0; f < 3; ++f) {
+    double ratio = estimate_of(context, tensor, formats[f], POLYAD_KERNEL_PHI) /
+                   estimate_of(context, tensor, formats[f], POLYAD_KERNEL_MTTKRP);
+    double expected = pd_kernels_find(formats[f], "cpu")->phi_over_mttkrp;
+    assert_true(expected > 1);
+    assert_true(ratio > 0.9 * expected && ratio < 1.1 * expected); /* two digits are printed */
+  }
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
 static void test_mttkrp_arguments(void **state) {
   (void)state;
   polyad_context *context = make_context();
@@ -394,12 +428,19 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bad_options),     cmocka_unit_test(test_partitions_and_columns),
-      cmocka_unit_test(test_facts),           cmocka_unit_test(test_bytes),
-      cmocka_unit_test(test_memory_limit),    cmocka_unit_test(test_take_consumes),
-      cmocka_unit_test(test_tuning_measures), cmocka_unit_test(test_mttkrp_arguments),
-      cmocka_unit_test(test_format_list),     cmocka_unit_test(test_registration),
-      cmocka_unit_test(test_traits),          cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_bad_options),
+      cmocka_unit_test(test_partitions_and_columns),
+      cmocka_unit_test(test_facts),
+      cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_memory_limit),
+      cmocka_unit_test(test_take_consumes),
+      cmocka_unit_test(test_tuning_measures),
+      cmocka_unit_test(test_phi_has_an_estimate_of_its_own),
+      cmocka_unit_test(test_mttkrp_arguments),
+      cmocka_unit_test(test_format_list),
+      cmocka_unit_test(test_registration),
+      cmocka_unit_test(test_traits),
+      cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_huge_modes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,6 +283,7 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .mttkrp = mttkrp,
     .pi = pi,
     .phi = phi,
+    .phi_over_mttkrp = 1.4,
     .ttmc_workspace_bytes = pd_alto_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_alto_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_alto_ttmc_workspace_destroy,

@@ -127,5 +127,6 @@ const struct polyad_kernels pd_coo_kernels_cpu = {
     .ttmc = pd_coo_ttmc,
     .pi = pi,
     .phi = phi,
+    .phi_over_mttkrp = 1.9,
     .log_likelihood = log_likelihood,
 };

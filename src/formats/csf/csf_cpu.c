@@ -233,6 +233,7 @@ const struct polyad_kernels pd_csf_kernels_cpu = {
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
     .phi = phi,
+    .phi_over_mttkrp = 2.3,
     .log_likelihood = log_likelihood,
     .ttmc_workspace_bytes = pd_csf_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_csf_ttmc_workspace_create,

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""CP-APR's Phi and MTTKRP of polyad's formats on the CPU: what the plan's rule for Phi rests on.
+
+usage: bench/phi_formats.py --tensors DIR --output results.json [--polyad build/polyad]
+           [--names nips,uber,chicago,nell2] [--formats coo,csf,alto,modecopy] [--rank 16]
+           [--rounds 3] [--threads 2]
+
+Formats take turns in every round; `phi_seconds` and `mttkrp_seconds` are medians over rounds of
+the sum over modes, `estimate_seconds` is the plan's estimate for Phi, and `chosen` is the format
+that `polyad cpd --algorithm apr-mu` takes by it.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+import als_cpu
+
+
+def kernel_seconds(options, kernel, path, storage):
+    rows = als_cpu.record_of([options.polyad, "bench", kernel, path, "-r", str(options.rank), "-t",
+                              str(options.threads), "--device", "cpu", "--format", storage,
+                              "--repeat", "3", "--warmup", "1", "--json", "-"])["results"]
+    return sum(row["median_seconds"] for row in rows)
+
+
+def plan_of(options, path):
+    """The chosen format, and the estimate of each one that could be."""
+    done = subprocess.run([options.polyad, "cpd", path, "-r", str(options.rank), "-i", "0", "-t",
+                           str(options.threads), "--device", "cpu", "--algorithm", "apr-mu",
+                           "--verbose"], capture_output=True, text=True, check=True, timeout=1800)
+    found = re.findall(r"^(?:not )?(\w+)(?: \(.*\))?: estimated ([0-9.e+-]+) s", done.stderr, re.M)
+    return found[0][0], {name: float(seconds) for name, seconds in found}
+
+
+def measure(options, name):
+    path = os.path.join(options.tensors, name + ".ptn")
+    chosen, estimates = plan_of(options, path)
+    names = options.formats.split(",")
+    seconds = {(kernel, f): [] for kernel in ("phi", "mttkrp") for f in names}
+    for _ in range(options.rounds):
+        for kernel, storage in seconds:
+            seconds[kernel, storage].append(kernel_seconds(options, kernel, path, storage))
+    median = {key: statistics.median(times) for key, times in seconds.items()}
+    fastest = min(median["phi", f] for f in names)
+    for f in names:
+        print(f"{name} {f}: Phi {median['phi', f]:.4f} s, MTTKRP {median['mttkrp', f]:.4f} s, "
+              f"estimated {estimates.get(f)}{', chosen' if f == chosen else ''}", file=sys.stderr)
+    return {"tensor": name, "chosen": chosen,
+            "chosen_over_fastest": median["phi", chosen] / fastest if chosen in names else None,
+            "formats": [{"format": f, "phi_seconds": median["phi", f],
+                         "mttkrp_seconds": median["mttkrp", f],
+                         "phi_over_mttkrp": median["phi", f] / median["mttkrp", f],
+                         "estimate_seconds": estimates.get(f)} for f in names]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tensors", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--polyad", default="build/polyad")
+    parser.add_argument("--names", default="nips,uber,chicago,nell2")
+    parser.add_argument("--formats", default="coo,csf,alto,modecopy")
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    record = {"command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+              "rank": options.rank, "threads": options.threads, "rounds": options.rounds,
+              "results": []}
+    for name in options.names.split(","):
+        record["results"].append(measure(options, name))
+        record["load_average"] = os.getloadavg()
+        with open(options.output, "w", encoding="utf-8") as out:
+            json.dump(record, out, indent=1)
+            out.write("\n")
+
+
+if __name__ == "__main__":
+    main()
