@@ -7,7 +7,7 @@ import numpy as np
 import polyad
 
 
-def fastest(call, rounds=200):
+def fastest(call, rounds=3000):
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
