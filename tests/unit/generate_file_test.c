@@ -1,5 +1,5 @@
 /* Generating into files: the same tensor as in memory, in little memory. */
-#include "harness.h"
+#include "context_fixture.h"
 
 #include "failing_allocator.h"
 #include "tensor/tensor.h"
@@ -9,22 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static polyad_context *context;
 static char folder[] = "/tmp/polyad-generate-XXXXXX";
-
-static int set_up(void **state) {
-  (void)state;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-  return 0;
-}
 
 static int make_folder(void **state) {
   (void)state;

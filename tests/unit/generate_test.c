@@ -1,5 +1,5 @@
 /* Generators: exact numbers of distinct nonzeros, laws, published tensors, known models. */
-#include "harness.h"
+#include "context_fixture.h"
 
 #include "failing_allocator.h"
 #include "tensor/generate.h"
@@ -10,28 +10,6 @@
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>
-
-static polyad_context *context;
-
-static int set_up(void **state) {
-  (void)state;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-  return 0;
-}
-
-static void expect_error(polyad_status status, polyad_status expected, const char *part) {
-  assert_int_equal(status, expected);
-  if (strstr(polyad_last_error(context), part) == NULL)
-    fail_msg("'%s' is not in '%s'", part, polyad_last_error(context));
-}
 
 static polyad_generate_options options_of(int order, const uint64_t *dims, uint64_t nnz) {
   polyad_generate_options options;

@@ -1,5 +1,5 @@
 /* Statistics of a tensor against plain counting. */
-#include "harness.h"
+#include "context_fixture.h"
 
 #include "core/random.h"
 #include "failing_allocator.h"
@@ -10,22 +10,6 @@
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>
-
-static polyad_context *context;
-
-static int set_up(void **state) {
-  (void)state;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-  return 0;
-}
 
 /* A tensor with indices drawn below `range` and scaled by `step` into modes of length `dim`. */
 static polyad_tensor *make(int order, uint64_t nnz, const uint64_t *dims, const uint64_t *range,
