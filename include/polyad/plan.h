@@ -210,7 +210,7 @@ typedef struct polyad_format_description {
   const char *summary;  /**< one sentence */
   const char *paper;    /**< where it comes from */
   const char *devices;  /**< devices it has kernels for in this build, such as "cpu cuda" */
-  const char *kernels;  /**< kernels it has, such as "mttkrp innerprod" */
+  const char *kernels;  /**< kernels it has, such as "mttkrp phi innerprod" */
   const char *variants; /**< variants it knows, such as "auto one two all" */
   int min_order;        /**< fewest modes */
   int max_order;        /**< most modes */

@@ -15,14 +15,20 @@ static const char *devices_of(const char *format) {
   return subsets[subset];
 }
 
-/* Kernels on any kind of device. */
+/* Kernels on any kind of device; all have MTTKRP and the inner product. */
 static const char *kernels_of(const char *format) {
   static const char *const kinds[] = {"cpu", "cuda", "opencl"};
+  static const char *const subsets[] = {"mttkrp innerprod",         "mttkrp phi innerprod",
+                                        "mttkrp pi innerprod",      "mttkrp phi pi innerprod",
+                                        "mttkrp ttmc innerprod",    "mttkrp ttmc phi innerprod",
+                                        "mttkrp ttmc pi innerprod", "mttkrp ttmc phi pi innerprod"};
+  int subset = 0;
   for (int k = 0; k < 3; ++k) {
     const struct polyad_kernels *kernels = pd_kernels_find(format, kinds[k]);
-    if (kernels != NULL && kernels->ttmc != NULL) return "mttkrp ttmc innerprod";
+    if (kernels == NULL) continue;
+    subset |= (kernels->phi != NULL) | (kernels->pi != NULL) << 1 | (kernels->ttmc != NULL) << 2;
   }
-  return "mttkrp innerprod";
+  return subsets[subset];
 }
 
 polyad_status polyad_format_describe(int which, polyad_format_description *about) {

@@ -336,6 +336,8 @@ def test_formats(polyad):
     for name, row in rows.items():
         assert name.encode() in polyad.ok("formats").out
         assert not row["built"] or "mttkrp" in row["kernels"]
+        if row["name"] == "coo":
+            assert row["kernels"] == "mttkrp ttmc phi pi innerprod"
 
 
 def test_devices(polyad):
