@@ -122,7 +122,7 @@ static polyad_status take_blocks(struct reader *r, int threads) {
     const char *begin = rows->buffer + rows->begin, *end = rows->buffer + rows->end;
     while (end > begin && end[-1] != '\n')
       --end;
-    uint64_t lines;
+    uint64_t lines = 0;
     bool taken = false;
     if (end - begin >= BLOCK_LEAST) PD_TRY(pd_block_take(&r->block, begin, end, &lines, &taken));
     if (!taken) {

@@ -33,17 +33,17 @@ static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *
   for (long n = 0;; ++n) {
     struct failing_allocator state = {1, 0};
     polyad_allocator allocator = {failing_allocate, failing_release, &state};
-    polyad_context *context;
-    assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
-    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    polyad_context *limited;
+    assert_int_equal(polyad_context_create_with_allocator(&allocator, &limited), POLYAD_OK);
+    assert_int_equal(polyad_set_threads(limited, threads), POLYAD_OK);
     atomic_store(&state.until_failure, n);
-    polyad_status status = body(context, data);
-    assert_int_equal(polyad_memory_in_use(context), 0);
+    polyad_status status = body(limited, data);
+    assert_int_equal(polyad_memory_in_use(limited), 0);
     if (status != POLYAD_OK) {
       assert_int_equal(status, POLYAD_OUT_OF_MEMORY);
-      assert_true(polyad_last_error(context)[0] != '\0');
+      assert_true(polyad_last_error(limited)[0] != '\0');
     }
-    polyad_context_destroy(context);
+    polyad_context_destroy(limited);
     assert_int_equal(atomic_load(&state.live), 0);
     if (status == POLYAD_OK) return n;
   }
