@@ -21,5 +21,6 @@ done
 export PKG_CONFIG_LIBDIR=$libraries/pkgconfig:/usr/share/pkgconfig
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$source/cmake/arm64.cmake" >/dev/null
 cmake --build "$build" | tail -n 1
+export POLYAD_EMULATED=1
 exec ctest --test-dir "$build" -LE 'gpu|long|lint' -E '^command_' --timeout 1200 \
   --output-on-failure --no-label-summary
