@@ -88,6 +88,8 @@ def test_j02_control_group(polyad, megabytes):
     try:
         result = polyad.run("cpd", "x.ptn", "-r", "16", "--max-iters", "2", "--output", "m.ktensor",
                             preexec=enter)
+    except subprocess.SubprocessError:
+        pytest.skip("a process may not enter a control group here")
     finally:
         os.rmdir(group)
     assert result.status in (0, 1), (result.status, result.err)  # not killed for memory
