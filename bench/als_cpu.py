@@ -10,26 +10,18 @@ factor, 2 I R numbers per mode, which take `stream_seconds` at the triad bandwid
 median over iterations of all that is not MTTKRP: the products of Gram matrices, their
 factorisation, the update of every factor with its norms and Gram matrix, the fit.
 """
-import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
+
+import cpu_script
 
 ITERATIONS = 20
 
 
-def record_of(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
-    return json.loads(done.stdout)
-
-
 def triad(options):
-    record = record_of([options.polyad, "bench", "stream", "--threads", str(options.threads),
-                        "--json", "-"])
+    record = cpu_script.record_of([options.polyad, "bench", "stream", "--threads",
+                                   str(options.threads), "--json", "-"])
     return next(r["gbytes_per_second"] for r in record["results"] if r["format"] == "triad") * 1e9
 
 
@@ -38,9 +30,10 @@ def measure(options, name, rank, precision):
     path = os.path.join(options.tensors, name + ".ptn")
     for number in range(options.rounds):
         bandwidth = triad(options)
-        record = record_of([options.polyad, "cpd", path, "-r", str(rank), "-i", str(ITERATIONS),
-                            "--tol", "0", "--precision", precision, "-t", str(options.threads),
-                            "--device", "cpu", "--quiet", "--json", "-"])
+        record = cpu_script.record_of([
+            options.polyad, "cpd", path, "-r", str(rank), "-i", str(ITERATIONS), "--tol", "0",
+            "--precision", precision, "-t", str(options.threads), "--device", "cpu", "--quiet",
+            "--json", "-"])
         inside.append(sum(record["seconds_mttkrp"]))
         outside.append(record["seconds_outside"])
         numbers = 2 * sum(record["dims"]) * rank
@@ -56,27 +49,18 @@ def measure(options, name, rank, precision):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tensors", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--polyad", default="build/polyad")
+    parser = cpu_script.parser(__doc__)
     parser.add_argument("--names", default="vast,enron")
     parser.add_argument("--ranks", default="16,32")
     parser.add_argument("--precisions", default="f64,f32")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    record = {"command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
-              "threads": options.threads, "iterations": ITERATIONS, "results": []}
+    record = cpu_script.begin(options, rounds=options.rounds, iterations=ITERATIONS)
     for name in options.names.split(","):
         for rank in options.ranks.split(","):
             for precision in options.precisions.split(","):
                 record["results"].append(measure(options, name, int(rank), precision))
-                record["load_average"] = os.getloadavg()
-                with open(options.output, "w", encoding="utf-8") as out:
-                    json.dump(record, out, indent=1)
-                    out.write("\n")
+                cpu_script.save(options, record)
 
 
 if __name__ == "__main__":

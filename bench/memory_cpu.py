@@ -8,7 +8,6 @@ usage: bench/memory_cpu.py --tensors DIR --output results.json [--polyad build/p
 The peak is the kernel's own count of the process (ru_maxrss), code and libraries included;
 `bytes_needed` is the sum of the tensor in memory, the chosen storage and the factors.
 """
-import argparse
 import json
 import os
 import statistics
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import als_cpu
+import cpu_script
 
 
 def peak_of(command):
@@ -33,7 +32,7 @@ def peak_of(command):
 
 def measure(options, name, end, storage):
     path = os.path.join(options.tensors, name + end)
-    about = als_cpu.record_of([options.polyad, "info", path, "--precision", options.precision,
+    about = cpu_script.record_of([options.polyad, "info", path, "--precision", options.precision,
                                "--json", "-"])
     record, peak = peak_of([options.polyad, "cpd", path, "-r", str(options.rank), "-i", "2",
                             "--tol", "0", "--precision", options.precision, "--format", storage,
@@ -50,28 +49,20 @@ def measure(options, name, end, storage):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tensors", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--polyad", default="build/polyad")
+    parser = cpu_script.parser(__doc__)
     parser.add_argument("--names", default="uber,nell2,enron")
     parser.add_argument("--formats", default="auto,coo,csf,alto")
     parser.add_argument("--ends", default=".ptn,.tns")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--precision", default="f64")
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     rows = [measure(options, name, end, storage) for name in options.names.split(",")
             for end in options.ends.split(",") for storage in options.formats.split(",")]
     ratios = [row["peak_over_needed"] for row in rows]
-    record = {"command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
-              "rank": options.rank, "precision": options.precision, "threads": options.threads,
-              "median_ratio": statistics.median(ratios), "largest_ratio": max(ratios),
-              "results": rows}
-    with open(options.output, "w", encoding="utf-8") as out:
-        json.dump(record, out, indent=1)
-        out.write("\n")
+    record = cpu_script.begin(options, rank=options.rank, precision=options.precision,
+                              median_ratio=statistics.median(ratios), largest_ratio=max(ratios))
+    record["results"] = rows
+    cpu_script.save(options, record)
 
 
 if __name__ == "__main__":

@@ -9,21 +9,20 @@ Formats take turns in every round; `phi_seconds` and `mttkrp_seconds` are median
 the sum over modes, `estimate_seconds` is the plan's estimate for Phi, and `chosen` is the format
 that `polyad cpd --algorithm apr-mu` takes by it.
 """
-import argparse
-import json
 import os
 import re
 import statistics
 import subprocess
 import sys
 
-import als_cpu
+import cpu_script
 
 
 def kernel_seconds(options, kernel, path, storage):
-    rows = als_cpu.record_of([options.polyad, "bench", kernel, path, "-r", str(options.rank), "-t",
-                              str(options.threads), "--device", "cpu", "--format", storage,
-                              "--repeat", "3", "--warmup", "1", "--json", "-"])["results"]
+    rows = cpu_script.record_of([
+        options.polyad, "bench", kernel, path, "-r", str(options.rank), "-t", str(options.threads),
+        "--device", "cpu", "--format", storage, "--repeat", "3", "--warmup", "1", "--json",
+        "-"])["results"]
     return sum(row["median_seconds"] for row in rows)
 
 
@@ -58,26 +57,16 @@ def measure(options, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tensors", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--polyad", default="build/polyad")
+    parser = cpu_script.parser(__doc__)
     parser.add_argument("--names", default="nips,uber,chicago,nell2")
     parser.add_argument("--formats", default="coo,csf,alto,modecopy")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    record = {"command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
-              "rank": options.rank, "threads": options.threads, "rounds": options.rounds,
-              "results": []}
+    record = cpu_script.begin(options, rounds=options.rounds, rank=options.rank)
     for name in options.names.split(","):
         record["results"].append(measure(options, name))
-        record["load_average"] = os.getloadavg()
-        with open(options.output, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
-            out.write("\n")
+        cpu_script.save(options, record)
 
 
 if __name__ == "__main__":

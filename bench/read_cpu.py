@@ -9,7 +9,6 @@ reads (parsing, checking, sorting) of a file in the page cache; SPLATT's is what
 Beside gzip stands zlib's inflate of the same file in one thread, beside .ptn the copy of as many
 bytes at the speed of `polyad bench stream`: the limits of the two.
 """
-import argparse
 import json
 import os
 import re
@@ -18,6 +17,8 @@ import subprocess
 import sys
 import time
 import zlib
+
+import cpu_script
 
 
 def output(command, threads):
@@ -87,23 +88,15 @@ def measure(options, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tensors", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--polyad", default="build/polyad")
+    parser = cpu_script.parser(__doc__)
     parser.add_argument("--splatt")
     parser.add_argument("--names", default="uber,enron")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    record = {"threads": options.threads, "rounds": options.rounds, "results": []}
+    record = cpu_script.begin(options, rounds=options.rounds)
     for name in options.names.split(","):
         record["results"].append(measure(options, name))
-        record["load_average"] = os.getloadavg()
-        with open(options.output, "w", encoding="utf-8") as out:
-            json.dump(record, out, indent=1)
-            out.write("\n")
+        cpu_script.save(options, record)
 
 
 if __name__ == "__main__":
