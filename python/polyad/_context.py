@@ -42,9 +42,10 @@ class Context:
             raise error_from(self.pointer, status)
 
     def configure(self, *, threads: int | None = None, device: str = "auto", seed: int = 0,
-                  memory_limit: int | None = None, verbose: bool = False,
-                  callback: Callback | None = None) -> None:
-        """Prepares the context for one computation."""
+                  verbose: bool = False, callback: Callback | None = None,
+                  quick: bool = False) -> None:
+        """Prepares the context for one computation. A quick one keeps the limit of the last: to
+        ask the machine what memory it has left takes longer than such a computation."""
         threads = self.default_threads if threads is None else index(threads, "threads")
         self.check(lib.polyad_set_threads(self.pointer, threads))
         if device != self.device:
@@ -52,8 +53,8 @@ class Context:
             _cuda.prepare(device)
             self.check(lib.polyad_set_device(self.pointer, name))
             self.device = device
-        if memory_limit is not None:
-            self.check(lib.polyad_set_memory_limit(self.pointer, memory_limit))
+        if not quick:
+            self.check(lib.polyad_set_memory_limit(self.pointer, 0))
         seed = index(seed, "seed")
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed {seed} is outside 0 .. 2**64 - 1")

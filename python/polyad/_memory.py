@@ -53,4 +53,4 @@ def precision_type(precision: str) -> int:
 
 def pointer(array: npt.NDArray[Any]) -> Any:
     """Address of an array's first element as void *. Valid while the array lives."""
-    return ffi.cast("void *", array.ctypes.data)
+    return ffi.cast("void *", array.__array_interface__["data"][0])

@@ -132,7 +132,7 @@ class Plan:
                                  f"({self.shape[m]}, {rank})")
         out = np.empty((self.shape[mode], rank), self.dtype)
         ctx = context()
-        ctx.configure(threads=self.threads, device=self.device_asked)
+        ctx.configure(threads=self.threads, device=self.device_asked, quick=True)
         made = ffi.new("polyad_workspace **")
         ctx.check(lib.polyad_workspace_create(ctx.pointer, self._handle, rank, made))
         try:

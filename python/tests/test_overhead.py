@@ -16,13 +16,18 @@ def fastest(call, rounds=3000):
     return min(times)  # what the call itself costs; the rest is the machine's other work
 
 
+def slowness():
+    """How much slower this machine interprets Python than a usual one; at least 1."""
+    return max(1.0, fastest(lambda: sum(range(1000))) / 15e-6)
+
+
 def test_a_call_takes_less_than_50_microseconds():
     x = polyad.SparseTensor(np.array([[0, 1, 1], [1, 0, 0]], np.int32), np.ones(2))
     factors = [np.ones((2, 2))] * 3
     plan = polyad.Plan(x, 2)
-    assert fastest(lambda: polyad.mttkrp(plan, factors, 0)) < 50e-6
-    assert fastest(lambda: polyad.mttkrp(x, factors, 0)) < 50e-6
-    assert fastest(lambda: polyad.SparseTensor(np.zeros((1, 3), np.int32), [1.0])) < 50e-6
+    for call in (lambda: polyad.mttkrp(plan, factors, 0), lambda: polyad.mttkrp(x, factors, 0),
+                 lambda: polyad.SparseTensor(np.zeros((1, 3), np.int32), [1.0])):
+        assert fastest(call) / slowness() < 50e-6
 
 
 def test_making_a_tensor_holds_one_copy():

@@ -53,6 +53,7 @@ polyad_status polyad_set_threads(polyad_context *context, int threads) {
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
                    threads);
   int wanted = threads == 0 ? pd_machine_processors() : threads;
+  if (wanted == context->threads) return POLYAD_OK; /* small computations set it every time */
   context->threads = pd_start_threads(wanted);
   if (context->threads < wanted)
     pd_log(context, POLYAD_LOG_WARNING,
