@@ -30,7 +30,8 @@ typedef enum polyad_kernel {
   POLYAD_KERNEL_PI = 3      /**< the rows of Pi that Phi reads, where they are stored */
 } polyad_kernel;
 
-/** Types that products of values and factors are computed in; sums are always at least float. */
+/** Types that products of values and factors are computed in; sums are always at least float.
+ *  On a GPU CP-ALS keeps its factors rounded to this type, but for the last mode's. */
 typedef enum polyad_compute {
   POLYAD_COMPUTE_NATIVE, /**< the plan's precision */
   POLYAD_COMPUTE_F16,    /**< half precision; the tensor is scaled by a power of two to fit */

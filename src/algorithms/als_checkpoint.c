@@ -138,7 +138,10 @@ static polyad_status get_matrices(struct pd_als *als, struct pd_checkpoint_input
   PD_TRY(pd_matrix_from_host(als->context, &als->lambda, als->host_lambda));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(als->context, &als->factor[n], als->model->factor[n]));
-    PD_TRY(pd_matrix_from_host(als->context, &als->gram[n], pd_als_host_gram(als, n)));
+    if (pd_als_rounds(als))
+      PD_TRY(pd_als_take_factor(als, n));
+    else
+      PD_TRY(pd_matrix_from_host(als->context, &als->gram[n], pd_als_host_gram(als, n)));
   }
   return POLYAD_OK;
 }

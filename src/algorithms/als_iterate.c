@@ -2,11 +2,17 @@
 #include "algorithms/als_checkpoint.h"
 #include <math.h>
 
-/* What the fit is made of, as scalars on the device. */
+/* What the fit is made of, as scalars on the device. The last factor counts as it is, also where
+ * MTTKRP reads it rounded: INNER is of that model. */
 static polyad_status enqueue_fit(struct pd_als *als) {
-  PD_TRY(
-      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
-  return als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda);
+  polyad_context *context = als->context;
+  const struct pd_linalg *linalg = als->linalg;
+  int last = als->order - 1;
+  if (pd_als_rounds(als))
+    PD_TRY(linalg->gram(context, als->work, &als->factor[last], &als->gram[last]));
+  PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
+  PD_TRY(linalg->quadratic_form(context, als->work, &als->v, &als->lambda));
+  return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
 }
 
 /* The fit from ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last mode's
@@ -89,8 +95,10 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
 }
 
 static polyad_status enqueue(struct pd_als *als, double *seconds) {
-  for (int n = 0; n < als->order; ++n)
+  for (int n = 0; n < als->order; ++n) {
     PD_TRY(update_mode(als, n, &seconds[n]));
+    if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
+  }
   return enqueue_fit(als);
 }
 

@@ -39,7 +39,7 @@ polyad_status pd_als_revive(struct pd_als *als) {
     PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
     fill_dead_columns(als, n);
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
-    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+    PD_TRY(pd_als_take_factor(als, n));
   }
   return POLYAD_OK;
 }

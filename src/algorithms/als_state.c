@@ -27,6 +27,8 @@ static polyad_status check_memory(polyad_context *context, const polyad_plan *pl
                      pd_bytes_text(need, bytes), (unsigned long long)bytes,
                      pd_bytes_text(have, limit));
   }
+  if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
+    total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   if (options->nonnegative)
     total = pd_add_saturated(total, pd_mul_saturated(longest_mode(plan), row));
   if (options->restarts > 1) total = pd_mul_saturated(total, 2);
@@ -45,6 +47,12 @@ static polyad_status create_matrices(struct pd_als *als) {
     PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->gram[n]));
     als->factor_list[n] = &als->factor[n];
     als->gram_list[n] = &als->gram[n];
+  }
+  if (pd_als_rounds(als)) {
+    int last = als->order - 1;
+    PD_TRY(
+        pd_matrix_create(context, als->device, plan->type, plan->dims[last], rank, &als->rounded));
+    als->factor_list[last] = &als->rounded;
   }
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
@@ -101,6 +109,7 @@ void pd_als_destroy(struct pd_als *als) {
     pd_matrix_destroy(context, &als->factor[n]);
     pd_matrix_destroy(context, &als->gram[n]);
   }
+  pd_matrix_destroy(context, &als->rounded);
   pd_matrix_destroy(context, &als->lambda);
   pd_matrix_destroy(context, &als->v);
   pd_matrix_destroy(context, &als->m);
@@ -124,9 +133,17 @@ polyad_status pd_als_upload(struct pd_als *als) {
   PD_TRY(pd_matrix_from_host(context, &als->lambda, als->host_lambda));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
-    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+    PD_TRY(pd_als_take_factor(als, n));
   }
   return POLYAD_OK;
+}
+
+polyad_status pd_als_take_factor(struct pd_als *als, int n) {
+  struct pd_matrix *read =
+      pd_als_rounds(als) && n == als->order - 1 ? &als->rounded : &als->factor[n];
+  if (pd_als_rounds(als))
+    PD_TRY(als->linalg->round(als->context, als->work, als->plan->compute, &als->factor[n], read));
+  return als->linalg->gram(als->context, als->work, read, &als->gram[n]);
 }
 
 polyad_status pd_als_download(struct pd_als *als) {

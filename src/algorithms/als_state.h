@@ -26,11 +26,14 @@ struct pd_als {
 
   polyad_ktensor *model; /* its arrays are the factors' memory where the device allows */
   struct pd_matrix factor[POLYAD_MAX_ORDER];
-  struct pd_matrix gram[POLYAD_MAX_ORDER];
-  struct pd_matrix lambda; /* 1 x R */
-  struct pd_matrix v;      /* R x R */
-  struct pd_matrix m;      /* MTTKRP, where it cannot go into the factor itself; rows of the
-                              longest mode */
+  /* Where kernels round the factors that they read, all but the last are kept so rounded, and of
+     the last this is a rounded copy. */
+  struct pd_matrix rounded;
+  struct pd_matrix gram[POLYAD_MAX_ORDER]; /* of what MTTKRP reads */
+  struct pd_matrix lambda;                 /* 1 x R */
+  struct pd_matrix v;                      /* R x R */
+  struct pd_matrix m; /* MTTKRP, where it cannot go into the factor itself; rows of the
+                         longest mode */
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
 
@@ -54,6 +57,13 @@ void pd_als_destroy(struct pd_als *als);
 
 /** Gives components of weight zero a new chance, without changing the model. */
 polyad_status pd_als_revive(struct pd_als *als);
+
+static inline bool pd_als_rounds(const struct pd_als *als) {
+  return als->plan->compute != POLYAD_COMPUTE_NATIVE && als->linalg->round != NULL;
+}
+/** Makes mode n's factor what MTTKRP reads, and its Gram matrix from that: normal equations of
+ *  other matrices than the MTTKRP has read let errors of rounding grow. */
+polyad_status pd_als_take_factor(struct pd_als *als, int n);
 
 /** Host copy of mode n's Gram matrix. */
 static inline double *pd_als_host_gram(const struct pd_als *als, int n) {

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "linalg/svd.h"
+#include <polyad/plan.h>
 
 /** Everything that calls on one rank change: scratch memory and the scalars. Made once per
  *  run, so that iterations allocate nothing. Not shared by running computations. */
@@ -48,6 +49,11 @@ struct pd_linalg {
   /** gram = A^T A (R x R, both triangles). */
   polyad_status (*gram)(polyad_context *context, struct pd_linalg_work *work,
                         const struct pd_matrix *a, struct pd_matrix *gram);
+  /** `to` = what a compute type other than POLYAD_COMPUTE_NATIVE keeps of `from`; both of one shape
+   *  and type, or the same matrix. NULL: the device's kernels read factors as they are. */
+  polyad_status (*round)(polyad_context *context, struct pd_linalg_work *work,
+                         polyad_compute compute, const struct pd_matrix *from,
+                         struct pd_matrix *to);
   /** v = elementwise product of grams[m], m != skip, plus ridge on the diagonal. skip -1: all. */
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,

@@ -187,6 +187,7 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   request->variant = candidates[choice].variant;
   request->tile_threshold = candidates[choice].tile_threshold;
   plan->device = request->device;
+  plan->compute = request->compute;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
   take_facts(plan, tensor);

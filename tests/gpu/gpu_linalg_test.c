@@ -2,6 +2,7 @@
 #include "gpu/gpu_context.h"
 #include "harness.h"
 #include "linalg/linalg.h"
+#include "oracle/rounding.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -201,6 +202,24 @@ static void test_rank_deficient(void **state) {
     compare(POLYAD_F64, 200, ranks[k], 1 + k, UPDATE, PD_SCALE_NORM_2);
 }
 
+/* Compute types keep of a number what they keep on the host. */
+static void test_rounding(void **state) {
+  (void)state;
+  for (int type = 0; type < 2; ++type)
+    for (int compute = POLYAD_COMPUTE_F16; compute <= POLYAD_COMPUTE_TF32; ++compute) {
+      struct side cpu, gpu;
+      make_side(&cpu, "cpu", (polyad_type)type, 1001, 7, 0);
+      make_side(&gpu, "cuda", (polyad_type)type, 1001, 7, 0);
+      rounding_of_matrix((polyad_compute)compute, &cpu.m, &cpu.x);
+      assert_int_equal(
+          gpu.device->linalg->round(gpu.context, gpu.work, (polyad_compute)compute, &gpu.m, &gpu.x),
+          POLYAD_OK);
+      compare_matrix(&cpu, &cpu.x, &gpu, &gpu.x, 0, "rounded");
+      free_side(&cpu);
+      free_side(&gpu);
+    }
+}
+
 /* A matrix with a NaN is an error, not an answer. */
 static void test_not_finite(void **state) {
   (void)state;
@@ -272,9 +291,8 @@ int main(int count, char **arguments) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),
-      cmocka_unit_test(test_rank_deficient),
-      cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_operations), cmocka_unit_test(test_rank_deficient),
+      cmocka_unit_test(test_rounding),   cmocka_unit_test(test_not_finite),
       cmocka_unit_test(test_cp_als),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);

@@ -370,6 +370,30 @@ static void test_zeros(void **state) {
   free_counts(&c);
 }
 
+/* Slices without a count, one in each mode: their rows become zero, and the others agree with the
+ * reference. */
+static void test_empty_slices(void **state) {
+  (void)state;
+  static const uint64_t empty[] = {2, 4, 0};
+  struct counts c = make_counts(3, (const uint64_t[]){6, 5, 4}, 3, 2, 10);
+  for (uint64_t cell = 0; cell < c.cells; ++cell)
+    if (cell / 20 == empty[0] || cell / 4 % 5 == empty[1] || cell % 4 == empty[2]) c.x[cell] = 0;
+  for (int method = 0; method < 3; ++method) {
+    struct run run = start_run(&c, (polyad_apr_method)method, "coo", POLYAD_F64);
+    run.options.max_iterations = 30;
+    go(&run);
+    check_model(run.model, 1e-12);
+    for (int n = 0; n < 3; ++n) {
+      const double *factor = polyad_ktensor_factor(run.model, n);
+      for (uint64_t r = 0; r < 3; ++r)
+        assert_true(factor[empty[n] * 3 + r] == 0);
+    }
+    end_run(&run);
+    agree(&c, "mnq"[method], "coo", 4);
+  }
+  free_counts(&c);
+}
+
 static void test_negative_value(void **state) {
   (void)state;
   struct counts c = make_counts(3, (const uint64_t[]){6, 5, 4}, 2, 3, 4);
@@ -522,6 +546,7 @@ int main(void) {
       cmocka_unit_test(test_all_methods_converge),
       cmocka_unit_test(test_large_count),
       cmocka_unit_test(test_zeros),
+      cmocka_unit_test(test_empty_slices),
       cmocka_unit_test(test_negative_value),
       cmocka_unit_test(test_options),
       cmocka_unit_test(test_callback_and_evaluation),

@@ -121,6 +121,16 @@ static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
   return run_gram(context, work, a, false, out);
 }
 
+static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work *work,
+                                  polyad_compute compute, const struct pd_matrix *from,
+                                  struct pd_matrix *to) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state,
+                 pd_gpu_round((int)compute, gpu_matrix(from), gpu_matrix(to), work->processors,
+                              pd_cuda_stream(state)));
+}
+
 static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
                               const struct pd_matrix *const *grams, int skip, double ridge,
                               struct pd_matrix *v) {
@@ -301,6 +311,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,
     .gram = gram,
+    .round = round_matrix,
     .hadamard = hadamard,
     .prepare = prepare,
     .update = update,

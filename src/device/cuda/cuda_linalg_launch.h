@@ -73,6 +73,9 @@ cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank, const
                                double *gram, cudaStream_t stream);
 /** x's columns times factor, where any factor is not one. */
 cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStream_t stream);
+/** `to` = what `compute` (polyad_compute, not 0) keeps of `from`. */
+cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_matrix to,
+                         int processors, cudaStream_t stream);
 cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank, double *scalars,
                                   cudaStream_t stream);
 
