@@ -78,6 +78,8 @@ test_gpu() {
     [ -x "$program" ] || continue
     timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
   done
+  timeout 240 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda cuda,cuda ||
+    { echo "FAILED: pairs of devices"; failed=1; }
   for name in cuda opencl; do
     [ -x "$build/tests/property/test_portable_property" ] || continue
     timeout 240 "$build/tests/property/test_portable_property" $name ||

@@ -83,6 +83,7 @@ void cli_set_partitions(const struct cli_session *session, polyad_plan_options *
   options->order_for_mode = (int)session->order_for_mode;
   options->tile_threshold = (int)session->tile_threshold;
   options->compute = cli_compute(session);
+  options->second_share = session->second_share;
 }
 
 static polyad_duplicates duplicates_of(const char *name) {

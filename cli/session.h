@@ -12,6 +12,7 @@ struct cli_session {
   const char *device, *precision, *json;
   uint64_t threads, memory_limit, seed;
   bool quiet, verbose;
+  double second_share;           /* of two devices */
   uint64_t kappa, block_columns; /* of formats that partition */
   uint64_t order_for_mode;       /* of formats with one copy */
   const char *compute;           /* of formats with tensor-core kernels; NULL: native */
@@ -46,6 +47,9 @@ struct cli_session {
    .argument = "P",                                                                                \
    .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
    .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
+  {.name = "second-share", .kind = CLI_SHARE, .offset = offsetof(t, session.second_share),         \
+   .argument = "X",                                                                                \
+   .help = "share of the nonzeros that the second of two\ndevices has (default: measured)"},       \
   {.name = "order-for-mode", .kind = CLI_COUNT, .offset = offsetof(t, session.order_for_mode),     \
    .argument = "N",                                                                                \
    .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
@@ -81,7 +85,7 @@ struct cli_session {
   {.kind = CLI_GROUP, .help = "common options"},                                                   \
   {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device),                      \
    .argument = "DEVICE",                                                                           \
-   .help = "auto (default), cpu, cuda, cuda:1, opencl"},                                           \
+   .help = "auto (default), cpu, cuda, cuda:1, opencl, or two\nthat share MTTKRP and Phi: cuda,cpu"},                                           \
   {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision),              \
    .argument = "f32|f64",                                                                          \
    .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \

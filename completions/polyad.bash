@@ -7,7 +7,7 @@ _polyad() {
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
-  local storage="--kappa --block-columns --order-for-mode --compute --tile-threshold"
+  local storage="--second-share --kappa --block-columns --order-for-mode --compute --tile-threshold"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -32,7 +32,7 @@ _polyad() {
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
-    --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl" -- "$current") ;;
+    --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;

@@ -98,12 +98,13 @@ POLYAD_API void polyad_set_seed(polyad_context *context, uint64_t seed);
 /** Seed of everything random. */
 POLYAD_API uint64_t polyad_seed(const polyad_context *context);
 
-/** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl".
+/** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or two that share the nonzeros of
+ *  MTTKRP and Phi, such as "cuda,cpu": the first keeps the factors.
  *  @return POLYAD_INVALID_ARGUMENT for another word, POLYAD_DEVICE when that device is not
  *  there ("auto" falls back to the CPU and says so at level info) */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_device(polyad_context *context,
                                                           const char *device);
-/** Name of the chosen device, such as "cpu" or "cuda:0". */
+/** Name of the chosen device, such as "cpu" or "cuda:0", or of two: "cuda:0,cpu". */
 POLYAD_API const char *polyad_device(const polyad_context *context);
 
 /** Sets who receives messages of `level` and more important ones; NULL: nobody. */

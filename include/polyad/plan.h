@@ -63,6 +63,8 @@ typedef struct polyad_plan_options {
   int tile_threshold;     /**< nonzeros that make a tile of 16 x 16 x 16 dense ("hls"), up to
                                POLYAD_MAX_TILE_THRESHOLD; 0 (default): measured when tuning, else
                                what the format documents */
+  double second_share;    /**< share of the nonzeros that the second of two devices has, below 1; 0
+                               (default): measured, so that both take the same time */
   const char *tune_cache; /**< file that keeps what tuning measured, and spares measuring the same
                                again; made when it is missing, ignored (POLYAD_LOG_INFO says so)
                                when it is damaged or cannot be used; NULL (default): none. See

@@ -29,7 +29,7 @@ class Plan:
         "auto" or a name of :func:`formats`.
     precision : {"f64", "f32"}
     device : str
-        "auto", "cpu", "cuda", "cuda:1".
+        "auto", "cpu", "cuda", "cuda:1"; or two that share the work, such as "cuda,cpu".
     threads : int, optional
         Default: all processors this process may use.
     variant : str

@@ -15,7 +15,7 @@ struct polyad_context {
   _Atomic uint64_t memory_in_use;
   _Atomic uint64_t memory_peak;
   uint64_t seed;
-  char device[32];
+  char device[68]; /* a name, or two with a comma between */
   polyad_log_level log_level;
   polyad_log_function log;
   void *log_user;

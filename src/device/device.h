@@ -97,6 +97,9 @@ extern const struct pd_device pd_cpu_device;
 
 /** The device the context chose (never NULL). */
 polyad_status pd_device_of(polyad_context *context, const struct pd_device **device);
+/** The same, and the one that shares the work with it; NULL: none. */
+polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
+                            const struct pd_device **second);
 
 /** Matrices: rows x columns of zeros; stride == columns. */
 polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *device,

@@ -25,11 +25,24 @@ static const struct pd_device *find(const char *name) {
   return NULL;
 }
 
-polyad_status pd_device_of(polyad_context *context, const struct pd_device **device) {
-  *device = find(context->device);
-  if (*device == NULL)
-    return pd_fail(context, POLYAD_DEVICE, "device %s is not there any more", context->device);
+polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
+                            const struct pd_device **second) {
+  char names[sizeof context->device], *rest = NULL;
+  const struct pd_device **found[] = {device, second};
+  snprintf(names, sizeof names, "%s", context->device);
+  *device = *second = NULL;
+  char *name = strtok_r(names, ",", &rest);
+  for (int k = 0; k < 2 && name != NULL; ++k, name = strtok_r(NULL, ",", &rest)) {
+    *found[k] = find(name);
+    if (*found[k] == NULL)
+      return pd_fail(context, POLYAD_DEVICE, "device %s is not there any more", name);
+  }
   return POLYAD_OK;
+}
+
+polyad_status pd_device_of(polyad_context *context, const struct pd_device **device) {
+  const struct pd_device *second;
+  return pd_devices_of(context, device, &second);
 }
 
 /* Whether `text` is "KIND" or "KIND:NUMBER"; *number gets the number (0 without one). */
@@ -47,36 +60,63 @@ static bool is_kind(const char *text, const char *kind, int *number) {
   return true;
 }
 
-static polyad_status choose(polyad_context *context, const char *name) {
-  snprintf(context->device, sizeof context->device, "%s", name);
-  return POLYAD_OK;
+enum { NAME_BYTES = 32 };
+
+/* "auto": the first GPU, else the CPU. */
+static void choose_itself(polyad_context *context, char name[NAME_BYTES]) {
+  bool gpu = find("cuda:0") != NULL;
+  snprintf(name, NAME_BYTES, "%s", gpu ? "cuda:0" : "cpu");
+  if (!gpu)
+    pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", polyad_device_why_not(context, "cuda"));
 }
 
-polyad_status polyad_set_device(polyad_context *context, const char *device) {
-  pd_begin(context);
+/* The full name of a device that is there, from what the caller called it. */
+static polyad_status resolve(polyad_context *context, const char *device, char name[NAME_BYTES]) {
+  static const char *const kinds[] = {"cuda", "opencl"};
   char quoted[PD_QUOTE_BYTES];
   int number = 0;
-  if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
-  if (strcmp(device, "cpu") == 0) return choose(context, "cpu");
-  if (strcmp(device, "auto") == 0) {
-    if (find("cuda:0") != NULL) return choose(context, "cuda:0");
-    const char *why = polyad_device_why_not(context, "cuda");
-    pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", why);
-    return choose(context, "cpu");
-  }
-  static const char *const kinds[] = {"cuda", "opencl"};
+  snprintf(name, NAME_BYTES, "cpu");
+  if (strcmp(device, "cpu") == 0) return POLYAD_OK;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
     if (!is_kind(device, kinds[k], &number)) continue;
-    char name[32];
-    snprintf(name, sizeof name, "%s:%d", kinds[k], number);
-    if (find(name) != NULL) return choose(context, name);
+    snprintf(name, NAME_BYTES, "%s:%d", kinds[k], number);
+    if (find(name) != NULL) return POLYAD_OK;
     const char *why = polyad_device_why_not(context, kinds[k]);
     if (why[0] != '\0') return pd_fail(context, POLYAD_DEVICE, "%s", why);
     return pd_fail(context, POLYAD_DEVICE, "there is no device %s on this machine", name);
   }
-  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                 "device %s is unknown; expected auto, cpu, cuda, cuda:N or opencl",
-                 pd_quote(quoted, device, strlen(device)));
+  return pd_fail(
+      context, POLYAD_INVALID_ARGUMENT,
+      "device %s is unknown; expected auto, cpu, cuda, cuda:N, opencl, or two that share "
+      "the work, such as cuda,cpu",
+      pd_quote(quoted, device, strlen(device)));
+}
+
+/* Two devices "FIRST,SECOND". */
+static polyad_status resolve_two(polyad_context *context, const char *devices, size_t comma,
+                                 char names[2][NAME_BYTES]) {
+  char first[NAME_BYTES];
+  snprintf(first, sizeof first, "%.*s", (int)(comma < NAME_BYTES ? comma : NAME_BYTES), devices);
+  PD_TRY(resolve(context, first, names[0]));
+  return resolve(context, devices + comma + 1, names[1]);
+}
+
+polyad_status polyad_set_device(polyad_context *context, const char *device) {
+  pd_begin(context);
+  char names[2][NAME_BYTES];
+  if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
+  size_t comma = strcspn(device, ",");
+  if (device[comma] != '\0') {
+    PD_TRY(resolve_two(context, device, comma, names));
+    snprintf(context->device, sizeof context->device, "%s,%s", names[0], names[1]);
+    return POLYAD_OK;
+  }
+  if (strcmp(device, "auto") == 0)
+    choose_itself(context, names[0]);
+  else
+    PD_TRY(resolve(context, device, names[0]));
+  snprintf(context->device, sizeof context->device, "%s", names[0]);
+  return POLYAD_OK;
 }
 
 int polyad_device_count(polyad_context *context) {

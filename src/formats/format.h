@@ -25,7 +25,9 @@ struct pd_request {
   polyad_kernel kernel;   /* that must be there */
   polyad_compute compute; /* types that products are computed in */
   int tile_threshold;     /* nonzeros that make a tile of "hls" dense; 0: its default */
+  bool keep_values;       /* values are not to be scaled: they have been */
   const struct pd_device *device;
+  const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
 };
 
 /** Facts about a tensor that choices rest on: cheap, exact where it says so. Made once per

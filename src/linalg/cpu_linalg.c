@@ -96,6 +96,23 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
   return POLYAD_OK;
 }
 
+static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *y, struct pd_matrix *x) {
+  (void)context;
+  int threads = pd_cpu_pass_threads(work, x);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t i = 0; i < x->rows; ++i) {
+    const void *from = pd_cpu_row(y, i);
+    void *to = pd_cpu_row(x, i);
+    for (uint64_t r = 0; r < x->columns; ++r)
+      if (x->type == POLYAD_F64)
+        ((double *)to)[r] += ((const double *)from)[r];
+      else
+        ((float *)to)[r] += ((const float *)from)[r];
+  }
+  return POLYAD_OK;
+}
+
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
                                     const struct pd_matrix *g, const struct pd_matrix *lambda) {
   (void)context;
@@ -136,6 +153,7 @@ const struct pd_linalg pd_cpu_linalg = {
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,
     .gram = gram,
+    .add = add,
     .hadamard = hadamard,
     .update = pd_cpu_update,
     .update_nonnegative = pd_cpu_update_nonnegative,

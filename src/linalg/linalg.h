@@ -54,6 +54,9 @@ struct pd_linalg {
   polyad_status (*round)(polyad_context *context, struct pd_linalg_work *work,
                          polyad_compute compute, const struct pd_matrix *from,
                          struct pd_matrix *to);
+  /** x += y; both of one shape and type. NULL: the device cannot. */
+  polyad_status (*add)(polyad_context *context, struct pd_linalg_work *work,
+                       const struct pd_matrix *y, struct pd_matrix *x);
   /** v = elementwise product of grams[m], m != skip, plus ridge on the diagonal. skip -1: all. */
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,

@@ -1,6 +1,8 @@
 /* Creating, describing and destroying plans. */
 #include "plan/plan.h"
 #include "plan/choose.h"
+#include "plan/pair.h"
+#include "plan/plan_create.h"
 #include "plan/tune.h"
 #include "plan/tune_recall.h"
 #include <math.h>
@@ -41,6 +43,10 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
   if (options->tile_threshold < 0 || options->tile_threshold > POLYAD_MAX_TILE_THRESHOLD)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tile threshold %d found; expected 0 to %d",
                    options->tile_threshold, POLYAD_MAX_TILE_THRESHOLD);
+  if (!(options->second_share >= 0 && options->second_share < 1))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a share of %g for the second device found; expected at least 0, below 1",
+                   options->second_share);
   return POLYAD_OK;
 }
 
@@ -58,7 +64,7 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .kernel = options->kernel,
                                  .compute = options->compute,
                                  .tile_threshold = options->tile_threshold};
-  return pd_device_of(context, &request->device);
+  return pd_devices_of(context, &request->device, &request->second);
 }
 
 /* Binary exponents of norms that kernels can take: products of a few such numbers neither overflow
@@ -92,7 +98,8 @@ static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
   }
 }
 
-static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
+void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                        const struct pd_request *request) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
   plan->nnz = tensor->nnz;
@@ -101,13 +108,11 @@ static void take_facts(polyad_plan *plan, const polyad_tensor *tensor) {
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
-  plan->value_exponent = scaling_of(plan);
+  plan->value_exponent = request->keep_values ? 0 : scaling_of(plan);
   look_at_values(plan, tensor);
 }
 
-/* A compute type rounds the values: fits must compare with what is stored, or the rounding would
- * count as residual or hide some. */
-static polyad_status take_stored_norm(polyad_context *context, polyad_plan *plan) {
+polyad_status pd_plan_take_stored_norm(polyad_context *context, polyad_plan *plan) {
   polyad_tensor *stored = NULL;
   PD_TRY(plan->format->expand(context, plan->storage, &stored));
   plan->norm_square_scaled =
@@ -118,7 +123,7 @@ static polyad_status take_stored_norm(polyad_context *context, polyad_plan *plan
   return POLYAD_OK;
 }
 
-static void scale_values(polyad_tensor *tensor, int exponent) {
+void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
   for (uint64_t p = 0; p < tensor->nnz; ++p) {
     if (tensor->type == POLYAD_F64)
       ((double *)tensor->values)[p] = ldexp(((double *)tensor->values)[p], exponent);
@@ -136,7 +141,7 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
     polyad_tensor_destroy(copy);
     return status;
   }
-  if (plan->value_exponent != 0) scale_values(tensor, -plan->value_exponent);
+  if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
   PD_TRY(plan->format->build(context, tensor, take, request, &plan->storage));
   plan->format->describe(plan->storage, plan->variant);
   if (plan->kernels->upload == NULL) {
@@ -166,10 +171,9 @@ static polyad_status measure_or_recall(polyad_context *context, const polyad_ten
   return POLYAD_OK;
 }
 
-/* `tensor` has the plan's type; with `take` its arrays may go into the plan. */
-static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
-                            struct pd_request *request, const polyad_plan_options *options,
-                            polyad_plan **result) {
+polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 struct pd_request *request, const polyad_plan_options *options,
+                                 polyad_plan **result) {
   polyad_status status = POLYAD_OK;
   polyad_plan *plan = NULL;
   struct pd_traits traits;
@@ -190,9 +194,11 @@ static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool
   plan->compute = request->compute;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
-  take_facts(plan, tensor);
+  snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
+  pd_plan_take_facts(plan, tensor, request);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
-  if (request->compute != POLYAD_COMPUTE_NATIVE) PD_TRY_CLEANUP(take_stored_norm(context, plan));
+  if (request->compute != POLYAD_COMPUTE_NATIVE)
+    PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),
                         plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
@@ -202,6 +208,13 @@ cleanup:
   pd_free(context, candidates);
   polyad_plan_destroy(plan);
   return status;
+}
+
+static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
+                            struct pd_request *request, const polyad_plan_options *options,
+                            polyad_plan **plan) {
+  if (request->second != NULL) return pd_pair_create(context, tensor, request, options, plan);
+  return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
 
 polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *tensor,
@@ -268,7 +281,7 @@ const char *polyad_plan_format(const polyad_plan *plan) { return plan->format->n
 
 const char *polyad_plan_variant(const polyad_plan *plan) { return plan->variant; }
 
-const char *polyad_plan_device(const polyad_plan *plan) { return plan->device->name; }
+const char *polyad_plan_device(const polyad_plan *plan) { return plan->devices; }
 
 uint64_t polyad_plan_bytes(const polyad_plan *plan) { return plan->format->bytes(plan->storage); }
 

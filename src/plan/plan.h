@@ -29,7 +29,8 @@ struct polyad_plan {
     bool found;
     double value;
     uint64_t index[POLYAD_MAX_ORDER];
-  } negative; /* the first value below 0, for methods that take none */
+  } negative;       /* the first value below 0, for methods that take none */
+  char devices[64]; /* names, such as "cuda:0" or, of a pair, "cuda:0,cpu" */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];
 };

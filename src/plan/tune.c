@@ -123,9 +123,8 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
     measure_thresholds(context, tensor, *request, factors, candidate);
 }
 
-/* One matrix per mode, filled with ones, and one that is as long as the longest mode. */
-static polyad_status make_factors(polyad_context *context, const polyad_tensor *tensor,
-                                  const struct pd_request *request, struct pd_matrix *factors) {
+polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tensor,
+                             const struct pd_request *request, struct pd_matrix *factors) {
   polyad_status status = POLYAD_OK;
   uint64_t longest = 0;
   size_t item = pd_type_bytes(request->precision);
@@ -157,7 +156,7 @@ polyad_status pd_candidates_measure(polyad_context *context, const polyad_tensor
                                     struct pd_candidate *candidates, int count) {
   struct pd_matrix factors[POLYAD_MAX_ORDER + 1];
   memset(factors, 0, sizeof factors);
-  polyad_status status = make_factors(context, tensor, request, factors);
+  polyad_status status = pd_ones_create(context, tensor, request, factors);
   for (int c = 0; c < count && status == POLYAD_OK; ++c)
     if (candidates[c].supported && candidates[c].fits)
       measure_variants(context, tensor, request, factors, &candidates[c]);

@@ -12,4 +12,9 @@ polyad_status pd_candidates_measure(polyad_context *context, const polyad_tensor
                                     const struct pd_request *request,
                                     struct pd_candidate *candidates, int count);
 
+/** Matrices of ones on the request's device: one per mode, and one as long as the longest mode.
+ * Those made before a failure are the caller's too. */
+polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tensor,
+                             const struct pd_request *request, struct pd_matrix *factors);
+
 #endif

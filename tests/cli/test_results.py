@@ -58,6 +58,20 @@ def test_cpd_json(polyad):
     assert len(result["seconds_mttkrp"]) == 4 and result["log_likelihood"] is None
 
 
+@pytest.mark.parametrize("devices", ["cpu,cpu", "cpu,opencl"])
+def test_cpd_on_two_devices(polyad, devices):
+    """The second has 40% of the nonzeros; what both find is what one does."""
+    alone = ("bench", "stream", "--device", devices.split(",")[1], "--elements", "1000")
+    if polyad.run(*alone, "--repeat", "1").status != 0:
+        pytest.skip("there is no OpenCL device")
+    one = polyad.json("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5",
+                      "--device", "cpu")
+    two = polyad.json("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5",
+                      "--device", devices, "--second-share", "0.4")
+    assert two["device"].split(",")[0] == "cpu" and "+" in two["format"]
+    assert two["fit"] == pytest.approx(one["fit"], abs=1e-10)
+
+
 def test_cpd_is_reproducible(polyad):
     for name in ("a", "b"):
         polyad.ok("cpd", FLIGHTS, "-r", "3", "--threads", "2", "--output", f"{name}.ktensor")

@@ -131,6 +131,14 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
                               pd_cuda_stream(state)));
 }
 
+static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *y, struct pd_matrix *x) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state,
+                 pd_gpu_add(gpu_matrix(y), gpu_matrix(x), work->processors, pd_cuda_stream(state)));
+}
+
 static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
                               const struct pd_matrix *const *grams, int skip, double ridge,
                               struct pd_matrix *v) {
@@ -311,6 +319,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,
     .gram = gram,
+    .add = add,
     .round = round_matrix,
     .hadamard = hadamard,
     .prepare = prepare,

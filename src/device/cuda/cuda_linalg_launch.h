@@ -76,6 +76,9 @@ cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStrea
 /** `to` = what `compute` (polyad_compute, not 0) keeps of `from`. */
 cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_matrix to,
                          int processors, cudaStream_t stream);
+/** x += y. */
+cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x, int processors,
+                       cudaStream_t stream);
 cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank, double *scalars,
                                   cudaStream_t stream);
 

@@ -173,6 +173,15 @@ static polyad_status multiply(polyad_context *context, struct pd_linalg_work *wo
   return give(context, work, &hb, b);
 }
 
+static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
+                         const struct pd_matrix *y, struct pd_matrix *x) {
+  struct pd_matrix hy, hx;
+  PD_TRY(take(context, work, 0, y, &hy));
+  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(host_linalg()->add(context, work->host, &hy, &hx));
+  return give(context, work, &hx, x);
+}
+
 static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
                                enum pd_scaling scaling, struct pd_matrix *x,
                                struct pd_matrix *lambda) {
@@ -194,6 +203,7 @@ const struct pd_linalg pd_opencl_linalg = {
     .work_destroy = work_destroy,
     .work_bytes = work_bytes,
     .gram = gram,
+    .add = add,
     .hadamard = hadamard,
     .update = update,
     .update_nonnegative = update_any,

@@ -57,33 +57,33 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, blco);
 }
 
-/* Whether two nonzeros of the tensor are in one block. */
-static bool together(const struct pd_blco *blco, const polyad_tensor *tensor, uint64_t p,
-                     uint64_t q) {
-  for (int n = 0; n < tensor->order; ++n)
-    if ((pd_tensor_index(tensor, n, p) ^ pd_tensor_index(tensor, n, q)) >> blco->bits[n])
-      return false;
-  return true;
+/* Nonzeros in their order. */
+struct sorted {
+  const struct pd_blco *blco;
+  const polyad_tensor *tensor;
+  const uint32_t *permutation;
+};
+
+static bool block_begins(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
+    if ((pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
+         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
+        sorted->blco->bits[n])
+      return true;
+  return p == 0;
 }
 
 static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *permutation, struct pd_blco *blco) {
-  uint64_t nnz = tensor->nnz, blocks = nnz > 0;
-  for (uint64_t p = 1; p < nnz; ++p)
-    blocks += !together(blco, tensor, permutation[p - 1], permutation[p]);
-  PD_TRY(PD_NEW(context, blocks + 1, &blco->start));
-  for (int n = 0; n < tensor->order; ++n)
-    PD_TRY(PD_NEW(context, blocks, &blco->base[n]));
-  uint32_t block = 0;
-  for (uint64_t p = 0; p < nnz; ++p) {
-    if (p > 0 && together(blco, tensor, permutation[p - 1], permutation[p])) continue;
-    for (int n = 0; n < tensor->order; ++n)
-      blco->base[n][block] =
-          (uint32_t)(pd_tensor_index(tensor, n, permutation[p]) & ~pd_low_mask(blco->bits[n]));
-    blco->start[block++] = (uint32_t)p;
+  const struct sorted sorted = {blco, tensor, permutation};
+  PD_TRY(pd_nz_places(context, tensor->nnz, block_begins, &sorted, &blco->start, &blco->blocks));
+  for (int n = 0; n < tensor->order; ++n) {
+    PD_TRY(PD_NEW(context, blco->blocks, &blco->base[n]));
+    for (uint32_t b = 0; b < blco->blocks; ++b)
+      blco->base[n][b] = (uint32_t)(pd_tensor_index(tensor, n, permutation[blco->start[b]]) &
+                                    ~pd_low_mask(blco->bits[n]));
   }
-  blco->start[blocks] = (uint32_t)nnz;
-  blco->blocks = (uint32_t)blocks;
   return POLYAD_OK;
 }
 

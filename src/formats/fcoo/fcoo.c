@@ -60,27 +60,42 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
 
 static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
 
+/* Nonzeros in the order of their rows. */
+struct sorted {
+  const polyad_tensor *tensor;
+  const uint32_t *permutation;
+  int output;
+};
+
+static uint64_t row_of(const struct sorted *sorted, uint64_t p) {
+  return pd_tensor_index(sorted->tensor, sorted->output, sorted->permutation[p]);
+}
+
+static bool row_begins(const void *user, uint64_t p) {
+  return p == 0 || row_of(user, p - 1) != row_of(user, p);
+}
+
+/* The flags of nonzeros are the marks of rows that begin. */
 static polyad_status build_rows(polyad_context *context, const polyad_tensor *tensor, int output,
                                 const uint32_t *permutation, struct pd_fcoo_mode *mode) {
+  const struct sorted sorted = {tensor, permutation, output};
   uint64_t nnz = tensor->nnz, units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
-  PD_TRY(PD_NEW_ZERO(context, units, &mode->flags));
-  PD_TRY(PD_NEW(context, units, &mode->unit_row));
-  for (int turn = 0; turn < 2; ++turn) {
-    if (turn == 1) PD_TRY(PD_NEW(context, mode->rows, &mode->row_id));
-    mode->rows = 0;
-    uint64_t before = UINT64_MAX;
-    for (uint64_t p = 0; p < nnz; ++p) {
-      uint64_t row = pd_tensor_index(tensor, output, permutation[p]);
-      if (row != before) {
-        if (turn == 1) mode->row_id[mode->rows] = (uint32_t)row;
-        mode->flags[p / 64] |= UINT64_C(1) << p % 64;
-        ++mode->rows;
-      }
-      if (p % PD_FCOO_UNIT == 0) mode->unit_row[p / PD_FCOO_UNIT] = mode->rows - 1;
-      before = row;
-    }
-  }
-  return POLYAD_OK;
+  uint32_t *start = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_nz_mark(context, nnz, row_begins, &sorted, &mode->flags));
+  PD_TRY_CLEANUP(pd_nz_marked(context, nnz, mode->flags, &start, &mode->rows));
+  PD_TRY_CLEANUP(PD_NEW(context, mode->rows, &mode->row_id));
+  PD_TRY_CLEANUP(PD_NEW(context, units, &mode->unit_row));
+  int threads = pd_threads_for(context, nnz, 1 << 14);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint32_t row = 0; row < mode->rows; ++row)
+    mode->row_id[row] = (uint32_t)row_of(&sorted, start[row]);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t u = 0; u < units; ++u)
+    mode->unit_row[u] = (uint32_t)pd_nz_piece_of(start, mode->rows, u * PD_FCOO_UNIT);
+cleanup:
+  pd_free(context, start);
+  return status;
 }
 
 static polyad_status build_mode(polyad_context *context, const polyad_tensor *tensor, int output,

@@ -53,35 +53,61 @@ static void cut_fibers(const struct pd_fibers *tree, uint32_t most, uint8_t *hig
   }
 }
 
-static void fill_level(const polyad_tensor *tensor, const uint32_t *permutation,
-                       const uint8_t *highest, int level, struct pd_fibers *tree) {
-  uint32_t node = 0, child = 0;
-  for (uint32_t p = 0; p < tree->nnz; ++p) {
-    if (highest[p] <= level) {
-      if (tree->start[level] != NULL) tree->start[level][node] = child;
-      tree->id[level][node++] =
-          (uint32_t)pd_tensor_index(tensor, tree->level[level], permutation[p]);
+/* Nodes of each level that the nonzeros from `begin` up to `end` - 1 begin. */
+static void count_nodes(const struct pd_fibers *tree, const uint8_t *highest, uint32_t begin,
+                        uint32_t end, uint32_t *nodes) {
+  for (uint32_t p = begin; p < end; ++p)
+    ++nodes[highest[p]];
+  for (int l = 1; l < tree->order; ++l)
+    nodes[l] += nodes[l - 1];
+}
+
+/* The nodes of the same nonzeros; node[l]: how many come before them. */
+static void fill_nodes(const polyad_tensor *tensor, const uint32_t *permutation,
+                       const uint8_t *highest, uint32_t begin, uint32_t end, uint32_t *node,
+                       struct pd_fibers *tree) {
+  int leaf = tree->order - 1;
+  for (uint32_t p = begin; p < end; ++p)
+    for (int l = highest[p]; l <= leaf; ++l) {
+      if (l < leaf) tree->start[l][node[l]] = node[l + 1];
+      tree->id[l][node[l]++] = (uint32_t)pd_tensor_index(tensor, tree->level[l], permutation[p]);
     }
-    child += highest[p] <= level + 1;
+}
+
+static polyad_status make_levels(polyad_context *context, struct pd_fibers *tree) {
+  for (int l = 0; l < tree->order; ++l) {
+    PD_TRY(PD_NEW(context, tree->nodes[l], &tree->id[l]));
+    if (l == tree->order - 1) break;
+    PD_TRY(PD_NEW(context, (uint64_t)tree->nodes[l] + 1, &tree->start[l]));
+    tree->start[l][tree->nodes[l]] = tree->nodes[l + 1];
   }
-  if (tree->start[level] != NULL) tree->start[level][node] = child;
+  return POLYAD_OK;
 }
 
 static polyad_status fill_levels(polyad_context *context, const polyad_tensor *tensor,
                                  const uint32_t *permutation, const uint8_t *highest,
                                  struct pd_fibers *tree) {
-  for (uint32_t p = 0; p < tree->nnz; ++p)
-    ++tree->nodes[highest[p]];
-  for (int l = 1; l < tree->order; ++l)
-    tree->nodes[l] += tree->nodes[l - 1];
-  for (int l = 0; l < tree->order; ++l) {
-    PD_TRY(PD_NEW(context, tree->nodes[l], &tree->id[l]));
-    if (l < tree->order - 1) PD_TRY(PD_NEW(context, (uint64_t)tree->nodes[l] + 1, &tree->start[l]));
-  }
   int threads = pd_threads_for(context, tree->nnz, GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int l = 0; l < tree->order; ++l)
-    fill_level(tensor, permutation, highest, l, tree);
+  uint32_t(*before)[POLYAD_MAX_ORDER];
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &before));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    count_nodes(tree, highest, (uint32_t)pd_part_begin(tree->nnz, t, threads),
+                (uint32_t)pd_part_begin(tree->nnz, t + 1, threads), before[t]);
+  for (int t = 0; t < threads; ++t)
+    for (int l = 0; l < tree->order; ++l) {
+      uint32_t own = before[t][l];
+      before[t][l] = tree->nodes[l];
+      tree->nodes[l] += own;
+    }
+  polyad_status status = make_levels(context, tree);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    if (status == POLYAD_OK)
+      fill_nodes(tensor, permutation, highest, (uint32_t)pd_part_begin(tree->nnz, t, threads),
+                 (uint32_t)pd_part_begin(tree->nnz, t + 1, threads), before[t], tree);
+  pd_free(context, before);
+  PD_TRY(status);
   return pd_nz_gather_values(context, tensor, tree->nnz, permutation, &tree->values);
 }
 

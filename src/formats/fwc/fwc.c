@@ -1,5 +1,6 @@
 /* Building, checking and describing "fwc". */
 #include "formats/fwc/fwc.h"
+#include "core/radix_sort.h"
 #include "formats/fibers/fibers.h"
 #include "formats/fwc/fwc_layout.h"
 #include <stdio.h>
@@ -61,29 +62,31 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
 
 static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
 
-static bool same_fiber(const polyad_tensor *tensor, int leaf, uint32_t p, uint32_t q) {
-  for (int n = 0; n < tensor->order; ++n)
-    if (n != leaf && pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, q)) return false;
-  return true;
+/* Nonzeros in their order. */
+struct sorted {
+  const polyad_tensor *tensor;
+  const uint32_t *permutation;
+  int leaf;
+};
+
+static bool fiber_begins(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  const polyad_tensor *tensor = sorted->tensor;
+  for (int n = 0; n < tensor->order && p > 0; ++n)
+    if (n != sorted->leaf && pd_tensor_index(tensor, n, sorted->permutation[p - 1]) !=
+                                 pd_tensor_index(tensor, n, sorted->permutation[p]))
+      return true;
+  return p == 0;
 }
 
 /* Where fibers begin, and the first nonzero of the tensor that each has. */
 static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,
                                  const uint32_t *permutation, struct pd_fwc_mode *mode,
                                  uint32_t **first) {
-  int leaf = mode->level[tensor->order - 1];
-  uint64_t nnz = tensor->nnz;
-  for (uint64_t p = 0; p < nnz; ++p)
-    mode->fibers += p == 0 || !same_fiber(tensor, leaf, permutation[p - 1], permutation[p]);
-  PD_TRY(PD_NEW(context, (uint64_t)mode->fibers + 1, &mode->start));
+  const struct sorted sorted = {tensor, permutation, mode->level[tensor->order - 1]};
+  PD_TRY(pd_nz_places(context, tensor->nnz, fiber_begins, &sorted, &mode->start, &mode->fibers));
   PD_TRY(PD_NEW(context, mode->fibers, first));
-  uint32_t fiber = 0;
-  for (uint64_t p = 0; p < nnz; ++p) {
-    if (p > 0 && same_fiber(tensor, leaf, permutation[p - 1], permutation[p])) continue;
-    mode->start[fiber] = (uint32_t)p;
-    (*first)[fiber++] = permutation[p];
-  }
-  mode->start[fiber] = (uint32_t)nnz;
+  pd_gather(context, mode->fibers, mode->start, 4, permutation, 4, *first);
   return POLYAD_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Dividing the slices of a mode by kind, and building the lists of each kind. */
 #include "formats/hbcsf/hbcsf_build.h"
+#include <string.h>
 
 enum kind { SINGLE, LISTED, TREE, KINDS };
 
@@ -16,50 +17,79 @@ void pd_hbcsf_clear(polyad_context *context, struct pd_hbcsf_mode *mode) {
   pd_fibers_clear(context, &mode->tree);
 }
 
-/* Levels, from the first, in which two nonzeros agree. */
-static int agree(const polyad_tensor *tensor, const int *level, uint32_t p, uint32_t q) {
-  int l = 0;
-  while (l < tensor->order &&
-         pd_tensor_index(tensor, level[l], p) == pd_tensor_index(tensor, level[l], q))
-    ++l;
-  return l;
+/* Nonzeros in their order. */
+struct sorted {
+  const polyad_tensor *tensor;
+  const int *level;
+  const uint32_t *order;
+};
+
+static uint64_t index_of(const struct sorted *sorted, int l, uint64_t p) {
+  return pd_tensor_index(sorted->tensor, sorted->level[l], sorted->order[p]);
 }
 
-/* Where the slice that begins at `begin` ends, and of which kind it is. */
-static uint64_t next_slice(const polyad_tensor *tensor, const int *level, const uint32_t *order,
-                           uint64_t begin, enum kind *kind) {
-  uint64_t end = begin + 1;
-  bool fibers = false; /* of several nonzeros */
-  for (; end < tensor->nnz; ++end) {
-    int same = agree(tensor, level, order[end - 1], order[end]);
-    if (same == 0) break;
-    fibers = fibers || same == tensor->order - 1;
-  }
-  *kind = end - begin == 1 ? SINGLE : fibers ? TREE : LISTED;
-  return end;
+static bool slice_begins(const void *user, uint64_t p) {
+  return p == 0 || index_of(user, 0, p - 1) != index_of(user, 0, p);
+}
+
+/* Whether two nonzeros of one slice are in one fiber. */
+static bool same_fiber(const struct sorted *sorted, uint64_t p, uint64_t q) {
+  for (int l = 1; l < sorted->tensor->order - 1; ++l)
+    if (index_of(sorted, l, p) != index_of(sorted, l, q)) return false;
+  return true;
+}
+
+static enum kind kind_of(const struct sorted *sorted, uint64_t begin, uint64_t end) {
+  for (uint64_t p = begin + 1; p < end; ++p)
+    if (same_fiber(sorted, p - 1, p)) return TREE;
+  return end - begin == 1 ? SINGLE : LISTED;
 }
 
 /* The nonzeros of each kind, in their order. */
 struct division {
   uint32_t *order; /* singles, then listed ones, then those of the tree */
   uint32_t count[KINDS];
-  uint32_t slices; /* listed ones */
 };
 
-static void divide(const polyad_tensor *tensor, const int *level, const uint32_t *sorted,
-                   struct division *to) {
-  enum kind kind;
-  for (uint64_t begin = 0, end; begin < tensor->nnz; begin = end) {
-    end = next_slice(tensor, level, sorted, begin, &kind);
-    to->count[kind] += (uint32_t)(end - begin);
-    to->slices += kind == LISTED;
-  }
+/* Slices, their kinds, and where the nonzeros of each go. */
+struct slices {
+  uint32_t count, *start, *target;
+  uint8_t *kind;
+};
+
+static void place_slices(struct slices *slices, struct division *to) {
+  for (uint32_t s = 0; s < slices->count; ++s)
+    to->count[slices->kind[s]] += slices->start[s + 1] - slices->start[s];
   uint32_t at[KINDS] = {0, to->count[SINGLE], to->count[SINGLE] + to->count[LISTED]};
-  for (uint64_t begin = 0, end; begin < tensor->nnz; begin = end) {
-    end = next_slice(tensor, level, sorted, begin, &kind);
-    for (uint64_t p = begin; p < end; ++p)
-      to->order[at[kind]++] = sorted[p];
+  for (uint32_t s = 0; s < slices->count; ++s) {
+    slices->target[s] = at[slices->kind[s]];
+    at[slices->kind[s]] += slices->start[s + 1] - slices->start[s];
   }
+}
+
+static polyad_status divide(polyad_context *context, const polyad_tensor *tensor, const int *level,
+                            const uint32_t *order, struct division *to) {
+  const struct sorted sorted = {tensor, level, order};
+  struct slices slices = {0};
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(
+      pd_nz_places(context, tensor->nnz, slice_begins, &sorted, &slices.start, &slices.count));
+  PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.kind));
+  PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.target));
+  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
+  for (uint32_t s = 0; s < slices.count; ++s)
+    slices.kind[s] = (uint8_t)kind_of(&sorted, slices.start[s], slices.start[s + 1]);
+  place_slices(&slices, to);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
+  for (uint32_t s = 0; s < slices.count; ++s)
+    memcpy(to->order + slices.target[s], order + slices.start[s],
+           (slices.start[s + 1] - slices.start[s]) * sizeof *order);
+cleanup:
+  pd_free(context, slices.start);
+  pd_free(context, slices.kind);
+  pd_free(context, slices.target);
+  return status;
 }
 
 static polyad_status build_singles(polyad_context *context, const polyad_tensor *tensor,
@@ -72,16 +102,12 @@ static polyad_status build_singles(polyad_context *context, const polyad_tensor 
 
 static polyad_status build_listed(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *order, struct pd_hbcsf_mode *mode) {
+  const struct sorted sorted = {tensor, mode->level, order};
+  PD_TRY(pd_nz_places(context, mode->listed, slice_begins, &sorted, &mode->slice_start,
+                      &mode->slices));
   PD_TRY(PD_NEW(context, mode->slices, &mode->slice_id));
-  PD_TRY(PD_NEW(context, (uint64_t)mode->slices + 1, &mode->slice_start));
-  uint32_t slice = 0;
-  for (uint32_t p = 0; p < mode->listed; ++p) {
-    uint32_t id = (uint32_t)pd_tensor_index(tensor, mode->level[0], order[p]);
-    if (p > 0 && id == mode->slice_id[slice - 1]) continue;
-    mode->slice_start[slice] = p;
-    mode->slice_id[slice++] = id;
-  }
-  mode->slice_start[slice] = mode->listed;
+  for (uint32_t s = 0; s < mode->slices; ++s)
+    mode->slice_id[s] = (uint32_t)index_of(&sorted, 0, mode->slice_start[s]);
   for (int l = 1; l < tensor->order; ++l)
     PD_TRY(pd_nz_gather_index(context, tensor, mode->level[l], mode->listed, order,
                               &mode->listed_id[l]));
@@ -98,10 +124,9 @@ polyad_status pd_hbcsf_build(polyad_context *context, const polyad_tensor *tenso
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &sorted));
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &division.order));
   PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, mode->level, sorted));
-  divide(tensor, mode->level, sorted, &division);
+  PD_TRY_CLEANUP(divide(context, tensor, mode->level, sorted, &division));
   mode->singles = division.count[SINGLE];
   mode->listed = division.count[LISTED];
-  mode->slices = division.slices;
   PD_TRY_CLEANUP(build_singles(context, tensor, division.order, mode));
   PD_TRY_CLEANUP(build_listed(context, tensor, division.order + mode->singles, mode));
   PD_TRY_CLEANUP(pd_fibers_build(context, tensor, mode->level, division.count[TREE],

@@ -51,31 +51,35 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, hicoo);
 }
 
-static bool same_block(const polyad_tensor *tensor, uint64_t p, uint64_t q) {
-  for (int n = 0; n < tensor->order; ++n)
-    if ((pd_tensor_index(tensor, n, p) ^ pd_tensor_index(tensor, n, q)) >> PD_HICOO_BITS)
-      return false;
-  return true;
+/* Nonzeros in their order. */
+struct sorted {
+  const polyad_tensor *tensor;
+  const uint32_t *permutation;
+};
+
+static bool block_begins(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
+    if ((pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
+         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
+        PD_HICOO_BITS)
+      return true;
+  return p == 0;
 }
 
 static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *permutation, struct pd_hicoo *hicoo) {
-  uint64_t nnz = tensor->nnz, blocks = nnz > 0;
-  for (uint64_t p = 1; p < nnz; ++p)
-    blocks += !same_block(tensor, permutation[p - 1], permutation[p]);
-  PD_TRY(PD_NEW(context, blocks + 1, &hicoo->start));
-  for (int n = 0; n < tensor->order; ++n)
+  const struct sorted sorted = {tensor, permutation};
+  PD_TRY(pd_nz_places(context, tensor->nnz, block_begins, &sorted, &hicoo->start, &hicoo->blocks));
+  uint32_t blocks = hicoo->blocks;
+  int threads = pd_threads_for(context, blocks, 1 << 14);
+  for (int n = 0; n < tensor->order; ++n) {
     PD_TRY(PD_NEW(context, blocks, &hicoo->block[n]));
-  uint32_t block = 0;
-  for (uint64_t p = 0; p < nnz; ++p) {
-    if (p > 0 && same_block(tensor, permutation[p - 1], permutation[p])) continue;
-    for (int n = 0; n < tensor->order; ++n)
-      hicoo->block[n][block] =
-          (uint32_t)(pd_tensor_index(tensor, n, permutation[p]) >> PD_HICOO_BITS);
-    hicoo->start[block++] = (uint32_t)p;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (uint32_t b = 0; b < blocks; ++b)
+      hicoo->block[n][b] =
+          (uint32_t)(pd_tensor_index(tensor, n, permutation[hicoo->start[b]]) >> PD_HICOO_BITS);
   }
-  hicoo->start[blocks] = (uint32_t)nnz;
-  hicoo->blocks = (uint32_t)blocks;
   return POLYAD_OK;
 }
 
@@ -98,29 +102,35 @@ static uint32_t super_index(const struct pd_hicoo *hicoo, int mode, uint64_t blo
   return hicoo->block[mode][block] >> (PD_HICOO_SUPER_BITS - PD_HICOO_BITS);
 }
 
-static bool same_superblock(const struct pd_hicoo *hicoo, uint64_t block, uint64_t other) {
-  for (int n = 0; n < hicoo->head.order; ++n)
-    if (super_index(hicoo, n, block) != super_index(hicoo, n, other)) return false;
-  return true;
+static bool superblock_begins(const void *user, uint64_t block) {
+  const struct pd_hicoo *hicoo = user;
+  for (int n = 0; n < hicoo->head.order && block > 0; ++n)
+    if (super_index(hicoo, n, block) != super_index(hicoo, n, block - 1)) return true;
+  return block == 0;
+}
+
+/* Superblocks in the order of their index in a mode. */
+struct grouped {
+  const uint32_t *index, *order;
+};
+
+static bool group_begins(const void *user, uint64_t s) {
+  const struct grouped *grouped = user;
+  return s == 0 || grouped->index[grouped->order[s]] != grouped->index[grouped->order[s - 1]];
 }
 
 /* The superblocks of equal index in the mode are a group. */
 static polyad_status build_groups(polyad_context *context, struct pd_hicoo *hicoo, int mode,
                                   const uint32_t *first_block, uint32_t *index) {
-  uint32_t count = hicoo->superblocks, groups = 0, *order;
+  uint32_t count = hicoo->superblocks, groups, *order;
   for (uint32_t s = 0; s < count; ++s)
     index[s] = super_index(hicoo, mode, first_block[s]);
   PD_TRY(PD_NEW(context, count, &hicoo->group_super[mode]));
   order = hicoo->group_super[mode];
   struct pd_key key = {index, 4, 0};
   PD_TRY(pd_sort_permutation(context, count, 1, &key, 4, order));
-  for (uint32_t s = 0; s < count; ++s)
-    groups += s == 0 || index[order[s]] != index[order[s - 1]];
-  PD_TRY(PD_NEW(context, (uint64_t)groups + 1, &hicoo->group_start[mode]));
-  uint32_t group = 0;
-  for (uint32_t s = 0; s < count; ++s)
-    if (s == 0 || index[order[s]] != index[order[s - 1]]) hicoo->group_start[mode][group++] = s;
-  hicoo->group_start[mode][groups] = count;
+  const struct grouped grouped = {index, order};
+  PD_TRY(pd_nz_places(context, count, group_begins, &grouped, &hicoo->group_start[mode], &groups));
   hicoo->schedule[mode] = (struct pd_nz_schedule){.groups = groups,
                                                   .group_start = hicoo->group_start[mode],
                                                   .part = order,
@@ -132,18 +142,12 @@ static polyad_status build_groups(polyad_context *context, struct pd_hicoo *hico
 static polyad_status build_superblocks(polyad_context *context, struct pd_hicoo *hicoo) {
   polyad_status status = POLYAD_OK;
   uint32_t *first_block = NULL, *index = NULL;
-  for (uint32_t b = 0; b < hicoo->blocks; ++b)
-    hicoo->superblocks += b == 0 || !same_superblock(hicoo, b - 1, b);
+  PD_TRY_CLEANUP(pd_nz_places(context, hicoo->blocks, superblock_begins, hicoo, &first_block,
+                              &hicoo->superblocks));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)hicoo->superblocks + 1, &hicoo->super_start));
-  PD_TRY_CLEANUP(PD_NEW(context, hicoo->superblocks, &first_block));
   PD_TRY_CLEANUP(PD_NEW(context, hicoo->superblocks, &index));
-  uint32_t super = 0;
-  for (uint32_t b = 0; b < hicoo->blocks; ++b) {
-    if (b > 0 && same_superblock(hicoo, b - 1, b)) continue;
-    hicoo->super_start[super] = hicoo->start[b];
-    first_block[super++] = b;
-  }
-  hicoo->super_start[super] = (uint32_t)hicoo->head.nnz;
+  for (uint32_t s = 0; s <= hicoo->superblocks; ++s)
+    hicoo->super_start[s] = hicoo->start[first_block[s]];
   for (int n = 0; n < hicoo->head.order; ++n)
     PD_TRY_CLEANUP(build_groups(context, hicoo, n, first_block, index));
 cleanup:

@@ -1,5 +1,6 @@
 /* Building, checking and describing "mmcsf". */
 #include "formats/mmcsf/mmcsf.h"
+#include "core/radix_sort.h"
 #include "formats/mmcsf/mmcsf_layout.h"
 #include <stdio.h>
 #include <string.h>
@@ -58,25 +59,45 @@ struct choice {
   uint8_t *mode;                     /* and the mode along which it runs */
 };
 
-static bool same_fiber(const polyad_tensor *tensor, int mode, uint32_t p, uint32_t q) {
-  for (int n = 0; n < tensor->order; ++n)
-    if (n != mode && pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, q)) return false;
-  return true;
+/* Nonzeros sorted so that fibers along `mode` are runs. */
+struct sorted {
+  const polyad_tensor *tensor;
+  const uint32_t *order;
+  const uint8_t *chosen; /* mode of each nonzero */
+  int mode;
+};
+
+static bool fiber_begins(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  const polyad_tensor *tensor = sorted->tensor;
+  for (int n = 0; n < tensor->order && p > 0; ++n)
+    if (n != sorted->mode && pd_tensor_index(tensor, n, sorted->order[p - 1]) !=
+                                 pd_tensor_index(tensor, n, sorted->order[p]))
+      return true;
+  return p == 0;
 }
 
-static void weigh_fibers(const polyad_tensor *tensor, int mode, struct choice *choice) {
+static bool is_of_mode(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  return sorted->chosen[sorted->order[p]] == sorted->mode;
+}
+
+static polyad_status weigh_fibers(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                  struct choice *choice) {
   const uint32_t *order = choice->order[mode];
-  uint64_t nnz = tensor->nnz;
-  for (uint64_t begin = 0, end; begin < nnz; begin = end) {
-    for (end = begin + 1; end < nnz && same_fiber(tensor, mode, order[end - 1], order[end]); ++end)
-      ;
-    for (uint64_t p = begin; p < end; ++p) {
-      uint32_t length = (uint32_t)(end - begin);
+  const struct sorted sorted = {tensor, order, choice->mode, mode};
+  uint32_t *start, fibers;
+  PD_TRY(pd_nz_places(context, tensor->nnz, fiber_begins, &sorted, &start, &fibers));
+  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint32_t f = 0; f < fibers; ++f)
+    for (uint32_t p = start[f], length = start[f + 1] - p; p < start[f + 1]; ++p) {
       if (length <= choice->longest[order[p]]) continue;
       choice->longest[order[p]] = length;
       choice->mode[order[p]] = (uint8_t)mode;
     }
-  }
+  pd_free(context, start);
+  return POLYAD_OK;
 }
 
 static polyad_status choose(polyad_context *context, const polyad_tensor *tensor,
@@ -88,23 +109,36 @@ static polyad_status choose(polyad_context *context, const polyad_tensor *tensor
     pd_fibers_levels(tensor->order, tensor->dims, -1, n, levels);
     PD_TRY(PD_NEW(context, tensor->nnz, &choice->order[n]));
     PD_TRY(pd_nz_sort_modes(context, tensor, levels, choice->order[n]));
-    weigh_fibers(tensor, n, choice);
+    PD_TRY(weigh_fibers(context, tensor, n, choice));
   }
   return POLYAD_OK;
 }
 
+/* The tree of the nonzeros whose longest fibers run along a mode. */
+static polyad_status build_tree(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                struct choice *choice, struct pd_mmcsf *mmcsf) {
+  const struct sorted sorted = {tensor, choice->order[mode], choice->mode, mode};
+  uint32_t *places = NULL, *order = NULL, count;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_nz_places(context, tensor->nnz, is_of_mode, &sorted, &places, &count));
+  if (count > 0) {
+    int levels[POLYAD_MAX_ORDER], t = mmcsf->trees++;
+    PD_TRY_CLEANUP(PD_NEW(context, count, &order));
+    pd_gather(context, count, places, 4, sorted.order, 4, order);
+    pd_fibers_levels(tensor->order, tensor->dims, -1, mode, levels);
+    mmcsf->first[t + 1] = mmcsf->first[t] + count;
+    status = pd_fibers_build(context, tensor, levels, count, order, 0, &mmcsf->tree[t]);
+  }
+cleanup:
+  pd_free(context, places);
+  pd_free(context, order);
+  return status;
+}
+
 static polyad_status build_trees(polyad_context *context, const polyad_tensor *tensor,
                                  struct choice *choice, struct pd_mmcsf *mmcsf) {
-  for (int n = 0; n < tensor->order; ++n) {
-    uint32_t count = 0, *order = choice->order[n];
-    for (uint64_t p = 0; p < tensor->nnz; ++p)
-      if (choice->mode[order[p]] == n) order[count++] = order[p];
-    if (count == 0) continue;
-    int levels[POLYAD_MAX_ORDER], t = mmcsf->trees++;
-    pd_fibers_levels(tensor->order, tensor->dims, -1, n, levels);
-    mmcsf->first[t + 1] = mmcsf->first[t] + count;
-    PD_TRY(pd_fibers_build(context, tensor, levels, count, order, 0, &mmcsf->tree[t]));
-  }
+  for (int n = 0; n < tensor->order; ++n)
+    PD_TRY(build_tree(context, tensor, n, choice, mmcsf));
   return POLYAD_OK;
 }
 

@@ -94,6 +94,19 @@ polyad_status pd_nz_gather_values(polyad_context *context, const polyad_tensor *
 polyad_status pd_nz_gather_index(polyad_context *context, const polyad_tensor *tensor, int mode,
                                  uint64_t count, const uint32_t *permutation, uint32_t **index);
 
+/** Whether a place of a list is looked for, such as one where a run begins. Called by many threads.
+ */
+typedef bool (*pd_nz_chosen)(const void *user, uint64_t place);
+/** The chosen ones of `count` places, ascending, and `count` after the last: `found` + 1 numbers.
+ */
+polyad_status pd_nz_places(polyad_context *context, uint64_t count, pd_nz_chosen chosen,
+                           const void *user, uint32_t **places, uint32_t *found);
+/** The same in two steps: bit p % 64 of word p / 64 says whether p is chosen. */
+polyad_status pd_nz_mark(polyad_context *context, uint64_t count, pd_nz_chosen chosen,
+                         const void *user, uint64_t **marks);
+polyad_status pd_nz_marked(polyad_context *context, uint64_t count, const uint64_t *marks,
+                           uint32_t **places, uint32_t *marked);
+
 /** For work that starts in the middle of a list: piece[c] is the piece (row, fiber, block) of
  *  nonzero c * unit, where piece k has nonzeros start[k] to start[k + 1] - 1; one more entry at
  *  the end is the last piece. */

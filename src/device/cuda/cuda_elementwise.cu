@@ -1,0 +1,66 @@
+/* Operations on single entries of matrices: rounding to types of few bits, sums of two. */
+#include "device/cuda/cuda_linalg_launch.h"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+enum { THREADS = 256, WARPS = THREADS / 32 };
+
+/* The numbers of polyad_compute. */
+enum { F16 = 1, BF16 = 2 };
+
+/* What a type keeps of a number; tf32 (3) rounds ties away from zero, as cvt.rna does. */
+__device__ static float keep(int compute, float x) {
+  if (compute == F16) return __half2float(__float2half_rn(x));
+  if (compute == BF16) return __bfloat162float(__float2bfloat16_rn(x));
+  return isfinite(x) ? __uint_as_float((__float_as_uint(x) + 0x1000u) & ~0x1fffu) : x;
+}
+
+/* Calls DO(place in a, place in b) for every entry of two matrices of one shape. */
+template <typename DO>
+__device__ static void each_entry(const pd_gpu_matrix &a, const pd_gpu_matrix &b, const DO &act) {
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  for (uint64_t i = (uint64_t)blockIdx.x * WARPS + ty; i < b.rows; i += (uint64_t)gridDim.x * WARPS)
+    for (int r = tx; r < b.rank; r += 32)
+      act(i * a.stride + r, i * b.stride + r);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    round_entries(int compute, pd_gpu_matrix from, pd_gpu_matrix to) {
+  const T *source = static_cast<const T *>(from.data);
+  T *target = static_cast<T *>(to.data);
+  each_entry(from, to,
+             [&](uint64_t p, uint64_t q) { target[q] = (T)keep(compute, (float)source[p]); });
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) add_entries(pd_gpu_matrix y, pd_gpu_matrix x) {
+  const T *source = static_cast<const T *>(y.data);
+  T *target = static_cast<T *>(x.data);
+  each_entry(y, x, [&](uint64_t p, uint64_t q) { target[q] += source[p]; });
+}
+
+static unsigned blocks_for(uint64_t rows, int processors) {
+  uint64_t most = (uint64_t)processors * 8, needed = (rows + WARPS - 1) / WARPS;
+  return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
+}
+
+extern "C" cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_matrix to,
+                                    int processors, cudaStream_t stream) {
+  unsigned blocks = blocks_for(from.rows, processors);
+  if (from.wide)
+    round_entries<double><<<blocks, THREADS, 0, stream>>>(compute, from, to);
+  else
+    round_entries<float><<<blocks, THREADS, 0, stream>>>(compute, from, to);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x, int processors,
+                                  cudaStream_t stream) {
+  unsigned blocks = blocks_for(x.rows, processors);
+  if (x.wide)
+    add_entries<double><<<blocks, THREADS, 0, stream>>>(y, x);
+  else
+    add_entries<float><<<blocks, THREADS, 0, stream>>>(y, x);
+  return cudaGetLastError();
+}

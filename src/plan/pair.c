@@ -1,0 +1,241 @@
+/* The storage and the kernels of plans that two devices share. */
+#include "plan/pair.h"
+#include "linalg/linalg.h"
+#include "tensor/tensor_range.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- storage -----------------------------------------------------------------------------------
+ */
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_pair *pair = storage;
+  for (int k = 0; k < 2; ++k)
+    PD_TRY(pair->part[k]->format->check(context, pair->part[k]->storage));
+  return POLYAD_OK;
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_pair *pair = storage;
+  return polyad_plan_bytes(pair->part[0]) + polyad_plan_bytes(pair->part[1]);
+}
+
+static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+  const struct pd_pair *pair = storage;
+  snprintf(text, PD_REASON_BYTES, "%.1f%% on %s (%.80s), %.1f%% on %s (%.80s)",
+           100 * (1 - pair->share), pair->part[0]->device->name, pair->part[0]->variant,
+           100 * pair->share, pair->part[1]->device->name, pair->part[1]->variant);
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_pair *pair = storage;
+  for (int k = 0; k < 2; ++k)
+    polyad_plan_destroy(pair->part[k]);
+  pd_free(context, pair);
+}
+
+static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+  const struct pd_pair *pair = storage;
+  polyad_tensor *part[2] = {NULL, NULL};
+  polyad_status status = POLYAD_OK;
+  for (int k = 0; k < 2; ++k)
+    PD_TRY_CLEANUP(pair->part[k]->format->expand(context, pair->part[k]->storage, &part[k]));
+  status = pd_tensor_join(context, part[0], part[1], tensor);
+cleanup:
+  polyad_tensor_destroy(part[0]);
+  polyad_tensor_destroy(part[1]);
+  return status;
+}
+
+const struct polyad_format pd_pair_format = {
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .expand = expand,
+};
+
+/* ---- workspace ---------------------------------------------------------------------------------
+ */
+
+struct pd_pair_scratch {
+  polyad_workspace *workspace[2];
+  struct pd_linalg_work *work;                  /* of the first device */
+  void *host[POLYAD_MAX_ORDER + 1];             /* factors, then a result, on their way */
+  struct pd_matrix there[POLYAD_MAX_ORDER + 1]; /* the same on the second device */
+  struct pd_matrix sum;                         /* the second's result on the first */
+  struct pd_matrix number[2];                   /* 1 x 1 F64: a sum there, and brought here */
+};
+
+static uint64_t longest_of(const polyad_plan *plan) {
+  uint64_t rows = 1;
+  for (int n = 0; n < plan->order; ++n)
+    if (plan->dims[n] > rows) rows = plan->dims[n];
+  return rows;
+}
+
+/* Rows of a factor (or, for n == order, of the longest result). */
+static uint64_t rows_of(const polyad_plan *plan, int n) {
+  return n < plan->order ? plan->dims[n] : longest_of(plan);
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_pair *pair = storage;
+  const polyad_plan *first = pair->part[0];
+  uint64_t row = pd_mul_saturated(rank, pd_type_bytes(first->type)), total = 0;
+  for (int k = 0; k < 2; ++k)
+    if (pair->part[k]->device->functions->host_memory)
+      total = pd_add_saturated(
+          total, pair->part[k]->kernels->workspace_bytes(pair->part[k]->on_device, rank, threads));
+  for (int n = 0; n <= first->order; ++n)
+    total = pd_add_saturated(total, pd_mul_saturated(rows_of(first, n), row));
+  return total;
+}
+
+static void workspace_destroy(polyad_context *context, void *user) {
+  struct pd_pair_scratch *scratch = user;
+  if (scratch == NULL) return;
+  const struct pd_linalg *linalg = NULL;
+  if (scratch->workspace[0] != NULL) linalg = scratch->workspace[0]->plan->device->linalg;
+  if (linalg != NULL && scratch->work != NULL) linalg->work_destroy(context, scratch->work);
+  for (int n = 0; n <= POLYAD_MAX_ORDER; ++n) {
+    pd_matrix_destroy(context, &scratch->there[n]);
+    pd_free(context, scratch->host[n]);
+  }
+  pd_matrix_destroy(context, &scratch->sum);
+  for (int k = 0; k < 2; ++k) {
+    pd_matrix_destroy(context, &scratch->number[k]);
+    polyad_workspace_destroy(scratch->workspace[k]);
+  }
+  pd_free(context, scratch);
+}
+
+static polyad_status fill(polyad_context *context, const struct pd_pair *pair, uint64_t rank,
+                          struct pd_pair_scratch *scratch) {
+  const polyad_plan *first = pair->part[0], *second = pair->part[1];
+  for (int k = 0; k < 2; ++k) {
+    PD_TRY(polyad_workspace_create(context, pair->part[k], rank, &scratch->workspace[k]));
+    PD_TRY(pd_matrix_create(context, pair->part[1 - k]->device, POLYAD_F64, 1, 1,
+                            &scratch->number[k]));
+  }
+  PD_TRY(first->device->linalg->work_create(context, first->device, rank, &scratch->work));
+  for (int n = 0; n <= first->order; ++n) {
+    uint64_t rows = rows_of(first, n);
+    PD_TRY(pd_alloc_zero(context, pd_mul_saturated(rows, rank), pd_type_bytes(first->type),
+                         &scratch->host[n]));
+    PD_TRY(pd_matrix_over_host(context, second->device, first->type, rows, rank, scratch->host[n],
+                               &scratch->there[n]));
+  }
+  return pd_matrix_over_host(context, first->device, first->type, longest_of(first), rank,
+                             scratch->host[first->order], &scratch->sum);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  (void)device;
+  struct pd_pair_scratch *scratch = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
+  polyad_status status = fill(context, storage, rank, scratch);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    workspace_destroy(context, scratch);
+  return status;
+}
+
+/* ---- kernels -----------------------------------------------------------------------------------
+ */
+
+enum kind { MTTKRP, PHI, LIKELIHOOD };
+
+/* A kernel whose result is a sum over nonzeros. */
+struct call {
+  enum kind kind;
+  int mode;
+  double epsilon;
+};
+
+static polyad_status run_part(polyad_context *context, const polyad_plan *part,
+                              polyad_workspace *workspace, const struct call *call,
+                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  if (call->kind == PHI)
+    return pd_plan_phi(context, part, workspace, call->mode, factors, call->epsilon, out);
+  if (call->kind == LIKELIHOOD)
+    return pd_plan_log_likelihood(context, part, workspace, call->mode, factors, out);
+  return pd_plan_mttkrp(context, part, workspace, call->mode, factors, out);
+}
+
+/* The factors that the kernel reads, for the second device. */
+static polyad_status bring_factors(polyad_context *context, const struct pd_pair *pair,
+                                   struct pd_pair_scratch *scratch, const struct call *call,
+                                   const struct pd_matrix *const *factors,
+                                   const struct pd_matrix **there) {
+  for (int n = 0; n < pair->part[0]->order; ++n) {
+    there[n] = &scratch->there[n];
+    if (n == call->mode && call->kind == MTTKRP) continue;
+    PD_TRY(pd_matrix_to_host(context, factors[n], scratch->host[n]));
+    PD_TRY(pd_matrix_from_host(context, &scratch->there[n], scratch->host[n]));
+  }
+  return POLYAD_OK;
+}
+
+/* Adds the second device's result `from` to the first's; `here` is room for it. */
+static polyad_status add_result(polyad_context *context, const struct pd_pair *pair,
+                                struct pd_pair_scratch *scratch, const struct pd_matrix *from,
+                                void *host, struct pd_matrix *here, struct pd_matrix *out) {
+  PD_TRY(pd_matrix_to_host(context, from, host));
+  PD_TRY(pd_matrix_from_host(context, here, host));
+  return pair->part[0]->device->linalg->add(context, scratch->work, here, out);
+}
+
+/* The first device computes while the second does, where it does not make the host wait. */
+static polyad_status run(polyad_context *context, const struct pd_pair *pair,
+                         struct pd_pair_scratch *scratch, const struct call *call,
+                         const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  const struct pd_matrix *there[POLYAD_MAX_ORDER] = {NULL};
+  int order = pair->part[0]->order;
+  struct pd_matrix result = scratch->there[order], here = scratch->sum;
+  void *host = scratch->host[order];
+  double number = 0;
+  if (call->kind == LIKELIHOOD) {
+    result = scratch->number[0];
+    here = scratch->number[1];
+    host = &number;
+  }
+  result.rows = here.rows = out->rows;
+  PD_TRY(bring_factors(context, pair, scratch, call, factors, there));
+  PD_TRY(run_part(context, pair->part[0], scratch->workspace[0], call, factors, out));
+  PD_TRY(run_part(context, pair->part[1], scratch->workspace[1], call, there, &result));
+  return add_result(context, pair, scratch, &result, host, &here, out);
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  const struct call call = {.kind = MTTKRP, .mode = mode};
+  return run(context, storage, scratch, &call, factors, out);
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  const struct call call = {.kind = PHI, .mode = mode, .epsilon = epsilon};
+  return run(context, storage, scratch, &call, factors, out);
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  const struct call call = {.kind = LIKELIHOOD, .mode = mode};
+  return run(context, storage, scratch, &call, factors, out);
+}
+
+const struct polyad_kernels pd_pair_kernels = {
+    .format = "pair",
+    .device = "pair",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+    .phi = phi,
+    .log_likelihood = log_likelihood,
+};

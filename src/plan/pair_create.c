@@ -1,0 +1,226 @@
+/* Sharing a tensor out between two devices. */
+#include "linalg/linalg.h"
+#include "plan/pair.h"
+#include "plan/plan_create.h"
+#include "plan/tune.h"
+#include "tensor/tensor_range.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNS = 3, SAMPLE_LEAST = 1 << 21, SAMPLE_PART = 8 };
+
+/* A smaller share is not worth its transfers' trouble. */
+static const double least_share = 0.01;
+
+/* One device with a sample of the tensor. */
+struct trial {
+  const struct pd_device *device;
+  const struct pd_request *request;
+  polyad_plan *plan;
+  polyad_workspace *workspace;
+  struct pd_matrix factor[POLYAD_MAX_ORDER + 1]; /* and a result */
+  void *host;                                    /* as large as the largest */
+};
+
+static void trial_clear(polyad_context *context, struct trial *trial) {
+  for (int n = 0; n <= POLYAD_MAX_ORDER; ++n)
+    pd_matrix_destroy(context, &trial->factor[n]);
+  pd_free(context, trial->host);
+  polyad_workspace_destroy(trial->workspace);
+  polyad_plan_destroy(trial->plan);
+}
+
+/* All modes, one after the other as an algorithm calls them. */
+static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
+  const struct pd_matrix *factors[POLYAD_MAX_ORDER];
+  int order = trial->plan->order;
+  for (int n = 0; n < order; ++n)
+    factors[n] = &trial->factor[n];
+  for (int n = 0; n < order; ++n) {
+    struct pd_matrix out = trial->factor[order];
+    out.rows = trial->plan->dims[n];
+    if (trial->request->kernel == POLYAD_KERNEL_PHI)
+      PD_TRY(pd_plan_phi(context, trial->plan, trial->workspace, n, factors, 1e-10, &out));
+    else
+      PD_TRY(pd_plan_mttkrp(context, trial->plan, trial->workspace, n, factors, &out));
+  }
+  return trial->device->functions->synchronize(context, trial->device);
+}
+
+/* What goes to and from this device when it is the first of a pair. */
+static polyad_status run_transfers(polyad_context *context, struct trial *trial) {
+  int order = trial->plan->order;
+  for (int n = 0; n < order; ++n) {
+    for (int m = 0; m < order; ++m)
+      if (m != n) PD_TRY(pd_matrix_to_host(context, &trial->factor[m], trial->host));
+    PD_TRY(pd_matrix_from_host(context, &trial->factor[n], trial->host));
+  }
+  return trial->device->functions->synchronize(context, trial->device);
+}
+
+static polyad_status fastest(polyad_context *context, struct trial *trial,
+                             polyad_status (*run)(polyad_context *, struct trial *),
+                             double *seconds) {
+  *seconds = INFINITY;
+  for (int k = 0; k <= RUNS; ++k) {
+    double begin = pd_seconds();
+    PD_TRY(run(context, trial));
+    double took = pd_seconds() - begin;
+    if (k > 0 && took < *seconds) *seconds = took;
+  }
+  return POLYAD_OK;
+}
+
+/* Seconds of the kernel on a device, and of transfers when it is the first. */
+static polyad_status measure(polyad_context *context, const polyad_tensor *sample,
+                             struct pd_request request, const polyad_plan_options *options,
+                             double *kernel, double *transfers) {
+  struct trial trial = {.device = request.device, .request = &request};
+  polyad_status status = POLYAD_OK;
+  uint64_t longest = 1;
+  for (int n = 0; n < sample->order; ++n)
+    if (sample->dims[n] > longest) longest = sample->dims[n];
+  PD_TRY_CLEANUP(
+      pd_plan_create_one(context, (polyad_tensor *)sample, false, &request, options, &trial.plan));
+  PD_TRY_CLEANUP(polyad_workspace_create(context, trial.plan, request.rank, &trial.workspace));
+  PD_TRY_CLEANUP(pd_ones_create(context, sample, &request, trial.factor));
+  PD_TRY_CLEANUP(pd_alloc_zero(context, pd_mul_saturated(longest, request.rank),
+                               pd_type_bytes(request.precision), &trial.host));
+  PD_TRY_CLEANUP(fastest(context, &trial, run_kernel, kernel));
+  if (transfers != NULL) PD_TRY_CLEANUP(fastest(context, &trial, run_transfers, transfers));
+cleanup:
+  trial_clear(context, &trial);
+  return status;
+}
+
+polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tensor,
+                              const struct pd_request *request, const polyad_plan_options *options,
+                              double *share) {
+  struct pd_request alone = *request;
+  polyad_tensor *sample = NULL;
+  double seconds[2], transfers;
+  uint64_t count = tensor->nnz / SAMPLE_PART;
+  count = count < SAMPLE_LEAST ? SAMPLE_LEAST : count;
+  count = count < tensor->nnz ? count : tensor->nnz;
+  uint64_t begin = (tensor->nnz - count) / 2;
+  PD_TRY(pd_tensor_range(context, tensor, begin, begin + count, &sample));
+  alone.second = NULL;
+  alone.keep_values = true;
+  polyad_status status = measure(context, sample, alone, options, &seconds[0], &transfers);
+  alone.device = request->second;
+  if (status == POLYAD_OK) status = measure(context, sample, alone, options, &seconds[1], NULL);
+  polyad_tensor_destroy(sample);
+  PD_TRY(status);
+  /* Both take the same time: (1 - share) n t0 = share n t1 + transfers. */
+  double whole = (double)tensor->nnz / (double)count;
+  *share = (whole * seconds[0] - transfers) / (whole * (seconds[0] + seconds[1]));
+  if (!(*share >= least_share)) *share = 0;
+  pd_log(context, POLYAD_LOG_INFO,
+         "%s takes %.3g s for %llu nonzeros in every mode, %s %.3g s, transfers %.3g s: %s gets "
+         "%.1f%% of the nonzeros",
+         request->device->name, seconds[0], (unsigned long long)count, request->second->name,
+         seconds[1], transfers, request->second->name, 100 * *share);
+  return POLYAD_OK;
+}
+
+static polyad_status create_parts(polyad_context *context, const polyad_tensor *tensor,
+                                  const struct pd_request *request,
+                                  const polyad_plan_options *options, struct pd_pair *pair) {
+  uint64_t second = (uint64_t)(pair->share * (double)tensor->nnz);
+  uint64_t cut = tensor->nnz - (second < tensor->nnz ? second : tensor->nnz);
+  for (int k = 0; k < 2; ++k) {
+    struct pd_request alone = *request;
+    polyad_tensor *part = NULL;
+    alone.device = k == 0 ? request->device : request->second;
+    alone.second = NULL;
+    alone.keep_values = true;
+    PD_TRY(pd_tensor_range(context, tensor, k == 0 ? 0 : cut, k == 0 ? cut : tensor->nnz, &part));
+    polyad_status status = pd_plan_create_one(context, part, true, &alone, options, &pair->part[k]);
+    polyad_tensor_destroy(part);
+    PD_TRY(status);
+  }
+  snprintf(pair->name, sizeof pair->name, "%.30s+%.30s", pair->part[0]->format->name,
+           pair->part[1]->format->name);
+  return POLYAD_OK;
+}
+
+static void explain(polyad_plan *plan, const struct pd_pair *pair) {
+  int length = snprintf(plan->explanation, sizeof plan->explanation, "%s\n", plan->variant);
+  for (int k = 0; k < 2 && length >= 0 && (size_t)length < sizeof plan->explanation; ++k)
+    length +=
+        snprintf(plan->explanation + length, sizeof plan->explanation - (size_t)length, "%s: %s%s",
+                 pair->part[k]->device->name, pair->part[k]->explanation, k == 0 ? "\n" : "");
+}
+
+/* The pair as the storage of `plan`, which has the tensor's facts. */
+static polyad_status store(polyad_context *context, const polyad_tensor *tensor, double share,
+                           const struct pd_request *request, const polyad_plan_options *options,
+                           polyad_plan *plan) {
+  struct pd_pair *pair = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &pair));
+  pair->format = pd_pair_format;
+  pair->format.name = pair->name;
+  pair->share = share;
+  plan->storage = plan->on_device = pair;
+  plan->format = &pair->format;
+  plan->kernels = &pd_pair_kernels;
+  plan->device = request->device;
+  plan->compute = request->compute;
+  snprintf(plan->devices, sizeof plan->devices, "%s,%s", request->device->name,
+           request->second->name);
+  PD_TRY(create_parts(context, tensor, request, options, pair));
+  pair->format.deterministic =
+      pair->part[0]->format->deterministic && pair->part[1]->format->deterministic;
+  plan->format->describe(pair, plan->variant);
+  explain(plan, pair);
+  pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
+  return request->compute == POLYAD_COMPUTE_NATIVE ? POLYAD_OK
+                                                   : pd_plan_take_stored_norm(context, plan);
+}
+
+static polyad_status check_request(polyad_context *context, const struct pd_request *request) {
+  if (request->kernel != POLYAD_KERNEL_MTTKRP && request->kernel != POLYAD_KERNEL_PHI)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "devices %s and %s share MTTKRP and Phi only; expected one device",
+                   request->device->name, request->second->name);
+  if (request->device->linalg->add == NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "device %s cannot be the first of two",
+                   request->device->name);
+  return POLYAD_OK;
+}
+
+polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tensor,
+                             const struct pd_request *request, const polyad_plan_options *options,
+                             polyad_plan **result) {
+  polyad_tensor *scaled = NULL;
+  const polyad_tensor *stored = tensor;
+  polyad_plan *plan = NULL;
+  polyad_status status = POLYAD_OK;
+  double share = options->second_share;
+  PD_TRY(check_request(context, request));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
+  plan->context = context;
+  pd_plan_take_facts(plan, tensor, request);
+  if (plan->value_exponent != 0) {
+    PD_TRY_CLEANUP(polyad_tensor_convert(context, tensor, tensor->type, &scaled));
+    pd_plan_scale_values(scaled, -plan->value_exponent);
+    stored = scaled;
+  }
+  if (share == 0) PD_TRY_CLEANUP(pd_pair_measure(context, stored, request, options, &share));
+  if (share * (double)tensor->nnz < 1) {
+    pd_free(context, plan);
+    struct pd_request alone = *request;
+    plan = NULL;
+    alone.second = NULL;
+    status = pd_plan_create_one(context, (polyad_tensor *)tensor, false, &alone, options, result);
+    goto cleanup;
+  }
+  PD_TRY_CLEANUP(store(context, stored, share, request, options, plan));
+  *result = plan;
+  plan = NULL;
+cleanup:
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(scaled);
+  return status;
+}

@@ -1,0 +1,24 @@
+/* Steps of making a plan. */
+#ifndef PD_PLAN_CREATE_H
+#define PD_PLAN_CREATE_H
+
+#include "plan/plan.h"
+
+/** A plan on request->device alone. `tensor` has the request's precision; with `take` its arrays
+ * may go into the plan. */
+polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 struct pd_request *request, const polyad_plan_options *options,
+                                 polyad_plan **plan);
+
+/** What a plan knows of the tensor; its value_exponent says how values have to be scaled. */
+void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                        const struct pd_request *request);
+
+/** Multiplies the values by 2^exponent. */
+void pd_plan_scale_values(polyad_tensor *tensor, int exponent);
+
+/** A compute type rounds the values: fits must compare with what is stored, or the rounding would
+ *  count as residual or hide some. */
+polyad_status pd_plan_take_stored_norm(polyad_context *context, polyad_plan *plan);
+
+#endif
