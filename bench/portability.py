@@ -250,7 +250,7 @@ def shares_figure(report, runs):
     values, tensors = {}, []
     for data in runs:
         tensor = tensor_of(data)
-        seconds = {part: data.get(f"seconds_{part}") or 0 for part in parts}
+        seconds = {part: sum(data.get(f"seconds_{part}") or [0]) for part in parts}  # of all modes
         if not any(seconds.values()):
             continue
         tensors.append(tensor)

@@ -50,10 +50,11 @@ for device in "${devices[@]}"; do
               --device "$device" "$@"
           done
           ;;
-        cpd)
+        cpd) # with the rows of Pi stored, as the paper's code does
+          [ "${device%%:*}" != opencl ] || continue
           [ -e "${tensor%@*}.ptn" ] ||
             "$polyad" generate --like "${tensor%@*}" --scale "${SCALE:-1}" "${tensor%@*}.ptn" --quiet
-          "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu --max-iters 3 --quiet \
+          "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu --store-pi --max-iters 3 --quiet \
             --device "$device" --json "$out/cpd-$name.json" || failed=1
           ;;
       esac
