@@ -15,7 +15,7 @@ struct pd_run_head pd_run_head_make(const polyad_context *context, const polyad_
                              .threads = (uint64_t)polyad_threads(context)};
   memcpy(head.dims, plan->dims, sizeof head.dims);
   snprintf(head.algorithm, sizeof head.algorithm, "%s", algorithm);
-  snprintf(head.device, sizeof head.device, "%s", plan->device->name);
+  snprintf(head.device, sizeof head.device, "%.31s", plan->devices);
   snprintf(head.format, sizeof head.format, "%s", plan->format->name);
   return head;
 }
