@@ -277,7 +277,7 @@ static void many_labels_in_linear_time(void **state) {
   assert_int_equal(fclose(file), 0);
   double start = pd_seconds();
   polyad_tensor *tensor = read_file("many.csv", NULL, NULL);
-  assert_true(pd_seconds() - start < 5);
+  assert_true(pd_seconds() - start < 60); /* in quadratic time it would be minutes */
   assert_int_equal(tensor->nnz, ROWS);
   assert_int_equal(tensor->dims[1], ROWS);
   polyad_tensor_destroy(tensor);
