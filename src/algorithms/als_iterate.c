@@ -7,12 +7,9 @@
 static polyad_status enqueue_fit(struct pd_als *als) {
   polyad_context *context = als->context;
   const struct pd_linalg *linalg = als->linalg;
-  int last = als->order - 1;
-  if (pd_als_rounds(als))
-    PD_TRY(linalg->gram(context, als->work, &als->factor[last], &als->gram[last]));
   PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
   PD_TRY(linalg->quadratic_form(context, als->work, &als->v, &als->lambda));
-  return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
+  return pd_als_rounds(als) ? pd_als_take_factor(als, als->order - 1) : POLYAD_OK;
 }
 
 /* The fit from ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last mode's
@@ -155,7 +152,10 @@ cleanup:
 }
 
 polyad_status pd_als_evaluate(struct pd_als *als) {
+  int last = als->order - 1;
   PD_TRY(compute_inner(als));
+  if (pd_als_rounds(als)) /* an update would have left it */
+    PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[last], &als->gram[last]));
   PD_TRY(enqueue_fit(als));
   return fetch_fit(als);
 }

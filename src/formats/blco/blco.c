@@ -57,27 +57,10 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, blco);
 }
 
-/* Nonzeros in their order. */
-struct sorted {
-  const struct pd_blco *blco;
-  const polyad_tensor *tensor;
-  const uint32_t *permutation;
-};
-
-static bool block_begins(const void *user, uint64_t p) {
-  const struct sorted *sorted = user;
-  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
-    if ((pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
-         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
-        sorted->blco->bits[n])
-      return true;
-  return p == 0;
-}
-
 static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *permutation, struct pd_blco *blco) {
-  const struct sorted sorted = {blco, tensor, permutation};
-  PD_TRY(pd_nz_places(context, tensor->nnz, block_begins, &sorted, &blco->start, &blco->blocks));
+  PD_TRY(pd_nz_runs(context, tensor, tensor->nnz, permutation, blco->bits, &blco->start,
+                    &blco->blocks));
   for (int n = 0; n < tensor->order; ++n) {
     PD_TRY(PD_NEW(context, blco->blocks, &blco->base[n]));
     for (uint32_t b = 0; b < blco->blocks; ++b)

@@ -62,29 +62,13 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
 
 static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
 
-/* Nonzeros in their order. */
-struct sorted {
-  const polyad_tensor *tensor;
-  const uint32_t *permutation;
-  int leaf;
-};
-
-static bool fiber_begins(const void *user, uint64_t p) {
-  const struct sorted *sorted = user;
-  const polyad_tensor *tensor = sorted->tensor;
-  for (int n = 0; n < tensor->order && p > 0; ++n)
-    if (n != sorted->leaf && pd_tensor_index(tensor, n, sorted->permutation[p - 1]) !=
-                                 pd_tensor_index(tensor, n, sorted->permutation[p]))
-      return true;
-  return p == 0;
-}
-
 /* Where fibers begin, and the first nonzero of the tensor that each has. */
 static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,
                                  const uint32_t *permutation, struct pd_fwc_mode *mode,
                                  uint32_t **first) {
-  const struct sorted sorted = {tensor, permutation, mode->level[tensor->order - 1]};
-  PD_TRY(pd_nz_places(context, tensor->nnz, fiber_begins, &sorted, &mode->start, &mode->fibers));
+  int shift[POLYAD_MAX_ORDER] = {0};
+  shift[mode->level[tensor->order - 1]] = PD_NZ_LEFT_OUT;
+  PD_TRY(pd_nz_runs(context, tensor, tensor->nnz, permutation, shift, &mode->start, &mode->fibers));
   PD_TRY(PD_NEW(context, mode->fibers, first));
   pd_gather(context, mode->fibers, mode->start, 4, permutation, 4, *first);
   return POLYAD_OK;

@@ -28,8 +28,13 @@ static uint64_t index_of(const struct sorted *sorted, int l, uint64_t p) {
   return pd_tensor_index(sorted->tensor, sorted->level[l], sorted->order[p]);
 }
 
-static bool slice_begins(const void *user, uint64_t p) {
-  return p == 0 || index_of(user, 0, p - 1) != index_of(user, 0, p);
+/* Where slices begin among `count` nonzeros. */
+static polyad_status find_slices(polyad_context *context, const struct sorted *sorted,
+                                 uint64_t count, uint32_t **start, uint32_t *slices) {
+  int shift[POLYAD_MAX_ORDER];
+  for (int n = 0; n < sorted->tensor->order; ++n)
+    shift[n] = n == sorted->level[0] ? 0 : PD_NZ_LEFT_OUT;
+  return pd_nz_runs(context, sorted->tensor, count, sorted->order, shift, start, slices);
 }
 
 /* Whether two nonzeros of one slice are in one fiber. */
@@ -72,8 +77,7 @@ static polyad_status divide(polyad_context *context, const polyad_tensor *tensor
   const struct sorted sorted = {tensor, level, order};
   struct slices slices = {0};
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(
-      pd_nz_places(context, tensor->nnz, slice_begins, &sorted, &slices.start, &slices.count));
+  PD_TRY_CLEANUP(find_slices(context, &sorted, tensor->nnz, &slices.start, &slices.count));
   PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.kind));
   PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.target));
   int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
@@ -103,8 +107,7 @@ static polyad_status build_singles(polyad_context *context, const polyad_tensor 
 static polyad_status build_listed(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *order, struct pd_hbcsf_mode *mode) {
   const struct sorted sorted = {tensor, mode->level, order};
-  PD_TRY(pd_nz_places(context, mode->listed, slice_begins, &sorted, &mode->slice_start,
-                      &mode->slices));
+  PD_TRY(find_slices(context, &sorted, mode->listed, &mode->slice_start, &mode->slices));
   PD_TRY(PD_NEW(context, mode->slices, &mode->slice_id));
   for (uint32_t s = 0; s < mode->slices; ++s)
     mode->slice_id[s] = (uint32_t)index_of(&sorted, 0, mode->slice_start[s]);

@@ -51,26 +51,13 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, hicoo);
 }
 
-/* Nonzeros in their order. */
-struct sorted {
-  const polyad_tensor *tensor;
-  const uint32_t *permutation;
-};
-
-static bool block_begins(const void *user, uint64_t p) {
-  const struct sorted *sorted = user;
-  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
-    if ((pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
-         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
-        PD_HICOO_BITS)
-      return true;
-  return p == 0;
-}
-
 static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *permutation, struct pd_hicoo *hicoo) {
-  const struct sorted sorted = {tensor, permutation};
-  PD_TRY(pd_nz_places(context, tensor->nnz, block_begins, &sorted, &hicoo->start, &hicoo->blocks));
+  int shift[POLYAD_MAX_ORDER];
+  for (int n = 0; n < tensor->order; ++n)
+    shift[n] = PD_HICOO_BITS;
+  PD_TRY(
+      pd_nz_runs(context, tensor, tensor->nnz, permutation, shift, &hicoo->start, &hicoo->blocks));
   uint32_t blocks = hicoo->blocks;
   int threads = pd_threads_for(context, blocks, 1 << 14);
   for (int n = 0; n < tensor->order; ++n) {

@@ -59,23 +59,12 @@ struct choice {
   uint8_t *mode;                     /* and the mode along which it runs */
 };
 
-/* Nonzeros sorted so that fibers along `mode` are runs. */
+/* Nonzeros in their order, and the mode of each. */
 struct sorted {
-  const polyad_tensor *tensor;
   const uint32_t *order;
-  const uint8_t *chosen; /* mode of each nonzero */
+  const uint8_t *chosen;
   int mode;
 };
-
-static bool fiber_begins(const void *user, uint64_t p) {
-  const struct sorted *sorted = user;
-  const polyad_tensor *tensor = sorted->tensor;
-  for (int n = 0; n < tensor->order && p > 0; ++n)
-    if (n != sorted->mode && pd_tensor_index(tensor, n, sorted->order[p - 1]) !=
-                                 pd_tensor_index(tensor, n, sorted->order[p]))
-      return true;
-  return p == 0;
-}
 
 static bool is_of_mode(const void *user, uint64_t p) {
   const struct sorted *sorted = user;
@@ -85,9 +74,10 @@ static bool is_of_mode(const void *user, uint64_t p) {
 static polyad_status weigh_fibers(polyad_context *context, const polyad_tensor *tensor, int mode,
                                   struct choice *choice) {
   const uint32_t *order = choice->order[mode];
-  const struct sorted sorted = {tensor, order, choice->mode, mode};
+  int shift[POLYAD_MAX_ORDER] = {0};
   uint32_t *start, fibers;
-  PD_TRY(pd_nz_places(context, tensor->nnz, fiber_begins, &sorted, &start, &fibers));
+  shift[mode] = PD_NZ_LEFT_OUT;
+  PD_TRY(pd_nz_runs(context, tensor, tensor->nnz, order, shift, &start, &fibers));
   int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint32_t f = 0; f < fibers; ++f)
@@ -117,7 +107,7 @@ static polyad_status choose(polyad_context *context, const polyad_tensor *tensor
 /* The tree of the nonzeros whose longest fibers run along a mode. */
 static polyad_status build_tree(polyad_context *context, const polyad_tensor *tensor, int mode,
                                 struct choice *choice, struct pd_mmcsf *mmcsf) {
-  const struct sorted sorted = {tensor, choice->order[mode], choice->mode, mode};
+  const struct sorted sorted = {choice->order[mode], choice->mode, mode};
   uint32_t *places = NULL, *order = NULL, count;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_nz_places(context, tensor->nnz, is_of_mode, &sorted, &places, &count));

@@ -107,6 +107,14 @@ polyad_status pd_nz_mark(polyad_context *context, uint64_t count, pd_nz_chosen c
 polyad_status pd_nz_marked(polyad_context *context, uint64_t count, const uint64_t *marks,
                            uint32_t **places, uint32_t *marked);
 
+enum { PD_NZ_LEFT_OUT = 64 };
+/** Where runs of nonzeros begin that agree, in every mode n, in the bits of their index from
+ * shift[n] on; modes of PD_NZ_LEFT_OUT do not matter. `permutation` has `count` nonzeros in order;
+ * `start` gets runs + 1 numbers, as of pd_nz_places(). */
+polyad_status pd_nz_runs(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
+                         const uint32_t *permutation, const int *shift, uint32_t **start,
+                         uint32_t *runs);
+
 /** For work that starts in the middle of a list: piece[c] is the piece (row, fiber, block) of
  *  nonzero c * unit, where piece k has nonzeros start[k] to start[k + 1] - 1; one more entry at
  *  the end is the last piece. */

@@ -68,3 +68,27 @@ polyad_status pd_nz_places(polyad_context *context, uint64_t count, pd_nz_chosen
   pd_free(context, marks);
   return status;
 }
+
+struct sorted {
+  const polyad_tensor *tensor;
+  const uint32_t *permutation;
+  const int *shift;
+};
+
+static bool run_begins(const void *user, uint64_t p) {
+  const struct sorted *sorted = user;
+  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
+    if (sorted->shift[n] < PD_NZ_LEFT_OUT &&
+        (pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
+         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
+            sorted->shift[n])
+      return true;
+  return p == 0;
+}
+
+polyad_status pd_nz_runs(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
+                         const uint32_t *permutation, const int *shift, uint32_t **start,
+                         uint32_t *runs) {
+  const struct sorted sorted = {tensor, permutation, shift};
+  return pd_nz_places(context, count, run_begins, &sorted, start, runs);
+}
