@@ -4,6 +4,7 @@
 # usage: bench/h200.sh STAGE…
 #   carry     here, with a package registry: fetches the Debian packages of the libraries into
 #             .carry (ignored by git; to be taken along to a machine that has no registry)
+#   pack      here: puts what was built here (build) into .carry; unpack there saves building again
 #   build     builds for this machine's GPU (TARGETS: only those); libraries come from .carry
 #             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
@@ -52,7 +53,7 @@ use_carried() {
   fi
   export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$lib/pkgconfig:$root/usr/share/pkgconfig
   export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
-  export LD_LIBRARY_PATH=$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH=$PWD/$build/lib:$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
   # OpenCL's loader finds NVIDIA's driver by a file that a bare machine may lack.
@@ -68,6 +69,20 @@ build() {
   cmake -S . -B "$build" -G Ninja -DPOLYAD_CUDA=on -DPOLYAD_CUDA_ARCHITECTURES="$architectures" \
     -DPOLYAD_BUILD_PYTHON=OFF ${OPENCL_HEADERS:+-DOPENCL_HEADERS="$OPENCL_HEADERS"} &&
     cmake --build "$build" ${TARGETS:+--target $TARGETS}
+}
+
+# Programs, libraries and tests of a build, without symbols.
+pack() {
+  mkdir -p .carry && rm -rf "$build/packed" && mkdir "$build/packed" &&
+    (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_pair \
+      tests/property/test_portable_property bench/gpu/*_bench packed &&
+      find packed -type f -exec strip {} +) &&
+    tar -C "$build/packed" -c . | xz -9 -T1 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
+}
+
+unpack() {
+  use_carried || return 1
+  mkdir -p "$build" && python3 -m tarfile -e .carry/built.tar.xz "$build"
 }
 
 # Every test under tests/gpu that was built, and no other.
@@ -145,6 +160,8 @@ for stage in "$@"; do
   {
     case $stage in
       carry) carry ;;
+      pack) pack ;;
+      unpack) unpack ;;
       build) build ;;
       test) test_gpu ;;
       sanitize) sanitize ;;

@@ -3,6 +3,7 @@
 #define PD_CONTEXT_INTERNAL_H
 
 #include "core/core.h"
+#include "core/radix_sort.h"
 #include <stdatomic.h>
 
 #define PD_MESSAGE_BYTES 1024
@@ -22,6 +23,7 @@ struct polyad_context {
   polyad_progress_function progress;
   void *progress_user;
   atomic_int cancelled;
+  struct pd_sorter sorter;
   polyad_status error_status;
   char error_message[PD_MESSAGE_BYTES];
   char error_file[256];
