@@ -77,7 +77,7 @@ pack() {
     (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_pair \
       tests/property/test_portable_property bench/gpu/*_bench packed &&
       find packed -type f -exec strip {} +) &&
-    tar -C "$build/packed" -c . | xz -9 -T1 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
+    tar -C "$build/packed" -c . | xz -6 -T2 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
 }
 
 unpack() {

@@ -169,7 +169,9 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
   void *storage = NULL, *on_device = NULL;
   char about[PD_REASON_BYTES];
   double begin = pd_seconds();
-  must(run, format->build(run->context, tensor_of(run, choice->type), false, &request, &storage),
+  must(run,
+       pd_storage_build(run->context, format, tensor_of(run, choice->type), false, &request,
+                        &storage),
        "build");
   double build = pd_seconds() - begin;
   format->describe(storage, about);

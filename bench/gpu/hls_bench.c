@@ -243,7 +243,8 @@ static void time_choice(struct run *run, const struct choice *choice) {
   char about[PD_REASON_BYTES];
   struct times times;
   double begin = pd_seconds();
-  must(run, format->build(run->context, run->tensor, false, &request, &storage), "build");
+  must(run, pd_storage_build(run->context, format, run->tensor, false, &request, &storage),
+       "build");
   double build = pd_seconds() - begin;
   format->describe(storage, about);
   if (kernels->upload != NULL)

@@ -32,9 +32,9 @@ polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *key
 polyad_status pd_sort_payload(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
                               void *payload, size_t payload_bytes);
 
-/** Who sorts instead of the CPU, such as a GPU: as pd_sort_u64() does, but that the keys need not be
- *  left sorted where `keep_keys` is false. POLYAD_OUT_OF_MEMORY and POLYAD_MEMORY_LIMIT: it has no
- *  room for them, nothing was changed, and the CPU sorts. */
+/** Who sorts instead of the CPU, such as a GPU: as pd_sort_u64() does, but that the keys need not
+ * be left sorted where `keep_keys` is false. POLYAD_OUT_OF_MEMORY and POLYAD_MEMORY_LIMIT: it has
+ * no room for them, nothing was changed, and the CPU sorts. */
 struct pd_sorter {
   polyad_status (*sort)(polyad_context *context, const void *user, uint64_t count, uint64_t *keys,
                         int key_bits, void *payload, size_t payload_bytes, bool keep_keys);

@@ -13,7 +13,7 @@ enum {
   THREAD_GRAIN = 1 << 14,
   SERIAL_LIMIT = 1 << 14,
   INSERTION_LIMIT = 32,
-  SORTER_FROM = 1 << 18,    /* less is sorted before it has travelled */
+  SORTER_FROM = 1 << 18, /* less is sorted before it has travelled */
   BUCKETS_PER_THREAD = 4 /* a bucket with more than 1 / (4 threads) of all would leave some idle */
 };
 
@@ -210,7 +210,7 @@ static polyad_status sort(polyad_context *context, uint64_t count, uint64_t *key
     polyad_status status = sorter->sort(context, sorter->user, count, keys, key_bits, payload,
                                         payload_bytes, keep_keys);
     if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
-    pd_error_clear(context);
+    pd_begin(context);
   }
   return sort_on_cpu(context, count, keys, payload, payload_bytes);
 }

@@ -142,7 +142,7 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
     return status;
   }
   if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
-  PD_TRY(plan->format->build(context, tensor, take, request, &plan->storage));
+  PD_TRY(pd_storage_build(context, plan->format, tensor, take, request, &plan->storage));
   plan->format->describe(plan->storage, plan->variant);
   if (plan->kernels->upload == NULL) {
     plan->on_device = plan->storage;

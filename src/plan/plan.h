@@ -43,6 +43,11 @@ struct polyad_workspace {
   void *scratch;
 };
 
+/** Builds a storage for request->device, where long arrays are sorted if it can do that. */
+polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
+                               polyad_tensor *tensor, bool take, const struct pd_request *request,
+                               void **storage);
+
 /** MTTKRP on matrices of the plan's device. factors[mode] may be NULL. */
 polyad_status pd_plan_mttkrp(polyad_context *context, const polyad_plan *plan,
                              polyad_workspace *workspace, int mode,

@@ -25,8 +25,8 @@ static polyad_status trial_make(polyad_context *context, const polyad_tensor *te
                                 const struct pd_request *request, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
   /* Without `take` a build leaves the tensor as it is. */
-  PD_TRY(trial->candidate->format->build(context, (polyad_tensor *)tensor, false, request,
-                                         &trial->storage));
+  PD_TRY(pd_storage_build(context, trial->candidate->format, (polyad_tensor *)tensor, false,
+                          request, &trial->storage));
   trial->on_device = trial->storage;
   if (kernels->upload != NULL) {
     trial->on_device = NULL;

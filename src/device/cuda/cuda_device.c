@@ -1,6 +1,7 @@
 /* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
 #include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_roof.h"
+#include "device/cuda/cuda_sort.h"
 #include "device/cuda/cuda_state.h"
 #include <string.h>
 
@@ -309,6 +310,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .rows_groups = pd_cuda_rows_groups,
     .mark = mark,
     .between = between,
+    .sort = pd_cuda_sort,
     .record_begin = pd_cuda_record_begin,
     .record_end = pd_cuda_record_end,
     .replay = pd_cuda_replay,

@@ -45,6 +45,18 @@ PD_BOTH uint32_t pd_hls_cell(int output, uint32_t bit) {
   return c << 8 | b << 4 | a;
 }
 
+/** From where the cell of a word's (or half word's) first bit stands, that of bit `bit` is
+ *  (bit % 16) next + (bit / 16) half further. */
+struct pd_hls_steps {
+  uint32_t next, half;
+};
+PD_BOTH struct pd_hls_steps pd_hls_steps_of(int output) {
+  struct pd_hls_steps steps = {output == 2 ? 256u : 16u, output == 0   ? 1u
+                                                         : output == 1 ? 256u
+                                                                       : 16u};
+  return steps;
+}
+
 /** The modes of a tile (0, 1, 2) that are k and j of pd_hls_cell(). */
 PD_BOTH int pd_hls_mode_k(int output) { return output == 0 ? 1 : 0; }
 PD_BOTH int pd_hls_mode_j(int output) { return output == 2 ? 1 : 2; }

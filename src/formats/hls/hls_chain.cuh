@@ -59,11 +59,12 @@ __device__ void chain_segment(const struct pd_hls_run &a, uint32_t segment, int 
 #pragma unroll
     for (int p = 0; p < P; ++p)
       j[p].load(in_j.fragment, tile_j * (uint64_t)in_j.blocks + (uint64_t)(first_j + p), lane);
-    expand_by_block<V>(a, tile, cells);
+    typename V::Stored *here = cells + (place - begin) % 2 * PD_HLS_CELLS;
+    expand_by_block<V, PD_HLS_CHAIN_THREADS / 32>(a, tile, here);
 #pragma unroll
     for (uint32_t i = 0; i < 2; ++i) {
       typename V::Pair x[2][2], left[PD_HLS_PAIRS];
-      load_slice<V>(cells, warp * 2 + i, lane, x);
+      load_slice<V>(here, warp * 2 + i, lane, x);
 #pragma unroll
       for (int q = 0; q < Q; ++q) {
         float d[2][4];
@@ -129,7 +130,7 @@ __device__ void chain_item(const struct pd_hls_run &a, uint32_t item, uint32_t p
   for (int f = 0; f < 16; ++f)
     sum[f] = 0;
   for (uint64_t base = begin; base < end; base += 32) {
-    Nonzero<V> mine;
+    Nonzero<V, 2> mine;
     mine.x = 0;
     mine.row = mine.index[0] = mine.index[1] = 0;
     if (base + lane < end) mine.load(a, base + lane);
@@ -141,8 +142,9 @@ __device__ void chain_item(const struct pd_hls_run &a, uint32_t item, uint32_t p
       uint32_t index1 = __shfl_sync(0xffffffffu, mine.index[1], turn);
       uint32_t row = a.atomic ? __shfl_sync(0xffffffffu, mine.row, turn) : 0;
       if (place.column >= in1.rank) continue;
-      S times = x * __ldg(static_cast<const S *>(in1.rows) + index1 * in1.stride + place.column);
-      const S *first = static_cast<const S *>(in0.rows) + index0 * in0.stride;
+      S times = x * __ldg(static_cast<const S *>(in1.rows) +
+                          (uint64_t)index1 * (uint32_t)in1.stride + place.column);
+      const S *first = static_cast<const S *>(in0.rows) + (uint64_t)index0 * (uint32_t)in0.stride;
 #pragma unroll
       for (int f = 0; f < 16; f += 4) {
         if (place.first + f >= in0.width) continue;
@@ -173,7 +175,7 @@ __device__ void chain_item(const struct pd_hls_run &a, uint32_t item, uint32_t p
 template <class V, int Q, int P>
 __global__ void __launch_bounds__(PD_HLS_CHAIN_THREADS)
     hls_chain(const __grid_constant__ struct pd_hls_run a) {
-  __shared__ uint4 memory[PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4)];
+  __shared__ uint4 memory[2 * PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4)];
   if (blockIdx.x < a.dense_blocks) {
     uint32_t part = blockIdx.x % a.dense_parts;
     uint32_t parts_k = (uint32_t)(a.input[a.mode_k].blocks / Q);
@@ -295,7 +297,7 @@ __device__ void general_item(const struct pd_hls_run &a, uint32_t item, uint32_t
   if (end > a.nonzeros) end = a.nonzeros;
   S sum = 0;
   for (uint64_t base = begin; base < end; base += 32) {
-    Nonzero<V> mine;
+    Nonzero<V, PD_HLS_MODES - 1> mine;
     mine.x = 0;
     mine.row = 0;
 #pragma unroll

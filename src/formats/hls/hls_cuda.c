@@ -197,6 +197,7 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
   struct scratch *scratch;
   polyad_status status = POLYAD_OK;
   int processors = pd_cuda_state_of(device)->processors;
+  const struct pd_hls_nonzeros nonzeros = {made->nnz_inds, made->nnz_vals};
   *out = NULL;
   for (int n = 0; n < made->host->order; ++n)
     if (ranks[n] > INT32_MAX / 64)
@@ -209,9 +210,9 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
   memcpy(scratch->ranks, ranks, (size_t)made->host->order * sizeof *ranks);
   for (int n = 0; n < made->host->order && status == POLYAD_OK; ++n)
     if (!made->host->scheme.atomic)
-      status =
-          pd_hls_schedule_create(context, device, made->host, n, segment_of(scratch, processors),
-                                 item_of(scratch, processors), &scratch->schedule[n]);
+      status = pd_hls_schedule_create(context, device, made->host, &nonzeros, n,
+                                      segment_of(scratch, processors), item_of(scratch, processors),
+                                      &scratch->schedule[n]);
   if (status == POLYAD_OK) status = allocate_factors(context, scratch);
   if (status == POLYAD_OK) status = allocate_sums(context, scratch);
   if (status == POLYAD_OK)
@@ -234,14 +235,15 @@ static polyad_status ttmc_workspace_create(polyad_context *context, const struct
   return create(context, device, storage, ranks, true, out);
 }
 
-/* Orders of all modes, fragments and copies; sums follow from how the work is cut, which depends
- * on the device: allocating them checks the limit again. */
+/* Orders of all modes, copies of the nonzeros, fragments and copies of factors; sums follow from
+ * how the work is cut, which depends on the device: allocating them checks the limit again. */
 static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
   const struct pd_hls *hls = made->host;
   uint64_t bytes = 0;
   for (int n = 0; n < hls->order; ++n) {
     uint64_t columns = blocks_of(ranks[n]) * PD_HLS_BLOCK;
-    bytes = pd_add_saturated(bytes, 4 * (hls->tiles + hls->sparse_nnz));
+    bytes = pd_add_saturated(bytes, 4 * hls->tiles);
+    if (!hls->scheme.atomic) bytes = pd_add_saturated(bytes, pd_hls_schedule_bytes(hls));
     bytes = pd_add_saturated(bytes, pd_mul_saturated(hls->dims[n], 6 * columns));
   }
   return bytes;
@@ -344,21 +346,20 @@ static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
   const struct pd_hls *hls = made->host;
   const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
   run->order = hls->order;
+  run->atomic = hls->scheme.atomic;
   run->tile_linear_bits = hls->tile_linear_bits;
-  run->linear_bits = hls->linear_bits;
+  run->linear_bits = run->atomic ? hls->linear_bits : 32 * pd_hls_index_words(hls);
   run->b_inds = made->b_inds;
   run->b_bmp = made->b_bmp;
   run->b_vals_ptr = made->b_vals_ptr;
   run->b_vals = made->b_vals;
-  run->nnz_inds = made->nnz_inds;
-  run->nnz_vals = made->nnz_vals;
-  run->atomic = hls->scheme.atomic;
+  run->nnz_inds = run->atomic ? made->nnz_inds : schedule->nnz_inds;
+  run->nnz_vals = run->atomic ? made->nnz_vals : schedule->nnz_vals;
   run->diagonal = hls->scheme.diagonal;
   run->segments = run->atomic ? (uint32_t)hls->tiles : schedule->segments;
   run->items = schedule->items;
   run->tile_order = schedule->tile_order;
   run->segment_start = schedule->segment_start;
-  run->nonzero_order = schedule->nonzero_order;
   run->item_start = schedule->item_start;
   run->nonzeros = hls->sparse_nnz;
   run->dense_sums = scratch->dense_sums;

@@ -46,7 +46,7 @@ struct pd_hls_run {
   const uint32_t *nnz_inds;
   const void *nnz_vals;
   uint32_t segments, items;
-  const uint32_t *tile_order, *segment_start, *nonzero_order, *item_start;
+  const uint32_t *tile_order, *segment_start, *item_start;
   uint64_t nonzeros;
   void *dense_sums;  /* segments x (16 or 1) x columns */
   void *sparse_sums; /* items x columns */
@@ -60,6 +60,26 @@ cudaError_t pd_hls_mttkrp_run(enum pd_hls_kernel kernel, const struct pd_hls_run
                               cudaStream_t stream);
 cudaError_t pd_hls_chain_run(enum pd_hls_kernel kernel, const struct pd_hls_run *run,
                              cudaStream_t stream);
+
+/** Where one mode's index lies in a linear index of `linear_bits`. */
+struct pd_hls_field {
+  int linear_bits, shift, bits;
+};
+/** rows[p] = that index of nonzero p. */
+cudaError_t pd_hls_rows_run(const uint32_t *inds, uint64_t count, const struct pd_hls_field *field,
+                            uint32_t *rows, cudaStream_t stream);
+
+/** Single nonzeros in the order of one mode's output: out_vals[p], and the linear index in `words`
+ *  whole words from out_inds[p words] on, are those of nonzero order[p]. */
+struct pd_hls_reorder {
+  const uint32_t *order, *nnz_inds;
+  const void *nnz_vals;
+  uint64_t nonzeros;
+  int linear_bits, words, value_bytes;
+  uint32_t *out_inds;
+  void *out_vals;
+};
+cudaError_t pd_hls_reorder_run(const struct pd_hls_reorder *reorder, cudaStream_t stream);
 
 /** Preparing one factor. */
 struct pd_hls_source {

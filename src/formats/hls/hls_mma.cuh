@@ -1,4 +1,4 @@
-/* Types that products are computed in, and D += A B on tensor cores: 16 x 16 times 16 x 8 with
+/* Types that products are computed in, and D = A B + C on tensor cores: 16 x 16 times 16 x 8 with
  * mma.sync, operands as hls_bits.h describes them. */
 #ifndef PD_HLS_MMA_CUH
 #define PD_HLS_MMA_CUH
@@ -37,17 +37,18 @@ struct F16 {
   __device__ static float2 floats(Pair x) {
     return __half22float2(*reinterpret_cast<__half2 *>(&x));
   }
-  __device__ static void mma(float d[4], const Pair a[4], Pair b0, Pair b1) {
+  __device__ static void product(float d[4], const float c[4], const Pair a[4], Pair b0, Pair b1) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]),
+                   "f"(c[1]), "f"(c[2]), "f"(c[3]));
 #else
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(b0));
+                 "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b0), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
                  "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -72,12 +73,13 @@ struct BF16 {
   __device__ static float2 floats(Pair x) {
     return make_float2(__uint_as_float(x << 16), __uint_as_float(x & 0xffff0000u));
   }
-  __device__ static void mma(float d[4], const Pair a[4], Pair b0, Pair b1) {
+  __device__ static void product(float d[4], const float c[4], const Pair a[4], Pair b0, Pair b1) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0]),
+                   "f"(c[1]), "f"(c[2]), "f"(c[3]));
 #else
     __trap(); /* supports() refuses it */
 #endif
@@ -103,21 +105,22 @@ struct TF32 {
   }
   __device__ static Pair pair(float x, float y) { return make_float2(cell(x), cell(y)); }
   __device__ static float2 floats(Pair x) { return x; }
-  __device__ static void step(float d[4], Pair a0, Pair a1, Pair b) {
+  __device__ static void step(float d[4], const float c[4], Pair a0, Pair a1, Pair b) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
                  : "r"(__float_as_uint(a0.x)), "r"(__float_as_uint(a1.x)),
                    "r"(__float_as_uint(a0.y)), "r"(__float_as_uint(a1.y)),
-                   "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)));
+                   "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)), "f"(c[0]), "f"(c[1]),
+                   "f"(c[2]), "f"(c[3]));
 #else
     __trap();
 #endif
   }
-  __device__ static void mma(float d[4], const Pair a[4], Pair b0, Pair b1) {
-    step(d, a[0], a[1], b0);
-    step(d, a[2], a[3], b1);
+  __device__ static void product(float d[4], const float c[4], const Pair a[4], Pair b0, Pair b1) {
+    step(d, c, a[0], a[1], b0);
+    step(d, d, a[2], a[3], b1);
   }
 };
 
@@ -146,13 +149,10 @@ template <class V> struct Fragment {
 template <class V>
 __device__ __forceinline__ void times_slice(float d[2][4], const Fragment<V> &factor,
                                             const typename V::Pair x[2][2]) {
+  const float zero[4] = {0, 0, 0, 0};
 #pragma unroll
-  for (int block = 0; block < 2; ++block) {
-#pragma unroll
-    for (int w = 0; w < 4; ++w)
-      d[block][w] = 0;
-    V::mma(d[block], factor.p, x[block][0], x[block][1]);
-  }
+  for (int block = 0; block < 2; ++block)
+    V::product(d[block], zero, factor.p, x[block][0], x[block][1]);
 }
 
 /* The product of times_slice() as the left operand of the next: its registers already lie there. */
@@ -168,7 +168,7 @@ __device__ __forceinline__ void as_left(const float d[2][4], typename V::Pair a[
 template <class V>
 __device__ __forceinline__ void times_right(float d[4], const typename V::Pair left[4],
                                             const Fragment<V> &factor, int block) {
-  V::mma(d, left, factor.p[pd_hls_right(block, 0)], factor.p[pd_hls_right(block, 1)]);
+  V::product(d, d, left, factor.p[pd_hls_right(block, 0)], factor.p[pd_hls_right(block, 1)]);
 }
 
 #endif

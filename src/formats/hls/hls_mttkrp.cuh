@@ -1,10 +1,11 @@
 /* MTTKRP of "hls": tiles on tensor cores, single nonzeros on CUDA cores, one launch.
  *
- * A warp takes a segment of tiles whose output rows are the same 16 (or one). Per slice s of a tile
- * it multiplies C' X(s)' (16 NB x 16) with mma.sync, then either multiplies by B' elementwise and
- * sums along its rows, or makes the product with B and takes its diagonal. Sums of all 16 slices
- * stay in registers for the whole segment; the four lanes that share a column are added up at its
- * end. Bytes per tile: 512 of bitmap, its values, two fragments of each factor (in L2).
+ * A block takes a segment of tiles whose output rows are the same 16 (or one), a warp four slices
+ * of each. Per slice s it multiplies C' X(s)' (16 NB x 16) with mma.sync, then either multiplies by
+ * B' elementwise and sums along its rows, or makes the product with B and takes its diagonal. Sums
+ * of all 16 slices stay in registers for the whole segment; the four lanes that share a column are
+ * added up at its end. Bytes per tile: 512 of bitmap, its values, two fragments of each factor (in
+ * L2).
  *
  * A group of 4 NB lanes takes an item, a run of single nonzeros with one output row: each lane
  * decodes one nonzero, then all lanes add up one nonzero after the other, four columns each. */
@@ -29,8 +30,7 @@ __device__ __forceinline__ float others_at(const struct pd_hls_run &a, uint32_t 
 template <class V>
 __device__ __forceinline__ float fragment_at(const Fragment<V> &f, uint32_t lane, uint32_t x,
                                              int high) {
-  int pair = (x >= 8 ? 2 : 0) + high;
-  float2 both = V::floats(f.p[pair]);
+  float2 both = V::floats(x >= 8 ? f.p[2 + high] : f.p[high]);
   return __shfl_sync(0xffffffffu, x & 1 ? both.y : both.x, (int)(lane & 28) + (int)(x % 8 / 2));
 }
 
@@ -109,17 +109,42 @@ __device__ __forceinline__ void put_dense(const struct pd_hls_run &a, uint32_t s
   }
 }
 
+/* Sums of a segment with one output row: those of the warps' slices are added up in order. */
+template <int NB>
+__device__ void put_whole(const struct pd_hls_run &a, uint32_t segment, uint64_t tile_row,
+                          int first, float (*shared)[NB * PD_HLS_BLOCK], float whole[NB][2]) {
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __syncthreads(); /* the last tile has been read */
+#pragma unroll
+  for (int b = 0; b < NB; ++b)
+#pragma unroll
+    for (int high = 0; high < 2; ++high) {
+      float total = sum_of_four(whole[b][high]);
+      if (lane % 4 == 0) shared[warp][b * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high)] = total;
+    }
+  __syncthreads();
+  if (threadIdx.x >= NB * PD_HLS_BLOCK) return;
+  int column = first * PD_HLS_BLOCK + (int)threadIdx.x;
+  float total = 0;
+#pragma unroll
+  for (int w = 0; w < PD_HLS_WARPS; ++w)
+    total += shared[w][threadIdx.x];
+  put_dense(a, segment, tile_row, 1, 0, column, total * scale_of(a, column));
+}
+
 template <class V, int NB, bool DIAGONAL>
 __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int first,
-                              uint32_t lane, typename V::Stored *cells) {
-  float sum[NB][PD_HLS_SIDE][2], whole[NB][2];
+                              typename V::Stored *cells) {
+  constexpr int SLICES = PD_HLS_SIDE / PD_HLS_WARPS; /* of a tile that a warp takes */
+  uint32_t lane = threadIdx.x % 32, slice = threadIdx.x / 32 * SLICES;
+  float sum[NB][SLICES][2], whole[NB][2];
   uint32_t begin = segment, end = segment + 1, tile = segment;
 #pragma unroll
   for (int b = 0; b < NB; ++b) {
     whole[b][0] = whole[b][1] = 0;
 #pragma unroll
-    for (int s = 0; s < PD_HLS_SIDE; ++s)
-      sum[b][s][0] = sum[b][s][1] = 0;
+    for (int i = 0; i < SLICES; ++i)
+      sum[b][i][0] = sum[b][i][1] = 0;
   }
   if (!a.atomic) {
     begin = a.segment_start[segment];
@@ -127,16 +152,17 @@ __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int 
   }
   for (uint32_t place = begin; place < end; ++place) {
     if (!a.atomic) tile = __ldg(a.tile_order + place);
+    typename V::Stored *here = cells + (place - begin) % 2 * PD_HLS_CELLS;
     Columns<V, NB, DIAGONAL> columns;
     columns.load(a, tile, first, lane);
-    expand_by_warp<V>(a, tile, lane, cells);
+    expand_by_block<V, PD_HLS_WARPS>(a, tile, here);
 #pragma unroll
-    for (uint32_t s = 0; s < PD_HLS_SIDE; ++s) {
+    for (uint32_t i = 0; i < SLICES; ++i) {
       typename V::Pair x[2][2];
-      load_slice<V>(cells, s, lane, x);
+      load_slice<V>(here, slice + i, lane, x);
 #pragma unroll
       for (int b = 0; b < NB; ++b)
-        columns.add(b, lane, x, sum[b][s]);
+        columns.add(b, lane, x, sum[b][i]);
     }
     if (a.output >= 0) continue;
     const struct pd_hls_input &in = a.input[a.mode_s];
@@ -146,141 +172,152 @@ __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int 
       Fragment<V> slices;
       slices.load(in.fragment, tile_s * (uint64_t)in.blocks + (uint64_t)(first + b), lane);
 #pragma unroll
-      for (uint32_t s = 0; s < PD_HLS_SIDE; ++s)
+      for (uint32_t i = 0; i < SLICES; ++i)
 #pragma unroll
         for (int high = 0; high < 2; ++high) {
-          whole[b][high] += sum[b][s][high] * fragment_at<V>(slices, lane, s, high);
-          sum[b][s][high] = 0;
+          whole[b][high] += sum[b][i][high] * fragment_at<V>(slices, lane, slice + i, high);
+          sum[b][i][high] = 0;
         }
     }
   }
   uint64_t tile_row = a.atomic ? tile_index(a, a.mode, tile) : 0;
+  if (a.output < 0) {
+    put_whole<NB>(a, segment, tile_row, first, reinterpret_cast<float(*)[NB * PD_HLS_BLOCK]>(cells),
+                  whole);
+    return;
+  }
 #pragma unroll
   for (int b = 0; b < NB; ++b)
 #pragma unroll
     for (int high = 0; high < 2; ++high) {
       int column = (first + b) * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high);
       float scale = scale_of(a, column);
-      if (a.output < 0) {
-        float total = sum_of_four(whole[b][high]);
-        if (lane % 4 == 0) put_dense(a, segment, tile_row, 1, 0, column, total * scale);
-        continue;
-      }
 #pragma unroll
-      for (uint32_t s = 0; s < PD_HLS_SIDE; ++s) {
-        float total = sum_of_four(sum[b][s][high]);
-        if (lane % 4 == s % 4)
-          put_dense(a, segment, tile_row, PD_HLS_SIDE, (int)s, column, total * scale);
+      for (uint32_t i = 0; i < SLICES; ++i) {
+        float total = sum_of_four(sum[b][i][high]);
+        if (lane % 4 == i % 4)
+          put_dense(a, segment, tile_row, PD_HLS_SIDE, (int)(slice + i), column, total * scale);
       }
     }
 }
 
-/* A lane's nonzero: indices in the other modes and the output, value. */
-template <class V> struct Nonzero {
-  uint32_t index[PD_HLS_MODES], row;
+/* A lane's nonzero: indices in the other modes (MODES of them at most) and the output, value. */
+template <class V, int MODES> struct Nonzero {
+  uint32_t index[MODES], row;
   typename V::Sum x;
 
   __device__ void load(const struct pd_hls_run &a, uint64_t p) {
-    uint64_t at = a.atomic ? p : __ldg(a.nonzero_order + p);
-    x = V::value(__ldg(static_cast<const typename V::Stored *>(a.nnz_vals) + at));
+    x = V::value(__ldg(static_cast<const typename V::Stored *>(a.nnz_vals) + p));
 #pragma unroll
-    for (int k = 0; k < PD_HLS_MODES - 1; ++k)
-      if (k < a.inputs) index[k] = nonzero_index(a, a.input_mode[k], at);
-    if (a.atomic) row = nonzero_index(a, a.mode, at);
+    for (int k = 0; k < MODES; ++k)
+      index[k] = MODES == 2 || k < a.inputs ? nonzero_index(a, a.input_mode[k], p) : 0;
+    row = a.atomic ? nonzero_index(a, a.mode, p) : 0;
   }
 };
 
-/* Adds the product of a nonzero's rows in four columns. */
-template <typename S>
-__device__ __forceinline__ void add_rows(const struct pd_hls_run &a, const uint32_t *index, S x,
-                                         int column, S sum[4]) {
-  S product[4] = {x, x, x, x};
+/* The product of a nonzero's rows in four columns. */
+template <typename S, int MODES>
+__device__ __forceinline__ void multiply_rows(const struct pd_hls_run &a, const uint32_t *index,
+                                              S x, int column, S product[4]) {
 #pragma unroll
-  for (int k = 0; k < PD_HLS_MODES - 1; ++k)
-    if (k < a.inputs) {
+  for (int e = 0; e < 4; ++e)
+    product[e] = x;
+#pragma unroll
+  for (int k = 0; k < MODES; ++k)
+    if (MODES == 2 || k < a.inputs) {
       const struct pd_hls_input &in = a.input[a.input_mode[k]];
-      Four<S> row = load_four(static_cast<const S *>(in.rows) + index[k] * in.stride + column);
+      Four<S> row = load_four(static_cast<const S *>(in.rows) +
+                              (uint64_t)index[k] * (uint32_t)in.stride + column);
 #pragma unroll
       for (int e = 0; e < 4; ++e)
         product[e] *= row.v[e];
     }
-#pragma unroll
-  for (int e = 0; e < 4; ++e)
-    sum[e] += product[e];
 }
 
-template <class V, int LANES>
+/* Lanes beyond the end of their item go on with its last nonzero times 0, those beyond the end of
+ * the rows with the first columns: no branch stands between one nonzero's loads and the next. */
+template <class V, int LANES, int MODES, bool ATOMIC>
 __device__ void sparse_item(const struct pd_hls_run &a, uint32_t item, int first_column,
                             uint32_t lane) {
   typedef typename V::Sum S;
   uint64_t begin = 0, end = 0;
   if (item < a.items) {
-    begin = a.atomic ? (uint64_t)item * LANES : a.item_start[item];
-    end = a.atomic ? begin + LANES : a.item_start[item + 1];
+    begin = ATOMIC ? (uint64_t)item * LANES : a.item_start[item];
+    end = ATOMIC ? begin + LANES : a.item_start[item + 1];
     if (end > a.nonzeros) end = a.nonzeros;
   }
-  int column = first_column + (int)lane * 4, width = a.input[a.input_mode[0]].width;
+  uint64_t last = end > begin ? end - 1 : 0;
+  int column = first_column + (int)lane * 4;
+  bool inside = column < a.input[a.input_mode[0]].width;
   S sum[4] = {0, 0, 0, 0};
   /* Groups of a warp go on together, so that all lanes take part in the shuffles. */
   for (uint64_t base = begin; __any_sync(0xffffffffu, base < end); base += LANES) {
-    Nonzero<V> mine;
-    mine.x = 0;
-    mine.row = 0;
-#pragma unroll
-    for (int k = 0; k < PD_HLS_MODES - 1; ++k)
-      mine.index[k] = 0;
-    if (base + lane < end) mine.load(a, base + lane);
+    Nonzero<V, MODES> mine;
+    mine.load(a, base + lane < end ? base + lane : last);
+    if (base + lane >= end) mine.x = 0;
 #pragma unroll 4
     for (uint32_t turn = 0; turn < LANES; ++turn) {
-      uint32_t index[PD_HLS_MODES];
-      S x = __shfl_sync(0xffffffffu, mine.x, (int)turn, LANES);
+      uint32_t index[MODES];
+      S product[4], x = __shfl_sync(0xffffffffu, mine.x, (int)turn, LANES);
 #pragma unroll
-      for (int k = 0; k < PD_HLS_MODES - 1; ++k)
-        if (k < a.inputs) index[k] = __shfl_sync(0xffffffffu, mine.index[k], (int)turn, LANES);
-      uint32_t row = a.atomic ? __shfl_sync(0xffffffffu, mine.row, (int)turn, LANES) : 0;
-      if (base + turn >= end || column >= width) continue;
-      add_rows<S>(a, index, x, column, sum);
-      if (!a.atomic) continue;
+      for (int k = 0; k < MODES; ++k)
+        if (MODES == 2 || k < a.inputs)
+          index[k] = __shfl_sync(0xffffffffu, mine.index[k], (int)turn, LANES);
+      multiply_rows<S, MODES>(a, index, x, inside ? column : 0, product);
+      if (!ATOMIC) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (column + e < a.input[a.mode].rank)
-          atomicAdd(a.sums + row * a.columns + (uint64_t)(column + e), (float)sum[e]);
-        sum[e] = 0;
+        for (int e = 0; e < 4; ++e)
+          sum[e] += product[e];
+        continue;
       }
+      uint32_t row = __shfl_sync(0xffffffffu, mine.row, (int)turn, LANES);
+      if (base + turn >= end || !inside) continue;
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (column + e < a.input[a.mode].rank)
+          atomicAdd(a.sums + row * a.columns + (uint64_t)(column + e), (float)product[e]);
     }
   }
-  if (a.atomic || item >= a.items) return;
+  if (ATOMIC || item >= a.items) return;
   S *to = static_cast<S *>(a.sparse_sums) + (uint64_t)item * a.columns + (uint64_t)column;
 #pragma unroll
   for (int e = 0; e < 4; ++e)
-    to[e] = sum[e];
+    to[e] = inside ? sum[e] : (S)0;
 }
 
-/* Blocks that a multiprocessor is to hold, which bounds the registers: sums of two fragments'
- * columns alone take 64. */
+/* The usual case, three modes and sums in order, by itself. */
+template <class V, int LANES>
+__device__ __forceinline__ void any_item(const struct pd_hls_run &a, uint32_t item,
+                                         int first_column, uint32_t lane) {
+  if (a.atomic)
+    sparse_item<V, LANES, PD_HLS_MODES - 1, true>(a, item, first_column, lane);
+  else if (a.inputs == 2)
+    sparse_item<V, LANES, 2, false>(a, item, first_column, lane);
+  else
+    sparse_item<V, LANES, PD_HLS_MODES - 1, false>(a, item, first_column, lane);
+}
+
+/* Blocks that a multiprocessor is to hold, which bounds the registers. */
 template <class V, int NB, bool DIAGONAL>
-constexpr int MTTKRP_BLOCKS = DIAGONAL || (NB == 2 && sizeof(typename V::Stored) == 4) ? 2
-                              : NB == 2                                                ? 3
-                                                                                       : 4;
+constexpr int MTTKRP_BLOCKS = DIAGONAL || sizeof(typename V::Stored) == 4 ? 4
+                              : NB == 2                                   ? 6
+                                                                          : 8;
 
 /* Blocks below dense_blocks take tiles, the others single nonzeros: one launch for both. */
 template <class V, int NB, bool DIAGONAL>
 __global__ void __launch_bounds__(32 * PD_HLS_WARPS, MTTKRP_BLOCKS<V, NB, DIAGONAL>)
     hls_mttkrp(const __grid_constant__ struct pd_hls_run a) {
-  extern __shared__ uint4 memory[];
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __shared__ uint4 memory[2 * PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4)];
   if (blockIdx.x < a.dense_blocks) {
-    typename V::Stored *cells =
-        reinterpret_cast<typename V::Stored *>(memory) + warp * PD_HLS_CELLS;
-    uint32_t segment = blockIdx.x / a.dense_parts * PD_HLS_WARPS + warp;
-    int first = (int)(blockIdx.x % a.dense_parts) * NB;
-    if (segment < a.segments) dense_segment<V, NB, DIAGONAL>(a, segment, first, lane, cells);
+    dense_segment<V, NB, DIAGONAL>(a, blockIdx.x / a.dense_parts,
+                                   (int)(blockIdx.x % a.dense_parts) * NB,
+                                   reinterpret_cast<typename V::Stored *>(memory));
     return;
   }
   constexpr uint32_t LANES = 4 * NB, GROUPS = 32 * PD_HLS_WARPS / LANES;
   uint32_t block = blockIdx.x - a.dense_blocks;
-  sparse_item<V, LANES>(a, block / a.sparse_parts * GROUPS + threadIdx.x / LANES,
-                        (int)(block % a.sparse_parts) * NB * PD_HLS_BLOCK, threadIdx.x % LANES);
+  any_item<V, LANES>(a, block / a.sparse_parts * GROUPS + threadIdx.x / LANES,
+                     (int)(block % a.sparse_parts) * NB * PD_HLS_BLOCK, threadIdx.x % LANES);
 }
 
 /* Single nonzeros alone, in double. */
@@ -288,9 +325,8 @@ template <int NB>
 __global__ void __launch_bounds__(32 * PD_HLS_WARPS)
     hls_mttkrp_wide(const __grid_constant__ struct pd_hls_run a) {
   constexpr uint32_t LANES = 4 * NB, GROUPS = 32 * PD_HLS_WARPS / LANES;
-  sparse_item<F64, LANES>(a, blockIdx.x / a.sparse_parts * GROUPS + threadIdx.x / LANES,
-                          (int)(blockIdx.x % a.sparse_parts) * NB * PD_HLS_BLOCK,
-                          threadIdx.x % LANES);
+  any_item<F64, LANES>(a, blockIdx.x / a.sparse_parts * GROUPS + threadIdx.x / LANES,
+                       (int)(blockIdx.x % a.sparse_parts) * NB * PD_HLS_BLOCK, threadIdx.x % LANES);
 }
 
 static inline uint32_t sparse_blocks(struct pd_hls_run *run, int lanes) {
@@ -301,18 +337,13 @@ static inline uint32_t sparse_blocks(struct pd_hls_run *run, int lanes) {
 
 template <class V, int NB, bool DIAGONAL>
 static cudaError_t launch_mttkrp(struct pd_hls_run run, cudaStream_t stream) {
-  constexpr size_t SHARED = PD_HLS_WARPS * PD_HLS_CELLS * sizeof(typename V::Stored);
   run.dense_parts = run.sparse_parts = (uint32_t)(run.columns / (NB * PD_HLS_BLOCK));
-  run.dense_blocks = (run.segments + PD_HLS_WARPS - 1) / PD_HLS_WARPS * run.dense_parts;
-  uint32_t blocks = run.dense_blocks + sparse_blocks(&run, 4 * NB);
+  uint64_t blocks = (uint64_t)run.segments * run.dense_parts;
+  run.dense_blocks = (uint32_t)blocks;
+  blocks += sparse_blocks(&run, 4 * NB);
   if (blocks == 0) return cudaSuccess;
-  size_t shared = run.segments > 0 ? SHARED : 0;
-  if (SHARED > 48 * 1024) {
-    cudaError_t code = cudaFuncSetAttribute(
-        hls_mttkrp<V, NB, DIAGONAL>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SHARED);
-    if (code != cudaSuccess) return code;
-  }
-  hls_mttkrp<V, NB, DIAGONAL><<<blocks, 32 * PD_HLS_WARPS, shared, stream>>>(run);
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  hls_mttkrp<V, NB, DIAGONAL><<<(unsigned)blocks, 32 * PD_HLS_WARPS, 0, stream>>>(run);
   return cudaGetLastError();
 }
 

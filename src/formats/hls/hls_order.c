@@ -23,7 +23,8 @@ polyad_status pd_hls_order_create(polyad_context *context, const struct pd_hls *
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, order->lines + 1, &order->tile_start));
   PD_TRY_CLEANUP(PD_NEW(context, hls->sparse_nnz, &order->nonzero));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, order->rows + 1, &order->row_start));
-  pd_hls_order_fill(hls, mode, order);
+  pd_hls_order_tiles(hls, mode, order);
+  pd_hls_order_nonzeros(hls, mode, order);
 cleanup:
   if (status != POLYAD_OK) pd_hls_order_clear(context, order);
   return status;

@@ -25,15 +25,20 @@ static inline void pd_hls_shift_back(uint32_t *start, uint64_t lines) {
   start[0] = 0;
 }
 
-/** Sorts by counting, stable. tile_start and row_start are zero before. */
-static inline void pd_hls_order_fill(const struct pd_hls *hls, int mode,
-                                     struct pd_hls_order *order) {
+/** Sorts tiles by counting, stable. tile_start is zero before. */
+static inline void pd_hls_order_tiles(const struct pd_hls *hls, int mode,
+                                      struct pd_hls_order *order) {
   for (uint64_t t = 0; t < hls->tiles; ++t)
     order->tile_start[pd_hls_tile_index(hls, mode, t) + 1]++;
   pd_hls_sum_up(order->tile_start, order->lines);
   for (uint64_t t = 0; t < hls->tiles; ++t)
     order->tile[order->tile_start[pd_hls_tile_index(hls, mode, t)]++] = (uint32_t)t;
   pd_hls_shift_back(order->tile_start, order->lines);
+}
+
+/** Sorts single nonzeros likewise. row_start is zero before. */
+static inline void pd_hls_order_nonzeros(const struct pd_hls *hls, int mode,
+                                         struct pd_hls_order *order) {
   for (uint64_t p = 0; p < hls->sparse_nnz; ++p)
     order->row_start[pd_hls_index(hls, mode, p) + 1]++;
   pd_hls_sum_up(order->row_start, order->rows);

@@ -1,10 +1,10 @@
 /* Before and after the kernels of "hls": factors into fragments and aligned rows; sums of segments
  * and items into the output, in order. */
 #include "formats/hls/hls_launch.h"
-#include "formats/hls/hls_mma.cuh"
+#include "formats/hls/hls_tile.cuh"
 #include <math_constants.h>
 
-enum { THREADS = 256, FINISH_GROUPS = 8 };
+enum { THREADS = 256, FEW_GROUPS = 8, MANY_GROUPS = 32 };
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
@@ -152,6 +152,51 @@ extern "C" cudaError_t pd_hls_pack_run(enum pd_hls_kernel kernel, const struct p
   }
 }
 
+/* ---- single nonzeros in another order ----------------------------------------------------------
+ */
+
+static __global__ void __launch_bounds__(THREADS)
+    hls_rows(const uint32_t *inds, uint64_t count, struct pd_hls_field field, uint32_t *rows) {
+  uint64_t p = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (p < count)
+    rows[p] = packed(inds, p * (uint64_t)field.linear_bits + (uint64_t)field.shift, field.bits);
+}
+
+extern "C" cudaError_t pd_hls_rows_run(const uint32_t *inds, uint64_t count,
+                                       const struct pd_hls_field *field, uint32_t *rows,
+                                       cudaStream_t stream) {
+  uint64_t blocks = (count + THREADS - 1) / THREADS;
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) hls_rows<<<(unsigned)blocks, THREADS, 0, stream>>>(inds, count, *field, rows);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    hls_reorder(const __grid_constant__ struct pd_hls_reorder a) {
+  uint64_t p = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (p >= a.nonzeros) return;
+  uint64_t from = a.order[p], bit = from * (uint64_t)a.linear_bits;
+  for (int w = 0; w < a.words; ++w) {
+    int left = a.linear_bits - 32 * w;
+    a.out_inds[p * (uint64_t)a.words + (uint64_t)w] =
+        packed(a.nnz_inds, bit + 32 * (uint64_t)w, left < 32 ? left : 32);
+  }
+  if (a.value_bytes == 2)
+    static_cast<uint16_t *>(a.out_vals)[p] = static_cast<const uint16_t *>(a.nnz_vals)[from];
+  else if (a.value_bytes == 4)
+    static_cast<uint32_t *>(a.out_vals)[p] = static_cast<const uint32_t *>(a.nnz_vals)[from];
+  else
+    static_cast<uint64_t *>(a.out_vals)[p] = static_cast<const uint64_t *>(a.nnz_vals)[from];
+}
+
+extern "C" cudaError_t pd_hls_reorder_run(const struct pd_hls_reorder *reorder,
+                                          cudaStream_t stream) {
+  uint64_t blocks = (reorder->nonzeros + THREADS - 1) / THREADS;
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) hls_reorder<<<(unsigned)blocks, THREADS, 0, stream>>>(*reorder);
+  return cudaGetLastError();
+}
+
 /* ---- the output ------------------------------------------------------------------------------ */
 
 /* Segments and items of a row, as one list: the sums' places follow from the number in it. */
@@ -215,11 +260,12 @@ static __global__ void __launch_bounds__(THREADS)
   put_out(a, row, column, (double)sum);
 }
 
-/* A block per row and 32 columns: eight groups take every eighth part, and are added in order. */
-template <typename S>
-static __global__ void __launch_bounds__(32 * FINISH_GROUPS)
+/* A block per row and 32 columns: of GROUPS groups each takes every GROUPS-th part, and they are
+ * added in order. */
+template <typename S, int GROUPS>
+static __global__ void __launch_bounds__(32 * GROUPS)
     hls_finish_many(const __grid_constant__ struct pd_hls_finish a) {
-  __shared__ S sums[FINISH_GROUPS][32];
+  __shared__ S sums[GROUPS][32];
   uint32_t lane = threadIdx.x % 32, group = threadIdx.x / 32;
   uint64_t across = (a.columns + 31) / 32, row = blockIdx.x / across;
   uint64_t column = blockIdx.x % across * 32 + lane;
@@ -228,13 +274,13 @@ static __global__ void __launch_bounds__(32 * FINISH_GROUPS)
   S sum = 0;
   if (column < a.columns) {
 #pragma unroll 4
-    for (uint64_t k = group; k < parts.segments + parts.items; k += FINISH_GROUPS)
+    for (uint64_t k = group; k < parts.segments + parts.items; k += GROUPS)
       sum += parts.at(k, a.width, column);
   }
   sums[group][lane] = sum;
   __syncthreads();
   if (group != 0 || column >= a.columns) return;
-  for (int g = 1; g < FINISH_GROUPS; ++g)
+  for (int g = 1; g < GROUPS; ++g)
     sum += sums[g][lane];
   put_out(a, row, column, (double)sum);
 }
@@ -248,7 +294,10 @@ static cudaError_t finish_any(const struct pd_hls_finish *finish, cudaStream_t s
   if (finish->sums == nullptr && parts > 6 * finish->rows) {
     uint64_t blocks = finish->rows * ((finish->columns + 31) / 32);
     if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-    hls_finish_many<S><<<(unsigned)blocks, 32 * FINISH_GROUPS, 0, stream>>>(*finish);
+    if (parts > 64 * finish->rows)
+      hls_finish_many<S, MANY_GROUPS><<<(unsigned)blocks, 32 * MANY_GROUPS, 0, stream>>>(*finish);
+    else
+      hls_finish_many<S, FEW_GROUPS><<<(unsigned)blocks, 32 * FEW_GROUPS, 0, stream>>>(*finish);
   } else {
     uint64_t blocks = (numbers + THREADS - 1) / THREADS;
     if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;

@@ -1,4 +1,6 @@
 #include "formats/hls/hls_schedule.h"
+#include "device/cuda/cuda_sort.h"
+#include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_order.h"
 
 void pd_hls_schedule_clear(polyad_context *context, const struct pd_device *device,
@@ -6,9 +8,10 @@ void pd_hls_schedule_clear(polyad_context *context, const struct pd_device *devi
   pd_cuda_release(context, device, schedule->tile_order);
   pd_cuda_release(context, device, schedule->segment_start);
   pd_cuda_release(context, device, schedule->line_segment);
-  pd_cuda_release(context, device, schedule->nonzero_order);
   pd_cuda_release(context, device, schedule->item_start);
   pd_cuda_release(context, device, schedule->row_item);
+  pd_cuda_release(context, device, schedule->nnz_inds);
+  pd_cuda_release(context, device, schedule->nnz_vals);
   *schedule = (struct pd_hls_schedule){0};
 }
 
@@ -51,31 +54,130 @@ static polyad_status cut(polyad_context *context, const struct pd_device *device
   return status;
 }
 
-polyad_status pd_hls_schedule_create(polyad_context *context, const struct pd_device *device,
-                                     const struct pd_hls *hls, int mode, uint64_t segment,
-                                     uint64_t item, struct pd_hls_schedule *schedule) {
+uint64_t pd_hls_schedule_bytes(const struct pd_hls *hls) {
+  uint64_t each = 4 * (uint64_t)pd_hls_index_words(hls) + pd_hls_value_bytes(hls->value);
+  return pd_mul_saturated(hls->sparse_nnz, each);
+}
+
+/* Single nonzeros by their row: job.keys[at] are the sorted rows, job.values[at] the nonzeros. */
+struct by_row {
+  struct pd_gpu_sort_job job;
+  int at;
+};
+
+static void clear_by_row(polyad_context *context, const struct pd_device *device,
+                         struct by_row *sorted) {
+  for (int k = 0; k < 2; ++k) {
+    pd_cuda_release(context, device, sorted->job.keys[k]);
+    pd_cuda_release(context, device, sorted->job.values[k]);
+  }
+}
+
+static polyad_status sort_by_row(polyad_context *context, const struct pd_device *device,
+                                 const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
+                                 int mode, struct by_row *sorted) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  struct pd_gpu_sort_job *job = &sorted->job;
+  struct pd_hls_field field = {hls->linear_bits, hls->shift[mode], hls->bits[mode]};
+  *sorted = (struct by_row){.job = {.key_bytes = 4,
+                                    .value_bytes = 4,
+                                    .count = hls->sparse_nnz,
+                                    .bits = hls->bits[mode] < 1 ? 1 : hls->bits[mode]}};
+  for (int k = 0; k < 2; ++k) {
+    PD_TRY(pd_cuda_allocate(context, device, job->count, 4, &job->keys[k]));
+    PD_TRY(pd_cuda_allocate(context, device, job->count, 4, &job->values[k]));
+  }
+  PD_TRY(PD_CUDA(context, state,
+                 pd_hls_rows_run(from->inds, job->count, &field, job->keys[0], state->stream)));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_count_up(job->values[0], job->count, state->stream)));
+  return pd_cuda_sort_arrays(context, device, job, &sorted->at);
+}
+
+/* Where the rows of the sorted nonzeros begin, for the host. */
+static polyad_status find_starts(polyad_context *context, const struct pd_device *device,
+                                 const struct by_row *sorted, uint64_t rows, uint32_t *start) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  uint32_t *on_device = NULL;
+  PD_TRY(pd_cuda_allocate(context, device, rows + 1, 4, (void **)&on_device));
+  polyad_status status = PD_CUDA(context, state,
+                                 pd_gpu_starts(sorted->job.keys[sorted->at], sorted->job.count,
+                                               rows, on_device, state->stream));
+  if (status == POLYAD_OK)
+    status = pd_cuda_device_functions.copy_out(context, device, start, on_device, 4 * (rows + 1));
+  pd_cuda_release(context, device, on_device);
+  return status;
+}
+
+/* The nonzeros copied in a mode's order. */
+static polyad_status copy_nonzeros(polyad_context *context, const struct pd_device *device,
+                                   const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
+                                   const uint32_t *order, struct pd_hls_schedule *schedule) {
+  int words = pd_hls_index_words(hls);
+  size_t value = pd_hls_value_bytes(hls->value);
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  /* Reading an index takes two words at once. */
+  PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz * (uint64_t)words + 1, 4,
+                          (void **)&schedule->nnz_inds));
+  PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz, value, &schedule->nnz_vals));
+  struct pd_hls_reorder reorder = {.order = order,
+                                   .nnz_inds = from->inds,
+                                   .nnz_vals = from->vals,
+                                   .nonzeros = hls->sparse_nnz,
+                                   .linear_bits = hls->linear_bits,
+                                   .words = words,
+                                   .value_bytes = (int)value,
+                                   .out_inds = schedule->nnz_inds,
+                                   .out_vals = schedule->nnz_vals};
+  return PD_CUDA(context, state, pd_hls_reorder_run(&reorder, state->stream));
+}
+
+static polyad_status schedule_nonzeros(polyad_context *context, const struct pd_device *device,
+                                       const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
+                                       int mode, uint64_t item, struct pd_hls_schedule *schedule) {
+  struct by_row sorted;
+  uint64_t rows = hls->dims[mode];
+  uint32_t *start = NULL;
+  if (hls->sparse_nnz == 0) return POLYAD_OK;
+  polyad_status status = sort_by_row(context, device, hls, from, mode, &sorted);
+  if (status == POLYAD_OK) status = allocate(context, rows + 1, &start);
+  if (status == POLYAD_OK) status = find_starts(context, device, &sorted, rows, start);
+  if (status == POLYAD_OK)
+    status = cut(context, device, rows, start, item, &schedule->items, &schedule->item_start,
+                 &schedule->row_item);
+  if (status == POLYAD_OK)
+    status = copy_nonzeros(context, device, hls, from, sorted.job.values[sorted.at], schedule);
+  if (status == POLYAD_OK)
+    status = PD_CUDA(context, pd_cuda_state_of(device),
+                     cudaStreamSynchronize(pd_cuda_state_of(device)->stream));
+  pd_cuda_services->free(context, start);
+  clear_by_row(context, device, &sorted);
+  return status;
+}
+
+static polyad_status schedule_tiles(polyad_context *context, const struct pd_device *device,
+                                    const struct pd_hls *hls, int mode, uint64_t segment,
+                                    struct pd_hls_schedule *schedule) {
   struct pd_hls_order order = pd_hls_order_empty(hls, mode);
-  polyad_status status = allocate(context, hls->tiles + 1, &order.tile);
+  if (hls->tiles == 0) return POLYAD_OK;
+  polyad_status status = allocate(context, hls->tiles, &order.tile);
   if (status == POLYAD_OK) status = allocate(context, order.lines + 1, &order.tile_start);
-  if (status == POLYAD_OK) status = allocate(context, hls->sparse_nnz + 1, &order.nonzero);
-  if (status == POLYAD_OK) status = allocate(context, order.rows + 1, &order.row_start);
   if (status == POLYAD_OK) {
-    pd_hls_order_fill(hls, mode, &order);
+    pd_hls_order_tiles(hls, mode, &order);
     status = cut(context, device, order.lines, order.tile_start, segment, &schedule->segments,
                  &schedule->segment_start, &schedule->line_segment);
   }
   if (status == POLYAD_OK)
-    status = cut(context, device, order.rows, order.row_start, item, &schedule->items,
-                 &schedule->item_start, &schedule->row_item);
-  if (status == POLYAD_OK)
     status = pd_cuda_upload(context, device, hls->tiles, sizeof *order.tile, order.tile,
                             (void **)&schedule->tile_order);
-  if (status == POLYAD_OK)
-    status = pd_cuda_upload(context, device, hls->sparse_nnz, sizeof *order.nonzero, order.nonzero,
-                            (void **)&schedule->nonzero_order);
   pd_cuda_services->free(context, order.tile);
   pd_cuda_services->free(context, order.tile_start);
-  pd_cuda_services->free(context, order.nonzero);
-  pd_cuda_services->free(context, order.row_start);
   return status;
+}
+
+polyad_status pd_hls_schedule_create(polyad_context *context, const struct pd_device *device,
+                                     const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
+                                     int mode, uint64_t segment, uint64_t item,
+                                     struct pd_hls_schedule *schedule) {
+  PD_TRY(schedule_tiles(context, device, hls, mode, segment, schedule));
+  return schedule_nonzeros(context, device, hls, from, mode, item, schedule);
 }

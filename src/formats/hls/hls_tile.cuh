@@ -36,8 +36,11 @@ template <class V>
 __device__ __forceinline__ void scatter(int output, uint32_t bits, uint32_t first,
                                         const typename V::Stored *values,
                                         typename V::Stored *cells) {
+  struct pd_hls_steps steps = pd_hls_steps_of(output);
+  uint32_t origin = pd_hls_cell(output, first);
   for (; bits != 0; bits &= bits - 1, ++values) {
-    uint32_t place = pd_hls_cell(output, first + (uint32_t)(__ffs((int)bits) - 1));
+    uint32_t bit = (uint32_t)(__ffs((int)bits) - 1);
+    uint32_t place = origin + bit % 16 * steps.next + bit / 16 * steps.half;
     cells[pd_hls_bank(place, (int)sizeof *cells)] = V::cell(__ldg(values));
   }
 }
@@ -64,12 +67,12 @@ __device__ __forceinline__ Share share_of(const struct pd_hls_run &a, uint32_t t
   return share;
 }
 
-template <class V>
-__device__ __forceinline__ void zero_cells(typename V::Stored *cells, uint32_t thread,
-                                           uint32_t threads) {
+template <class V, uint32_t THREADS>
+__device__ __forceinline__ void zero_cells(typename V::Stored *cells, uint32_t thread) {
   constexpr uint32_t QUADS = PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4);
-  for (uint32_t q = thread; q < QUADS; q += threads)
-    reinterpret_cast<uint4 *>(cells)[q] = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (uint32_t q = 0; q < QUADS; q += THREADS)
+    reinterpret_cast<uint4 *>(cells)[q + thread] = make_uint4(0, 0, 0, 0);
 }
 
 /* One warp expands a tile. */
@@ -79,7 +82,7 @@ __device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint3
   int output = a.output < 0 ? 0 : a.output;
   Share share = share_of(a, tile, lane);
   __syncwarp(); /* the tile before has been read */
-  zero_cells<V>(cells, lane, 32);
+  zero_cells<V, 32>(cells, lane);
   __syncwarp();
   const typename V::Stored *values =
       static_cast<const typename V::Stored *>(a.b_vals) + share.first;
@@ -91,24 +94,28 @@ __device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint3
   __syncwarp();
 }
 
-/* Eight warps expand a tile: of each lane's 128 bits, warp w takes bits 16 w to 16 w + 15. */
-template <class V>
+/* All warps of a block expand a tile: of each lane's 128 bits every warp takes as many. Successive
+ * tiles go to two places in turn: a warp that is ahead then clears what nobody reads any more. */
+template <class V, uint32_t WARPS>
 __device__ __forceinline__ void expand_by_block(const struct pd_hls_run &a, uint32_t tile,
                                                 typename V::Stored *cells) {
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  constexpr uint32_t BITS = 128 / WARPS;
+  static_assert(BITS <= 32, "a warp takes bits of one word");
+  uint32_t lane = threadIdx.x % 32, bit = threadIdx.x / 32 * BITS;
   Share share = share_of(a, tile, lane);
-  __syncthreads(); /* the tile before has been read */
-  zero_cells<V>(cells, threadIdx.x, blockDim.x);
+  zero_cells<V, 32 * WARPS>(cells, threadIdx.x);
   __syncthreads();
   uint32_t first = share.first, mine = 0;
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {
-    if (k < warp / 2) first += __popc(share.word[k]);
-    if (k == warp / 2) mine = share.word[k];
+    if (k < bit / 32) first += __popc(share.word[k]);
+    if (k == bit / 32) mine = share.word[k];
   }
-  uint32_t upper = warp % 2;
-  if (upper) first += __popc(mine & 0xffff);
-  scatter<V>(a.output, upper ? mine >> 16 : mine & 0xffff, lane * 128 + warp * 16,
+  if (BITS < 32) {
+    first += __popc(mine & ((1u << bit % 32) - 1));
+    mine = mine >> bit % 32 & ((1u << BITS % 32) - 1);
+  }
+  scatter<V>(a.output < 0 ? 0 : a.output, mine, lane * 128 + bit,
              static_cast<const typename V::Stored *>(a.b_vals) + first, cells);
   __syncthreads();
 }
@@ -121,9 +128,10 @@ __device__ __forceinline__ void load_slice(const typename V::Stored *cells, uint
   for (int block = 0; block < 2; ++block)
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
-      uint32_t place = pd_hls_slice_place(lane, slice, block, step);
+      /* The bank does not depend on the slice. */
+      uint32_t place = pd_hls_bank(pd_hls_slice_place(lane, 0, block, step), (int)sizeof *cells);
       x[block][step] = *reinterpret_cast<const typename V::Pair *>(
-          cells + pd_hls_bank(place, (int)sizeof *cells));
+          cells + slice * (PD_HLS_SIDE * PD_HLS_SIDE) + place);
     }
 }
 
