@@ -77,6 +77,10 @@ def speed(tensors):
         over_blco.append(BLCO[name] / fly if fly else None)
         rows.append([name, f"{peer} {milliseconds}", number(copies, 3), number(gains[-1]),
                      number(fly, 3), number(over_blco[-1])])
+    for name in tensors:
+        if name not in PEERS:
+            rows.append([name, "–", number(total(tensors[name], "modecopy", "auto"), 3), "–",
+                         number(total(tensors[name], "flycoo", "auto"), 3), "–"])
     rows.append(["geometric mean", "", "", number(mean(gains)), "", number(mean(over_blco))])
     table("All modes, R = 32, float32, default variants (ms)",
           ["tensor", "fastest peer", "modecopy", "times the peer", "flycoo", "times BLCO"], rows)

@@ -50,11 +50,14 @@ for device in "${devices[@]}"; do
               --device "$device" "$@"
           done
           ;;
-        cpd) # with the rows of Pi stored, as the paper's code does
+        cpd) # with the rows of Pi stored where a device can, as the paper's code does
           [ "${device%%:*}" != opencl ] || continue
+          store=--store-pi
+          [ "$device" = cpu ] || store=
           [ -e "${tensor%@*}.ptn" ] ||
             "$polyad" generate --like "${tensor%@*}" --scale "${SCALE:-1}" "${tensor%@*}.ptn" --quiet
-          "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu --store-pi --max-iters 3 --quiet \
+          # shellcheck disable=SC2086
+          "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu $store --max-iters 3 --quiet \
             --device "$device" --json "$out/cpd-$name.json" || failed=1
           ;;
       esac

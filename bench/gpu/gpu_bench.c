@@ -1,7 +1,7 @@
 /* Times MTTKRP of the GPU's formats in every mode of a generated tensor, checks the results, and
  * prints one JSON object. Run by bench/h200.sh.
  *
- * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D]
+ * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D] [write=FILE]
  *   SET: default (both formats, float and double), paper (all variants of the papers, float),
  *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration), field and field64
  *   (every format, float and double), phi (CP-APR's Phi, double) */
@@ -321,6 +321,12 @@ int main(int count, char **arguments) {
   }
   double begin = pd_seconds();
   must(&run, bench_tensor_make(run.context, run.from, scale, &run.tensor[POLYAD_F32]), "tensor");
+  for (int k = 2; k < count; ++k) /* for other programs */
+    if (strncmp(arguments[k], "write=", 6) == 0)
+      must(&run,
+           polyad_tensor_write(run.context, run.tensor[POLYAD_F32], arguments[k] + 6,
+                               POLYAD_FILE_AUTO),
+           "writing");
   must(&run, pd_traits_compute(run.context, run.tensor[POLYAD_F32], &run.traits), "traits");
   fprintf(stderr, "%s: %llu nonzeros in %.1f s\n", run.from->name,
           (unsigned long long)run.traits.nnz, pd_seconds() - begin);

@@ -16,7 +16,7 @@ import sys
 from experiments import MODES, all_steps
 
 # Files with the newest kernels first: the first that has a run is taken.
-ORDER = ("large", "small", "default", "hls", "phi", "medium")
+ORDER = ("field", "huge", "large", "small", "default", "hls", "phi", "medium")
 THRESHOLDS = {"mttkrp": 78, "ttmc": 82}
 OWN_PROGRAMS = {("A", "9"): ("blco", "mmcsf", "hicoo", "genten"),
                 ("B", "3"): ("blco", "mmcsf", "hicoo", "genten")}

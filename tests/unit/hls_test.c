@@ -97,6 +97,13 @@ static void indices_are_linear(void **state) {
     assert_int_equal(pd_hls_cell(0, bit), a * 256 + c * 16 + b);
     assert_int_equal(pd_hls_cell(1, bit), b * 256 + c * 16 + a);
     assert_int_equal(pd_hls_cell(2, bit), c * 256 + b * 16 + a);
+    for (int output = 0; output < 3; ++output) {
+      struct pd_hls_steps steps = pd_hls_steps_of(output);
+      for (uint32_t first = bit / 32 * 32; first <= bit; first += 16) /* whole and half words */
+        assert_int_equal(pd_hls_cell(output, bit), pd_hls_cell(output, first) +
+                                                       (bit - first) % 16 * steps.next +
+                                                       (bit - first) / 16 * steps.half);
+    }
   }
 }
 

@@ -84,20 +84,34 @@ static void release(polyad_context *context, const struct pd_device *device, voi
 }
 
 /* Waits: the host's memory is free again afterwards. */
+/* Drivers refuse single transfers of gigabytes. */
+static uint64_t piece_at(uint64_t done, uint64_t bytes) {
+  const uint64_t most = UINT64_C(1) << 30;
+  return bytes - done < most ? bytes - done : most;
+}
+
 static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
                              const void *from_host, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
-  if (bytes == 0) return POLYAD_OK;
-  return PD_CL(context, state, clEnqueueWriteBuffer,
-               (state->queue, to, CL_TRUE, 0, bytes, from_host, 0, NULL, NULL));
+  for (uint64_t done = 0, piece; done < bytes; done += piece) {
+    piece = piece_at(done, bytes);
+    PD_TRY(PD_CL(
+        context, state, clEnqueueWriteBuffer,
+        (state->queue, to, CL_TRUE, done, piece, (const char *)from_host + done, 0, NULL, NULL)));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status copy_out(polyad_context *context, const struct pd_device *device,
                               void *to_host, const void *from, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
-  if (bytes == 0) return POLYAD_OK;
-  return PD_CL(context, state, clEnqueueReadBuffer,
-               (state->queue, (cl_mem)from, CL_TRUE, 0, bytes, to_host, 0, NULL, NULL));
+  for (uint64_t done = 0, piece; done < bytes; done += piece) {
+    piece = piece_at(done, bytes);
+    PD_TRY(PD_CL(
+        context, state, clEnqueueReadBuffer,
+        (state->queue, (cl_mem)from, CL_TRUE, done, piece, (char *)to_host + done, 0, NULL, NULL)));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
