@@ -158,7 +158,7 @@ static void whole_pieces_are_whole(const struct pd_fibers *tree) {
     if (tree->whole[k] && k + 1 < tree->items)
       assert_true(tree->path[(size_t)(k + 1) * (size_t)(tree->order - 1)] !=
                   tree->path[(size_t)k * (size_t)(tree->order - 1)]);
-    assert_true(tree->item[k + 1] - tree->item[k] <= 2 * PD_FIBERS_PIECE_MOST);
+    assert_true(tree->item[k + 1] - tree->item[k] <= 2 * pd_fibers_piece_most(tree->nnz));
   }
 }
 

@@ -111,19 +111,17 @@ static polyad_status fill_levels(polyad_context *context, const polyad_tensor *t
   return pd_nz_gather_values(context, tensor, tree->nnz, permutation, &tree->values);
 }
 
-/* Whether a piece ends before nonzero p, having begun at `begin` in a slice that began at `slice`
- * and ends at `slice_end`. */
-static bool piece_ends(const uint8_t *highest, int fiber, uint32_t p, uint32_t begin,
-                       bool slice_begins, bool slice_is_long) {
-  uint32_t length = p - begin;
-  if (slice_begins) return length >= PD_FIBERS_PIECE || slice_is_long;
+/* Whether a piece that began at `begin` ends before nonzero p, with which a slice begins or not. */
+static bool piece_ends(const struct pd_fibers *tree, const uint8_t *highest, uint32_t p,
+                       uint32_t begin, bool slice_begins, bool slice_is_long) {
+  uint32_t length = p - begin, most = pd_fibers_piece_most(tree->nnz);
+  if (slice_begins) return length >= pd_fibers_piece(tree->nnz) || slice_is_long;
   if (!slice_is_long) return false;
-  return length >= PD_FIBERS_PIECE_MOST &&
-         (highest[p] <= fiber || length >= 2 * PD_FIBERS_PIECE_MOST);
+  return length >= most && (highest[p] <= tree->order - 2 || length >= 2 * most);
 }
 
 /* Cuts the nonzeros into pieces; only counts them where `item` is NULL. A slice of more than
- * PD_FIBERS_PIECE_MOST nonzeros has pieces of its own. */
+ * pd_fibers_piece_most() nonzeros has pieces of its own. */
 static uint32_t cut_pieces(const struct pd_fibers *tree, const uint8_t *highest, uint32_t *item,
                            uint8_t *whole) {
   uint32_t items = 0, begin = 0, p = 0;
@@ -132,10 +130,10 @@ static uint32_t cut_pieces(const struct pd_fibers *tree, const uint8_t *highest,
     uint32_t end = p + 1;
     while (end < tree->nnz && highest[end] > 0)
       ++end;
-    bool is_long = end - p > PD_FIBERS_PIECE_MOST;
+    bool is_long = end - p > pd_fibers_piece_most(tree->nnz);
     for (uint32_t q = p; q < end; ++q) {
-      bool ends = piece_ends(highest, tree->order - 2, q, begin, q == p,
-                             q == p ? is_long || was_long : is_long);
+      bool ends =
+          piece_ends(tree, highest, q, begin, q == p, q == p ? is_long || was_long : is_long);
       if (q > 0 && !ends) continue;
       if (item != NULL) {
         item[items] = q;
@@ -227,7 +225,7 @@ static polyad_status check_pieces(polyad_context *context, const struct pd_fiber
   for (uint32_t k = 0; k < tree->items; ++k) {
     uint32_t begin = tree->item[k], end = tree->item[k + 1];
     if (begin >= end) return pd_nz_broken(context, format, "empty piece", k);
-    if (end - begin > 2 * PD_FIBERS_PIECE_MOST)
+    if (end - begin > 2 * pd_fibers_piece_most(tree->nnz))
       return pd_nz_broken(context, format, "piece too long", k);
     uint64_t place = begin;
     for (int l = tree->order - 2; l >= 0; --l) {
@@ -263,7 +261,7 @@ uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type) {
 uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, polyad_type type) {
   int leaf = levels[traits->order - 1];
   uint64_t numbers = traits->nnz, most = traits->fibers[leaf], product = 1;
-  uint64_t items = traits->nnz / PD_FIBERS_PIECE + 1;
+  uint64_t items = traits->nnz / pd_fibers_piece(traits->nnz) + 1;
   for (int l = 0; l < traits->order - 1; ++l) {
     product = pd_mul_saturated(product, traits->nonempty[levels[l]]);
     numbers += 2 * (product < most ? product : most) + 1;

@@ -7,7 +7,19 @@
 
 #include "formats/nonzeros/nonzeros.h"
 
-enum { PD_FIBERS_PIECE = 64, PD_FIBERS_PIECE_MOST = 512 };
+/** Nonzeros after which a piece of a slice ends: short enough that a GPU has many thousand groups
+ *  at work at once, since one group's loads wait for each other, and long enough that most of its
+ *  time goes into nonzeros. */
+static inline uint32_t pd_fibers_piece_most(uint64_t nnz) {
+  const uint64_t pieces = 1 << 16, least = 64, most = 512;
+  return (uint32_t)(nnz / pieces < least ? least : nnz / pieces > most ? most : nnz / pieces);
+}
+
+/** Nonzeros after which a piece of whole slices ends. */
+static inline uint32_t pd_fibers_piece(uint64_t nnz) {
+  uint32_t half = pd_fibers_piece_most(nnz) / 2;
+  return half < 64 ? half : 64;
+}
 
 struct pd_fibers {
   int order;
