@@ -81,6 +81,19 @@ static void packed_numbers_come_back(void **state) {
   }
 }
 
+/* Threads pack 32 numbers each, which fill whole words: what has no bits, an index of a mode of
+ * length one behind the last of them, must not write to the next thread's first word. */
+static void numbers_without_bits_write_nothing(void **state) {
+  (void)state;
+  enum { WORDS = 6 };
+  uint32_t *words = calloc(WORDS, sizeof *words); /* the sanitizer sees what lies behind */
+  assert_non_null(words);
+  pd_hls_put(words, (uint64_t)WORDS * 32, 0, 0);
+  for (int w = 0; w < WORDS; ++w)
+    assert_int_equal(words[w], 0);
+  free(words);
+}
+
 /* The example of figures 3 and 4: widths and linear indices; places of cells. */
 static void indices_are_linear(void **state) {
   (void)state;
@@ -381,6 +394,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(half_precision_rounds_to_nearest),
       cmocka_unit_test(packed_numbers_come_back),
+      cmocka_unit_test(numbers_without_bits_write_nothing),
       cmocka_unit_test(indices_are_linear),
       cmocka_unit_test(tiles_are_dense_from_the_threshold_on),
       cmocka_unit_test(storages_hold_the_tensor),

@@ -28,8 +28,10 @@ PD_BOTH uint32_t pd_hls_get(const uint32_t *words, uint64_t at, int width) {
   return (uint32_t)((pair >> (at % 32)) & ((UINT64_C(1) << width) - 1));
 }
 
-/** Puts a number of `width` <= 32 bits into words whose bits are still zero. */
+/** Puts a number of `width` <= 32 bits into words whose bits are still zero. One without bits
+ * leaves the word at `at` alone: that may be another thread's. */
 PD_BOTH void pd_hls_put(uint32_t *words, uint64_t at, int width, uint32_t number) {
+  if (width == 0) return;
   uint64_t bits = (uint64_t)number << (at % 32);
   words[at / 32] |= (uint32_t)bits;
   if (at % 32 + (uint32_t)width > 32) words[at / 32 + 1] |= (uint32_t)(bits >> 32);
