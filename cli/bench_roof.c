@@ -5,22 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RUNS = 3, ROUNDS = 8, MEASURED_MOST = 1 << 30 /* bytes: beyond, rates no longer change */ };
+enum {
+  RUNS = 3,
+  MORE_RUNS = 21,
+  MEASURED_MOST = 1 << 30 /* bytes: beyond, rates no longer change */
+};
 static const double ENOUGH_SECONDS = 0.02;
 
-/* The best rate of a few runs, of more when they are short; infinite when the device cannot tell.
- */
-static double rate_of(struct bench *bench, polyad_roof what, double bytes) {
-  double seconds[RUNS], work = 0, best = INFINITY, spent = 0;
-  for (int round = 0; round < ROUNDS && spent < ENOUGH_SECONDS; ++round) {
-    if (polyad_roof_measure(bench->session.context, what, cli_precision(&bench->session),
-                            bench->rank, (uint64_t)bytes, RUNS, seconds, &work) != POLYAD_OK)
-      return INFINITY;
-    for (int k = 0; k < RUNS; ++k) {
-      best = fmin(best, seconds[k]);
-      spent += seconds[k];
-    }
+/* The shortest of some runs, 0 when the device cannot tell. `spent`: grows by all of them. */
+static double best_of(struct bench *bench, polyad_roof what, double bytes, int runs, double *work,
+                      double *spent) {
+  double seconds[MORE_RUNS], best = INFINITY;
+  if (polyad_roof_measure(bench->session.context, what, cli_precision(&bench->session), bench->rank,
+                          (uint64_t)bytes, runs, seconds, work) != POLYAD_OK)
+    return 0;
+  for (int k = 0; k < runs; ++k) {
+    best = fmin(best, seconds[k]);
+    *spent += seconds[k];
   }
+  return best;
+}
+
+/* The best rate of a few runs, of more when they are short; infinite when the device cannot tell.
+ * Every call makes its arrays anew, which takes longer than short runs do. */
+static double rate_of(struct bench *bench, polyad_roof what, double bytes) {
+  double work = 0, spent = 0, best = best_of(bench, what, bytes, RUNS, &work, &spent);
+  if (best > 0 && spent < ENOUGH_SECONDS)
+    best = fmin(best, best_of(bench, what, bytes, MORE_RUNS, &work, &spent));
   return best > 0 ? work / best : INFINITY;
 }
 

@@ -43,6 +43,8 @@ static polyad_status make_table(struct roof *roof, uint64_t bytes) {
   PD_TRY(allocate(roof, RESULT_BYTES, &job->other));
   PD_TRY(allocate(roof, job->count * sizeof *index, &roof->index));
   PD_TRY(PD_NEW(roof->context, job->count, &index));
+  int threads = polyad_threads(roof->context);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t k = 0; k < job->count; ++k)
     index[k] = (uint32_t)(pd_random_u64(7, 1, k) % job->rows);
   polyad_status status = roof->device->functions->copy_in(roof->context, roof->device, roof->index,
