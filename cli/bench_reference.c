@@ -1,11 +1,9 @@
 #include "bench_reference.h"
 #include "bench_rows.h"
+#include "bench_sums.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { NO_SLOT = -1 };
 
 static uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -35,10 +33,6 @@ uint64_t bench_index(const polyad_tensor *tensor, int mode, uint64_t p) {
                                                       : ((const uint64_t *)indices)[p];
 }
 
-static double value_of(const polyad_tensor *tensor, uint64_t p) {
-  return bench_entry(polyad_tensor_values(tensor), p, polyad_tensor_type(tensor));
-}
-
 uint64_t bench_columns(const struct bench_operands *operands) {
   uint64_t columns = 1;
   if (operands->kernel != POLYAD_KERNEL_TTMC) return operands->rank;
@@ -47,103 +41,18 @@ uint64_t bench_columns(const struct bench_operands *operands) {
   return columns;
 }
 
-/* ---- a nonzero's terms ---------------------------------------------------------------------- */
-
-static long double factor_entry(const struct bench_operands *o, int n, uint64_t p, uint64_t r) {
-  return bench_entry(o->factors[n], bench_index(o->tensor, n, p) * o->rank + r, o->type);
-}
-
-/* The value times the others' rows, number by number; for Phi over the model's value. */
-static void product_terms(const struct bench_operands *o, uint64_t p, long double *term) {
-  long double weight = value_of(o->tensor, p), model = 0;
-  for (uint64_t r = 0; r < o->rank; ++r)
-    term[r] = 1;
-  for (int n = 0; n < polyad_tensor_order(o->tensor); ++n)
-    for (uint64_t r = 0; r < o->rank && n != o->mode; ++r)
-      term[r] *= factor_entry(o, n, p, r);
-  if (o->kernel == POLYAD_KERNEL_PHI) {
-    for (uint64_t r = 0; r < o->rank; ++r)
-      model += term[r] * factor_entry(o, o->mode, p, r);
-    weight /= model > o->epsilon ? model : (long double)o->epsilon;
-  }
-  for (uint64_t r = 0; r < o->rank; ++r)
-    term[r] *= weight;
-}
-
-/* The value times the Kronecker product of the others' rows, made longer in place from its end. */
-static void chain_terms(const struct bench_operands *o, uint64_t p, long double *term) {
-  uint64_t size = 1;
-  term[0] = value_of(o->tensor, p);
-  for (int n = 0; n < polyad_tensor_order(o->tensor); ++n) {
-    if (n == o->mode) continue;
-    for (uint64_t k = size; k-- > 0;) {
-      long double from = term[k];
-      for (uint64_t r = o->rank; r-- > 0;)
-        term[k * o->rank + r] = from * factor_entry(o, n, p, r);
-    }
-    size *= o->rank;
-  }
-}
-
-/* ---- their sums ----------------------------------------------------------------------------- */
-
-struct sums {
-  const struct bench_operands *operands;
-  const int32_t *slot; /* of each row, NO_SLOT where it is not wanted */
-  struct bench_reference *to;
-};
-
-static void add_nonzero(const struct sums *sums, uint64_t p, uint64_t slot, long double *term) {
-  uint64_t columns = sums->to->columns;
-  long double *sum = sums->to->sum + slot * columns, *size = sums->to->size + slot * columns;
-  (sums->operands->kernel == POLYAD_KERNEL_TTMC ? chain_terms : product_terms)(sums->operands, p,
-                                                                               term);
-  for (uint64_t k = 0; k < columns; ++k) {
-    sum[k] += term[k];
-    size[k] += fabsl(term[k]);
-  }
-}
-
-/* A thread adds up the rows whose slot is its own, so that nothing is shared. */
-static bool add_all(const struct sums *sums, int threads) {
-  const struct bench_operands *o = sums->operands;
-  uint64_t nnz = polyad_tensor_nnz(o->tensor), columns = sums->to->columns;
-  long double *terms = calloc((size_t)threads * columns, sizeof *terms);
-  if (terms == NULL) return false;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
-    for (uint64_t p = 0; p < nnz; ++p) {
-      int32_t slot = sums->slot[bench_index(o->tensor, o->mode, p)];
-      if (slot != NO_SLOT && slot % threads == t)
-        add_nonzero(sums, p, (uint64_t)slot, terms + (uint64_t)t * columns);
-    }
-  free(terms);
-  return true;
-}
-
-static bool find_terms(const struct sums *sums) {
-  const struct bench_operands *o = sums->operands;
-  uint32_t *terms = calloc(sums->to->count + 1, sizeof *terms);
-  if (terms == NULL) return false;
-  for (uint64_t p = 0; p < polyad_tensor_nnz(o->tensor); ++p) {
-    int32_t slot = sums->slot[bench_index(o->tensor, o->mode, p)];
-    if (slot != NO_SLOT && ++terms[slot] > sums->to->terms) sums->to->terms = terms[slot];
-  }
-  free(terms);
-  return true;
-}
+/* ---- sums ----------------------------------------------------------------------------------- */
 
 static bool add_up(const struct bench_operands *operands, int threads, int32_t *slot,
                    struct bench_reference *reference) {
-  struct sums sums = {operands, slot, reference};
   reference->sum = calloc(reference->count * reference->columns, sizeof *reference->sum);
   reference->size = calloc(reference->count * reference->columns, sizeof *reference->size);
   if (reference->sum == NULL || reference->size == NULL) return false;
   for (uint64_t i = 0; i < polyad_tensor_dims(operands->tensor)[operands->mode]; ++i)
-    slot[i] = NO_SLOT;
+    slot[i] = BENCH_NO_SLOT;
   for (uint64_t k = 0; k < reference->count; ++k)
     slot[reference->row[k]] = (int32_t)k;
-  return add_all(&sums, threads) && find_terms(&sums);
+  return bench_sum_rows(operands, slot, threads, reference);
 }
 
 bool bench_reference_create(const struct bench_operands *operands, int threads,
@@ -201,8 +110,10 @@ void bench_reference_means(const struct bench_reference *reference, polyad_type 
 /* The largest magnitude over the smallest that is not 0. */
 static double range_of(const polyad_tensor *tensor) {
   double least = INFINITY, most = 0;
+  const void *values = polyad_tensor_values(tensor);
+  polyad_type type = polyad_tensor_type(tensor);
   for (uint64_t p = 0; p < polyad_tensor_nnz(tensor); ++p) {
-    double size = fabs(value_of(tensor, p));
+    double size = fabs(bench_entry(values, p, type));
     most = fmax(most, size);
     if (size > 0) least = fmin(least, size);
   }

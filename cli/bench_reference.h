@@ -1,4 +1,5 @@
-/* Rows of a kernel's result in long double, which the results of all formats are compared with. */
+/* Rows of a kernel's result in higher precision, which the results of all formats are compared
+ * with. */
 #ifndef CLI_BENCH_REFERENCE_H
 #define CLI_BENCH_REFERENCE_H
 
