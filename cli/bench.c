@@ -111,7 +111,11 @@ static int find_kernel(const char *name, int *which) {
       cli_quote(quoted, name));
 }
 
-static int check_choices(const struct bench *bench) {
+static int check_choices(struct bench *bench, int which) {
+  int status = bench_read_items(bench);
+  if (status != 0) return status;
+  if (bench->file == NULL && kernels[which].input != NO_FILE)
+    return cli_usage_error("a FILE is missing; see polyad bench --help");
   bool has = strcmp(bench->kernel, "mttkrp") == 0 || strcmp(bench->kernel, "ttmc") == 0;
   if (bench->errors && !has)
     return cli_usage_error("--error is for mttkrp and ttmc, not for %s", bench->kernel);
@@ -119,7 +123,7 @@ static int check_choices(const struct bench *bench) {
                         strcmp(bench->session.precision, "f64") != 0))
     return cli_usage_error(
         "--error measures every precision; leave out --precision, --compute and --portable");
-  if (bench->portable && strcmp(bench->format, "all") == 0)
+  if (bench->portable && (strcmp(bench->format, "all") == 0 || bench->item_count > 0))
     return cli_usage_error("--portable compares with one format; expected --format auto or a name");
   return 0;
 }
@@ -190,7 +194,9 @@ static const struct cli_option option_table[] = {
      .help = "stream: numbers in each array (default 16777216)",
      .least = 1,
      .most = UINT64_C(1) << 40},
-    CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default)"),
+    CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default); or several, with\n"
+                                      "commas, each NAME[:VARIANT][:OPTION=N]..., an option\n"
+                                      "kappa, block-columns, order-for-mode, tile-threshold"),
     CLI_TUNE_OPTIONS(struct bench),
     CLI_READ_OPTIONS(struct bench),
     CLI_COMMON_OPTIONS(struct bench)};
@@ -236,15 +242,11 @@ int cli_bench(int argc, char **argv) {
   bench.file = first + 1 < argc ? argv[first + 1] : NULL;
   status = find_kernel(bench.kernel, &which);
   if (status != 0) return status;
-  status = cli_check_format(bench.format, true);
-  if (status != 0) return status;
-  if (bench.file == NULL && kernels[which].input != NO_FILE)
-    return cli_usage_error("a FILE is missing; see polyad bench --help");
-  status = check_choices(&bench);
-  if (status != 0) return status;
-  status = run(&bench, which, command);
+  status = check_choices(&bench, which);
+  if (status == 0) status = run(&bench, which, command);
   cJSON_Delete(bench.rows);
   polyad_tensor_destroy(bench.tensor);
+  bench_free_items(&bench);
   cli_session_close(&bench.session);
   return status;
 }

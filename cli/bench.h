@@ -29,12 +29,15 @@ struct bench {
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
-  double fit;        /* that end-to-end is timed to; 0: none */
-  const char *cache; /* warm, cold or both */
-  bool warm, cold;   /* what it says */
-  uint64_t elements; /* of each of stream's arrays; 0: the default */
-  bool portable;     /* tuned and portable kernels in turn */
-  bool errors;       /* every precision against double */
+  double fit;               /* that end-to-end is timed to; 0: none */
+  const char *cache;        /* warm, cold or both */
+  bool warm, cold;          /* what it says */
+  uint64_t elements;        /* of each of stream's arrays; 0: the default */
+  bool portable;            /* tuned and portable kernels in turn */
+  bool errors;              /* every precision against double */
+  struct bench_item *items; /* of a --format that is a list */
+  int item_count;           /* 0: it is none */
+  const char *item;         /* that is being measured, as typed; else NULL */
   struct bench_rate {
     double bytes, rate;
   } copy[BENCH_RATES], gather[BENCH_RATES], flops; /* measured so far; rate 0: not yet */
@@ -67,7 +70,15 @@ bool bench_holds(const struct bench *bench, const char *format);
 /** A plan in a format, and what is known of it. 0, or an exit status. */
 int bench_make_plan(struct bench *bench, const char *format, const char *variant,
                     polyad_plan **plan, struct bench_row *row);
-/** Calls `each` with the chosen format, or with every one that can hold the tensor. */
+/** Reads --format where it is a list: NAME[:VARIANT][:OPTION=N]... with commas; checks it. 0, or an
+ *  exit status. */
+int bench_read_items(struct bench *bench);
+void bench_free_items(struct bench *bench);
+/** Calls `each` with the format of every item of the list, whose variant and options then are the
+ *  bench's. One that fails does not keep the others from being measured. */
+int bench_each_item(struct bench *bench, int (*each)(void *user, const char *format), void *user);
+/** Calls `each` with the chosen format, those of a list, or with every one that can hold the
+ *  tensor. */
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format), void *user);
 
 int bench_mttkrp(struct bench *bench);

@@ -102,7 +102,14 @@ static void print_subject(const struct bench *bench, const struct layout *layout
   puts("");
 }
 
-static int name_width(const struct bench *bench) { return bench->portable ? 15 : 10; }
+static int name_width(const struct bench *bench) {
+  return bench->item_count > 0 ? 30 : bench->portable ? 15 : 10;
+}
+
+static const char *name_of(const struct bench *bench, const struct bench_row *row) {
+  if (row->label != NULL) return row->label;
+  return bench->item != NULL ? bench->item : row->format;
+}
 
 static void print_heading(const struct bench *bench, const struct layout *layout) {
   print_subject(bench, layout);
@@ -141,8 +148,8 @@ static void print_row(const struct bench *bench, const struct bench_row *row) {
   const struct layout *layout = layout_of(bench);
   char mode[16];
   snprintf(mode, sizeof mode, "%d", row->mode);
-  printf("%-*s %-*.*s", name_width(bench), row->label != NULL ? row->label : row->format,
-         layout->width, layout->width, row->mode > 0 ? mode : row->variant);
+  printf("%-*s %-*.*s", name_width(bench), name_of(bench, row), layout->width, layout->width,
+         row->mode > 0 ? mode : row->variant);
   if (bench->warm && bench->cold) printf(" %-5s", row->cold ? "cold" : "warm");
   if (bench->errors) printf(" %-9s", row->precision);
   printf(" %10.3f", 1e3 * row->median);
@@ -164,7 +171,9 @@ static void print_row(const struct bench *bench, const struct bench_row *row) {
 }
 
 void bench_add(struct bench *bench, const struct bench_row *row) {
-  cJSON_AddItemToArray(bench->rows, row_object(row));
+  cJSON *o = row_object(row);
+  if (bench->item != NULL) cli_json_text(o, "item", bench->item);
+  cJSON_AddItemToArray(bench->rows, o);
   if (!cli_shows_results(&bench->session, NULL)) return;
   if (cJSON_GetArraySize(bench->rows) == 1) print_heading(bench, layout_of(bench));
   print_row(bench, row);

@@ -45,10 +45,11 @@ bool bench_holds(const struct bench *bench, const char *format) {
          POLYAD_OK;
 }
 
-/* Calls `each` with the chosen format, or with every one that can hold the tensor: one that then
- * fails, for want of memory say, does not keep the others from being measured. */
+/* Of several formats one that fails, for want of memory say, does not keep the others from being
+ * measured. */
 int bench_each_format(struct bench *bench, int (*each)(void *user, const char *format),
                       void *user) {
+  if (bench->item_count > 0) return bench_each_item(bench, each, user);
   if (strcmp(bench->format, "all") != 0) return each(user, bench->format);
   int first_failure = 0, measured = 0;
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {

@@ -44,6 +44,34 @@ def test_bench_cache_and_best(polyad):
     assert len({len(line) for line in table}) == 1
 
 
+def test_bench_list_of_formats(polyad):
+    """Each item has its variant and options, and the results of it alone."""
+    items = ["coo", "flycoo:paper:block-columns=4", "blco:order-for-mode=2", "csf:one",
+             "flycoo:kappa=3"]
+    quick = ("-r", "4", "--repeat", "1", "--warmup", "0")
+    rows = polyad.json("bench", "mttkrp", FLIGHTS, *quick, "--format", ",".join(items))["results"]
+    assert [row["item"] for row in rows] == [item for item in items for _ in range(4)]
+    assert sum(row["best"] for row in rows) == 4
+    alone = polyad.json("bench", "mttkrp", FLIGHTS, *quick, "--format", "flycoo", "--variant",
+                        "paper", "--block-columns", "4")["results"]
+    for row, other in zip(rows[4:8], alone):
+        assert "item" not in other
+        for key in ("format", "variant", "mode", "bytes_format", "max_relative_error"):
+            assert row[key] == other[key]
+    assert rows[4]["variant"] != rows[16]["variant"]
+    text = polyad.ok("bench", "build", FLIGHTS, *quick, "--format", ",".join(items)).out.decode()
+    assert all(f"\n{item} " in text for item in items)
+
+
+@pytest.mark.parametrize("formats, says", [
+    ("coo,", "--format '' found"), ("coo,all", "--format 'all' found"), ("coo:plain:tiled", "tiled"),
+    ("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:kappa", "kappa"), ("coo:rank=3", "kappa=N"),
+    ("blco:order-for-mode=1,flycoo:block-columns=65", "from 1 to 64"), ("coo:none", "none")])
+def test_bench_list_is_refused(polyad, formats, says):
+    polyad.fails((1, 2), "bench", "mttkrp", "good.tns", "--repeat", "1", "--format", formats,
+                 says=says)
+
+
 def test_bench_roof(polyad):
     result = polyad.json("bench", "roof", "-r", "4", "--repeat", "1", "--memory-limit", "200M")
     rows = result["results"]
@@ -181,8 +209,9 @@ def test_bench_error_is_refused(polyad, arguments):
     polyad.fails(2, "bench", *arguments, "--error", says="--error")
 
 
-def test_bench_portable_with_all_formats(polyad):
-    polyad.fails(2, "bench", "mttkrp", "good.tns", "--portable", "--format", "all",
+@pytest.mark.parametrize("formats", ["all", "coo,csf"])
+def test_bench_portable_with_several_formats(polyad, formats):
+    polyad.fails(2, "bench", "mttkrp", "good.tns", "--portable", "--format", formats,
                  says="--format auto or a name")
 
 
