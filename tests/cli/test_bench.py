@@ -44,6 +44,18 @@ def test_bench_cache_and_best(polyad):
     assert len({len(line) for line in table}) == 1
 
 
+@pytest.mark.parametrize("more", [(), ("--mode", "3"), ("--cache", "both")])
+def test_bench_flycoo_in_turn(polyad, more):
+    """No run has to sort back what the run before left in the next mode's order."""
+    result = polyad.ok("bench", "mttkrp", FLIGHTS, "-r", "4", "--format", "flycoo", "--repeat", "3",
+                       "--verbose", "--json", "-", *more)
+    assert "out of turn" not in result.err
+    modes = [3] if "--mode" in more else [1, 2, 3, 4]
+    rows = result.json["results"]
+    assert [row["mode"] for row in rows] == modes * (2 if "--cache" in more else 1)
+    assert all(row["runs"] == 3 and row["max_relative_error"] < 1e-12 for row in rows)
+
+
 def test_bench_list_of_formats(polyad):
     """Each item has its variant and options, and the results of it alone."""
     items = ["coo", "flycoo:paper:block-columns=4", "blco:order-for-mode=2", "csf:one",
@@ -61,6 +73,14 @@ def test_bench_list_of_formats(polyad):
     assert rows[4]["variant"] != rows[16]["variant"]
     text = polyad.ok("bench", "build", FLIGHTS, *quick, "--format", ",".join(items)).out.decode()
     assert all(f"\n{item} " in text for item in items)
+
+
+def test_bench_list_goes_on(polyad):
+    """What one format of a list cannot do is said, and the others are measured."""
+    result = polyad.ok("bench", "mttkrp", "good.tns", "--repeat", "1", "--json", "-", "--format",
+                       "coo,csf:none,flycoo")
+    assert result.err.count("error: ") == 1 and "it has no variant 'none'" in result.err
+    assert {row["item"] for row in result.json["results"]} == {"coo", "flycoo"}
 
 
 @pytest.mark.parametrize("formats, says", [
