@@ -28,7 +28,7 @@ def total(output):
 
 
 def build(output):
-    return min(row["median_seconds"] for row in output["results"])
+    return min(row.get("build_seconds") or row["median_seconds"] for row in output["results"])
 
 
 def gigabytes(output):
@@ -60,7 +60,7 @@ def usable(record):
 
 
 def bars_of(record, value):
-    """Numbers by label; runs "name:1", "name:2", … are modes of one bar and have to be all there."""
+    """Numbers by label; runs "name:1", "name:2", … are modes of a bar and have to be all there."""
     bars, modes = {}, {}
     for label, output in usable(record).items():
         name, _, mode = label.partition(":")
@@ -95,8 +95,8 @@ def apr_bars(record):
     output = usable(record).get("mu")
     if output is None:
         return {}
-    parts = {key[8:]: output.get(key) for key in
-             ("seconds_phi", "seconds_pi", "seconds_kkt", "seconds_mu")}
+    parts = {key[8:]: sum(seconds or 0 for seconds in output.get(key, ()))  # of each mode
+             for key in ("seconds_phi", "seconds_pi", "seconds_kkt", "seconds_mu")}
     parts = {key: value for key, value in parts.items() if value}
     return {key: value / sum(parts.values()) for key, value in parts.items()}
 
@@ -161,8 +161,17 @@ def geometric_means(table):
             yield label, math.exp(sum(map(math.log, ratios)) / len(ratios)), len(ratios)
 
 
+def gaps_of(figure, source, archive, records):
+    """What was tried in vain, and what there was no time for."""
+    gaps = {f"{record['tensor']} {label}: {run['message']}" for record in records
+            for label, run in record["runs"].items() if run["message"]}
+    gaps |= {f"{tensor}: not reached in time" for paper, name, tensor in archive.get("left", ())
+             if (paper, name) == (figure.paper, source)}
+    return sorted(gaps)
+
+
 def caption(figure, records, table, machine):
-    runs = [run for record in records for run in record["runs"].values()]
+    runs = [run for record in records for run in record["runs"].values() if run["output"]]
     data = sorted({record["data"] for record in records})
     text = [f"{machine.get('description', '?')} ({machine.get('name', '?')}), {data[0]} tensors"
             if data else "Not measured."]
@@ -171,11 +180,9 @@ def caption(figure, records, table, machine):
     if figure.kind == "modes" or figure.value in ("total", "build") and figure.kind == "bars":
         text += [f"{label}: {ratio:.2f} times as long (geometric mean over {count})"
                  for label, ratio, count in geometric_means(table)]
-    gaps = sorted({f"{record['tensor']} {label}: {run['message']}" for record in records
-                   for label, run in record["runs"].items() if run["message"]})
     if figure.published:
         text.append(figure.published)
-    return text, gaps
+    return text
 
 
 def place(figure):
@@ -207,7 +214,8 @@ def draw(figure, archive, folder):
     image = io.BytesIO()
     plot.savefig(image, format="png", dpi=110, metadata={"Software": None})
     plt.close(plot)
-    return image.getvalue(), *caption(figure, records, table, archive.get("machine", {}))
+    return (image.getvalue(), caption(figure, records, table, archive.get("machine", {})),
+            gaps_of(figure, source, archive, records))
 
 
 def section(figure, image, text, gaps):

@@ -1,11 +1,12 @@
 """What the papers measured, as commands of polyad: one step per paper, figure and tensor.
 
-A step has runs; a run is a label and the arguments of polyad that make its JSON. Nothing here
-computes: measure.py runs the steps, draw.py draws what came out.
+A step has runs; a run is a label, the arguments of polyad that make its JSON, and which rows of it
+are meant, where not all are: {"mode": 2}. Runs with the same arguments are the same measurement.
+Nothing here computes: measure.py runs the steps, draw.py draws what came out.
 """
 from collections import namedtuple
 
-Run = namedtuple("Run", "label arguments")
+Run = namedtuple("Run", "label arguments pick", defaults=({},))
 Step = namedtuple("Step", "paper figure tensor runs")
 Figure = namedtuple("Figure", "paper figure title kind value unit published")
 # Figures drawn from another figure's runs.
@@ -18,6 +19,12 @@ MILLIONS = {"uber": 3.3, "nips": 3.1, "chicago": 5.3, "movies": 11.4, "vast": 26
 MODES = {"uber": 4, "nips": 4, "chicago": 4, "movies": 3, "vast": 5, "enron": 4, "nell-2": 3,
          "delicious": 4, "nell-1": 3, "music": 3, "amazon": 3, "twitch": 5, "art": 3, "book": 3,
          "g1": 3, "g2": 3, "g3": 3}
+# What FIGURES=quick leaves out and how often it repeats.
+QUICK_MILLIONS = 80
+QUICK_REPEAT = ("--repeat", "3", "--warmup", "1")
+QUICK_COLUMNS = 8  # fewer columns take seconds per round above SLOW_MILLIONS
+SLOW_MILLIONS = 20
+LEFT_OUT = "left out by FIGURES=quick"
 # Paper A's, and three small ones that its claims are measured on too.
 TENSORS = {"A": ["uber", "nips", "chicago", "vast", "music", "delicious", "nell-1", "amazon",
                  "twitch"],
@@ -84,21 +91,20 @@ def steps_a(tensor, source):
     whole = Run("flycoo", mttkrp(source, *flycoo))
     yield Step("A", "5", tensor, [
         whole, Run("ordered copies", mttkrp(source, "flycoo", "--variant", "paper-no-remap"))])
-    yield Step("A", "8", tensor, [
-        Run(str(p), mttkrp(source, *flycoo, "--block-columns", str(p)))
+    yield Step("A", "8", tensor, [  # 32 is what the whole has
+        Run(str(p), mttkrp(source, *flycoo, *(() if p == 32 else ("--block-columns", str(p)))))
         for p in (1, 2, 4, 8, 16, 32, 64)])
     # BLCO as the paper ran it: ordered for each mode in turn, ordering not counted.
-    ordered = [Run(f"blco:{mode}", mttkrp(source, "blco", "--order-for-mode", str(mode), "--mode",
-                                          str(mode))) for mode in range(1, MODES[tensor] + 1)]
+    ordered = [Run(f"blco:{mode}", mttkrp(source, "blco", "--order-for-mode", str(mode)),
+                   {"mode": mode}) for mode in range(1, MODES[tensor] + 1)]
     yield Step("A", "9", tensor, [whole, Run("flycoo default", mttkrp(source, "flycoo")), *ordered,
                                   Run("blco as it is", mttkrp(source, "blco")),
                                   Run("mmcsf", mttkrp(source, "mmcsf")),
                                   Run("hicoo", mttkrp(source, "hicoo"))])
-    yield Step("A", "10", tensor, [
-        Run(name, ["bench", "build", source, "--format", name, "--repeat", "1", "--warmup", "0"])
-        for name in ("flycoo", *BASELINES)])
+    yield Step("A", "10", tensor, [Run(name, mttkrp(source, name))
+                                   for name in ("flycoo", *BASELINES)])
     yield Step("A", "6", tensor, [
-        Run("counters " + name, mttkrp(source, name, *more, "--repeat", "1", "--warmup", "1"))
+        Run("counters " + name, mttkrp(source, name, *more, "--repeat", "1", "--warmup", "0"))
         for name, *more in (flycoo, ("blco",), ("mmcsf",))])
 
 
@@ -110,17 +116,15 @@ def steps_b(tensor, source):
         Run("adaptive", paper.arguments),
         Run("scheme 1", mttkrp(source, "modecopy", "--variant", "paper-scheme1")),
         Run("scheme 2", mttkrp(source, "modecopy", "--variant", "paper-scheme2"))])
-    yield Step("B", "5", tensor, [
-        Run("modecopy", ["bench", "build", source, "--format", "modecopy", "--variant", "paper",
-                         "--repeat", "1", "--warmup", "0"])])
+    yield Step("B", "5", tensor, [paper])
 
 
 def steps_c(tensor, source):
     yield Step("C", "2", tensor, [Run("mu", ["cpd", source, "--algorithm", "apr-mu",
                                              "--max-iters", "3"])])
     yield Step("C", "6", tensor, [
-        Run("tuned", mttkrp(source, "coo")),
-        Run("portable", mttkrp(source, "coo", "--portable"))])
+        Run(name, mttkrp(source, "coo", "--portable"), {"variant": name})
+        for name in ("tuned", "portable", "portable-atomic")])
     yield Step("C", "8", tensor, [Run(name, ["bench", "phi", source, "--format", name])
                                   for name in ("coo", "alto", "modecopy")])
 
@@ -142,7 +146,7 @@ def steps_d(tensor, source):
         for part, threshold in (("HLS", ()), ("HLS-S", ("--tile-threshold", "4097")),
                                 ("HLS-D", ("--tile-threshold", "1")))])
     yield Step("D", "11", tensor, [
-        Run(f"{title} {compute}", make(source, "hls", "--compute", compute, "--error"))
+        Run(f"{title} {compute}", make(source, "hls", "--error"), {"precision": compute})
         for title, make in (("MTTKRP", mttkrp), ("chain", chain))
         for compute in ("f16", "bf16", "tf32")])
     yield Step("D", "12", tensor, [Run("hls", mttkrp(source, *half)),
@@ -150,18 +154,35 @@ def steps_d(tensor, source):
     yield Step("D", "13", tensor, [Run("hls", chain(source, *half)),
                                    *(Run(name, chain(source, name))
                                      for name in ("hicoo", "mmcsf"))])
-    yield Step("D", "14", tensor, [
-        Run(name, ["bench", "build", source, "--format", name, *more,
-                   "--repeat", "1", "--warmup", "0"])
-        for name, *more in (half, *((name,) for name in names))])
+    yield Step("D", "14", tensor, [Run(name, mttkrp(source, name, *more))
+                                   for name, *more in (half, *((name,) for name in names))])
+
+
+def quickened(tensor, run):
+    """Repeated less often; without arguments where it is left out."""
+    if MILLIONS.get(tensor, 0) > SLOW_MILLIONS and "--block-columns" in run.arguments:
+        if int(run.arguments[-1]) < QUICK_COLUMNS:
+            return run._replace(arguments=[])
+    if run.arguments[0] != "bench" or "--repeat" in run.arguments:
+        return run
+    return run._replace(arguments=[*run.arguments, *QUICK_REPEAT])
+
+
+def order_of(step):
+    """Smaller tensors first; what needs a profiler and shows least comes last."""
+    return (step.paper, step.figure) == ("A", "6"), MILLIONS.get(step.tensor, 0)
 
 
 def all_steps(source_of, quick):
-    """Every step, smaller tensors first; `source_of` names a tensor's file or like:NAME."""
+    """Every step in the order in which to run them; `source_of` names a tensor's file or like:NAME.
+    """
     makers = {"A": steps_a, "B": steps_b, "C": steps_c, "D": steps_d}
     steps = [Step("C", "4", "", [Run("stream", ["bench", "stream", "--portable"])])]
     for paper, make in makers.items():
         for tensor in TENSORS[paper]:
-            if not quick or MILLIONS[tensor] <= 80:
+            if not quick or MILLIONS[tensor] <= QUICK_MILLIONS:
                 steps += make(tensor, source_of(tensor))
-    return sorted(steps, key=lambda step: MILLIONS.get(step.tensor, 0))
+    if quick:
+        steps = [step._replace(runs=[quickened(step.tensor, run) for run in step.runs])
+                 for step in steps]
+    return sorted(steps, key=order_of)

@@ -4,8 +4,8 @@
 usage: bench/paper_figures/gather.py ARCHIVE FOLDER   (such as bench/results/h200)
 
 Every run of experiments.py is looked up by tensor, kernel, format, variant and settings among the
-rows of FOLDER's *.jsonl; one that is not there stays a gap. FOLDER/peers.json, where it exists, adds
-what the peers' own programs took.
+rows of FOLDER's *.jsonl; one that is not there stays a gap. FOLDER/peers.json, where it exists,
+adds what the peers' own programs took.
 """
 import glob
 import json
@@ -75,19 +75,16 @@ def wanted(step, run):
     name = options.pop("--format", None)
     if name is None or "--order-for-mode" in options or "--portable" in run.arguments:
         return None
-    timed = "mttkrp" if kernel == "build" else kernel
-    hybrid = (options.get("--compute", "f32"),
-              int(options.get("--tile-threshold", THRESHOLDS.get(timed, 0))))
-    return (step.tensor, timed, name, options.get("--variant", "auto"),
+    hybrid = (run.pick.get("precision") or options.get("--compute", "f32"),
+              int(options.get("--tile-threshold", THRESHOLDS.get(kernel, 0))))
+    return (step.tensor, kernel, name, options.get("--variant", "auto"),
             int(options.get("--block-columns", 32)) if name == "flycoo" else None,
             hybrid if name == "hls" else None)
 
 
-def output_of(modes, building):
+def output_of(modes):
     row, found, _ = next(iter(modes.values()))
     rows = [modes[mode][0] for mode in sorted(modes)]
-    if building:
-        rows = [{"median_seconds": row["build_seconds"], "bytes_format": row["bytes_format"]}]
     return {"file": found["file"], "dims": found["dims"], "nnz": found["nnz"],
             "rank": row["rank"], "precision": row.get("precision", "f32"), "results": rows}
 
@@ -104,7 +101,7 @@ def gather(table, step, run, device):
     path = next(iter(modes.values()))[2]
     stage = os.path.splitext(os.path.basename(path))[0]
     return {"command": f"bench/h200.sh ({stage}.jsonl); polyad {' '.join(run.arguments)}",
-            "output": output_of(modes, run.arguments[1] == "build"), "message": None,
+            "output": output_of(modes), "message": None,
             "seconds": 0, "when": date_of(path)}
 
 

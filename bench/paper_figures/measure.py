@@ -5,88 +5,26 @@ usage: bench/paper_figures/measure.py ARCHIVE [--polyad build/polyad] [--device 
            [--papers ABCD] [--data generated|real] [--scale S] [--tensors DIR] [--minutes M]
 
 What the archive has is not run again, so that measuring goes on where it stopped; delete the file
-or a record to measure anew. A run of polyad takes at most 8 minutes. What fails (no such device, a
-kernel that this build lacks, no memory) is kept with its message and leaves a gap in the figures.
-FIGURES=quick takes tensors of at most 80 million nonzeros. --data real reads DIR/NAME.ptn or
-NAME.tns.gz (bench/data/fetch), and leaves out tensors that are not there.
+or a record to measure anew. A step takes at most 8 minutes. What fails (no such device, a kernel
+that this build lacks, no memory) is kept with its message and leaves a gap in the figures.
+
+Tensors are generated when first needed, into a folder that is removed at the end, or into DIR,
+where they stay. --data real reads DIR/NAME.ptn or NAME.tns.gz (bench/data/fetch; by default from
+bench/data/tensors).
+
+FIGURES=quick takes tensors of at most 80 million nonzeros, fewer repetitions and 8 minutes: no step
+begins in the last half of a minute, and one that is not ready by then is not kept. What is left is
+listed, also in the archive.
 """
 import argparse
-import csv
-import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 
-from experiments import all_steps
-
-LIMIT = 480
-COUNTERS = {"sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-            "l1": "l1tex__throughput.avg.pct_of_peak_sustained_elapsed"}
-DURATION = "gpu__time_duration.sum"
-
-
-def sources(options):
-    def generated(tensor):
-        return "like:" + tensor + ("" if options.scale == 1 else f"@{options.scale:g}")
-
-    def real(tensor):
-        for extension in (".ptn", ".tns.gz", ".tns"):
-            path = os.path.join(options.tensors, tensor + extension)
-            if os.path.exists(path):
-                return path
-        return os.path.join(options.tensors, tensor + ".ptn")
-    return generated if options.data == "generated" else real
-
-
-def run_polyad(command):
-    """The JSON object of a command, or the reason why there is none."""
-    try:
-        done = subprocess.run(command + ["--json", "-", "--quiet"], capture_output=True, text=True,
-                              timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        return None, f"took longer than {LIMIT} s"
-    if done.returncode != 0:
-        return None, (done.stderr.strip().splitlines() or ["failed"])[-1]
-    return json.loads(done.stdout), None
-
-
-def run_counters(command):
-    """Throughputs of all kernels of a command, weighted by their time, from Nsight Compute."""
-    if shutil.which("ncu") is None:
-        return None, "Nsight Compute (ncu) is not installed"
-    metrics = ",".join([*COUNTERS.values(), DURATION])
-    try:
-        done = subprocess.run(["ncu", "--csv", "--clock-control", "none", "--metrics", metrics,
-                               *command, "--quiet"], capture_output=True, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        return None, f"took longer than {LIMIT} s"
-    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
-    kernels = {}
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
-        try:
-            value = float(row["Metric Value"].replace(",", ""))
-        except (KeyError, ValueError, AttributeError):
-            continue
-        kernels.setdefault(row["ID"], {})[row["Metric Name"]] = value
-    times = [k.get(DURATION, 0) for k in kernels.values()]
-    if sum(times) == 0:
-        return None, (done.stderr.strip().splitlines() or ["no kernel was profiled"])[-1]
-    return {name: sum(k.get(metric, 0) * t for k, t in zip(kernels.values(), times)) / sum(times)
-            for name, metric in COUNTERS.items()}, None
-
-
-def run(options, arguments, counters):
-    command = [options.polyad, *arguments, "--device", options.device]
-    if arguments[1] != "stream":
-        command += ["-r", "32", "--precision", "f32"]
-    begin = time.monotonic()
-    output, message = (run_counters if counters else run_polyad)(command)
-    return {"command": " ".join(["polyad", *command[1:]]), "output": output, "message": message,
-            "seconds": round(time.monotonic() - begin, 3),
-            "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
+from experiments import LEFT_OUT, all_steps
+from runs import Clock, OutOfTime, Runner, Tensors, run_polyad
 
 
 def load(path):
@@ -96,14 +34,14 @@ def load(path):
         return json.load(file)
 
 
-def save(path, archive):
+def save(path, archive, indent=None):
     with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(archive, file, indent=1)
+        file.write(json.dumps(archive, indent=indent))  # without indent many times as fast
     os.replace(path + ".new", path)
 
 
 def device_of(options):
-    output, message = run_polyad([options.polyad, "devices"])
+    output, message = run_polyad([options.polyad, "devices"], None, Clock(1))
     wanted = "cpu" if options.device == "auto" else options.device
     for device in (output or {}).get("devices", []):
         if device["name"].startswith(wanted):
@@ -111,7 +49,51 @@ def device_of(options):
     return {"name": wanted, "description": message or "not found"}
 
 
-def main():
+def key_of(record):
+    return tuple(record[name] for name in ("paper", "figure", "tensor", "data"))
+
+
+def is_whole(record, quick):
+    """Whether the archive's record is all that is asked for."""
+    return quick or all(run["message"] != LEFT_OUT for run in record["runs"].values())
+
+
+def name_of(step):
+    return f"paper {step.paper}, figure {step.figure}, {step.tensor or 'machine'}"
+
+
+def keep(options, archive, record, made):
+    archive["records"] = [r for r in archive["records"] if key_of(r) != key_of(record)] + [record]
+    archive.setdefault("tensors", {}).update(made)
+    save(options.archive, archive)
+
+
+def report(step, runs, seconds):
+    failed = [f"{label}: {run['message']}" for label, run in runs.items() if run["message"]]
+    print(f"{name_of(step)}: {seconds:.1f} s", *failed, sep="\n  ", flush=True)
+
+
+def measure(options, archive, pending, tensors, clock, data):
+    """Runs steps while there is time; returns those that are left."""
+    runner, left = Runner(options, tensors, clock), list(pending)
+    while left and clock.begins_step():
+        step, begin = left[0], time.monotonic()
+        try:
+            same = [other for other in left if other.tensor == step.tensor]
+            runs = {run.label: runner.record(step, run, same) for run in step.runs}
+        except OutOfTime:
+            break
+        left.pop(0)
+        record = {"paper": step.paper, "figure": step.figure, "tensor": step.tensor, "data": data,
+                  "runs": runs}
+        keep(options, archive, record, tensors.made)
+        report(step, runs, time.monotonic() - begin)
+        if all(other.tensor != step.tensor for other in left):
+            tensors.forget(step.tensor)
+    return left
+
+
+def parse(quick):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive")
@@ -120,29 +102,37 @@ def main():
     parser.add_argument("--papers", default="ABCD")
     parser.add_argument("--data", choices=["generated", "real"], default="generated")
     parser.add_argument("--scale", type=float, default=1, help="part of the nonzeros to generate")
-    parser.add_argument("--tensors", default="bench/data/tensors")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin no step after so many")
+    parser.add_argument("--tensors", metavar="DIR", help="where tensors are, or are kept")
+    parser.add_argument("--minutes", type=float, default=8 if quick else 1e9,
+                        help="end after so many; 8 with FIGURES=quick")
     options = parser.parse_args()
+    options.polyad = os.path.abspath(shutil.which(options.polyad) or options.polyad)
+    return options
+
+
+def main():
+    quick = os.environ.get("FIGURES") == "quick"
+    options = parse(quick)
+    clock = Clock(options.minutes)
     archive = load(options.archive)
     if "machine" not in archive:
         archive["machine"] = device_of(options)
-    done = {(r["paper"], r["figure"], r["tensor"], r["data"]) for r in archive["records"]}
     data = options.data if options.scale == 1 else f"{options.data}, {options.scale:g} of them"
-    begin = time.monotonic()
-    for step in all_steps(sources(options), os.environ.get("FIGURES") == "quick"):
-        key = (step.paper, step.figure, step.tensor, data)
-        if step.paper not in options.papers or key in done:
-            continue
-        if time.monotonic() - begin > 60 * options.minutes:
-            print("time is up; run again to go on", file=sys.stderr)
-            break
-        runs = {r.label: run(options, r.arguments, r.label.startswith("counters "))
-                for r in step.runs}
-        archive["records"].append(dict(zip(("paper", "figure", "tensor", "data"), key), runs=runs))
-        save(options.archive, archive)
-        failed = [f"{label}: {r['message']}" for label, r in runs.items() if r["message"]]
-        print(f"paper {step.paper}, figure {step.figure}, {step.tensor or 'machine'}: "
-              f"{sum(r['seconds'] for r in runs.values()):.1f} s", *failed, sep="\n  ", flush=True)
+    done = {key_of(record) for record in archive["records"] if is_whole(record, quick)}
+    tensors = Tensors(options, clock)
+    pending = [step for step in all_steps(tensors.source, quick) if step.paper in options.papers
+               and (step.paper, step.figure, step.tensor, data) not in done]
+    try:
+        left = measure(options, archive, pending, tensors, clock, data)
+    finally:
+        tensors.close()
+    archive["left"] = [[step.paper, step.figure, step.tensor] for step in left]
+    save(options.archive, archive, indent=1)
+    print(f"{len(pending) - len(left)} steps done in {clock.passed():.0f} s, {len(left)} left")
+    for step in left:
+        print(f"  left: {name_of(step)}")
+    if left:
+        print("time is up; run again to go on", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -25,18 +25,31 @@ def test_steps():
         assert any(step.paper == figure.paper and step.figure == source for step in steps)
 
 
-def fake_polyad(folder, fails=""):
-    """Answers like polyad: every mode takes as many milliseconds as the format's name has letters."""
+def fake_polyad(folder, fails="", slow=""):
+    """Answers like polyad: every mode takes as many milliseconds as the format's name has letters.
+    What fails does so with this message, in a list it is left out."""
     path = folder / "polyad"
     path.write_text(f"""#!{sys.executable}
-import json, sys
-name = sys.argv[sys.argv.index("--format") + 1] if "--format" in sys.argv else "none"
+import json, os, sys, time
+def after(name, default):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 with open("{folder}/calls", "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
-if name in {fails.split()!r} or sys.argv[1] == "cpd":
+if sys.argv[1] == "generate":
+    out = next(word for word in sys.argv if word.endswith(".ptn"))
+    sys.exit(open(out, "w").write("a tensor") and 0)
+if sys.argv[2].endswith(".ptn") or sys.argv[3:] and sys.argv[3].endswith(".ptn"):
+    assert os.path.exists(next(word for word in sys.argv if word.endswith(".ptn")))
+items = after("--format", "none").split(",")
+rows = [{{"format": item.split(":")[0], "variant": item, "mode": m, "runs": 3,
+         "median_seconds": 1e-3 * len(item.split(":")[0]), "build_seconds": 0.25,
+         "gbytes_per_second": 1, "bytes_format": 1000, "smape_percent": 0.1, "precision": "f16",
+         **({{"item": item}} if len(items) > 1 else {{}})}}
+        for item in items for m in (1, 2, 3) if item.split(":")[0] not in {fails.split()!r}]
+if any(item.split(":")[0] in {slow.split()!r} for item in items):
+    time.sleep(60)
+if not rows or sys.argv[1] == "cpd":
     sys.exit("polyad: error: no such thing here")
-rows = [{{"format": name, "variant": "tuned", "mode": m, "median_seconds": 1e-3 * len(name),
-         "gbytes_per_second": 1, "bytes_format": 1000, "smape_percent": 0.1}} for m in (1, 2, 3)]
 print(json.dumps({{"results": rows, "dims": [3, 4, 5], "nnz": 9, "rank": 32, "precision": "f32",
                   "devices": [{{"name": "cpu", "description": "a machine"}}]}}))
 """)
@@ -44,24 +57,126 @@ print(json.dumps({{"results": rows, "dims": [3, 4, 5], "nnz": 9, "rank": 32, "pr
     return path
 
 
-def measure(folder, *more):
+def measure(folder, *more, papers="D", **environment):
     return subprocess.run([sys.executable, FOLDER / "measure.py", folder / "archive.json",
-                           "--polyad", folder / "polyad", "--device", "cpu", "--papers", "D", *more],
-                          capture_output=True, text=True, check=True)
+                           "--polyad", folder / "polyad", "--device", "cpu", "--papers", papers,
+                           *more], capture_output=True, text=True, check=True, timeout=100,
+                          env={**os.environ, "TMPDIR": str(folder), **environment})
+
+
+def archive_of(folder):
+    return json.loads((folder / "archive.json").read_text())
+
+
+def calls_of(folder):
+    return (folder / "calls").read_text().splitlines()
+
+
+def runs_of(archive, paper, figure, tensor):
+    return next(r["runs"] for r in archive["records"]
+                if (r["paper"], r["figure"], r["tensor"]) == (paper, figure, tensor))
 
 
 def test_measuring_resumes(tmp_path):
     fake_polyad(tmp_path, fails="hls")
-    measure(tmp_path, "--minutes", "0")
-    assert (tmp_path / "calls").read_text() == "devices --json - --quiet\n"
+    done = measure(tmp_path, "--minutes", "0")
+    assert calls_of(tmp_path) == ["devices --json - --quiet"]
+    assert len(archive_of(tmp_path)["left"]) == 36
+    assert "left: paper D, figure 14, art" in done.stdout
     measure(tmp_path)
-    archive = json.loads((tmp_path / "archive.json").read_text())
+    archive = archive_of(tmp_path)
     assert {record["tensor"] for record in archive["records"]} == set(experiments.TENSORS["D"])
-    run = next(r for r in archive["records"] if r["figure"] == "12")["runs"]["hls"]
+    run = runs_of(archive, "D", "12", "art")["hls"]
     assert run["output"] is None and run["message"] == "polyad: error: no such thing here"
-    calls = len((tmp_path / "calls").read_text().splitlines())
+    calls = len(calls_of(tmp_path))
+    done = measure(tmp_path)
+    assert len(calls_of(tmp_path)) == calls and "0 steps done" in done.stdout
+    archive["records"] = [r for r in archive["records"] if r["figure"] != "13"]
+    (tmp_path / "archive.json").write_text(json.dumps(archive))
+    assert "6 steps done" in measure(tmp_path).stdout
+    assert len(archive_of(tmp_path)["records"]) == 36 and archive_of(tmp_path)["left"] == []
+
+
+def test_measuring_once(tmp_path):
+    """A tensor is made once for each type, a list of formats is one process, nothing runs twice."""
+    fake_polyad(tmp_path)
+    done = measure(tmp_path)
+    calls = calls_of(tmp_path)
+    assert len(set(calls)) == len(calls) == 1 + 6 * (2 + 6)
+    assert "36 steps done in" in done.stdout and "0 left" in done.stdout
+    assert not list(tmp_path.glob("polyad-figures-*"))  # the tensors' folder
+    archive = archive_of(tmp_path)
+    assert archive["tensors"]["art.ptn"]["command"] == (
+        "polyad generate --like art --precision f32 art.ptn")
+    together, hybrid = (runs_of(archive, "D", figure, "art")[label] for figure, label in
+                        (("8", "MTTKRP together"), ("10", "MTTKRP HLS")))
+    assert together == hybrid and together["command"].startswith("polyad bench mttkrp like:art ")
+    assert "hls,hls:sequential,hls:tile-threshold=4097" in together["process"]
+    sparse = runs_of(archive, "D", "10", "art")["MTTKRP HLS-S"]["output"]["results"]
+    assert [row["variant"] for row in sparse] == ["hls:tile-threshold=4097"] * 3
+
+
+def test_measuring_keeps_tensors(tmp_path):
+    fake_polyad(tmp_path)
+    more = ("--tensors", tmp_path / "tensors", "--scale", "0.5")
+    measure(tmp_path, *more)
+    assert (tmp_path / "tensors" / "g1@0.5-f64.ptn").exists()
+    assert runs_of(archive_of(tmp_path), "D", "11", "g1")["chain f16"]["output"] is not None
+    (tmp_path / "archive.json").unlink()
+    measure(tmp_path, *more)
+    assert sum("generate" in call for call in calls_of(tmp_path)) == 12
+
+
+def test_measuring_what_a_list_leaves_out(tmp_path):
+    """Formats of a list that fail run again alone, for their own message; the others do not."""
+    fake_polyad(tmp_path, fails="mmcsf")
     measure(tmp_path)
-    assert len((tmp_path / "calls").read_text().splitlines()) == calls
+    alone = [call for call in calls_of(tmp_path) if "--format mmcsf " in call]
+    assert len(alone) == len(experiments.TENSORS["D"]) * 2  # MTTKRP and the chain
+    runs = runs_of(archive_of(tmp_path), "D", "12", "g2")
+    assert runs["mmcsf"]["message"] == "polyad: error: no such thing here"
+    assert runs["bcsf"]["output"]["results"][0]["median_seconds"] == 0.004
+
+
+def test_measuring_ends_in_time(tmp_path, monkeypatch, capsys):
+    """A step that is not ready in time is not kept, and the program ends."""
+    import measure as program
+    fake_polyad(tmp_path, slow="bcsf")
+    monkeypatch.setattr("runs.LAST_BEGIN", 0)
+    monkeypatch.setattr(sys, "argv", ["measure.py", str(tmp_path / "archive.json"), "--papers", "D",
+                                      "--polyad", str(tmp_path / "polyad"), "--device", "cpu",
+                                      "--minutes", "0.08"])
+    program.main()
+    archive = archive_of(tmp_path)
+    assert {r["figure"] for r in archive["records"]} <= {"8", "10", "11"}
+    assert archive["left"][-1] == ["D", "14", "movies"] and ["D", "12", "art"] in archive["left"]
+    assert "run again" in capsys.readouterr().err
+
+
+def test_no_step_begins_at_the_end():
+    import runs
+    assert runs.Clock(1).begins_step() and not runs.Clock(0.4).begins_step()
+    assert runs.execute(["false"], None, runs.Clock(1)) == (None, "failed")
+    assert "No such file" in runs.execute(["./none"], None, runs.Clock(1))[1]
+    assert runs.execute(["sleep", "9"], None, runs.Clock(1), 0.1)[1] == "took longer than 0.1 s"
+    with pytest.raises(runs.OutOfTime):
+        runs.execute(["sleep", "9"], None, runs.Clock(0.001))
+
+
+def test_measuring_quickly(tmp_path):
+    """Few repetitions; what is left out is said, and measured when all is asked for."""
+    fake_polyad(tmp_path)
+    measure(tmp_path, papers="A", FIGURES="quick")
+    archive = archive_of(tmp_path)
+    runs = runs_of(archive, "A", "8", "vast")
+    assert runs["1"]["message"] == "left out by FIGURES=quick" and runs["16"]["output"]
+    assert "--repeat 3 --warmup 1" in runs["16"]["command"] and not archive["left"]
+    assert archive["records"][-1]["figure"] == "6"  # the profiler's come last
+    calls = len(calls_of(tmp_path))
+    measure(tmp_path, papers="A", FIGURES="quick")
+    assert len(calls_of(tmp_path)) == calls
+    measure(tmp_path, papers="A")
+    assert runs_of(archive_of(tmp_path), "A", "8", "vast")["1"]["output"]
 
 
 def test_gathering(tmp_path):
@@ -86,7 +201,7 @@ def test_gathering(tmp_path):
     assert runs["D", "8", "art"]["MTTKRP in turn"]["message"] == "not measured"
     assert runs["D", "10", "book"]["MTTKRP HLS-D"]["output"]["nnz"] == 63066
     assert runs["D", "10", "book"]["MTTKRP HLS-S"]["output"] is None
-    assert runs["D", "14", "art"]["hls"]["output"]["results"][0]["median_seconds"] == 0.5
+    assert runs["D", "14", "art"]["hls"]["output"]["results"][0]["build_seconds"] == 0.5
     assert runs["A", "9", "vast"]["blco (its own program)"]["output"]["results"] == [
         {"median_seconds": 0.0828}]
     assert "mmcsf (its own program)" not in runs["A", "9", "vast"]
@@ -96,11 +211,15 @@ def test_drawing(tmp_path):
     pytest.importorskip("matplotlib")
     fake_polyad(tmp_path, fails="hls")
     measure(tmp_path)
+    archive = archive_of(tmp_path)
+    archive["left"] = [["A", "6", "vast"]]
+    (tmp_path / "archive.json").write_text(json.dumps(archive))
     subprocess.run([sys.executable, FOLDER / "draw.py", tmp_path / "archive.json",
                     tmp_path / "out"], check=True, capture_output=True)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "mmcsf: 1.00 times as long" in page  # as many letters as hicoo
     assert "art hls: polyad: error: no such thing here" in page
+    assert page.count("vast: not reached in time") == 2  # figure 7 is of the same runs
     assert page.count("<section>") == len(experiments.FIGURES)
     assert "http://" not in page and "https://" not in page
     for figure in experiments.FIGURES:
