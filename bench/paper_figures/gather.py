@@ -50,7 +50,7 @@ def key(tensor, row):
     hybrid = name == "hls"
     return (tensor, kernel, name, row.get("variant") or "auto",
             row.get("columns", 32) if name == "flycoo" else None,
-            (row["compute"], row["threshold"]) if hybrid else None)
+            (row.get("compute", "native"), row.get("threshold")) if hybrid else None)
 
 
 def load(folder):
