@@ -56,7 +56,7 @@ static polyad_status cut(polyad_context *context, const struct pd_device *device
 
 uint64_t pd_hls_schedule_bytes(const struct pd_hls *hls) {
   uint64_t each = 4 * (uint64_t)pd_hls_index_words(hls) + pd_hls_value_bytes(hls->value);
-  return pd_mul_saturated(hls->sparse_nnz, each);
+  return pd_add_saturated(pd_mul_saturated(hls->sparse_nnz, each), 8);
 }
 
 /* Single nonzeros by their row: job.keys[at] are the sorted rows, job.values[at] the nonzeros. */
@@ -115,8 +115,8 @@ static polyad_status copy_nonzeros(polyad_context *context, const struct pd_devi
   int words = pd_hls_index_words(hls);
   size_t value = pd_hls_value_bytes(hls->value);
   struct pd_cuda_state *state = pd_cuda_state_of(device);
-  /* Reading an index takes two words at once. */
-  PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz * (uint64_t)words + 1, 4,
+  /* Reading an index takes two words at once, and one without bits may begin behind the last. */
+  PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz * (uint64_t)words + 2, 4,
                           (void **)&schedule->nnz_inds));
   PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz, value, &schedule->nnz_vals));
   struct pd_hls_reorder reorder = {.order = order,

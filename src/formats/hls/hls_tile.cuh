@@ -5,8 +5,6 @@
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_mma.cuh"
 
-enum { PD_EVERY_LANE = -1 };
-
 __device__ __forceinline__ uint32_t packed(const uint32_t *words, uint64_t at, int width) {
   uint32_t low = __ldg(words + at / 32), high = __ldg(words + at / 32 + 1);
   uint32_t bits = __funnelshift_r(low, high, (uint32_t)(at % 32));
