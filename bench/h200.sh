@@ -115,6 +115,12 @@ sanitize() {
   return $failed
 }
 
+# Appends what was just measured to the stage's results, as one line.
+keep() {
+  tr -d '\n' <"$OUT/one.json" >>"$OUT/$1.jsonl" && echo >>"$OUT/$1.jsonl"
+  rm -f "$OUT/one.json"
+}
+
 # measure STAGE "TENSOR SET…"…: one process per tensor, each result written when it is ready.
 measure() {
   use_carried
@@ -123,9 +129,8 @@ measure() {
   for line in "$@"; do
     # shellcheck disable=SC2086
     timeout 400 "$build/bench/gpu/gpu_bench" $line >"$OUT/one.json" || { echo "FAILED: $line"; failed=1; }
-    tr -d '\n' <"$OUT/one.json" >>"$OUT/$stage.jsonl" && echo >>"$OUT/$stage.jsonl"
+    keep "$stage"
   done
-  rm -f "$OUT/one.json"
   return $failed
 }
 
@@ -133,8 +138,9 @@ hls() {
   use_carried
   local tensor failed=0
   for tensor in movies art book g1 g2 g3; do
-    timeout 100 "$build/bench/gpu/hls_bench" "$tensor" runs=20 thresholds >"$OUT/hls_$tensor.json" ||
+    timeout 100 "$build/bench/gpu/hls_bench" "$tensor" runs=20 thresholds >"$OUT/one.json" ||
       { echo "FAILED: $tensor"; failed=1; }
+    keep hls
   done
   return $failed
 }

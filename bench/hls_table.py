@@ -12,16 +12,6 @@ COLUMNS = ("hls", "hls-s", "hls-d", "hls-sequential", "hls-diagonal", *OTHERS)
 TITLES = {"mttkrp": "MTTKRP, R = 32", "ttmc": "Tensor-times-matrix chain, R = 16"}
 
 
-def objects(path):
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    decoder, at = json.JSONDecoder(), 0
-    while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
-        found, at = decoder.raw_decode(text, at)
-        yield found
-
-
 def runs_of(tensor, kernel):
     """Rows of all modes by label and compute type."""
     runs = {}
@@ -74,7 +64,9 @@ def memory(tensors):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    tensors = {found["file"].partition(":")[2]: found for found in objects(sys.argv[1])}
+    with open(sys.argv[1], encoding="utf-8") as lines:
+        found = [json.loads(line) for line in lines]
+    tensors = {one["file"].partition(":")[2]: one for one in found}
     print("# Paper D, measured\n\nWritten by `bench/hls_table.py` from `hls.jsonl`: one NVIDIA H200, "
           "generated tensors, medians\nof 20 runs; every result is compared with float64.")
     for kernel in TITLES:

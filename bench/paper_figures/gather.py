@@ -23,14 +23,9 @@ OWN_PROGRAMS = {("A", "9"): ("blco", "mmcsf", "hicoo", "genten"),
 
 
 def objects(path):
-    """JSON objects of a file, one after the other."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    decoder, at = json.JSONDecoder(), 0
-    while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
-        found, at = decoder.raw_decode(text, at)
-        yield found
+    """JSON objects of a file, one per line."""
+    with open(path, encoding="utf-8") as lines:
+        yield from map(json.loads, filter(str.strip, lines))
 
 
 def date_of(path):
