@@ -189,7 +189,7 @@ def test_gathering(tmp_path):
             *(row(m, threshold=1) for m in (1, 2, 3))]
     found = {"file": "like:art", "dims": [669, 379, 251], "nnz": 63066, "device": "cuda:0",
              "device_name": "a GPU", "results": rows}
-    (tmp_path / "hls.jsonl").write_text(json.dumps(found, indent=1) + "\n" + json.dumps(
+    (tmp_path / "hls.jsonl").write_text(json.dumps(found) + "\n" + json.dumps(
         {**found, "file": "like:book"}))
     (tmp_path / "peers.json").write_text('{"f32": {"vast": {"blco": 82.8, "mmcsf": null}}}')
     subprocess.run([sys.executable, FOLDER / "gather.py", tmp_path / "archive.json", tmp_path],
