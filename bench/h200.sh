@@ -85,34 +85,56 @@ unpack() {
   mkdir -p "$build" && python3 -m tarfile -e .carry/built.tar.xz "$build"
 }
 
+# begin NAME COMMAND…: starts a command beside others; finish prints what they printed, one after the
+# other, and tells whether all succeeded.
+started=()
+begin() {
+  "${@:2}" >"$OUT/$1.part" 2>&1 &
+  started+=("$! $1")
+}
+
+finish() {
+  local failed=0 one name
+  for one in "${started[@]}"; do
+    name=${one#* }
+    wait "${one% *}" || { [ $? -eq 77 ] || { echo "FAILED: $name"; failed=1; }; }
+    echo "== $name" && cat "$OUT/$name.part" && rm "$OUT/$name.part"
+  done
+  started=()
+  return $failed
+}
+
 # Every test under tests/gpu that was built, and no other.
 test_gpu() {
   use_carried
-  local failed=0 program name
+  local program name failed=0
   for program in "$build"/tests/gpu/test_*; do
-    [ -x "$program" ] || continue
-    timeout 240 "$program" || { echo "FAILED: $program"; failed=1; }
+    [ ! -x "$program" ] || [ "${program##*/}" = test_gpu_fault ] ||
+      begin "${program##*/}" timeout 500 "$program"
   done
-  timeout 240 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda cuda,cuda ||
-    { echo "FAILED: pairs of devices"; failed=1; }
+  begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda cuda,cuda
   for name in cuda opencl; do
-    [ -x "$build/tests/property/test_portable_property" ] || continue
-    timeout 240 "$build/tests/property/test_portable_property" $name ||
-      { [ $? -eq 77 ] || { echo "FAILED: portable $name"; failed=1; }; }
+    [ ! -x "$build/tests/property/test_portable_property" ] ||
+      begin "portable-$name" timeout 500 "$build/tests/property/test_portable_property" $name
   done
-  return $failed
+  finish || failed=1
+  # It watches the whole device's free memory: alone.
+  begin test_gpu_fault timeout 300 "$build/tests/gpu/test_gpu_fault"
+  finish && return $failed
 }
 
 sanitize() {
   use_carried
-  local tool failed=0
+  local tool test
   for tool in memcheck racecheck; do
-    timeout 150 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      "$build/tests/gpu/test_gpu_mttkrp" test_remapping_keeps_the_order || failed=1
-    timeout 100 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      "$build/tests/gpu/test_gpu_linalg" test_rank_deficient || failed=1
+    for test in "mttkrp test_few" "mttkrp test_remapping_keeps_the_order" "mttkrp test_two_copies" \
+      "hls test_few" "hls test_ranges" "ttmc test_few" "linalg test_rank_deficient"; do
+      # shellcheck disable=SC2086
+      begin "$tool-${test/ /-}" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        "$build"/tests/gpu/test_gpu_$test
+    done
   done
-  return $failed
+  finish
 }
 
 # Appends what was just measured to the stage's results, as one line.

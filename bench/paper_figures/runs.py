@@ -22,7 +22,7 @@ COUNTERS = {"sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
             "l1": "l1tex__throughput.avg.pct_of_peak_sustained_elapsed"}
 DURATION = "gpu__time_duration.sum"
 # The kernels that sum, of flycoo's variant paper, blco and mmcsf: a few launches in all modes.
-COUNTED = "regex:fly_paper|blco_tiles|nz_scatter"
+COUNTED = "regex:fly_paper|blco_tiles|fibers_sum|nz_scatter"
 LAUNCHES = "16"
 # Options that each format of a list can have for itself.
 OWN_OPTIONS = ("--block-columns", "--order-for-mode", "--tile-threshold")

@@ -104,10 +104,10 @@ static uint64_t bytes_free(void) {
  * failing runs that left anything behind would. */
 static void test_every_call_fails(void **state) {
   (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo", "hls"};
+  static const char *const formats[] = {"modecopy", "flycoo", "hls", "mmcsf"};
   enum { AGAIN = 2 };
   fail_call_function *refuse = fail_call();
-  for (int f = 0; f < 3; ++f) {
+  for (int f = 0; f < 4; ++f) {
     bool leaked;
     assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
     sweep(refuse, formats[f]);

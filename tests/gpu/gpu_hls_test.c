@@ -153,6 +153,17 @@ static void test_every_rank(void **state) {
                  (polyad_compute)compute, 78, variants[v], ranks[r], false);
 }
 
+/* Two small tensors: what compute-sanitizer has the time for. */
+static void test_few(void **state) {
+  (void)state;
+  for (int v = 0; v < VARIANTS; ++v)
+    for (int compute = 0; compute < 4; ++compute) {
+      run_both(&mixtures[1], v % 2 ? POLYAD_F64 : POLYAD_F32, (polyad_compute)compute, 78,
+               variants[v], 17, false);
+      run_both(&mixtures[3], POLYAD_F32, (polyad_compute)compute, 78, variants[v], 8, true);
+    }
+}
+
 static void test_same_bits(void **state) {
   (void)state;
   for (int m = 0; m < 4; m += 3)
@@ -249,7 +260,7 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_rank), cmocka_unit_test(test_every_order),
       cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_cp_als),
+      cmocka_unit_test(test_cp_als),     cmocka_unit_test(test_few),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,17 @@ static void test_against_oracle(void **state) {
   assert_true(each_variant(all_cases) >= 3); /* alto, coo, modecopy */
 }
 
+static void few_cases(const char *format, const char *variant) {
+  compare_case(&large_cases[9], format, variant, 0);
+  compare_case(&large_cases[4], format, variant, 1);
+}
+
+/* What compute-sanitizer has the time for. */
+static void test_few(void **state) {
+  (void)state;
+  each_variant(few_cases);
+}
+
 /* The default variant gives the same bits every time, also from a plan made again. */
 static void same_bits(const char *format, const char *variant) {
   if (strcmp(variant, "auto") != 0 || !in_order(pd_format_find(format))) return;
@@ -134,6 +145,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_against_oracle),
       cmocka_unit_test(test_same_bits),
+      cmocka_unit_test(test_few),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
 #include "formats/blco/blco.h"
 #include "formats/blco/blco_gpu.h"
 #include "formats/blco/blco_layout.h"
+#include "formats/nonzeros/nonzeros_copies.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
 
-enum {
-  COPIES_MOST = 32,
-  COPIES_ROWS = 4096, /* rows of all copies together */
-  BATCH_TILES = 1 << 14,
-  BUFFERS = 3
-};
+enum { BATCH_TILES = 1 << 14, BUFFERS = 3 };
 
 struct on_device {
   const struct pd_blco *host;
@@ -44,11 +40,6 @@ static uint64_t tiles_of(const struct pd_blco *blco) {
 static uint64_t batch_tiles(const struct pd_blco *blco) {
   uint64_t batch = tiles_of(blco) / 8;
   return batch < 1 ? 1 : batch > BATCH_TILES ? BATCH_TILES : batch;
-}
-
-static int copies_of(uint64_t rows) {
-  uint64_t copies = COPIES_ROWS / rows;
-  return copies < 1 ? 1 : copies > COPIES_MOST ? COPIES_MOST : (int)copies;
 }
 
 static void unpin(struct on_device *made) {
@@ -130,22 +121,11 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   return status;
 }
 
-/* Numbers in the copies of the mode that needs most of them. */
-static uint64_t copy_numbers(const struct pd_blco *blco, uint64_t rank) {
-  uint64_t most = 0;
-  for (int n = 0; n < blco->head.order; ++n) {
-    uint64_t copies = (uint64_t)copies_of(blco->head.dims[n]);
-    uint64_t numbers = pd_mul_saturated(copies * blco->head.dims[n], rank);
-    if (copies > 1 && numbers > most) most = numbers;
-  }
-  return most;
-}
-
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct on_device *made = storage;
   uint64_t size = pd_type_bytes(made->host->head.type);
-  uint64_t bytes = pd_mul_saturated(copy_numbers(made->host, rank), size);
+  uint64_t bytes = pd_mul_saturated(pd_nz_copies_numbers(&made->host->head, rank), size);
   if (made->streamed) bytes += BUFFERS * batch_tiles(made->host) * PD_BLCO_TILE * (8 + size);
   return bytes;
 }
@@ -200,8 +180,9 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct scratch){.device = device};
-  polyad_status status = pd_cuda_allocate(context, device, copy_numbers(made->host, rank),
-                                          pd_type_bytes(made->host->head.type), &scratch->copies);
+  polyad_status status =
+      pd_cuda_allocate(context, device, pd_nz_copies_numbers(&made->host->head, rank),
+                       pd_type_bytes(made->host->head.type), &scratch->copies);
   if (status == POLYAD_OK && made->streamed) status = open_stream(context, made, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
@@ -220,9 +201,8 @@ struct job {
   polyad_type type;
 };
 
-static int prepare(const struct on_device *made, const struct scratch *scratch, int mode,
-                   const struct pd_matrix *const *factors, struct pd_matrix *out,
-                   struct pd_blco_launch *launch) {
+static int prepare(const struct on_device *made, int mode, const struct pd_matrix *const *factors,
+                   struct pd_matrix *out, struct pd_blco_launch *launch) {
   const struct pd_blco *blco = made->host;
   struct pd_nz_device_list list = {.levels = blco->head.order};
   list.list.nnz = blco->head.nnz;
@@ -232,10 +212,7 @@ static int prepare(const struct on_device *made, const struct scratch *scratch, 
   *launch = (struct pd_blco_launch){.key = made->key,
                                     .tile_block = made->tile_block,
                                     .start = made->start,
-                                    .row_bits = out->rows < 2 ? 1 : pd_bit_length(out->rows - 1),
-                                    .copies = scratch->copies,
-                                    .copy_count = copies_of(out->rows),
-                                    .rows = out->rows};
+                                    .row_bits = out->rows < 2 ? 1 : pd_bit_length(out->rows - 1)};
   for (int n = 0; n < blco->head.order; ++n) {
     launch->base[n] = made->base[n];
     launch->shift[n] = blco->shift[n];
@@ -302,24 +279,15 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
                     .type = out->type};
   struct pd_blco_launch *launch = &job.launch;
   PD_TRY(pd_cuda_enter(context, job.state));
-  job.aligned = prepare(job.made, scratch, mode, factors, out, launch);
-  bool copies = launch->copy_count > 1;
-  uint64_t copy_bytes = (uint64_t)launch->copy_count * out->rows * out->columns;
-  PD_TRY(PD_CUDA(
-      context, job.state,
-      cudaMemsetAsync(copies ? scratch->copies : out->data, 0,
-                      (copies ? copy_bytes : out->rows * out->stride) * pd_type_bytes(out->type),
-                      job.state->stream)));
+  job.aligned = prepare(job.made, mode, factors, out, launch);
+  PD_TRY(pd_nz_copies_begin(context, job.state, scratch->copies, out, &launch->nz.out));
   if (job.made->host->head.nnz > 0 && job.made->streamed) {
     PD_TRY(run_streamed(context, &job));
   } else if (job.made->host->head.nnz > 0) {
     launch->tiles = tiles_of(job.made->host);
     PD_TRY(start(context, &job, launch));
   }
-  if (!copies) return POLYAD_OK;
-  if (out->type == POLYAD_F32)
-    return PD_CUDA(context, job.state, pd_blco_merge_f32(launch, job.state->stream));
-  return PD_CUDA(context, job.state, pd_blco_merge_f64(launch, job.state->stream));
+  return pd_nz_copies_end(context, job.state, &launch->nz.out, out);
 }
 
 const struct polyad_kernels pd_blco_kernels_cuda = {

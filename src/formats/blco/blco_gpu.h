@@ -21,17 +21,11 @@ struct pd_blco_launch {
   uint64_t mask[PD_BLCO_MODES];
   int shift[PD_BLCO_MODES];
   int row_bits; /* of an output row, at least 1 */
-  void *copies; /* copy_count outputs without gaps between rows, when that is more than one */
-  int copy_count;
-  uint64_t rows;
 };
 
-/** Adds to nz.out, or to the copies (zero before). */
+/** Adds to nz.out or its copies (zero before). */
 cudaError_t pd_blco_add_f32(const struct pd_blco_launch *launch, int aligned, cudaStream_t stream);
 cudaError_t pd_blco_add_f64(const struct pd_blco_launch *launch, int aligned, cudaStream_t stream);
-/** nz.out = the sum of the copies, in their order. */
-cudaError_t pd_blco_merge_f32(const struct pd_blco_launch *launch, cudaStream_t stream);
-cudaError_t pd_blco_merge_f64(const struct pd_blco_launch *launch, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -115,27 +115,10 @@ __global__ void __launch_bounds__(BLCO_THREADS)
     memory.sorted.place[BLCO_EACH * threadIdx.x + i] = place[i];
   }
   __syncthreads();
-  T *out = static_cast<T *>(a.nz.out);
-  uint64_t stride = a.nz.out_stride;
-  if (a.copy_count > 1) {
-    stride = (uint64_t)a.nz.rank;
-    out = static_cast<T *>(a.copies) + blockIdx.x % (unsigned)a.copy_count * (a.rows * stride);
-  }
   int tiles = (a.nz.rank + PD_NZ_COLUMNS - 1) / PD_NZ_COLUMNS;
   for (int columns = 0; columns < tiles; ++columns)
     sum_share<T, NzLanes<T>::value, ALIGNED, INPUTS>(a, memory.sorted, coordinate, value, count,
-                                                     columns, out, stride);
-}
-
-template <typename T> __global__ void blco_merge(const __grid_constant__ struct pd_blco_launch a) {
-  uint64_t rank = (uint64_t)a.nz.rank, count = a.rows * rank;
-  uint64_t k = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
-  const T *copies = static_cast<const T *>(a.copies);
-  T sum = 0;
-  for (int c = 0; c < a.copy_count; ++c)
-    sum += copies[(uint64_t)c * count + k];
-  static_cast<T *>(a.nz.out)[k / rank * a.nz.out_stride + k % rank] = sum;
+                                                     columns, nz_out<T>(a.nz), a.nz.out.stride);
 }
 
 template <typename T, bool ALIGNED>
@@ -158,13 +141,6 @@ static cudaError_t start(const struct pd_blco_launch *launch, cudaStream_t strea
   return cudaGetLastError();
 }
 
-template <typename T>
-static cudaError_t merge(const struct pd_blco_launch *launch, cudaStream_t stream) {
-  uint64_t count = launch->rows * (uint64_t)launch->nz.rank;
-  blco_merge<T><<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(*launch);
-  return cudaGetLastError();
-}
-
 extern "C" cudaError_t pd_blco_add_f32(const struct pd_blco_launch *launch, int aligned,
                                        cudaStream_t stream) {
   return aligned ? start<float, true>(launch, stream) : start<float, false>(launch, stream);
@@ -173,12 +149,4 @@ extern "C" cudaError_t pd_blco_add_f32(const struct pd_blco_launch *launch, int 
 extern "C" cudaError_t pd_blco_add_f64(const struct pd_blco_launch *launch, int aligned,
                                        cudaStream_t stream) {
   return aligned ? start<double, true>(launch, stream) : start<double, false>(launch, stream);
-}
-
-extern "C" cudaError_t pd_blco_merge_f32(const struct pd_blco_launch *launch, cudaStream_t stream) {
-  return merge<float>(launch, stream);
-}
-
-extern "C" cudaError_t pd_blco_merge_f64(const struct pd_blco_launch *launch, cudaStream_t stream) {
-  return merge<double>(launch, stream);
 }

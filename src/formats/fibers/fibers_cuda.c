@@ -10,6 +10,7 @@ polyad_status pd_fibers_put(polyad_context *context, const struct pd_device *dev
   list->list.nnz = tree->nnz;
   list->list.items = tree->items;
   list->list.number[0] = alone;
+  list->list.number[1] = tree->nodes[tree->order - 2];
   for (int l = 0; l < tree->order; ++l) {
     PD_TRY(pd_nz_put(context, device, list, l, tree->nodes[l], sizeof *tree->id[l], tree->id[l]));
     if (tree->start[l] != NULL)

@@ -1,6 +1,6 @@
-/* MTTKRP of trees of compressed fibers, for an output mode on any level. A group of lanes walks one
- * piece; indices of the upper levels are read when their node changes, and so are the rows of
- * factors that belong to them. */
+/* Trees of compressed fibers as a source of decoded nonzeros: the tensor-times-matrix chain, and
+ * MTTKRP of fewer than three or more than five modes. A group of lanes walks one piece; indices of
+ * the upper levels are read when their node changes. */
 #include "formats/fibers/fibers_gpu.h"
 #include "formats/nonzeros/nonzeros_chain.cuh"
 
@@ -63,5 +63,22 @@ template <typename T, int INPUTS> struct FiberSource {
   }
 };
 
-PD_NZ_LAUNCHERS(pd_fibers_add, FiberSource)
+static bool is_summed(const struct pd_nz_launch *launch) {
+  return launch->inputs >= 2 && launch->inputs <= 4;
+}
+
+extern "C" cudaError_t pd_fibers_add_f32(const struct pd_nz_launch *launch, int aligned,
+                                         cudaStream_t stream) {
+  if (is_summed(launch)) return pd_fibers_sum_f32(launch, aligned, stream);
+  return aligned ? nz_start<float, true, 0, FiberSource>(launch, stream)
+                 : nz_start<float, false, 0, FiberSource>(launch, stream);
+}
+
+extern "C" cudaError_t pd_fibers_add_f64(const struct pd_nz_launch *launch, int aligned,
+                                         cudaStream_t stream) {
+  if (is_summed(launch)) return pd_fibers_sum_f64(launch, aligned, stream);
+  return aligned ? nz_start<double, true, 0, FiberSource>(launch, stream)
+                 : nz_start<double, false, 0, FiberSource>(launch, stream);
+}
+
 PD_NZ_CHAIN_LAUNCHERS(pd_fibers_chain, FiberSource)

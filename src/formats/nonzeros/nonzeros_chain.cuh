@@ -40,7 +40,7 @@ template <typename T> struct ChainSum {
   }
   __device__ void flush(const struct pd_nz_chain &a, const int *column, bool alone) {
     if (!open) return;
-    T *to = static_cast<T *>(a.nz.out) + (uint64_t)row * a.nz.out_stride;
+    T *to = static_cast<T *>(a.nz.out.data) + (uint64_t)row * a.nz.out.stride;
 #pragma unroll
     for (int i = 0; i < NZ_CHAIN_EACH; ++i) {
       if (column[i] >= a.nz.rank) continue;

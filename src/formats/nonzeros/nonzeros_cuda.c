@@ -1,6 +1,7 @@
 /* Uploading lists of nonzeros and running a format's kernels on them. */
 #include "formats/nonzeros/nonzeros_cuda.h"
 #include "device/cuda/cuda_sum.h"
+#include "formats/nonzeros/nonzeros_copies.h"
 
 struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_on_device *made, int mode,
                                          const int *levels) {
@@ -50,9 +51,15 @@ polyad_status pd_nz_upload_as(polyad_context *context, const struct pd_device *d
   return status;
 }
 
+enum { SIDES = 2 /* streams beside the device's own */ };
+
 struct scratch {
   const struct pd_device *device;
   void *head, *tail;
+  void *copies; /* of a short output; NULL: none */
+  /* Where lists of one mode run beside each other; NULL where a mode has one list. */
+  cudaStream_t side[SIDES];
+  cudaEvent_t begin, done[SIDES];
 };
 
 /* Lists that are not cut into items by the format are cut into equal segments. */
@@ -75,11 +82,56 @@ static uint64_t carries(const struct pd_nz_on_device *made, const struct pd_cuda
   return most;
 }
 
+/* Where no list is sorted, sums of rows meet in atomic operations. */
+static bool adds_atomically(const struct pd_nz_on_device *made) {
+  for (int k = 0; k < made->lists; ++k)
+    if (made->format->sorted[made->list[k].kind]) return false;
+  return true;
+}
+
+static uint64_t copy_numbers(const struct pd_nz_on_device *made, uint64_t rank) {
+  return adds_atomically(made) ? pd_nz_copies_numbers(made->host, rank) : 0;
+}
+
 uint64_t pd_nz_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct pd_nz_on_device *made = storage;
-  return pd_mul_saturated(2 * carries(made, NULL),
-                          pd_mul_saturated(rank, pd_type_bytes(made->host->type)));
+  uint64_t numbers =
+      pd_add_saturated(pd_mul_saturated(2 * carries(made, NULL), rank), copy_numbers(made, rank));
+  return pd_mul_saturated(numbers, pd_type_bytes(made->host->type));
+}
+
+static bool serves(const struct pd_nz_device_list *list, int mode) {
+  return list->list.nnz > 0 && (list->mode < 0 || list->mode == mode);
+}
+
+static bool has_sides(const struct pd_nz_on_device *made) {
+  for (int mode = 0, lists = 0; mode < made->host->order; ++mode, lists = 0)
+    for (int k = 0; k < made->lists; ++k)
+      if (serves(&made->list[k], mode) && ++lists > 1) return true;
+  return false;
+}
+
+static polyad_status open_sides(polyad_context *context, struct scratch *scratch) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(
+      PD_CUDA(context, state, cudaEventCreateWithFlags(&scratch->begin, cudaEventDisableTiming)));
+  for (int s = 0; s < SIDES; ++s) {
+    PD_TRY(PD_CUDA(context, state,
+                   cudaStreamCreateWithFlags(&scratch->side[s], cudaStreamNonBlocking)));
+    PD_TRY(PD_CUDA(context, state,
+                   cudaEventCreateWithFlags(&scratch->done[s], cudaEventDisableTiming)));
+  }
+  return POLYAD_OK;
+}
+
+static void close_sides(struct scratch *scratch) {
+  for (int s = 0; s < SIDES; ++s) {
+    if (scratch->side[s] != NULL) (void)cudaStreamDestroy(scratch->side[s]);
+    if (scratch->done[s] != NULL) (void)cudaEventDestroy(scratch->done[s]);
+  }
+  if (scratch->begin != NULL) (void)cudaEventDestroy(scratch->begin);
 }
 
 polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
@@ -97,6 +149,10 @@ polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct 
   polyad_status status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
   if (status == POLYAD_OK)
     status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
+  uint64_t copies = copy_numbers(made, rank);
+  if (status == POLYAD_OK && copies > 0)
+    status = pd_cuda_allocate(context, device, copies, size, &scratch->copies);
+  if (status == POLYAD_OK && has_sides(made)) status = open_sides(context, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -109,15 +165,20 @@ void pd_nz_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   if (scratch == NULL) return;
   pd_cuda_release(context, scratch->device, scratch->head);
   pd_cuda_release(context, scratch->device, scratch->tail);
+  pd_cuda_release(context, scratch->device, scratch->copies);
+  close_sides(scratch);
   pd_cuda_services->free(context, scratch);
 }
 
 int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
-                  const struct pd_matrix *const *factors, struct pd_matrix *out,
+                  const struct pd_matrix *const *factors, const struct pd_matrix *out,
                   struct pd_nz_launch *launch) {
   bool aligned = pd_cuda_aligned(out);
   *launch = (struct pd_nz_launch){
-      .list = list->list, .rank = (int)out->columns, .out = out->data, .out_stride = out->stride};
+      .list = list->list,
+      .rank = (int)out->columns,
+      .out = {.data = out->data, .stride = out->stride, .copies = 1},
+  };
   for (int l = 0; l < list->levels; ++l) {
     const struct pd_matrix *factor = factors[list->level[l]];
     if (list->level[l] == mode) {
@@ -140,37 +201,67 @@ static void divide(const struct pd_cuda_state *state, const struct pd_nz *host,
   launch->list.items = (launch->list.nnz + launch->segment - 1) / launch->segment;
 }
 
+/* One MTTKRP. */
+struct job {
+  const struct pd_nz_on_device *made;
+  const struct scratch *scratch;
+  int mode;
+  const struct pd_matrix *const *factors;
+  const struct pd_matrix *out;
+  struct pd_nz_output to;
+};
+
 /* Adds the list's share to the output. */
-static polyad_status run_list(polyad_context *context, const struct pd_nz_on_device *made,
-                              const struct pd_nz_device_list *list, const struct scratch *scratch,
-                              int mode, const struct pd_matrix *const *factors,
-                              struct pd_matrix *out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const pd_nz_launcher *start = out->type == POLYAD_F32 ? made->format->f32 : made->format->f64;
+static polyad_status run_list(polyad_context *context, const struct job *job,
+                              const struct pd_nz_device_list *list, cudaStream_t stream) {
+  struct pd_cuda_state *state = pd_cuda_state_of(job->scratch->device);
+  const struct pd_nz_cuda *format = job->made->format;
+  const pd_nz_launcher *start = job->out->type == POLYAD_F32 ? format->f32 : format->f64;
   struct pd_nz_launch launch;
-  int aligned = pd_nz_prepare(list, mode, factors, out, &launch);
-  divide(state, made->host, &launch);
-  launch.head = scratch->head;
-  launch.tail = scratch->tail;
-  return PD_CUDA(context, state, start[list->kind](&launch, aligned, state->stream));
+  int aligned = pd_nz_prepare(list, job->mode, job->factors, job->out, &launch);
+  divide(state, job->made->host, &launch);
+  launch.out = job->to;
+  launch.head = job->scratch->head;
+  launch.tail = job->scratch->tail;
+  return PD_CUDA(context, state, start[list->kind](&launch, aligned, stream));
+}
+
+/* The mode's lists: the first in the device's stream, the others beside it, so that short ones do
+ * not leave the GPU idle. */
+static polyad_status run_lists(polyad_context *context, const struct job *job) {
+  const struct scratch *scratch = job->scratch;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  bool used[SIDES] = {false};
+  if (scratch->begin != NULL)
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
+  for (int k = 0, started = 0; k < job->made->lists; ++k) {
+    const struct pd_nz_device_list *list = &job->made->list[k];
+    if (!serves(list, job->mode)) continue;
+    int s = started++ % (SIDES + 1) - 1;
+    if (s >= 0 && !used[s])
+      PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->side[s], scratch->begin, 0)));
+    if (s >= 0) used[s] = true;
+    PD_TRY(run_list(context, job, list, s >= 0 ? scratch->side[s] : state->stream));
+  }
+  for (int s = 0; s < SIDES; ++s) {
+    if (!used[s]) continue;
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->done[s], scratch->side[s])));
+    PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(state->stream, scratch->done[s], 0)));
+  }
+  return POLYAD_OK;
 }
 
 polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
                                 int mode, const struct pd_matrix *const *factors,
                                 struct pd_matrix *out) {
   const struct scratch *scratch = workspace;
-  const struct pd_nz_on_device *made = storage;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct job job = {
+      .made = storage, .scratch = scratch, .mode = mode, .factors = factors, .out = out};
   PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(PD_CUDA(context, state,
-                 cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
-                                 state->stream)));
-  for (int k = 0; k < made->lists; ++k) {
-    const struct pd_nz_device_list *list = &made->list[k];
-    if (list->list.nnz > 0 && (list->mode < 0 || list->mode == mode))
-      PD_TRY(run_list(context, made, list, scratch, mode, factors, out));
-  }
-  return POLYAD_OK;
+  PD_TRY(pd_nz_copies_begin(context, state, scratch->copies, out, &job.to));
+  PD_TRY(run_lists(context, &job));
+  return pd_nz_copies_end(context, state, &job.to, out);
 }
 
 /* ---- tensor-times-matrix chain -------------------------------------------------------------- */

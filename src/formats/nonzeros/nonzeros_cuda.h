@@ -68,7 +68,7 @@ polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, voi
 /** The launch of one list for an output mode: inputs in the order of the list's levels. Returns
  *  whether all matrices are aligned. */
 int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
-                  const struct pd_matrix *const *factors, struct pd_matrix *out,
+                  const struct pd_matrix *const *factors, const struct pd_matrix *out,
                   struct pd_nz_launch *launch);
 
 /** The slots of a struct polyad_kernels for CUDA; `upload_function` calls pd_nz_upload_as(). */

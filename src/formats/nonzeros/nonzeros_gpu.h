@@ -26,6 +26,14 @@ struct pd_nz_list {
   uint64_t number[8];
 };
 
+/** Where a launch adds: a matrix, or one of several copies of it that are summed at the end. */
+struct pd_nz_output {
+  void *data;      /* of the first copy */
+  uint64_t stride; /* elements */
+  int copies;      /* 1: the matrix itself */
+  uint64_t copy_stride;
+};
+
 /** One launch: out += the MTTKRP of a list. */
 struct pd_nz_launch {
   struct pd_nz_list list;
@@ -34,11 +42,16 @@ struct pd_nz_launch {
   int slot[PD_NZ_INPUTS]; /* of each input */
   const void *factor[PD_NZ_INPUTS];
   uint64_t stride[PD_NZ_INPUTS]; /* elements */
-  void *out;
-  uint64_t out_stride;
+  struct pd_nz_output out;
   uint64_t segment;  /* nonzeros of an item, where items are equal parts: a multiple of 64 */
   void *head, *tail; /* of sorted lists: items x rank */
 };
+
+/** to = the sum of the copies, in their order; `columns` of each row. */
+cudaError_t pd_nz_merge_f32(const struct pd_nz_output *from, uint64_t columns, void *to,
+                            uint64_t to_stride, cudaStream_t stream);
+cudaError_t pd_nz_merge_f64(const struct pd_nz_output *from, uint64_t columns, void *to,
+                            uint64_t to_stride, cudaStream_t stream);
 
 /** Starts a format's kernel. `aligned`: every row of every matrix begins at a multiple of 16. */
 typedef cudaError_t (*pd_nz_launcher)(const struct pd_nz_launch *launch, int aligned,

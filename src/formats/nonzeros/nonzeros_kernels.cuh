@@ -70,6 +70,11 @@ __device__ __forceinline__ void add_atomically(const Lane<T, LANES, ALIGNED> &pa
     }
 }
 
+/* Where the block adds: the output, or one of its copies. */
+template <typename T> __device__ __forceinline__ T *nz_out(const struct pd_nz_launch &a) {
+  return static_cast<T *>(a.out.data) + blockIdx.x % (unsigned)a.out.copies * a.out.copy_stride;
+}
+
 /* The sum of a run of nonzeros of one output row. */
 template <typename T, typename LANE> struct Run {
   uint32_t row;
@@ -128,7 +133,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   Products<T, LANE, INPUTS> products;
   Decoded<T, INPUTS> decoded;
   Run<T, LANE> run;
-  T *out = static_cast<T *>(a.out);
+  T *out = nz_out<T>(a);
   products.begin();
   run.begin();
   for (uint64_t p = source.begin; p < source.end; p += NZ_BATCH) {
@@ -138,9 +143,9 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
     products.compute(DecodedSource<T, INPUTS>{a, decoded}, part, decoded.value, product);
 #pragma unroll
     for (int j = 0; j < NZ_BATCH; ++j)
-      if (j < count) run.take(out, a.out_stride, part, source.alone(), decoded.row[j], product[j]);
+      if (j < count) run.take(out, a.out.stride, part, source.alone(), decoded.row[j], product[j]);
   }
-  run.flush(out, a.out_stride, part, source.alone());
+  run.flush(out, a.out.stride, part, source.alone());
 }
 
 template <typename T, bool ALIGNED, int INPUTS, template <typename, int> class SOURCE>

@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   uint32_t row = source.row_at(a, source.begin);
   /* Whether the row of the current sum began before the segment. */
   bool before = source.begin > 0 && source.row_at(a, source.begin - 1) == row;
-  T *out = static_cast<T *>(a.out), *head = static_cast<T *>(a.head) + segment * (uint64_t)a.rank;
+  T *out = static_cast<T *>(a.out.data),
+    *head = static_cast<T *>(a.head) + segment * (uint64_t)a.rank;
   Products<T, LANE, INPUTS> products;
   Decoded<T, INPUTS> decoded;
   Row<T> sum = LANE::zero();
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
     for (int j = 0; j < NZ_BATCH; ++j) {
       if (j >= count) continue;
       if (decoded.row[j] != row) {
-        part.store(before ? head : out + (uint64_t)row * a.out_stride, sum);
+        part.store(before ? head : out + (uint64_t)row * a.out.stride, sum);
         before = false;
         row = decoded.row[j];
         sum = LANE::zero();
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   else if (after)
     part.store(static_cast<T *>(a.tail) + segment * (uint64_t)a.rank, sum);
   else
-    part.store(out + (uint64_t)row * a.out_stride, sum);
+    part.store(out + (uint64_t)row * a.out.stride, sum);
 }
 
 /* Of the row that begins in the segment and goes on after it: the last segment that has some of
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   __shared__ Row<T> partial[GROUPS][LANES];
   int warp = threadIdx.x / 32, lane = threadIdx.x % LANES, group = threadIdx.x / LANES;
   uint64_t first = (uint64_t)blockIdx.x * NZ_JOIN_WARPS;
-  T *out = static_cast<T *>(a.out);
+  T *out = static_cast<T *>(a.out.data);
   LANE part(lane, (int)blockIdx.y, a.rank);
   if (threadIdx.x % 32 == 0) last_of[warp] = last_segment<SOURCE>(a, first + warp, &row_of[warp]);
   __syncthreads();
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
 #pragma unroll
       for (int i = 0; i < Row<T>::N; ++i)
         sum.v[i] += __shfl_xor_sync(0xffffffffu, sum.v[i], step);
-    if (share == 0) part.store(out + (uint64_t)row_of[warp] * a.out_stride, sum);
+    if (share == 0) part.store(out + (uint64_t)row_of[warp] * a.out.stride, sum);
   }
   for (int w = 0; w < NZ_JOIN_WARPS; ++w) {
     uint64_t start = first + (uint64_t)w;
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
       Row<T> sum = LANE::zero();
       for (int g = 0; g < GROUPS; ++g)
         add(sum, partial[g][lane]);
-      part.store(out + (uint64_t)row_of[w] * a.out_stride, sum);
+      part.store(out + (uint64_t)row_of[w] * a.out.stride, sum);
     }
     __syncthreads();
   }
