@@ -21,6 +21,8 @@ done
 "$polyad" generate --like uber "$out/uber.tns" --quiet
 "$polyad" bench read "$out/uber.tns" --repeat 5 --json "$out/read.json"
 "$polyad" bench end-to-end "$out/uber.tns" --json "$out/end-to-end.json"
+"$polyad" bench end-to-end "$out/uber.tns" --algorithm apr-mu --max-iters 3 \
+  --json "$out/end-to-end-apr.json"
 rm -f "$out/uber.tns"
 echo
 echo "JSON is in $out"

@@ -123,6 +123,17 @@ static int check_choices(struct bench *bench, int which) {
                         strcmp(bench->session.precision, "f64") != 0))
     return cli_usage_error(
         "--error measures every precision; leave out --precision, --compute and --portable");
+  bool whole = strcmp(bench->kernel, "end-to-end") == 0;
+  bool apr = bench->algorithm != NULL && strcmp(bench->algorithm, "als") != 0;
+  if (!whole && (bench->algorithm != NULL || bench->fit > 0 || bench->max_iterations > 0 ||
+                 bench->tolerance >= 0 || !isnan(bench->log_likelihood)))
+    return cli_usage_error("--algorithm, --fit, --log-likelihood, --max-iters and --tol are for "
+                           "end-to-end, not for %s",
+                           bench->kernel);
+  if (apr && bench->fit > 0)
+    return cli_usage_error("--fit is for als; expected --log-likelihood with %s", bench->algorithm);
+  if (!apr && !isnan(bench->log_likelihood))
+    return cli_usage_error("--log-likelihood is for apr-...; expected --fit with als");
   if (bench->portable && (strcmp(bench->format, "all") == 0 || bench->item_count > 0))
     return cli_usage_error("--portable compares with one format; expected --format auto or a name");
   return 0;
@@ -163,6 +174,31 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct bench, fit),
      .argument = "F",
      .help = "end-to-end: also the time until this fit is reached"},
+    {.name = "algorithm",
+     .letter = 'a',
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct bench, algorithm),
+     .choices = "als apr-mu apr-pdnr apr-pqnr",
+     .argument = "NAME",
+     .help = "end-to-end: als (default), apr-mu, apr-pdnr or apr-pqnr"},
+    {.name = "log-likelihood",
+     .kind = CLI_NUMBER,
+     .offset = offsetof(struct bench, log_likelihood),
+     .argument = "L",
+     .help = "end-to-end with apr-...: also the time until this\nlog-likelihood is reached"},
+    {.name = "max-iters",
+     .letter = 'i',
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct bench, max_iterations),
+     .argument = "N",
+     .help = "end-to-end: most iterations (default: as for cpd)",
+     .least = 1,
+     .most = 999999999},
+    {.name = "tol",
+     .kind = CLI_REAL,
+     .offset = offsetof(struct bench, tolerance),
+     .argument = "X",
+     .help = "end-to-end: tolerance (default: as for cpd)"},
     {.name = "repeat",
      .kind = CLI_COUNT,
      .offset = offsetof(struct bench, repeat),
@@ -211,7 +247,7 @@ static const struct cli_usage usage = {
         "  phi, pi         CP-APR's kernels (pi: of formats that store it)\n"
         "  build           storing the tensor in a format\n"
         "  read            reading FILE\n"
-        "  end-to-end      reading, building and decomposing (CP-ALS)\n"
+        "  end-to-end      reading, building and decomposing (CP-ALS, or --algorithm)\n"
         "  stream          STREAM's loops: copy, scale, add, triad\n"
         "  roof            what bounds kernels: copy, gather, add, flops\n"
         "  tile-threshold  nonzeros from which a tile of hls is faster as a dense one\n"
@@ -229,8 +265,14 @@ static const struct cli_usage usage = {
     .most_arguments = 2};
 
 int cli_bench(int argc, char **argv) {
-  struct bench bench = {
-      .format = "auto", .variant = "auto", .cache = "warm", .rank = 16, .repeat = 10, .warmup = 2};
+  struct bench bench = {.format = "auto",
+                        .variant = "auto",
+                        .cache = "warm",
+                        .rank = 16,
+                        .repeat = 10,
+                        .warmup = 2,
+                        .tolerance = -1,
+                        .log_likelihood = NAN};
   char command[2048];
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);

@@ -19,6 +19,8 @@ struct bench_row {
   double max_relative_error;
   const char *precision; /* with --error: what it was computed in; else NULL */
   double smape_percent, relative_error;
+  int iterations; /* of a whole decomposition; 0: it is none */
+  double fit, log_likelihood;
 };
 
 enum { BENCH_RATES = 2 * POLYAD_MAX_ORDER };
@@ -29,7 +31,11 @@ struct bench {
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
+  const char *algorithm;    /* of end-to-end; NULL: als */
+  uint64_t max_iterations;  /* of end-to-end; 0: the algorithm's default */
+  double tolerance;         /* of end-to-end; negative: the algorithm's default */
   double fit;               /* that end-to-end is timed to; 0: none */
+  double log_likelihood;    /* the same with CP-APR; NaN: none */
   const char *cache;        /* warm, cold or both */
   bool warm, cold;          /* what it says */
   uint64_t elements;        /* of each of stream's arrays; 0: the default */

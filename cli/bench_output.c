@@ -48,6 +48,11 @@ static cJSON *row_object(const struct bench_row *row) {
     cJSON_AddNullToObject(o, "bytes_format");
   cli_json_real(o, "max_relative_error", row->max_relative_error);
   cli_json_text(o, "cache", row->mode > 0 ? (row->cold ? "cold" : "warm") : NULL);
+  if (row->iterations > 0) {
+    cli_json_count(o, "iterations", (uint64_t)row->iterations);
+    cli_json_real(o, "fit", row->fit);
+    cli_json_real(o, "log_likelihood", row->log_likelihood);
+  }
   if (row->precision == NULL) return o;
   cli_json_text(o, "precision", row->precision);
   cli_json_real(o, "smape_percent", row->smape_percent);

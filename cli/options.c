@@ -115,6 +115,10 @@ static int store_real(const struct cli_option *option, const char *text, double 
   if (option->kind == CLI_SHARE && !(is_real && *to > 0 && *to < 1))
     return cli_usage_error("--%s %s found; expected a number between 0 and 1", option->name,
                            cli_quote(quoted, text));
+  if (option->kind == CLI_NUMBER)
+    return is_real ? 0
+                   : cli_usage_error("--%s %s found; expected a number", option->name,
+                                     cli_quote(quoted, text));
   if (!is_real || *to < (double)option->least || (option->most != 0 && *to > (double)option->most))
     return cli_usage_error("--%s %s found; expected a number of at least %llu, such as 1e-4",
                            option->name, cli_quote(quoted, text),
@@ -144,6 +148,7 @@ static int store(const struct cli_option *option, const char *text, void *into) 
   case CLI_COUNT:
     return store_count(option, text, to);
   case CLI_REAL:
+  case CLI_NUMBER:
   case CLI_SHARE:
     return store_real(option, text, to);
   case CLI_SIZE:

@@ -12,6 +12,7 @@ enum cli_kind {
   CLI_CHOICE, /* const char *: one of `choices`, separated by blanks */
   CLI_COUNT,  /* uint64_t: an integer from `least` to `most` */
   CLI_REAL,   /* double: finite, at least `least` */
+  CLI_NUMBER, /* double: finite, of any sign */
   CLI_SHARE,  /* double: above 0 and below 1 */
   CLI_SIZE,   /* uint64_t: bytes, such as 4G; "auto" is 0 */
   CLI_GROUP   /* a heading in the help */

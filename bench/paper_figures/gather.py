@@ -3,9 +3,10 @@
 
 usage: bench/paper_figures/gather.py ARCHIVE FOLDER   (such as bench/results/h200)
 
-Every run of experiments.py is looked up by tensor, kernel, format, variant and settings among the
-rows of FOLDER's *.jsonl; one that is not there stays a gap. FOLDER/peers.json, where it exists,
-adds what the peers' own programs took.
+What measure.py put into ARCHIVE, if it exists, stays. Every other run of experiments.py is looked up
+by tensor, kernel, format, variant and settings among the rows of FOLDER's *.jsonl; one that is not
+there stays a gap. FOLDER/peers_run.json and peers.json, where they exist, add what the peers' own
+programs took.
 """
 import glob
 import json
@@ -101,37 +102,57 @@ def gather(table, step, run, device):
 
 
 def own_programs(folder, step):
-    path = os.path.join(folder, "peers.json")
-    if not os.path.exists(path):
-        return
-    with open(path, encoding="utf-8") as file:
-        times = json.load(file)["f32"].get(step.tensor, {})
+    """Of each program the first file that has it: what ran beside polyad comes before the rest."""
     for name in OWN_PROGRAMS.get((step.paper, step.figure), ()):
-        if times.get(name):
-            output = {"results": [{"median_seconds": times[name] / 1e3}]}
-            yield f"{name} (its own program)", {"command": "peers.json", "output": output,
-                                                "message": None, "seconds": 0,
-                                                "when": date_of(path)}
+        for path in filter(os.path.exists, (os.path.join(folder, "peers_run.json"),
+                                            os.path.join(folder, "peers.json"))):
+            with open(path, encoding="utf-8") as file:
+                time = json.load(file)["f32"].get(step.tensor, {}).get(name)
+            if time:
+                output = {"results": [{"median_seconds": time / 1e3}]}
+                yield f"{name} (its own program)", {
+                    "command": os.path.basename(path), "output": output, "message": None,
+                    "seconds": 0, "when": date_of(path)}
+                break
+
+
+def measured(path):
+    """The archive that measure.py left, or an empty one, and its runs by step and label."""
+    archive = {"records": []}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            archive = json.load(file)
+    runs = {(record["paper"], record["figure"], record["tensor"], label): run
+            for record in archive["records"] for label, run in record["runs"].items()
+            if run["output"] and "process" in run}
+    return archive, runs
+
+
+def machine_of(table):
+    for modes in table.values():
+        found = next(iter(modes.values()))[1]
+        if found["device"] == "cuda:0" and "device_name" in found:
+            return {"name": "cuda:0", "description": found["device_name"]}
+    return {"name": "cuda:0", "description": "?"}
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     folder = sys.argv[2]
-    table, records, name = load(folder), [], None
+    archive, kept = measured(sys.argv[1])
+    table, records = load(folder), []
     for step in all_steps(lambda tensor: "like:" + tensor, quick=False):
-        runs = {run.label: gather(table, step, run, "cuda:0") for run in step.runs}
+        place_of = (step.paper, step.figure, step.tensor)
+        runs = {run.label: kept.get((*place_of, run.label)) or gather(table, step, run, "cuda:0")
+                for run in step.runs}
         runs.update(own_programs(folder, step))
         if (step.paper, step.figure) == ("C", "8"):
             runs.update({f"{run.label} on the CPU": gather(table, step, run, "cpu")
                          for run in step.runs})
         records.append({"paper": step.paper, "figure": step.figure, "tensor": step.tensor,
                         "data": "generated", "runs": runs})
-    for modes in table.values():
-        found = next(iter(modes.values()))[1]
-        if found["device"] == "cuda:0" and "device_name" in found:
-            name = found["device_name"]
-    archive = {"machine": {"name": "cuda:0", "description": name}, "records": records}
+    archive = {"machine": machine_of(table), **archive, "records": records, "left": []}
     with open(sys.argv[1] + ".new", "w", encoding="utf-8") as file:
         json.dump(archive, file, indent=1)
         file.write("\n")

@@ -143,6 +143,41 @@ def test_bench_other_kernels(polyad, kernel):
     assert result["command"].startswith(f"polyad bench {kernel}")
 
 
+@pytest.mark.parametrize("algorithm", ["als", "apr-mu", "apr-pqnr"])
+def test_bench_end_to_end(polyad, algorithm):
+    """Parts add up; the goal of an earlier run is reached before the end."""
+    def run(*more):
+        result = polyad.json("bench", "end-to-end", FLIGHTS, "-r", "2", "-a", algorithm, "-i", "4",
+                             "--tol", "0", "--format", "alto", "--threads", "1", *more)
+        return {row["format"]: row for row in result["results"]}
+
+    parts = run()
+    total = parts["total"]
+    assert set(parts) == {"read", "build", "decompose", "total"} and total["iterations"] == 4
+    assert total["median_seconds"] == pytest.approx(
+        sum(parts[name]["median_seconds"] for name in ("read", "build", "decompose")))
+    if algorithm == "als":
+        assert 0 < total["fit"] < 1 and total["log_likelihood"] is None
+        goal = ("--fit", repr(total["fit"] - 1e-9))
+    else:
+        assert total["log_likelihood"] < 0
+        goal = ("--log-likelihood", repr(total["log_likelihood"] * (1 + 1e-9)))
+    parts = run(*goal)
+    before = parts["read"]["median_seconds"] + parts["build"]["median_seconds"]
+    assert before < parts["to-fit"]["median_seconds"] <= parts["total"]["median_seconds"]
+
+
+@pytest.mark.parametrize("options, message", [
+    (("mttkrp", FLIGHTS, "-a", "apr-mu"), "are for end-to-end, not for mttkrp"),
+    (("end-to-end", FLIGHTS, "-a", "apr-mu", "--fit", "0.5"), "expected --log-likelihood"),
+    (("end-to-end", FLIGHTS, "--log-likelihood", "-5"), "expected --fit"),
+    (("end-to-end", FLIGHTS, "--log-likelihood", "many"), "expected a number"),
+    (("end-to-end", FLIGHTS, "-i", "0"), "expected an integer from 1"),
+])
+def test_bench_end_to_end_wrong(polyad, options, message):
+    assert message in polyad.fails(2, "bench", *options).err
+
+
 def test_bench_stream(polyad):
     result = polyad.json("bench", "stream", "--repeat", "2")
     assert [row["format"] for row in result["results"]] == ["copy", "scale", "add", "triad"]

@@ -207,6 +207,31 @@ def test_gathering(tmp_path):
     assert "mmcsf (its own program)" not in runs["A", "9", "vast"]
 
 
+def test_gathering_adds(tmp_path):
+    """What was measured stays, also when it is gathered again; what was gathered is found anew."""
+    run = {"command": "polyad bench", "output": {"results": []}, "message": None, "seconds": 1,
+           "when": "now"}
+    kept = {"paper": "D", "figure": "8", "tensor": "art", "data": "generated",
+            "runs": {"MTTKRP together": {**run, "process": "polyad bench"},
+                     "MTTKRP in turn": run}}
+    (tmp_path / "archive.json").write_text(json.dumps(
+        {"machine": {"name": "cuda:0", "description": "it"}, "records": [kept],
+         "left": [["A", "6", "vast"]]}))
+    (tmp_path / "peers.json").write_text('{"f32": {"uber": {"blco": 9, "mmcsf": 8}}}')
+    (tmp_path / "peers_run.json").write_text('{"f32": {"uber": {"blco": 1}}}')
+    for _ in range(2):
+        subprocess.run([sys.executable, FOLDER / "gather.py", tmp_path / "archive.json", tmp_path],
+                       check=True, capture_output=True)
+    archive = json.loads((tmp_path / "archive.json").read_text())
+    runs = {(r["paper"], r["figure"], r["tensor"]): r["runs"] for r in archive["records"]}
+    assert archive["machine"]["description"] == "it" and archive["left"] == []
+    assert runs["D", "8", "art"]["MTTKRP together"] == kept["runs"]["MTTKRP together"]
+    assert runs["D", "8", "art"]["MTTKRP in turn"]["message"] == "not measured"
+    own = {name: runs["A", "9", "uber"][f"{name} (its own program)"]["output"]["results"][0]
+           ["median_seconds"] for name in ("blco", "mmcsf")}
+    assert own == {"blco": 1e-3, "mmcsf": 8e-3}
+
+
 def test_drawing(tmp_path):
     pytest.importorskip("matplotlib")
     fake_polyad(tmp_path, fails="hls")
