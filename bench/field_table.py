@@ -27,16 +27,17 @@ def totals(output):
 
 
 def read(paths):
-    """Sums by precision, tensor and format; what was measured last counts."""
-    table, machine = {}, "?"
+    """Sums by precision, tensor and format, the fewest nonzeros first; what was measured last counts.
+    """
+    table, machine, outputs = {}, "?", []
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            for line in filter(str.strip, file):
-                output = json.loads(line)
-                machine = output["device_name"]
-                for (precision, name), value in totals(output).items():
-                    tensors = table.setdefault(precision, {})
-                    tensors.setdefault(output["file"].removeprefix("like:"), {})[name] = value
+            outputs += map(json.loads, filter(str.strip, file))
+    for output in sorted(outputs, key=lambda output: output["nnz"]):
+        machine = output["device_name"]
+        for (precision, name), value in totals(output).items():
+            tensors = table.setdefault(precision, {})
+            tensors.setdefault(output["file"].removeprefix("like:"), {})[name] = value
     return table, machine
 
 

@@ -177,7 +177,9 @@ profile() {
   metrics+=,smsp__inst_executed.sum,lts__t_sectors_op_read.sum,l1tex__t_sector_hit_rate.pct
   local tensor
   for tensor in uber nell-2; do
-    timeout 200 ncu --clock-control none --metrics "$metrics" --launch-skip 8 --launch-count 12 \
+    # The kernels that sum, not those that sort while a format is built.
+    timeout 200 ncu --csv --clock-control none --metrics "$metrics" \
+      --kernel-name "regex:sum_segments|join_blocks|remap_elements" --launch-skip 8 --launch-count 12 \
       "$build/bench/gpu/gpu_bench" "$tensor" f32 runs=2
   done
 }

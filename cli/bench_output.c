@@ -107,18 +107,34 @@ static void print_subject(const struct bench *bench, const struct layout *layout
   puts("");
 }
 
-static int name_width(const struct bench *bench) {
-  return bench->item_count > 0 ? 30 : bench->portable ? 15 : 10;
+/* An item of a list of formats stands in the first column, or in the second behind parts. */
+enum { ITEM_WIDTH = 30 };
+
+static bool has_parts(const struct layout *layout) { return strcmp(layout->name, "part") == 0; }
+
+static int name_width(const struct bench *bench, const struct layout *layout) {
+  return bench->item_count > 0 && !has_parts(layout) ? ITEM_WIDTH : bench->portable ? 15 : 10;
 }
 
-static const char *name_of(const struct bench *bench, const struct bench_row *row) {
+static int detail_width(const struct bench *bench, const struct layout *layout) {
+  return bench->item_count > 0 && has_parts(layout) ? ITEM_WIDTH : layout->width;
+}
+
+static const char *name_of(const struct bench *bench, const struct layout *layout,
+                           const struct bench_row *row) {
   if (row->label != NULL) return row->label;
-  return bench->item != NULL ? bench->item : row->format;
+  return bench->item != NULL && !has_parts(layout) ? bench->item : row->format;
+}
+
+static const char *detail_of(const struct bench *bench, const struct layout *layout,
+                             const struct bench_row *row) {
+  return bench->item != NULL && has_parts(layout) ? bench->item : row->variant;
 }
 
 static void print_heading(const struct bench *bench, const struct layout *layout) {
   print_subject(bench, layout);
-  printf("%-*s %-*s", name_width(bench), layout->name, layout->width, layout->detail);
+  printf("%-*s %-*s", name_width(bench, layout), layout->name, detail_width(bench, layout),
+         layout->detail);
   if (bench->warm && bench->cold) printf(" cache");
   if (bench->errors) printf(" precision");
   if (layout->columns & RUNS)
@@ -153,8 +169,9 @@ static void print_row(const struct bench *bench, const struct bench_row *row) {
   const struct layout *layout = layout_of(bench);
   char mode[16];
   snprintf(mode, sizeof mode, "%d", row->mode);
-  printf("%-*s %-*.*s", name_width(bench), name_of(bench, row), layout->width, layout->width,
-         row->mode > 0 ? mode : row->variant);
+  int width = detail_width(bench, layout);
+  printf("%-*s %-*.*s", name_width(bench, layout), name_of(bench, layout, row), width, width,
+         row->mode > 0 ? mode : detail_of(bench, layout, row));
   if (bench->warm && bench->cold) printf(" %-5s", row->cold ? "cold" : "warm");
   if (bench->errors) printf(" %-9s", row->precision);
   printf(" %10.3f", 1e3 * row->median);

@@ -167,6 +167,15 @@ def test_bench_end_to_end(polyad, algorithm):
     assert before < parts["to-fit"]["median_seconds"] <= parts["total"]["median_seconds"]
 
 
+def test_bench_end_to_end_list(polyad):
+    """Parts keep their names where formats are a list."""
+    text = polyad.ok("bench", "end-to-end", FLIGHTS, "-r", "2", "-i", "1", "--format",
+                     "alto,coo:auto").out.decode()
+    for part in ("build", "decompose", "total"):
+        assert [line.split()[1] for line in text.splitlines() if line.startswith(part)] == [
+            "alto", "coo:auto"]
+
+
 @pytest.mark.parametrize("options, message", [
     (("mttkrp", FLIGHTS, "-a", "apr-mu"), "are for end-to-end, not for mttkrp"),
     (("end-to-end", FLIGHTS, "-a", "apr-mu", "--fit", "0.5"), "expected --log-likelihood"),

@@ -194,6 +194,22 @@ static void test_ranks(void **state) {
     }
 }
 
+/* More columns than a thread block has threads. */
+static void test_many_columns(void **state) {
+  (void)state;
+  static const int chosen[] = {10, 14};
+  for (int v = 0; v < VARIANTS; ++v)
+    for (int k = 0; k < 2; ++k) {
+      if (!supported(v, &cases[chosen[k]])) continue;
+      polyad_context *context = gpu_context();
+      struct problem problem;
+      problem_make(&cases[chosen[k]], k ? 1025 : 1100, (uint64_t)k, &problem);
+      compare_all(context, &problem, v, k ? POLYAD_F32 : POLYAD_F64);
+      problem_free(&problem);
+      polyad_context_destroy(context);
+    }
+}
+
 /* A handful of small cases: what compute-sanitizer has the time for. */
 static void test_few(void **state) {
   (void)state;
@@ -349,7 +365,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_cases),      cmocka_unit_test(test_ranks),
       cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_remapping_keeps_the_order),
       cmocka_unit_test(test_two_copies), cmocka_unit_test(test_two_long_rows),
-      cmocka_unit_test(test_few),
+      cmocka_unit_test(test_few),        cmocka_unit_test(test_many_columns),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   if (count > 2) wanted = arguments[2];
