@@ -49,6 +49,10 @@ struct pd_device_functions {
                             const void *from, uint64_t bytes);
   polyad_status (*copy)(polyad_context *context, const struct pd_device *device, void *to,
                         const void *from, uint64_t bytes);
+  /** Copies from another device of the same kind, after all earlier work of both; later work of
+   *  both waits for it. NULL: the data has to go through the host. */
+  polyad_status (*copy_peer)(polyad_context *context, const struct pd_device *device, void *to,
+                             const struct pd_device *from_device, const void *from, uint64_t bytes);
   polyad_status (*fill_zero)(polyad_context *context, const struct pd_device *device, void *to,
                              uint64_t bytes);
   /** Waits until all work is done; reports errors of earlier work. */
@@ -122,5 +126,9 @@ polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *mat
                                   const void *host);
 polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,
                                 void *host);
+/** Copies a matrix to one of the same type and shape on another device, through `host`, which has
+ *  room for it, where the devices cannot do so themselves. */
+polyad_status pd_matrix_transfer(polyad_context *context, const struct pd_matrix *from, void *host,
+                                 struct pd_matrix *to);
 
 #endif

@@ -173,8 +173,7 @@ static polyad_status bring_factors(polyad_context *context, const struct pd_pair
   for (int n = 0; n < pair->part[0]->order; ++n) {
     there[n] = &scratch->there[n];
     if (n == call->mode && call->kind == MTTKRP) continue;
-    PD_TRY(pd_matrix_to_host(context, factors[n], scratch->host[n]));
-    PD_TRY(pd_matrix_from_host(context, &scratch->there[n], scratch->host[n]));
+    PD_TRY(pd_matrix_transfer(context, factors[n], scratch->host[n], &scratch->there[n]));
   }
   return POLYAD_OK;
 }
@@ -183,8 +182,7 @@ static polyad_status bring_factors(polyad_context *context, const struct pd_pair
 static polyad_status add_result(polyad_context *context, const struct pd_pair *pair,
                                 struct pd_pair_scratch *scratch, const struct pd_matrix *from,
                                 void *host, struct pd_matrix *here, struct pd_matrix *out) {
-  PD_TRY(pd_matrix_to_host(context, from, host));
-  PD_TRY(pd_matrix_from_host(context, here, host));
+  PD_TRY(pd_matrix_transfer(context, from, host, here));
   return pair->part[0]->device->linalg->add(context, scratch->work, here, out);
 }
 

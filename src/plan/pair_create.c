@@ -20,13 +20,19 @@ struct trial {
   polyad_plan *plan;
   polyad_workspace *workspace;
   struct pd_matrix factor[POLYAD_MAX_ORDER + 1]; /* and a result */
-  void *host;                                    /* as large as the largest */
+  /* Of the first device: factors on their way, and on the second. */
+  const struct pd_device *second;
+  void *host[POLYAD_MAX_ORDER];
+  struct pd_matrix there[POLYAD_MAX_ORDER];
 };
 
 static void trial_clear(polyad_context *context, struct trial *trial) {
   for (int n = 0; n <= POLYAD_MAX_ORDER; ++n)
     pd_matrix_destroy(context, &trial->factor[n]);
-  pd_free(context, trial->host);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_matrix_destroy(context, &trial->there[n]);
+    pd_free(context, trial->host[n]);
+  }
   polyad_workspace_destroy(trial->workspace);
   polyad_plan_destroy(trial->plan);
 }
@@ -48,14 +54,16 @@ static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
   return trial->device->functions->synchronize(context, trial->device);
 }
 
-/* What goes to and from this device when it is the first of a pair. */
+/* What goes to the second device and back from it in every mode. */
 static polyad_status run_transfers(polyad_context *context, struct trial *trial) {
   int order = trial->plan->order;
   for (int n = 0; n < order; ++n) {
     for (int m = 0; m < order; ++m)
-      if (m != n) PD_TRY(pd_matrix_to_host(context, &trial->factor[m], trial->host));
-    PD_TRY(pd_matrix_from_host(context, &trial->factor[n], trial->host));
+      if (m != n)
+        PD_TRY(pd_matrix_transfer(context, &trial->factor[m], trial->host[m], &trial->there[m]));
+    PD_TRY(pd_matrix_transfer(context, &trial->there[n], trial->host[n], &trial->factor[n]));
   }
+  PD_TRY(trial->second->functions->synchronize(context, trial->second));
   return trial->device->functions->synchronize(context, trial->device);
 }
 
@@ -72,23 +80,32 @@ static polyad_status fastest(polyad_context *context, struct trial *trial,
   return POLYAD_OK;
 }
 
-/* Seconds of the kernel on a device, and of transfers when it is the first. */
+static polyad_status make_there(polyad_context *context, struct trial *trial) {
+  for (int n = 0; n < trial->plan->order; ++n) {
+    const struct pd_matrix *factor = &trial->factor[n];
+    PD_TRY(pd_alloc_zero(context, factor->rows * factor->columns, pd_type_bytes(factor->type),
+                         &trial->host[n]));
+    PD_TRY(pd_matrix_over_host(context, trial->second, factor->type, factor->rows, factor->columns,
+                               trial->host[n], &trial->there[n]));
+  }
+  return POLYAD_OK;
+}
+
+/* Seconds of the kernel on a device, and of transfers to the second when it is the first. */
 static polyad_status measure(polyad_context *context, const polyad_tensor *sample,
                              struct pd_request request, const polyad_plan_options *options,
-                             double *kernel, double *transfers) {
-  struct trial trial = {.device = request.device, .request = &request};
+                             const struct pd_device *second, double *kernel, double *transfers) {
+  struct trial trial = {.device = request.device, .request = &request, .second = second};
   polyad_status status = POLYAD_OK;
-  uint64_t longest = 1;
-  for (int n = 0; n < sample->order; ++n)
-    if (sample->dims[n] > longest) longest = sample->dims[n];
   PD_TRY_CLEANUP(
       pd_plan_create_one(context, (polyad_tensor *)sample, false, &request, options, &trial.plan));
   PD_TRY_CLEANUP(polyad_workspace_create(context, trial.plan, request.rank, &trial.workspace));
   PD_TRY_CLEANUP(pd_ones_create(context, sample, &request, trial.factor));
-  PD_TRY_CLEANUP(pd_alloc_zero(context, pd_mul_saturated(longest, request.rank),
-                               pd_type_bytes(request.precision), &trial.host));
   PD_TRY_CLEANUP(fastest(context, &trial, run_kernel, kernel));
-  if (transfers != NULL) PD_TRY_CLEANUP(fastest(context, &trial, run_transfers, transfers));
+  if (second != NULL) {
+    PD_TRY_CLEANUP(make_there(context, &trial));
+    PD_TRY_CLEANUP(fastest(context, &trial, run_transfers, transfers));
+  }
 cleanup:
   trial_clear(context, &trial);
   return status;
@@ -107,9 +124,11 @@ polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tens
   PD_TRY(pd_tensor_range(context, tensor, begin, begin + count, &sample));
   alone.second = NULL;
   alone.keep_values = true;
-  polyad_status status = measure(context, sample, alone, options, &seconds[0], &transfers);
+  polyad_status status =
+      measure(context, sample, alone, options, request->second, &seconds[0], &transfers);
   alone.device = request->second;
-  if (status == POLYAD_OK) status = measure(context, sample, alone, options, &seconds[1], NULL);
+  if (status == POLYAD_OK)
+    status = measure(context, sample, alone, options, NULL, &seconds[1], NULL);
   polyad_tensor_destroy(sample);
   PD_TRY(status);
   /* Both take the same time: (1 - share) n t0 = share n t1 + transfers. */

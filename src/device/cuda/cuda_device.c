@@ -24,6 +24,9 @@ static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *
         PD_CUDA(context, state, cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking)));
   for (int k = 0; k < 2; ++k)
     if (state->timer[k] == NULL) PD_TRY(PD_CUDA(context, state, cudaEventCreate(&state->timer[k])));
+  if (state->passed == NULL)
+    PD_TRY(
+        PD_CUDA(context, state, cudaEventCreateWithFlags(&state->passed, cudaEventDisableTiming)));
   PD_TRY(open_staging(context, state, &state->staging[0]));
   PD_TRY(open_staging(context, state, &state->staging[1]));
   state->ready = true;
@@ -194,6 +197,51 @@ static polyad_status copy(polyad_context *context, const struct pd_device *devic
                  cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, pd_cuda_stream(state)));
 }
 
+/* Lets copies from the other GPU take the direct way, where there is one. */
+static polyad_status allow_peer(polyad_context *context, struct pd_cuda_state *state,
+                                const struct pd_cuda_state *other) {
+  uint64_t bit = UINT64_C(1) << other->device.index;
+  int possible = 0;
+  PD_TRY(pd_cuda_enter(context, state));
+  if (state->peers & bit) return POLYAD_OK;
+  PD_TRY(PD_CUDA(context, state,
+                 cudaDeviceCanAccessPeer(&possible, state->device.index, other->device.index)));
+  if (possible) {
+    cudaError_t code = cudaDeviceEnablePeerAccess(other->device.index, 0);
+    if (code == cudaErrorPeerAccessAlreadyEnabled) code = cudaSuccess;
+    (void)cudaGetLastError();
+    PD_TRY(PD_CUDA(context, state, code));
+  }
+  pthread_mutex_lock(&state->lock);
+  state->peers |= bit;
+  pthread_mutex_unlock(&state->lock);
+  return POLYAD_OK;
+}
+
+/* What `state` does from now on waits for what `other` was asked to do so far. */
+static polyad_status wait_for(polyad_context *context, struct pd_cuda_state *state,
+                              struct pd_cuda_state *other) {
+  PD_TRY(pd_cuda_enter(context, other));
+  PD_TRY(PD_CUDA(context, other, cudaEventRecord(other->passed, pd_cuda_stream(other))));
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), other->passed, 0));
+}
+
+static polyad_status copy_peer(polyad_context *context, const struct pd_device *device, void *to,
+                               const struct pd_device *from_device, const void *from,
+                               uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device), *other = pd_cuda_state_of(from_device);
+  if (state == other) return copy(context, device, to, from, bytes);
+  if (bytes == 0) return POLYAD_OK;
+  PD_TRY(allow_peer(context, other, state));
+  PD_TRY(allow_peer(context, state, other));
+  PD_TRY(wait_for(context, state, other));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyPeerAsync(to, device->index, from, from_device->index, bytes,
+                                     pd_cuda_stream(state))));
+  return wait_for(context, other, state);
+}
+
 static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
                                uint64_t bytes) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
@@ -297,6 +345,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .copy_in = copy_in,
     .copy_out = copy_out,
     .copy = copy,
+    .copy_peer = copy_peer,
     .fill_zero = fill_zero,
     .synchronize = synchronize,
     .memory_available = memory_available,

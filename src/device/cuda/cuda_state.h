@@ -33,6 +33,8 @@ struct pd_cuda_state {
   atomic_bool lost;
   cudaStream_t stream;
   cudaEvent_t timer[2]; /* start, stop */
+  cudaEvent_t passed;   /* a place in the stream that another GPU's waits for */
+  uint64_t peers;       /* bit k: reading GPU k's memory was allowed, if it can be */
   cudaEvent_t marks[PD_DEVICE_MARKS];
   struct pd_cuda_staging staging[2];
   uint64_t bytes_in_use;
