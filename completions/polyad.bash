@@ -25,7 +25,7 @@ _polyad() {
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
       $common" ;;
-    bench) options="--rank --format --variant --tune --tune-cache $storage --mode --cache --fit --repeat --warmup --error --portable --elements $reading $common" ;;
+    bench) options="--rank --format --variant --tune --tune-cache $storage --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
     formats | devices) options=$talk ;;
   esac

@@ -1,11 +1,11 @@
 /* What `info` tells of a tensor. */
-#include "core/radix_sort.h"
 #include "tensor/tensor_fibers.h"
+#include "tensor/tensor_slices.h"
 #include <math.h>
 #include <string.h>
 
 /* Sums are formed in this many parts whatever the number of threads. */
-enum { PARTS = 256, THREAD_GRAIN = 1 << 14, PRIVATE_DIM = 1 << 12 };
+enum { PARTS = 256, THREAD_GRAIN = 1 << 14 };
 
 static void value_statistics(const polyad_context *context, const polyad_tensor *tensor,
                              polyad_tensor_statistics *statistics) {
@@ -30,47 +30,6 @@ static void value_statistics(const polyad_context *context, const polyad_tensor 
     statistics->value_sum += sums[part];
   statistics->value_min = least;
   statistics->value_max = most;
-}
-
-/* Counts of a mode's slices go to `counts`; those that stay zero are of empty slices. */
-static void count_short_mode(const polyad_tensor *tensor, int mode, int threads, uint64_t *counts) {
-  uint64_t dim = tensor->dims[mode];
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part) {
-    uint64_t *own = counts + (uint64_t)part * dim;
-    uint64_t end = pd_part_begin(tensor->nnz, part + 1, threads);
-    for (uint64_t p = pd_part_begin(tensor->nnz, part, threads); p < end; ++p)
-      ++own[pd_tensor_index(tensor, mode, p)];
-  }
-  for (int part = 1; part < threads; ++part)
-    for (uint64_t i = 0; i < dim; ++i)
-      counts[i] += counts[(uint64_t)part * dim + i];
-}
-
-static void count_long_mode(const polyad_tensor *tensor, int mode, int threads, uint64_t *counts) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    uint64_t i = pd_tensor_index(tensor, mode, p);
-#pragma omp atomic
-    ++counts[i];
-  }
-}
-
-/* In modes much longer than the tensor has nonzeros: lengths of runs of sorted indices, written
- * over them; their number goes to *slices. */
-static polyad_status count_sparse_mode(polyad_context *context, const polyad_tensor *tensor,
-                                       int mode, uint64_t *counts, uint64_t *slices) {
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    counts[p] = pd_tensor_index(tensor, mode, p);
-  PD_TRY(pd_sort_u64(context, tensor->nnz, counts, pd_index_bits(tensor->dims[mode]), NULL, 0));
-  *slices = 0;
-  for (uint64_t p = 0, next; p < tensor->nnz; p = next) {
-    next = p + 1;
-    while (next < tensor->nnz && counts[next] == counts[p])
-      ++next;
-    counts[(*slices)++] = next - p;
-  }
-  return POLYAD_OK;
 }
 
 static void summarize_slices(const polyad_context *context, uint64_t length, uint64_t nnz,
@@ -103,22 +62,11 @@ static void summarize_slices(const polyad_context *context, uint64_t length, uin
 static polyad_status slice_statistics(polyad_context *context, const polyad_tensor *tensor,
                                       int mode, polyad_tensor_statistics *statistics) {
   if (tensor->nnz == 0) return POLYAD_OK;
-  uint64_t dim = tensor->dims[mode], length = dim, size = dim, *counts;
-  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
-  bool sparse = dim / 2 > tensor->nnz;
-  if (sparse) size = tensor->nnz;
-  if (dim <= PRIVATE_DIM) size = dim * (uint64_t)threads;
-  PD_TRY(PD_NEW_ZERO(context, size, &counts));
-  polyad_status status = POLYAD_OK;
-  if (dim <= PRIVATE_DIM)
-    count_short_mode(tensor, mode, threads, counts);
-  else if (sparse)
-    status = count_sparse_mode(context, tensor, mode, counts, &length);
-  else
-    count_long_mode(tensor, mode, threads, counts);
-  if (status == POLYAD_OK) summarize_slices(context, length, tensor->nnz, counts, mode, statistics);
-  pd_free(context, counts);
-  return status;
+  uint64_t *sizes, count;
+  PD_TRY(pd_tensor_slice_sizes(context, tensor, mode, &sizes, &count));
+  summarize_slices(context, count, tensor->nnz, sizes, mode, statistics);
+  pd_free(context, sizes);
+  return POLYAD_OK;
 }
 
 polyad_status polyad_tensor_statistics_compute(polyad_context *context, const polyad_tensor *tensor,

@@ -62,7 +62,7 @@ static polyad_status order_mode(polyad_context *context, const struct job *job) 
   struct pd_flycoo *storage = job->storage;
   struct pd_flycoo_mode *mode = &storage->mode[job->mode];
   const polyad_tensor *tensor = job->tensor;
-  pd_ordered_degrees(context, tensor, job->mode, job->degree);
+  PD_TRY(pd_ordered_degrees(context, tensor, job->mode, job->degree));
   PD_TRY(pd_partition_vertices(context, tensor->dims[job->mode], job->degree, storage->partitions,
                                storage->cyclic, job->part, job->load));
   PD_TRY(PD_NEW(context, (uint64_t)storage->partitions + 1, &mode->part_start));

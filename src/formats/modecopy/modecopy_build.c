@@ -10,8 +10,7 @@ static int threads_of(const polyad_context *context, uint64_t nnz) {
 static polyad_status count_rows(polyad_context *context, const struct pd_modecopy_job *job,
                                 uint32_t **size) {
   PD_TRY(PD_NEW(context, job->tensor->dims[job->mode], size));
-  pd_ordered_degrees(context, job->tensor, job->mode, *size);
-  return POLYAD_OK;
+  return pd_ordered_degrees(context, job->tensor, job->mode, *size);
 }
 
 static polyad_status allocate_nonzeros(polyad_context *context, const struct pd_modecopy_job *job,

@@ -1,6 +1,7 @@
 /* The tables of nonzeros in the order of one mode. */
 #include "formats/ordered/ordered.h"
 #include "core/radix_sort.h"
+#include "tensor/tensor_slices.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -39,16 +40,17 @@ void pd_ordered_free(polyad_context *context, struct pd_ordered *order) {
   pd_free(context, order->marks);
 }
 
-void pd_ordered_degrees(const polyad_context *context, const polyad_tensor *tensor, int mode,
-                        uint32_t *degree) {
-  const uint32_t *index = tensor->index[mode];
-  uint64_t nnz = tensor->nnz;
-  memset(degree, 0, tensor->dims[mode] * sizeof *degree);
-  int threads = threads_of(context, nnz);
+polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                 uint32_t *degree) {
+  uint64_t dim = tensor->dims[mode], *counts;
+  PD_TRY(PD_NEW(context, dim, &counts));
+  polyad_status status = pd_tensor_count_indices(context, tensor, mode, counts);
+  int threads = threads_of(context, dim);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < nnz; ++p)
-#pragma omp atomic
-    ++degree[index[p]];
+  for (uint64_t i = 0; i < dim; ++i)
+    degree[i] = status == POLYAD_OK ? (uint32_t)counts[i] : 0;
+  pd_free(context, counts);
+  return status;
 }
 
 static uint64_t place_of(const struct pd_ordered_job *job, uint64_t i, uint64_t ascending) {

@@ -46,8 +46,8 @@ static inline uint64_t pd_ordered_mark_words(uint64_t nnz) {
 }
 
 /** degree[i] = nonzeros with index i in the mode. */
-void pd_ordered_degrees(const polyad_context *context, const polyad_tensor *tensor, int mode,
-                        uint32_t *degree);
+polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                 uint32_t *degree);
 
 /** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded. */
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);

@@ -1,0 +1,89 @@
+#include "tensor/tensor_slices.h"
+#include "core/radix_sort.h"
+#include <string.h>
+
+enum { THREAD_GRAIN = 1 << 14, PRIVATE_COUNTS = 1 << 22 /* of all threads together */ };
+
+/* Adds the lengths of runs of equal indices: one addition for a run, since nonzeros are sorted. */
+static void count_part(const polyad_tensor *tensor, int mode, uint64_t begin, uint64_t end,
+                       bool shared, uint64_t *counts) {
+  for (uint64_t p = begin, next; p < end; p = next) {
+    uint64_t i = pd_tensor_index(tensor, mode, p);
+    for (next = p + 1; next < end && pd_tensor_index(tensor, mode, next) == i;)
+      ++next;
+    if (shared) {
+#pragma omp atomic
+      counts[i] += next - p;
+    } else {
+      counts[i] += next - p;
+    }
+  }
+}
+
+/* Every thread has counts of its own: few indices would make threads wait for each other. */
+static polyad_status count_privately(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                     int threads, uint64_t *counts) {
+  uint64_t dim = tensor->dims[mode], *own;
+  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated(dim, (uint64_t)threads), &own));
+#pragma omp parallel num_threads(threads)
+  {
+#pragma omp for schedule(static, 1)
+    for (int part = 0; part < threads; ++part)
+      count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
+                 pd_part_begin(tensor->nnz, part + 1, threads), false, own + (uint64_t)part * dim);
+#pragma omp for schedule(static)
+    for (uint64_t i = 0; i < dim; ++i) {
+      uint64_t sum = 0;
+      for (int part = 0; part < threads; ++part)
+        sum += own[(uint64_t)part * dim + i];
+      counts[i] = sum;
+    }
+  }
+  pd_free(context, own);
+  return POLYAD_OK;
+}
+
+polyad_status pd_tensor_count_indices(polyad_context *context, const polyad_tensor *tensor,
+                                      int mode, uint64_t *counts) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t dim = tensor->dims[mode];
+  if (threads > 1 && dim <= PRIVATE_COUNTS / (uint64_t)threads)
+    return count_privately(context, tensor, mode, threads, counts);
+  memset(counts, 0, dim * sizeof *counts);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
+               pd_part_begin(tensor->nnz, part + 1, threads), threads > 1, counts);
+  return POLYAD_OK;
+}
+
+/* Lengths of runs of sorted indices, written over them. */
+static polyad_status sizes_of_runs(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                   uint64_t *sizes, uint64_t *count) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    sizes[p] = pd_tensor_index(tensor, mode, p);
+  if (mode > 0)
+    PD_TRY(pd_sort_u64(context, tensor->nnz, sizes, pd_index_bits(tensor->dims[mode]), NULL, 0));
+  *count = 0;
+  for (uint64_t p = 0, next; p < tensor->nnz; p = next) {
+    next = p + 1;
+    while (next < tensor->nnz && sizes[next] == sizes[p])
+      ++next;
+    sizes[(*count)++] = next - p;
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_tensor_slice_sizes(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                    uint64_t **sizes, uint64_t *count) {
+  uint64_t dim = tensor->dims[mode];
+  bool few = dim / 2 > tensor->nnz;
+  *count = few ? tensor->nnz : dim;
+  PD_TRY(PD_NEW(context, *count, sizes));
+  polyad_status status = few ? sizes_of_runs(context, tensor, mode, *sizes, count)
+                             : pd_tensor_count_indices(context, tensor, mode, *sizes);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  pd_free(context, *sizes);
+  *sizes = NULL;
+  return status;
+}
