@@ -91,7 +91,7 @@ static polyad_status make_there(polyad_context *context, struct trial *trial) {
   return POLYAD_OK;
 }
 
-/* Seconds of the kernel on a device, and of transfers to the second when it is the first. */
+/* Seconds of the kernel on a device, and, where there is a second, of transfers to it. */
 static polyad_status measure(polyad_context *context, const polyad_tensor *sample,
                              struct pd_request request, const polyad_plan_options *options,
                              const struct pd_device *second, double *kernel, double *transfers) {
@@ -128,7 +128,7 @@ polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tens
       measure(context, sample, alone, options, request->second, &seconds[0], &transfers);
   alone.device = request->second;
   if (status == POLYAD_OK)
-    status = measure(context, sample, alone, options, NULL, &seconds[1], NULL);
+    status = measure(context, sample, alone, options, NULL, &seconds[1], &transfers);
   polyad_tensor_destroy(sample);
   PD_TRY(status);
   /* Both take the same time: (1 - share) n t0 = share n t1 + transfers. */

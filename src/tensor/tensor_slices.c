@@ -60,10 +60,10 @@ polyad_status pd_tensor_count_indices(polyad_context *context, const polyad_tens
 /* Lengths of runs of sorted indices, written over them. */
 static polyad_status sizes_of_runs(polyad_context *context, const polyad_tensor *tensor, int mode,
                                    uint64_t *sizes, uint64_t *count) {
+  int bits = pd_index_bits(tensor->dims[mode]);
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     sizes[p] = pd_tensor_index(tensor, mode, p);
-  if (mode > 0)
-    PD_TRY(pd_sort_u64(context, tensor->nnz, sizes, pd_index_bits(tensor->dims[mode]), NULL, 0));
+  if (mode != 0) PD_TRY(pd_sort_u64(context, tensor->nnz, sizes, bits, NULL, 0));
   *count = 0;
   for (uint64_t p = 0, next; p < tensor->nnz; p = next) {
     next = p + 1;
