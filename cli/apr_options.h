@@ -12,6 +12,17 @@ struct cli_apr_options {
   bool exact, store_pi;
 };
 
+/** Whether a value of --algorithm, or NULL where there was none, is one of CP-APR's. */
+static inline bool cli_is_apr(const char *algorithm) {
+  return algorithm != NULL && strncmp(algorithm, "apr-", 4) == 0;
+}
+
+/** The kernel that formats must have for an algorithm. */
+static inline polyad_kernel cli_kernel_of(const char *algorithm) {
+  return algorithm != NULL && strcmp(algorithm, "apr-mu") == 0 ? POLYAD_KERNEL_PHI
+                                                               : POLYAD_KERNEL_MTTKRP;
+}
+
 static inline void cli_apr_options_init(struct cli_apr_options *apr) {
   *apr = (struct cli_apr_options){.inner_iterations = 10, .pairs = 3};
   polyad_cp_apr_options_init(&apr->options);

@@ -1,5 +1,6 @@
 /* polyad bench: measures kernels, reading and building; one JSON row per measurement. */
 #include "bench.h"
+#include "apr_options.h"
 #include "command.h"
 #include "names.h"
 #include "text.h"
@@ -124,7 +125,7 @@ static int check_choices(struct bench *bench, int which) {
     return cli_usage_error(
         "--error measures every precision; leave out --precision, --compute and --portable");
   bool whole = strcmp(bench->kernel, "end-to-end") == 0;
-  bool apr = bench->algorithm != NULL && strcmp(bench->algorithm, "als") != 0;
+  bool apr = cli_is_apr(bench->algorithm);
   if (!whole && (bench->algorithm != NULL || bench->fit > 0 || bench->max_iterations > 0 ||
                  bench->tolerance >= 0 || !isnan(bench->log_likelihood)))
     return cli_usage_error("--algorithm, --fit, --log-likelihood, --max-iters and --tol are for "

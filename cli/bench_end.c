@@ -20,16 +20,13 @@ static void add_part(struct bench *bench, const char *part, const char *format, 
   bench_add(bench, &row);
 }
 
-static bool is_apr(const struct bench *bench) {
-  return bench->algorithm != NULL && strncmp(bench->algorithm, "apr-", 4) == 0;
-}
-
 /* Seconds from the start of the run to the first iteration that reached what was asked for; NaN
  * when none did. */
 static double seconds_to_goal(const struct bench *bench, const polyad_run_info *info) {
   for (int k = 0; k < info->trace_rows; ++k) {
     const polyad_trace_row *row = &info->trace[k];
-    if (is_apr(bench) ? row->log_likelihood >= bench->log_likelihood : row->fit >= bench->fit)
+    if (cli_is_apr(bench->algorithm) ? row->log_likelihood >= bench->log_likelihood
+                                     : row->fit >= bench->fit)
       return row->seconds;
   }
   return NAN;
@@ -67,7 +64,7 @@ static void report(const struct end_to_end *run, const struct bench_row *built, 
   struct bench *bench = run->bench;
   const char *name = built->format;
   double before = run->read + built->build_seconds, reach = seconds_to_goal(bench, info);
-  bool asked = is_apr(bench) ? !isnan(bench->log_likelihood) : bench->fit > 0;
+  bool asked = cli_is_apr(bench->algorithm) ? !isnan(bench->log_likelihood) : bench->fit > 0;
   add_part(bench, "build", name, built->build_seconds, built->bytes_format, NULL);
   add_part(bench, "decompose", name, decompose, built->bytes_format, info);
   add_part(bench, "total", name, before + decompose, built->bytes_format, info);
@@ -75,9 +72,9 @@ static void report(const struct end_to_end *run, const struct bench_row *built, 
     add_part(bench, "to-fit", name, before + reach, built->bytes_format, NULL);
   else if (asked)
     cli_talk(&bench->session, "%s: %s %.10g was not reached\n", name,
-             is_apr(bench) ? "log-likelihood" : "fit",
-             is_apr(bench) ? bench->log_likelihood : bench->fit);
-  if (is_apr(bench))
+             cli_is_apr(bench->algorithm) ? "log-likelihood" : "fit",
+             cli_is_apr(bench->algorithm) ? bench->log_likelihood : bench->fit);
+  if (cli_is_apr(bench->algorithm))
     cli_talk(&bench->session, "%s: log-likelihood %.10g after %d iterations\n", name,
              info->log_likelihood, info->iterations);
   else
@@ -96,7 +93,7 @@ static int run_format(void *user, const char *format) {
   int status = bench_make_plan(bench, format, bench->variant, &plan, &built);
   if (status != 0) return status;
   double begin = cli_now();
-  if ((is_apr(bench) ? run_apr : run_als)(bench, plan, &model, &info) != POLYAD_OK)
+  if ((cli_is_apr(bench->algorithm) ? run_apr : run_als)(bench, plan, &model, &info) != POLYAD_OK)
     status = cli_library_failure(context);
   double decompose = cli_now() - begin;
   if (status == 0) report(run, &built, decompose, &info);
@@ -111,8 +108,7 @@ int bench_end_to_end(struct bench *bench) {
   int status = bench_load(bench);
   if (status != 0) return status;
   struct end_to_end run = {bench, strncmp(bench->file, "like:", 5) == 0 ? 0 : cli_now() - begin};
-  if (bench->algorithm != NULL && strcmp(bench->algorithm, "apr-mu") == 0)
-    bench->needs = POLYAD_KERNEL_PHI;
+  bench->needs = cli_kernel_of(bench->algorithm);
   if (run.read > 0) add_part(bench, "read", "", run.read, 0, NULL);
   return bench_each_format(bench, run_format, &run);
 }

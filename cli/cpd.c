@@ -26,8 +26,6 @@ struct cpd {
   double seconds_read, seconds_build;
 };
 
-static bool is_apr(const struct cpd *cpd) { return strncmp(cpd->algorithm, "apr-", 4) == 0; }
-
 static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "model"},
     {.name = "rank",
@@ -141,12 +139,12 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cpd->checkpoint != NULL &&
       (strcmp(cpd->checkpoint, "-") == 0 || cli_is_directory_name(cpd->checkpoint)))
     return cli_usage_error("--checkpoint expects the name of a file");
-  if (is_apr(cpd) && strcmp(cpd->init, "hosvd") == 0)
+  if (cli_is_apr(cpd->algorithm) && strcmp(cpd->init, "hosvd") == 0)
     return cli_usage_error("--init hosvd found; %s starts from random or a ktensor file",
                            cpd->algorithm);
-  if (is_apr(cpd) && (cpd->nonnegative || cpd->ridge > 0))
+  if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
-  if (cpd->max_iterations == UNSET) cpd->max_iterations = is_apr(cpd) ? 1000 : 50;
+  if (cpd->max_iterations == UNSET) cpd->max_iterations = cli_is_apr(cpd->algorithm) ? 1000 : 50;
   return cli_check_format(cpd->format, false);
 }
 
@@ -177,7 +175,7 @@ static int build_plan(struct cpd *cpd) {
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_partitions(session, &options);
-  if (strcmp(cpd->algorithm, "apr-mu") == 0) options.kernel = POLYAD_KERNEL_PHI;
+  options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
   cli_set_tuning(session, &options);
@@ -232,7 +230,7 @@ static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   cli_progress_start(session);
   cli_computing_begin(session);
-  polyad_status done = is_apr(cpd) ? decompose_apr(cpd) : decompose_als(cpd);
+  polyad_status done = cli_is_apr(cpd->algorithm) ? decompose_apr(cpd) : decompose_als(cpd);
   cli_computing_end();
   cli_progress_clear();
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
@@ -264,7 +262,7 @@ static void print_summary(const struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
   printf("rank %llu, %s, %s on %s: ", (unsigned long long)cpd->rank, cpd->algorithm,
          polyad_plan_format(cpd->plan), polyad_plan_device(cpd->plan));
-  if (is_apr(cpd))
+  if (cli_is_apr(cpd->algorithm))
     printf("log-likelihood %.10g, KKT violation %.3g", info->log_likelihood, info->kkt_violation);
   else
     printf("fit %.6f", info->fit);

@@ -45,10 +45,8 @@ polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *t
   uint64_t dim = tensor->dims[mode], *counts;
   PD_TRY(PD_NEW(context, dim, &counts));
   polyad_status status = pd_tensor_count_indices(context, tensor, mode, counts);
-  int threads = threads_of(context, dim);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t i = 0; i < dim; ++i)
-    degree[i] = status == POLYAD_OK ? (uint32_t)counts[i] : 0;
+  for (uint64_t i = 0; status == POLYAD_OK && i < dim; ++i)
+    degree[i] = (uint32_t)counts[i];
   pd_free(context, counts);
   return status;
 }
