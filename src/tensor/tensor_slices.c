@@ -4,7 +4,7 @@
 
 enum { THREAD_GRAIN = 1 << 14, PRIVATE_COUNTS = 1 << 22 /* of all threads together */ };
 
-/* Adds the lengths of runs of equal indices: one addition for a run, since nonzeros are sorted. */
+/* Adds the lengths of runs of equal indices. */
 static void count_part(const polyad_tensor *tensor, int mode, uint64_t begin, uint64_t end,
                        bool shared, uint64_t *counts) {
   for (uint64_t p = begin, next; p < end; p = next) {

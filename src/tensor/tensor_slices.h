@@ -8,7 +8,7 @@
 polyad_status pd_tensor_count_indices(polyad_context *context, const polyad_tensor *tensor,
                                       int mode, uint64_t *counts);
 
-/** Sizes of a mode's slices, free() them with pd_free(): of all, or, where the mode is much longer
+/** Sizes of a mode's slices, to be freed with pd_free(): of all, or, where the mode is much longer
  *  than the tensor has nonzeros, of those that are not empty. */
 polyad_status pd_tensor_slice_sizes(polyad_context *context, const polyad_tensor *tensor, int mode,
                                     uint64_t **sizes, uint64_t *count);

@@ -5,6 +5,7 @@
 #include "failing_allocator.h"
 #include "tensor/tensor.h"
 #include "tensor/tensor_fibers.h"
+#include "tensor/tensor_slices.h"
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
@@ -80,7 +81,7 @@ static void check_counts(const polyad_tensor *x, const uint64_t *range, const ui
 
 static void counts_are_exact(void **state) {
   (void)state;
-  /* Short modes, modes longer than private counters, modes far longer than the tensor. */
+  /* Short modes, longer ones, modes far longer than the tensor. */
   const uint64_t range[] = {30, 9, 40}, ones[] = {1, 1, 1}, dims[] = {33, 9, 41};
   const uint64_t steps[] = {700, UINT64_C(1) << 50, 3}, spread[] = {21000, INT64_MAX, 120};
   for (int wide = 0; wide < 2; ++wide)
@@ -94,6 +95,29 @@ static void counts_are_exact(void **state) {
       check_counts(x, range, step, &statistics);
       polyad_tensor_destroy(x);
     }
+}
+
+/* In a mode too long for counts of each thread's own they add to the same ones (and ThreadSanitizer
+ * watches). */
+static void indices_are_counted(void **state) {
+  (void)state;
+  const uint64_t dims[] = {600000, 600000}, range[] = {600000, 3}, step[] = {1, 200000};
+  for (int threads = 1; threads <= 16; threads += 15) {
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    polyad_tensor *x = make(2, 300000, dims, range, step);
+    assert_true(x->nnz > 200000);
+    for (int mode = 0; mode < 2; ++mode) {
+      uint64_t *counts = malloc(dims[mode] * 8), *plain = calloc(dims[mode], 8);
+      memset(counts, 0xff, dims[mode] * 8);
+      assert_int_equal(pd_tensor_count_indices(context, x, mode, counts), POLYAD_OK);
+      for (uint64_t p = 0; p < x->nnz; ++p)
+        ++plain[pd_tensor_index(x, mode, p)];
+      assert_memory_equal(counts, plain, dims[mode] * 8);
+      free(counts);
+      free(plain);
+    }
+    polyad_tensor_destroy(x);
+  }
 }
 
 static void values_are_summed_up(void **state) {
@@ -196,11 +220,9 @@ static void allocations_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(counts_are_exact),
-      TEST(values_are_summed_up),
-      TEST(empty_tensor_has_no_slices),
-      TEST(estimates_are_close),
-      TEST(large_tensors_are_estimated),
+      TEST(counts_are_exact),     TEST(indices_are_counted),
+      TEST(values_are_summed_up), TEST(empty_tensor_has_no_slices),
+      TEST(estimates_are_close),  TEST(large_tensors_are_estimated),
       TEST(allocations_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
