@@ -1,4 +1,5 @@
 #include "run_report.h"
+#include <math.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -21,6 +22,14 @@ void cli_json_subject(cJSON *object, const struct cli_run *run) {
   cli_json_count(object, "nnz", polyad_plan_nnz(run->plan));
 }
 
+/* How the fit was computed; null where nobody asked what rounding does to it. */
+static void put_fit_from(cJSON *object, double bound, polyad_fit_from from) {
+  if (isnan(bound))
+    cJSON_AddNullToObject(object, "fit_from");
+  else
+    cli_json_text(object, "fit_from", polyad_fit_from_string(from));
+}
+
 void cli_json_run(cJSON *object, const struct cli_session *session, const struct cli_run *run) {
   const polyad_run_info *info = run->info;
   cli_json_text(object, "format", polyad_plan_format(run->plan));
@@ -33,6 +42,8 @@ void cli_json_run(cJSON *object, const struct cli_session *session, const struct
   cli_json_bool(object, "converged", info->converged);
   cli_json_text(object, "reason", polyad_reason_string(info->reason));
   cli_json_real(object, "fit", info->fit);
+  cli_json_real(object, "fit_bound", info->fit_bound);
+  put_fit_from(object, info->fit_bound, info->fit_from);
   cli_json_real(object, "log_likelihood", info->log_likelihood);
   cli_json_real(object, "kkt_violation", info->kkt_violation);
   cli_json_real(object, "seconds", info->seconds);
@@ -52,6 +63,8 @@ void cli_json_trace(cJSON *object, const struct cli_run *run) {
     cJSON *item = cJSON_CreateObject();
     cli_json_count(item, "iteration", (uint64_t)row->iteration);
     cli_json_real(item, "fit", row->fit);
+    cli_json_real(item, "fit_bound", row->fit_bound);
+    put_fit_from(item, row->fit_bound, row->fit_from);
     cli_json_real(item, "residual", row->residual);
     cli_json_real(item, "seconds", row->seconds);
     cli_json_real(item, "log_likelihood", row->log_likelihood);

@@ -19,21 +19,25 @@ typedef enum polyad_init {
 
 /** Why a run ended. */
 typedef enum polyad_reason {
-  POLYAD_REASON_TOLERANCE = 0,      /**< the fit changed by less than the tolerance */
+  POLYAD_REASON_TOLERANCE = 0,      /**< the fit grew by less than the tolerance */
   POLYAD_REASON_MAX_ITERATIONS = 1, /**< the limit on iterations */
   POLYAD_REASON_MAX_SECONDS = 2,    /**< the limit on time */
-  POLYAD_REASON_CANCELLED = 3       /**< polyad_cancel() or the progress function */
+  POLYAD_REASON_CANCELLED = 3,      /**< polyad_cancel() or the progress function */
+  POLYAD_REASON_BREAKDOWN = 4       /**< the fit fell by more than rounding of the fit explains: the
+                                         normal equations ask for more digits than the precision
+                                         has; the model is that of the iteration before */
 } polyad_reason;
 
-/** One word for a reason: "tolerance", "max_iterations", "max_seconds", "cancelled". */
+/** One word for a reason: "tolerance", "max_iterations", "max_seconds", "cancelled", "breakdown".
+ */
 POLYAD_API const char *polyad_reason_string(polyad_reason reason);
 
 /** Options of polyad_cp_als(). Start from polyad_cp_als_options_init(). */
 typedef struct polyad_cp_als_options {
   uint64_t rank;                 /**< number of components R, at least 1 */
   int max_iterations;            /**< at least 0 (0: the initial guess); default 50 */
-  double tolerance;              /**< stop when the fit changes by less (from the second
-                                      iteration on); 0: never; default 1e-4 */
+  double tolerance;              /**< stop when the fit grows by less (from the second iteration
+                                      on; with a ridge: changes by less); 0: never; default 1e-4 */
   double max_seconds;            /**< stop after the iteration in which this is passed; 0: never */
   polyad_init init;              /**< default POLYAD_INIT_RANDOM */
   const polyad_ktensor *initial; /**< first factors for POLYAD_INIT_MODEL; weights are ignored */
@@ -50,6 +54,16 @@ typedef struct polyad_cp_als_options {
 /** Sets the defaults named above, rank 16. */
 POLYAD_API void polyad_cp_als_options_init(polyad_cp_als_options *options);
 
+/** How a fit was computed. */
+typedef enum polyad_fit_from {
+  POLYAD_FIT_FORMULA = 0, /**< ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last MTTKRP */
+  POLYAD_FIT_RESIDUAL = 1 /**< (x - m)^2 and m^2 summed in double over all nonzeros: where the
+                               formula would cancel too many digits */
+} polyad_fit_from;
+
+/** "formula" or "residual". */
+POLYAD_API const char *polyad_fit_from_string(polyad_fit_from from);
+
 /** One iteration of a run. */
 typedef struct polyad_trace_row {
   int iteration;             /**< from 1 */
@@ -59,6 +73,8 @@ typedef struct polyad_trace_row {
   double log_likelihood;     /**< Poisson log-likelihood; NaN for ALS */
   double kkt_violation;      /**< NaN for ALS */
   uint64_t inner_iterations; /**< of CP-APR, all modes (MU) or rows (PDNR, PQNR); 0 for ALS */
+  double fit_bound;          /**< CP-ALS: what rounding may have changed the fit by; else NaN */
+  polyad_fit_from fit_from;  /**< CP-ALS */
 } polyad_trace_row;
 
 /** What a run did. Start with all zero; free with polyad_run_info_clear(). */
@@ -66,7 +82,9 @@ typedef struct polyad_run_info {
   int iterations;               /**< iterations of the returned model's start */
   int converged;                /**< whether the tolerance was met */
   polyad_reason reason;         /**< why it ended */
-  double fit;                   /**< final fit */
+  double fit;                   /**< final fit: of the returned model */
+  double fit_bound;             /**< CP-ALS: what rounding may have changed it by; else NaN */
+  polyad_fit_from fit_from;     /**< CP-ALS: how it was computed */
   double log_likelihood;        /**< final; CP-APR only */
   double kkt_violation;         /**< largest of the last iteration; CP-APR only */
   double seconds;               /**< wall-clock time of all starts */
@@ -79,11 +97,11 @@ typedef struct polyad_run_info {
   double seconds_kkt[POLYAD_MAX_ORDER];    /**< the same of checking for convergence */
   double seconds_mu[POLYAD_MAX_ORDER];     /**< the same of multiplying by Phi */
   int best_restart;                        /**< which start was best, from 0 */
-  uint64_t regularized_solves;             /**< normal equations solved by the rank-revealing way */
-  char diagnosis[512];     /**< plain words about singular or degenerate models; "" if none */
-  int trace_rows;          /**< rows of `trace` */
-  polyad_trace_row *trace; /**< one row per iteration of the returned model's start */
-  void *owner;             /**< private */
+  uint64_t regularized_solves; /**< normal equations too ill-conditioned to be solved as they are */
+  char diagnosis[512];         /**< plain words about singular or degenerate models; "" if none */
+  int trace_rows;              /**< rows of `trace` */
+  polyad_trace_row *trace;     /**< one row per iteration of the returned model's start */
+  void *owner;                 /**< private */
 } polyad_run_info;
 
 /** Frees what `info` points to and sets it to zero. */
@@ -93,7 +111,14 @@ POLYAD_API void polyad_run_info_clear(polyad_run_info *info);
  *  squares, as cp_als of the Tensor Toolbox does (Kolda and Bader 2009, figure 3.3): same
  *  scaling within iterations, same stopping rule; at the end columns have 2-norm one,
  *  weights are sorted, signs are fixed. Cancellation is no error: the model so far is
- *  returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED.
+ *  returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED. Nor is a breakdown, which is logged
+ *  as a warning and explained in info->diagnosis.
+ *
+ *  The reported fit is that of the returned model, to info->fit_bound (a bound from rounding error
+ *  analysis, in which rounding errors count as independent; Higham and Mary, SIAM J. Sci. Comput.
+ * 41 (2019)): where the formula's bound would exceed a tenth of max(tolerance, 1e-5) the residual
+ * is summed from the nonzeros. A fall of the fit is never taken for convergence, unless there is a
+ *  ridge, with which falls are right.
  *  @param[out] model  destroyed with polyad_ktensor_destroy()
  *  @param[out] info   may be NULL
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_MISMATCH (initial model or checkpoint of another

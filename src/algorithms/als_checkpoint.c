@@ -9,12 +9,14 @@ struct saved {
   uint64_t nonnegative;
   double ridge;
   /* Where the run stands. */
-  uint64_t iteration, fallbacks;
-  double kept, fit, residual, change, seconds;
+  uint64_t iteration, fallbacks, damped;
+  double kept, caution, fit, residual, bound, norms, peaks, change, seconds;
+  uint64_t from; /* polyad_fit_from of the fit */
 };
 
 struct saved_row {
-  double fit, residual, seconds;
+  double fit, residual, bound, seconds;
+  double from; /* polyad_fit_from */
 };
 
 static struct saved describe(const struct pd_als *als) {
@@ -24,6 +26,12 @@ static struct saved describe(const struct pd_als *als) {
                         .ridge = als->options->ridge,
                         .iteration = (uint64_t)als->run.iteration,
                         .fallbacks = als->fallbacks,
+                        .damped = als->damped,
+                        .caution = als->caution,
+                        .bound = als->fit.bound,
+                        .norms = als->fit.norms,
+                        .peaks = als->fit.peaks,
+                        .from = (uint64_t)als->fit.from,
                         .kept = als->kept,
                         .fit = als->fit.fit,
                         .residual = als->fit.residual,
@@ -44,7 +52,8 @@ static polyad_status fetch_state(struct pd_als *als) {
 static polyad_status put_trace(const struct pd_als *als) {
   for (int i = 0; i < als->run.iteration; ++i) {
     const polyad_trace_row *row = &als->run.trace[i];
-    struct saved_row saved = {row->fit, row->residual, row->seconds};
+    struct saved_row saved = {row->fit, row->residual, row->fit_bound, row->seconds,
+                              (double)row->fit_from};
     PD_TRY(pd_checkpoint_put(als->checkpoint, &saved, sizeof saved));
   }
   return POLYAD_OK;
@@ -109,6 +118,10 @@ static polyad_status check_size(const struct pd_als *als, struct pd_checkpoint_i
                     pd_checkpoint_left(input), bytes);
 }
 
+static polyad_fit_from from_of(double saved) {
+  return saved == POLYAD_FIT_RESIDUAL ? POLYAD_FIT_RESIDUAL : POLYAD_FIT_FORMULA;
+}
+
 static polyad_status get_trace(struct pd_als *als, struct pd_checkpoint_input *input,
                                int iterations) {
   PD_TRY(pd_run_reserve(&als->run, iterations));
@@ -119,6 +132,8 @@ static polyad_status get_trace(struct pd_als *als, struct pd_checkpoint_input *i
     als->run.trace[i] = (polyad_trace_row){.iteration = i + 1,
                                            .fit = row.fit,
                                            .residual = row.residual,
+                                           .fit_bound = row.bound,
+                                           .fit_from = from_of(row.from),
                                            .seconds = row.seconds,
                                            .log_likelihood = NAN,
                                            .kkt_violation = NAN};
@@ -157,8 +172,15 @@ static polyad_status get_state(struct pd_als *als, struct pd_checkpoint_input *i
   PD_TRY(get_trace(als, input, (int)there.iteration));
   als->run.iteration = (int)there.iteration;
   als->fallbacks = there.fallbacks;
+  als->damped = there.damped;
+  als->caution = there.caution;
   als->kept = there.kept;
-  als->fit = (struct pd_als_fit){.fit = there.fit, .residual = there.residual};
+  als->fit = (struct pd_als_fit){.fit = there.fit,
+                                 .residual = there.residual,
+                                 .bound = there.bound,
+                                 .norms = there.norms,
+                                 .peaks = there.peaks,
+                                 .from = from_of((double)there.from)};
   als->run.change = there.change;
   als->run.seconds_before = there.seconds;
   return get_matrices(als, input);

@@ -54,20 +54,44 @@ static void report_rank(const polyad_ktensor *model, struct report *report) {
         model->rank, product / longest);
 }
 
+static const char *precision_of(const struct pd_als *als) {
+  if (als->plan->compute != POLYAD_COMPUTE_NATIVE) return "this compute type";
+  return als->plan->type == POLYAD_F32 ? "float32" : "float64";
+}
+
+static void report_breakdown(const struct pd_als *als, const polyad_run_info *info,
+                             struct report *report) {
+  if (info->reason != POLYAD_REASON_BREAKDOWN) return;
+  say(report,
+      "The fit fell to %.6g in iteration %d, more than its rounding explains, and the model is "
+      "that "
+      "of the iteration before: the normal equations ask for more digits than %s has; try %s.",
+      als->best_fell_to, info->iterations + 1, precision_of(als),
+      als->plan->type == POLYAD_F32 ? "float64, a lower rank or a ridge"
+                                    : "a lower rank or a ridge");
+}
+
 static void report_fallbacks(const struct pd_als *als, const polyad_run_info *info,
                              struct report *report) {
   char kept[64] = "";
-  if (info->regularized_solves == 0) return;
+  uint64_t damped = als->best_damped, singular = info->regularized_solves - damped;
+  if (damped > 0)
+    say(report,
+        "%" PRIu64 " normal equations had less precise right-hand sides than they need and were "
+        "damped: components are nearly collinear or the rank is too large for %s.",
+        damped, precision_of(als));
+  if (singular == 0) return;
   if (als->run.restart == info->best_restart)
     snprintf(kept, sizeof kept, " (rank %.0f of %" PRIu64 " in the last)", als->kept,
              als->options->rank);
   say(report,
       "%" PRIu64 " normal equations were singular%s and were solved in the least-norm sense: "
       "components are collinear or the rank is too large.",
-      info->regularized_solves, kept);
+      singular, kept);
 }
 
-/* Empty slices have zero rows. So may nonnegative factors, for other reasons. */
+/* Empty slices have zero rows. So may nonnegative factors and those that a ridge pulls to zero, for
+ * other reasons. */
 static void report_empty_slices(const polyad_ktensor *model, struct report *report) {
   for (int n = 0; n < model->order; ++n) {
     uint64_t empty = 0;
@@ -133,8 +157,8 @@ static void report_pairs(const polyad_ktensor *model, const double *cosine, stru
         most[0] + 1, most[1] + 1, largest);
 }
 
-polyad_status pd_als_diagnose(struct pd_als *als, const polyad_ktensor *model,
-                              polyad_run_info *info) {
+polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info) {
+  const polyad_ktensor *model = als->model;
   struct report report = {.text = info->diagnosis, .size = sizeof info->diagnosis};
   uint64_t pairs = model->rank * model->rank;
   double *cosine = NULL;
@@ -148,9 +172,10 @@ polyad_status pd_als_diagnose(struct pd_als *als, const polyad_ktensor *model,
   if (als->unsaved > 0) say(&report, "%d checkpoints could not be written.", als->unsaved);
   report_zero_components(model, &report);
   report_rank(model, &report);
+  report_breakdown(als, info, &report);
   report_fallbacks(als, info, &report);
   report_pairs(model, cosine, &report);
-  if (!als->options->nonnegative) report_empty_slices(model, &report);
+  if (!als->options->nonnegative && als->options->ridge == 0) report_empty_slices(model, &report);
 cleanup:
   pd_free(als->context, cosine);
   return status;

@@ -26,6 +26,9 @@ polyad_status pd_als_initialize(struct pd_als *als, int restart) {
   pd_run_restart(&als->run, restart);
   als->fallbacks = 0;
   als->kept = 0;
+  als->caution = 1;
+  als->damped = 0;
+  als->fell_to = NAN;
   pd_model_unit_weights(als->model);
   if (als->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(pd_model_take_initial(als->context, als->options->initial,

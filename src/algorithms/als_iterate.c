@@ -2,34 +2,6 @@
 #include "algorithms/als_checkpoint.h"
 #include <math.h>
 
-/* What the fit is made of, as scalars on the device. The last factor counts as it is, also where
- * MTTKRP reads it rounded: INNER is of that model. */
-static polyad_status enqueue_fit(struct pd_als *als) {
-  polyad_context *context = als->context;
-  const struct pd_linalg *linalg = als->linalg;
-  PD_TRY(linalg->hadamard(context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
-  PD_TRY(linalg->quadratic_form(context, als->work, &als->v, &als->lambda));
-  return pd_als_rounds(als) ? pd_als_take_factor(als, als->order - 1) : POLYAD_OK;
-}
-
-/* The fit from ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last mode's
- * MTTKRP. Rounding may leave a small negative number for an exact model: it counts as zero. */
-static polyad_status fetch_fit(struct pd_als *als) {
-  double scalar[PD_SCALARS];
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
-  als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
-  als->kept = scalar[PD_SCALAR_KEPT];
-  double residual = (als->norm_squared + scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]) /
-                    als->norm_squared;
-  if (!isfinite(residual))
-    return pd_fail(als->context, POLYAD_NUMERICAL,
-                   "iteration %d overflows; scale the values or ask for a lower rank",
-                   als->run.iteration + 1);
-  als->fit.residual = residual > 0 ? residual : 0;
-  als->fit.fit = 1.0 - sqrt(als->fit.residual);
-  return POLYAD_OK;
-}
-
 /* The buffer of the MTTKRP, as long as mode n. */
 static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
   struct pd_matrix m = als->m;
@@ -44,7 +16,8 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
   PD_TRY(
       als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
   PD_TRY(als->linalg->weighted_inner(als->context, als->work, m, &als->factor[0], &als->lambda));
-  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->lambda));
+  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->gram[als->order - 1],
+                                     &als->lambda));
   PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
   double alpha = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
   if (!(alpha > 0 && isfinite(alpha))) return POLYAD_OK;
@@ -69,40 +42,56 @@ static enum pd_scaling scaling_of(const struct pd_als *als) {
   return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
+/* HALS goes on from the factor as it is, in a copy: the iterate before stays. */
 static polyad_status update_nonnegative(struct pd_als *als, int n, double *seconds) {
-  struct pd_matrix m = mttkrp_buffer(als, n);
+  struct pd_matrix m = mttkrp_buffer(als, n), *x = &als->spare[n];
   PD_TRY(timed_mttkrp(als, n, &m, seconds));
   if (als->run.iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
   PD_TRY(als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
                                als->options->ridge, &als->v));
-  return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, &als->factor[n],
-                                         scaling_of(als), &als->lambda, &als->gram[n]);
+  PD_TRY(als->device->functions->copy(als->context, als->device, x->data, als->factor[n].data,
+                                      x->rows * x->stride * pd_type_bytes(x->type)));
+  return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, x, scaling_of(als),
+                                         &als->lambda, &als->gram[n]);
+}
+
+/* The first guess is no model yet: no update holds on to it. */
+static polyad_status update_least_squares(struct pd_als *als, int n, double *seconds) {
+  const struct pd_linalg *linalg = als->linalg;
+  const struct pd_matrix *before = als->run.iteration > 0 ? &als->factor[n] : NULL;
+  double damping = pd_als_damping(als);
+  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
+                          als->options->ridge, &als->v));
+  if (linalg->prepare != NULL) PD_TRY(linalg->prepare(als->context, als->work, &als->v, damping));
+  PD_TRY(timed_mttkrp(als, n, &als->spare[n], seconds));
+  return linalg->update(als->context, als->work, &als->v, damping, before, &als->spare[n],
+                        scaling_of(als), &als->lambda, &als->gram[n]);
 }
 
 static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
-  const struct pd_linalg *linalg = als->linalg;
-  struct pd_matrix *x = &als->factor[n];
-  if (als->options->nonnegative) return update_nonnegative(als, n, seconds);
-  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
-                          als->options->ridge, &als->v));
-  if (linalg->prepare != NULL) PD_TRY(linalg->prepare(als->context, als->work, &als->v));
-  PD_TRY(timed_mttkrp(als, n, x, seconds));
-  return linalg->update(als->context, als->work, &als->v, x, scaling_of(als), &als->lambda,
-                        &als->gram[n]);
+  if (als->options->nonnegative)
+    PD_TRY(update_nonnegative(als, n, seconds));
+  else
+    PD_TRY(update_least_squares(als, n, seconds));
+  pd_als_exchange(als, n);
+  return POLYAD_OK;
 }
 
 static polyad_status enqueue(struct pd_als *als, double *seconds) {
+  PD_TRY(als->device->functions->copy(als->context, als->device, als->lambda_before.data,
+                                      als->lambda.data, als->options->rank * sizeof(double)));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(update_mode(als, n, &seconds[n]));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
   }
-  return enqueue_fit(als);
+  return pd_als_enqueue_fit(als);
 }
 
 /* Tensors whose kernels are so short that starting them one by one takes as long. */
 static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
 
-/* All iterations but the first of a start enqueue the same work: it may be recorded once. */
+/* All iterations but the first of a start enqueue the same work, on factors and spares that change
+ * places: it may be recorded once for each way in which they lie. */
 static bool may_record(const struct pd_als *als) {
   return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
          als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
@@ -110,19 +99,23 @@ static bool may_record(const struct pd_als *als) {
          als->plan->kernels->repeatable(als->plan->on_device, als->workspace->scratch);
 }
 
-static polyad_status record_iteration(struct pd_als *als, double *seconds) {
+static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {
   const struct pd_device_functions *device = als->device->functions;
   PD_TRY(device->record_begin(als->context, als->device));
   polyad_status status = enqueue(als, seconds);
-  polyad_status ended =
-      device->record_end(als->context, als->device, status == POLYAD_OK, &als->record);
+  polyad_status ended = device->record_end(als->context, als->device, status == POLYAD_OK, record);
   return status == POLYAD_OK ? ended : status;
 }
 
 static polyad_status run_iteration(struct pd_als *als, double *seconds) {
+  void **record = &als->record[als->exchanges++ % 2];
   if (!may_record(als)) return enqueue(als, seconds);
-  if (als->record == NULL) PD_TRY(record_iteration(als, seconds));
-  return als->device->functions->replay(als->context, als->device, als->record);
+  if (*record == NULL)
+    PD_TRY(record_iteration(als, seconds, record));
+  else
+    for (int n = 0; n < als->order; ++n)
+      pd_als_exchange(als, n);
+  return als->device->functions->replay(als->context, als->device, *record);
 }
 
 /* Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
@@ -130,52 +123,85 @@ static polyad_status update_all(struct pd_als *als, double *seconds) {
   const struct pd_device_functions *device = als->device->functions;
   if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
-  PD_TRY(fetch_fit(als));
+  PD_TRY(pd_als_fetch_fit(als));
   for (int n = 0; n < als->order && device->mark != NULL; ++n)
     PD_TRY(device->between(als->context, als->device, 2 * n, 2 * n + 1, &seconds[n]));
   return POLYAD_OK;
 }
 
-/* INNER = <X, M> of the current factors. */
-static polyad_status compute_inner(struct pd_als *als) {
-  polyad_context *context = als->context;
-  int last = als->order - 1;
-  struct pd_matrix m;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_matrix_create(context, als->device, als->plan->type, als->plan->dims[last],
-                                  als->options->rank, &m));
-  PD_TRY_CLEANUP(pd_plan_mttkrp(context, als->plan, als->workspace, last, als->factor_list, &m));
-  status = als->linalg->weighted_inner(context, als->work, &m, &als->factor[last], &als->lambda);
-cleanup:
-  pd_matrix_destroy(context, &m);
-  return status;
+/* In exact arithmetic no iteration raises the residual, unless a ridge pulls. */
+static bool fell(const struct pd_als *als) {
+  if (als->run.iteration == 0 || als->options->ridge > 0) return false;
+  const polyad_trace_row *before = &als->run.trace[als->run.iteration - 1];
+  return before->fit - als->fit.fit > before->fit_bound + als->fit.bound;
 }
 
-polyad_status pd_als_evaluate(struct pd_als *als) {
-  int last = als->order - 1;
-  PD_TRY(compute_inner(als));
-  if (pd_als_rounds(als)) /* an update would have left it */
-    PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[last], &als->gram[last]));
-  PD_TRY(enqueue_fit(als));
-  return fetch_fit(als);
+static void forget_records(struct pd_als *als) {
+  for (int k = 0; k < 2; ++k) {
+    if (als->record[k] != NULL)
+      als->device->functions->record_release(als->context, als->device, als->record[k]);
+    als->record[k] = NULL;
+  }
+}
+
+/* After this many times the damping that rounding asks for, a fall is a breakdown. */
+static const double most_caution = 1e4;
+
+/* An iteration after which the fit fell is done once more with more damping, which takes smaller
+ * steps where the right-hand sides know little. HALS solves no equations that could be damped. */
+static polyad_status update_with_care(struct pd_als *als, double *seconds) {
+  PD_TRY(update_all(als, seconds));
+  while (fell(als) && als->caution < most_caution && !als->options->nonnegative) {
+    PD_TRY(pd_als_go_back(als));
+    als->caution *= 100;
+    forget_records(als);
+    PD_TRY(update_all(als, seconds));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_als *als = state;
-  PD_TRY(update_all(als, kernel_seconds));
+  PD_TRY(update_with_care(als, kernel_seconds));
   row->fit = als->fit.fit;
   row->residual = als->fit.residual;
+  row->fit_bound = als->fit.bound;
+  row->fit_from = als->fit.from;
   return POLYAD_OK;
 }
 
+/* Goes back to the iterate before, if the fit fell. */
+static polyad_status judge(void *state, const polyad_trace_row *row, bool *breaks) {
+  struct pd_als *als = state;
+  *breaks = fell(als);
+  if (!*breaks) return POLYAD_OK;
+  const polyad_trace_row *before = &als->run.trace[als->run.iteration - 1];
+  als->fell_to = row->fit;
+  als->fit.fit = before->fit;
+  als->fit.residual = before->residual;
+  als->fit.bound = before->fit_bound;
+  als->fit.from = before->fit_from;
+  return pd_als_go_back(als);
+}
+
+/* With a ridge the fit may fall to its limit. Below zero the model is worse than none. */
 static bool converged(const void *state) {
   const struct pd_als *als = state;
-  return pd_run_change_below(&als->run, als->options->tolerance);
+  double tolerance = als->options->tolerance;
+  if (als->options->ridge > 0) return tolerance > 0 && fabs(als->run.change) < tolerance;
+  return als->fit.fit >= 0 && pd_run_growth_below(&als->run, tolerance);
 }
 
 static polyad_status save(void *state, bool end) { return pd_als_checkpoint_save(state, end); }
 
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, converged, save};
-  return pd_run_loop(&als->run, &steps, als, reason);
+  static const struct pd_run_steps steps = {iterate, judge, converged, save};
+  PD_TRY(pd_run_loop(&als->run, &steps, als, reason));
+  if (*reason == POLYAD_REASON_BREAKDOWN)
+    pd_log(
+        als->context, POLYAD_LOG_WARNING,
+        "the fit fell from %.6g to %.6g in iteration %d, more than rounding of the fit explains: "
+        "the model is that of iteration %d",
+        als->fit.fit, als->fell_to, als->run.iteration + 1, als->run.iteration);
+  return POLYAD_OK;
 }

@@ -27,6 +27,7 @@ static polyad_status check_memory(polyad_context *context, const polyad_plan *pl
                      pd_bytes_text(need, bytes), (unsigned long long)bytes,
                      pd_bytes_text(have, limit));
   }
+  total = pd_mul_saturated(total, 2); /* spares */
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   if (options->nonnegative)
@@ -44,6 +45,7 @@ static polyad_status create_matrices(struct pd_als *als) {
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_over_host(context, als->device, plan->type, plan->dims[n], rank,
                                als->model->factor[n], &als->factor[n]));
+    PD_TRY(pd_matrix_create(context, als->device, plan->type, plan->dims[n], rank, &als->spare[n]));
     PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->gram[n]));
     als->factor_list[n] = &als->factor[n];
     als->gram_list[n] = &als->gram[n];
@@ -55,6 +57,7 @@ static polyad_status create_matrices(struct pd_als *als) {
     als->factor_list[last] = &als->rounded;
   }
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda));
+  PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda_before));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
   if (!als->options->nonnegative) return POLYAD_OK;
   return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
@@ -83,6 +86,8 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->context = context;
   als->plan = plan;
   als->options = options;
+  als->fell_to = NAN;
+  als->caution = 1;
   als->device = plan->device;
   als->linalg = plan->device->linalg;
   als->order = plan->order;
@@ -107,10 +112,12 @@ void pd_als_destroy(struct pd_als *als) {
   polyad_context *context = als->context;
   for (int n = 0; n < als->order; ++n) {
     pd_matrix_destroy(context, &als->factor[n]);
+    pd_matrix_destroy(context, &als->spare[n]);
     pd_matrix_destroy(context, &als->gram[n]);
   }
   pd_matrix_destroy(context, &als->rounded);
   pd_matrix_destroy(context, &als->lambda);
+  pd_matrix_destroy(context, &als->lambda_before);
   pd_matrix_destroy(context, &als->v);
   pd_matrix_destroy(context, &als->m);
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
@@ -119,12 +126,14 @@ void pd_als_destroy(struct pd_als *als) {
   pd_als_checkpoint_close(als);
   pd_free(context, als->host_lambda);
   pd_run_clear(&als->run);
-  if (als->record != NULL)
-    als->device->functions->record_release(context, als->device, als->record);
+  pd_list_destroy(context, als->list);
+  for (int k = 0; k < 2; ++k)
+    if (als->record[k] != NULL)
+      als->device->functions->record_release(context, als->device, als->record[k]);
   pd_free(context, als);
 }
 
-polyad_status pd_als_upload(struct pd_als *als) {
+polyad_status pd_als_put_model(struct pd_als *als) {
   polyad_context *context = als->context;
   for (uint64_t r = 0; r < als->model->rank; ++r)
     als->host_lambda[r] = als->model->type == POLYAD_F64
@@ -133,8 +142,15 @@ polyad_status pd_als_upload(struct pd_als *als) {
   PD_TRY(pd_matrix_from_host(context, &als->lambda, als->host_lambda));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
-    PD_TRY(pd_als_take_factor(als, n));
+    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
   }
+  return POLYAD_OK;
+}
+
+polyad_status pd_als_upload(struct pd_als *als) {
+  PD_TRY(pd_als_put_model(als));
+  for (int n = 0; n < als->order && pd_als_rounds(als); ++n)
+    PD_TRY(pd_als_take_factor(als, n));
   return POLYAD_OK;
 }
 
@@ -146,6 +162,32 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   return als->linalg->gram(als->context, als->work, read, &als->gram[n]);
 }
 
+void pd_als_exchange(struct pd_als *als, int n) {
+  struct pd_matrix factor = als->factor[n];
+  als->factor[n] = als->spare[n];
+  als->spare[n] = factor;
+}
+
+polyad_status pd_als_go_back(struct pd_als *als) {
+  uint64_t bytes = als->options->rank * sizeof(double);
+  PD_TRY(als->device->functions->copy(als->context, als->device, als->lambda.data,
+                                      als->lambda_before.data, bytes));
+  for (int n = 0; n < als->order; ++n) {
+    pd_als_exchange(als, n);
+    PD_TRY(pd_als_take_factor(als, n));
+  }
+  ++als->exchanges;
+  return POLYAD_OK;
+}
+
+/* Where factors lie in the model's own arrays, the arrays follow the exchange. */
+static void adopt(struct pd_als *als, int n) {
+  if (!als->device->functions->host_memory || als->factor[n].borrowed) return;
+  als->model->factor[n] = als->factor[n].data;
+  als->factor[n].borrowed = true;
+  als->spare[n].borrowed = false;
+}
+
 polyad_status pd_als_download(struct pd_als *als) {
   polyad_context *context = als->context;
   PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
@@ -155,7 +197,9 @@ polyad_status pd_als_download(struct pd_als *als) {
     else
       ((float *)als->model->weights)[r] = (float)als->host_lambda[r];
   }
-  for (int n = 0; n < als->order; ++n)
+  for (int n = 0; n < als->order; ++n) {
+    adopt(als, n);
     PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
+  }
   return POLYAD_OK;
 }

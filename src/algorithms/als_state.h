@@ -11,6 +11,10 @@
 struct pd_als_fit {
   double fit;      /* 1 - ||X - M|| / ||X|| */
   double residual; /* ||X - M||^2 / ||X||^2, at least 0 */
+  double bound;    /* what rounding may have changed the fit by */
+  polyad_fit_from from;
+  double norms; /* sum of the norms of the model's components */
+  double peaks; /* see PD_SCALAR_PEAKS */
 };
 
 struct pd_als {
@@ -26,25 +30,40 @@ struct pd_als {
 
   polyad_ktensor *model; /* its arrays are the factors' memory where the device allows */
   struct pd_matrix factor[POLYAD_MAX_ORDER];
+  /* Where the next update of each factor goes; they change places with it. After an iteration these
+     and lambda_before are the iterate before, which a breakdown goes back to. */
+  struct pd_matrix spare[POLYAD_MAX_ORDER];
+  struct pd_matrix lambda_before; /* 1 x R */
   /* Where kernels round the factors that they read, all but the last are kept so rounded, and of
      the last this is a rounded copy. */
   struct pd_matrix rounded;
   struct pd_matrix gram[POLYAD_MAX_ORDER]; /* of what MTTKRP reads */
   struct pd_matrix lambda;                 /* 1 x R */
   struct pd_matrix v;                      /* R x R */
-  struct pd_matrix m; /* MTTKRP, where it cannot go into the factor itself; rows of the
-                         longest mode */
+  struct pd_matrix m; /* MTTKRP, where it cannot go into the spare itself; rows of the longest
+                         mode */
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
 
   double *host_lambda; /* R numbers, then `order` matrices R x R: copies for checkpoints */
 
-  void *record; /* an iteration after the first, where the device records */
+  /* An iteration after the first, where the device records: one for each way in which factors and
+     spares lie. */
+  void *record[2];
+  int exchanges; /* iterations in which they changed places: even or odd */
+
+  struct pd_list *list; /* the nonzeros as residuals want them, once one was summed */
 
   struct pd_run run;
-  struct pd_als_fit fit;
+  struct pd_als_fit fit, best; /* of the running start; of the best so far */
+  double
+      caution; /* times the damping that the precision asks for: 1, more after a fall of the fit */
   uint64_t fallbacks;
-  double kept; /* eigenvalues kept by the last fall-back */
+  double kept;          /* eigenvalues kept by the last fall-back */
+  uint64_t damped;      /* updates that were damped */
+  double fell_to;       /* the fit of the iteration that broke down; NaN: none did */
+  uint64_t best_damped; /* these two of the best start */
+  double best_fell_to;
 
   struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
   int unsaved;                      /* checkpoints that could not be written */
@@ -74,19 +93,37 @@ static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
 /** Fills the host factors of `als->model` for a start and puts them onto the device, with
  *  weights one and Gram matrices. */
 polyad_status pd_als_initialize(struct pd_als *als, int restart);
-/** Puts the host model onto the device (after initialising or resuming). */
+/** Puts the host model onto the device, as it is, with Gram matrices. */
+polyad_status pd_als_put_model(struct pd_als *als);
+/** The same for a start: factors are rounded to what MTTKRP reads. */
 polyad_status pd_als_upload(struct pd_als *als);
 /** Brings the device's factors and weights into als->model. */
 polyad_status pd_als_download(struct pd_als *als);
 
-/** Computes the fit of the current factors without changing them. */
-polyad_status pd_als_evaluate(struct pd_als *als);
+/** Lets a factor and its spare change places. */
+void pd_als_exchange(struct pd_als *als, int n);
+/** Goes back to the iterate before. */
+polyad_status pd_als_go_back(struct pd_als *als);
+
+/** Relative precision of the MTTKRP times the rank, as pd_linalg::update wants it, times what falls
+ *  of the fit have taught. */
+double pd_als_damping(const struct pd_als *als);
+/** The widest bound of a fit that its formula may have. */
+double pd_als_fit_limit(const struct pd_als *als);
+/** Computes on the device what the formula of the fit is made of, beside INNER. */
+polyad_status pd_als_enqueue_fit(struct pd_als *als);
+/** als->fit of the iteration that was enqueued, by the formula or, where that is too imprecise, by
+ *  the residual. */
+polyad_status pd_als_fetch_fit(struct pd_als *als);
+/** What rounding may have changed a fit by that pd_ktensor_residual() found, 1 - `relative`. */
+double pd_als_wide_bound(const struct pd_als *als, double relative);
+/** als->fit of the current factors by the residual, without changing them. */
+polyad_status pd_als_measure_fit(struct pd_als *als);
 /** Iterates until a stopping rule holds. */
 polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason);
 
 /** Writes plain words about a singular or degenerate model into info->diagnosis; "" when there is
  *  nothing to say. Uses the device's matrices: nothing may be computed with them afterwards. */
-polyad_status pd_als_diagnose(struct pd_als *als, const polyad_ktensor *model,
-                              polyad_run_info *info);
+polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info);
 
 #endif

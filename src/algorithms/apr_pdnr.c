@@ -103,7 +103,8 @@ static double find_direction(const struct pd_apr *apr, struct pd_apr_row *row, d
   for (size_t r = 0; r < row->rank; ++r)
     row->direction[r] = newton.active[r] && row->m[r] != 0 ? -row->gradient[r] : 0;
   if (count == 0) return 0;
-  if (!pd_cholesky(count, newton.damped, newton.lower, newton.diagonal, &least)) {
+  if (!pd_cholesky(count, newton.damped, pd_cholesky_rounding(count), newton.lower, newton.diagonal,
+                   &least)) {
     use_gradient(row); /* too ill-conditioned */
     return 0;
   }

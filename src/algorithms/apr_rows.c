@@ -75,7 +75,7 @@ static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows
 }
 
 static polyad_status fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
-  PD_TRY(apr->plan->format->expand(apr->context, apr->plan->storage, &rows->tensor));
+  PD_TRY(pd_plan_expand(apr->context, apr->plan, &rows->tensor));
   for (int n = 0; n < apr->order; ++n)
     PD_TRY(sort_mode(apr->context, rows, n));
   return create_scratch(apr, rows);
@@ -84,10 +84,6 @@ static polyad_status fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
 polyad_status pd_apr_rows_create(struct pd_apr *apr, struct pd_apr_rows **out) {
   struct pd_apr_rows *rows = NULL;
   *out = NULL;
-  if (apr->plan->format->expand == NULL || apr->plan->storage == NULL)
-    return pd_fail(apr->context, POLYAD_UNSUPPORTED,
-                   "format %s does not give its nonzeros back, which PDNR and PQNR need",
-                   apr->plan->format->name);
   PD_TRY(PD_NEW_ZERO(apr->context, 1, &rows));
   polyad_status status = fill(apr, rows);
   if (status != POLYAD_OK) {

@@ -36,6 +36,6 @@ static bool converged(const void *state) {
 static polyad_status save(void *state, bool end) { return pd_apr_checkpoint_save(state, end); }
 
 polyad_status pd_apr_run(struct pd_apr *apr, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, converged, save};
+  static const struct pd_run_steps steps = {iterate, NULL, converged, save};
   return pd_run_loop(&apr->run, &steps, apr, reason);
 }

@@ -47,24 +47,45 @@ static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
                                 polyad_run_info *info) {
   PD_TRY(pd_run_report(&als->run, reason, info));
   info->fit = als->fit.fit;
-  info->regularized_solves = als->fallbacks;
+  info->fit_bound = als->fit.bound;
+  info->fit_from = als->fit.from;
+  info->regularized_solves = als->fallbacks + als->damped;
   return POLYAD_OK;
+}
+
+/* The last row of the trace tells of the returned model too. */
+static void replace_fit(polyad_run_info *info, const struct pd_als_fit *fit) {
+  info->fit = fit->fit;
+  info->fit_bound = fit->bound;
+  info->fit_from = fit->from;
+  if (info->trace_rows == 0) return;
+  polyad_trace_row *row = &info->trace[info->trace_rows - 1];
+  row->fit = fit->fit;
+  row->residual = fit->residual;
+  row->fit_bound = fit->bound;
+  row->fit_from = fit->from;
+}
+
+/* What normalising may have changed the fit by: every column, and the weights, are rounded. The fit
+ * of no model is further from that of another than their distance over ||X||. */
+static double normalizing_bound(const struct pd_als *als) {
+  double unit = als->plan->type == POLYAD_F32 ? 0x1p-24 : 0x1p-53;
+  return 2 * unit * (als->order + 1) * als->fit.norms / sqrt(als->norm_squared);
 }
 
 /* Relative residuals whose square is below this are rounding error for the most part when they
  * come from a difference of squares. */
 static const double rounding_residual = 1e-10;
 
-/* Sums the residual of a nearly exact model from the nonzeros themselves. Where there is no
- * memory for them the rounded fit stays. */
+/* The residual of a nearly exact model in wider arithmetic than the device's. Where there is no
+ * memory for the nonzeros as a tensor the fit stays as it is. */
 static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
                        polyad_run_info *info) {
-  const polyad_plan *plan = als->plan;
-  double fit = info->fit, relative;
-  if (!((1 - fit) * (1 - fit) < rounding_residual)) return;
-  if (plan->format->expand == NULL || plan->storage == NULL) return;
+  struct pd_als_fit fit = {.from = POLYAD_FIT_RESIDUAL};
+  double relative;
   polyad_tensor *tensor = NULL;
-  polyad_status status = plan->format->expand(als->context, plan->storage, &tensor);
+  if (!((1 - info->fit) * (1 - info->fit) < rounding_residual)) return;
+  polyad_status status = pd_plan_expand(als->context, als->plan, &tensor);
   if (status == POLYAD_OK) status = pd_ktensor_residual(als->context, model, tensor, &relative);
   polyad_tensor_destroy(tensor);
   if (status != POLYAD_OK) {
@@ -73,20 +94,38 @@ static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
     pd_begin(als->context);
     return;
   }
-  info->fit = 1 - relative;
-  if (info->trace_rows == 0) return;
-  info->trace[info->trace_rows - 1].fit = info->fit;
-  info->trace[info->trace_rows - 1].residual = relative * relative;
+  fit.fit = 1 - relative;
+  fit.residual = relative * relative;
+  fit.bound = pd_als_wide_bound(als, relative);
+  replace_fit(info, &fit);
+}
+
+/* Makes the reported fit that of the normalised model, which rounding has moved away from the last
+ * iterate: by a bound where that is narrow enough, else by its residual. The model is als->model.
+ */
+static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
+  struct pd_als_fit fit = {.fit = info->fit, .from = info->fit_from};
+  double moved = normalizing_bound(als);
+  if (moved + info->fit_bound <= pd_als_fit_limit(als)) {
+    fit.residual = (1 - fit.fit) * (1 - fit.fit);
+    fit.bound = moved + info->fit_bound;
+    replace_fit(info, &fit);
+    return POLYAD_OK;
+  }
+  PD_TRY(pd_als_put_model(als));
+  PD_TRY(pd_als_measure_fit(als));
+  replace_fit(info, &als->fit);
+  return POLYAD_OK;
 }
 
 /* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
-static polyad_status finish_model(struct pd_als *als, polyad_ktensor *model,
-                                  polyad_run_info *info) {
-  polyad_ktensor_normalize(model, POLYAD_NORM_2);
-  refine_fit(als, model, info);
-  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, model));
-  PD_TRY(polyad_ktensor_arrange(als->context, model));
-  polyad_ktensor_fix_signs(model);
+static polyad_status finish_model(struct pd_als *als, polyad_run_info *info) {
+  polyad_ktensor_normalize(als->model, POLYAD_NORM_2);
+  PD_TRY(settle_fit(als, info));
+  refine_fit(als, als->model, info);
+  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
+  PD_TRY(polyad_ktensor_arrange(als->context, als->model));
+  polyad_ktensor_fix_signs(als->model);
   return POLYAD_OK;
 }
 
@@ -97,12 +136,13 @@ static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *r
   else
     PD_TRY(pd_als_initialize(als, restart));
   pd_run_begin(&als->run);
-  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_evaluate(als));
+  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_measure_fit(als));
   PD_TRY(pd_als_run(als, reason));
   return pd_als_download(als);
 }
 
-/* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
+/* All starts; the best model ends in als->model. Cancelling or running out of time ends them all.
+ */
 static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polyad_run_info *info) {
   double best_fit = -INFINITY;
   for (int restart = 0; restart < als->options->restarts; ++restart) {
@@ -111,14 +151,15 @@ static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polya
     if (als->fit.fit > best_fit) {
       best_fit = als->fit.fit;
       PD_TRY(record_run(als, reason, info));
+      als->best = als->fit;
+      als->best_damped = als->damped;
+      als->best_fell_to = als->fell_to;
       if (als->options->restarts > 1) PD_TRY(pd_model_copy(als->context, als->model, best));
     }
     if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
   }
-  if (als->options->restarts == 1) {
-    *best = als->model;
-    als->model = NULL;
-  }
+  if (als->options->restarts > 1) PD_TRY(pd_model_copy(als->context, *best, &als->model));
+  als->fit = als->best;
   return POLYAD_OK;
 }
 
@@ -138,16 +179,16 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
   PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
-  PD_TRY_CLEANUP(finish_model(als, best, &found));
-  PD_TRY_CLEANUP(pd_als_diagnose(als, best, &found));
+  PD_TRY_CLEANUP(finish_model(als, &found));
+  PD_TRY_CLEANUP(pd_als_diagnose(als, &found));
   found.seconds = pd_seconds() - als->run.started;
   if (info != NULL) {
     polyad_run_info_clear(info);
     *info = found;
     found = (polyad_run_info){0};
   }
-  *model = best;
-  best = NULL;
+  *model = als->model;
+  als->model = NULL;
 cleanup:
   polyad_run_info_clear(&found);
   polyad_ktensor_destroy(best);

@@ -143,9 +143,8 @@ static polyad_status run_starts(struct pd_apr *apr, polyad_ktensor **best, polya
 /* Fit 1 - ||X - M|| / ||X|| of the device's factors (the last start's), for those who compare. */
 static polyad_status find_fit(struct pd_apr *apr, polyad_ktensor *model, double *fit) {
   const polyad_plan *plan = apr->plan;
-  if (plan->format->expand == NULL || plan->storage == NULL) return POLYAD_OK;
   polyad_tensor *tensor = NULL;
-  PD_TRY(plan->format->expand(apr->context, plan->storage, &tensor));
+  PD_TRY(pd_plan_expand(apr->context, plan, &tensor));
   polyad_status status = polyad_ktensor_fit(apr->context, model, tensor, fit);
   polyad_tensor_destroy(tensor);
   return status;

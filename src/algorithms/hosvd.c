@@ -218,19 +218,10 @@ cleanup:
   return status;
 }
 
-static polyad_status expand(polyad_context *context, const polyad_plan *plan,
-                            polyad_tensor **tensor) {
-  if (plan->format->expand == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "format %s cannot give its nonzeros back for HOSVD; use random first factors",
-                   plan->format->name);
-  return plan->format->expand(context, plan->storage, tensor);
-}
-
 polyad_status pd_hosvd(polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
                        polyad_type type, void *const *factors) {
   polyad_tensor *tensor = NULL;
-  PD_TRY(expand(context, plan, &tensor));
+  PD_TRY(pd_plan_expand(context, plan, &tensor));
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < plan->order && status == POLYAD_OK; ++n)
     status = one_mode(context, tensor, n, ranks[n], type, factors[n]);
@@ -274,7 +265,7 @@ cleanup:
 polyad_status pd_hosvd_ranks(polyad_context *context, const polyad_plan *plan, double energy,
                              uint64_t *ranks) {
   polyad_tensor *tensor = NULL;
-  PD_TRY(expand(context, plan, &tensor));
+  PD_TRY(pd_plan_expand(context, plan, &tensor));
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < plan->order && status == POLYAD_OK; ++n)
     status = rank_of_mode(context, tensor, n, (1 - energy) / plan->order, &ranks[n]);

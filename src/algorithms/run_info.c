@@ -13,8 +13,14 @@ const char *polyad_reason_string(polyad_reason reason) {
     return "max_seconds";
   case POLYAD_REASON_CANCELLED:
     return "cancelled";
+  case POLYAD_REASON_BREAKDOWN:
+    return "breakdown";
   }
   return "unknown";
+}
+
+const char *polyad_fit_from_string(polyad_fit_from from) {
+  return from == POLYAD_FIT_RESIDUAL ? "residual" : "formula";
 }
 
 void polyad_run_info_clear(polyad_run_info *info) {

@@ -1,5 +1,6 @@
 #include "algorithms/run_steps.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,8 @@ void pd_run_begin(struct pd_run *run) {
   run->first_iteration = run->iteration;
 }
 
-bool pd_run_change_below(const struct pd_run *run, double tolerance) {
-  return tolerance > 0 && fabs(run->change) < tolerance; /* NaN at first */
+bool pd_run_growth_below(const struct pd_run *run, double tolerance) {
+  return tolerance > 0 && run->change >= 0 && run->change < tolerance; /* NaN at first */
 }
 
 /* What an iteration improves. */
@@ -56,14 +57,16 @@ static void record(struct pd_run *run, polyad_trace_row row) {
   run->change =
       run->iteration > 0 ? objective(&row) - objective(&run->trace[run->iteration - 1]) : NAN;
   run->trace[run->iteration++] = row;
+  char change[40] = "";
+  if (!isnan(run->change)) snprintf(change, sizeof change, ", change %.3g", run->change);
   if (isnan(row.fit))
     pd_log(run->context, POLYAD_LOG_DEBUG,
            "iteration %d: log-likelihood %.12g, KKT violation %.3g, %llu inner iterations",
            row.iteration, row.log_likelihood, row.kkt_violation,
            (unsigned long long)row.inner_iterations);
   else
-    pd_log(run->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g, change %.3g", row.iteration,
-           row.fit, run->change);
+    pd_log(run->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g%s", row.iteration, row.fit,
+           change);
 }
 
 /* Whether the caller wants the run to end. */
@@ -88,11 +91,19 @@ static bool out_of_time(const struct pd_run *run) {
 /* One iteration, recorded and, when it is due, saved. */
 static polyad_status step(struct pd_run *run, const struct pd_run_steps *steps, void *state,
                           bool *ends, polyad_reason *reason) {
-  polyad_trace_row row = {.fit = NAN, .residual = NAN, .log_likelihood = NAN, .kkt_violation = NAN};
+  polyad_trace_row row = {
+      .fit = NAN, .residual = NAN, .log_likelihood = NAN, .kkt_violation = NAN, .fit_bound = NAN};
+  bool breaks = false;
   PD_TRY(pd_run_reserve(run, run->iteration + 1));
   double *kernel_seconds =
       run->order > 0 ? run->kernel_seconds + (size_t)run->iteration * (size_t)run->order : NULL;
   PD_TRY(steps->iterate(state, &row, kernel_seconds));
+  if (steps->judge != NULL) PD_TRY(steps->judge(state, &row, &breaks));
+  if (breaks) {
+    *ends = true;
+    *reason = POLYAD_REASON_BREAKDOWN;
+    return steps->save != NULL ? steps->save(state, true) : POLYAD_OK;
+  }
   record(run, row);
   bool interrupts = interrupted(run);
   *ends = true;
@@ -176,6 +187,8 @@ polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, poly
                               .converged = reason == POLYAD_REASON_TOLERANCE,
                               .reason = reason,
                               .fit = last != NULL ? last->fit : NAN,
+                              .fit_bound = last != NULL ? last->fit_bound : NAN,
+                              .fit_from = last != NULL ? last->fit_from : POLYAD_FIT_FORMULA,
                               .log_likelihood = last != NULL ? last->log_likelihood : NAN,
                               .kkt_violation = last != NULL ? last->kkt_violation : NAN,
                               .best_restart = run->restart,

@@ -29,6 +29,9 @@ struct pd_run_steps {
   /** One iteration: fills in the row but for its number and time, and puts the seconds of its
    *  kernels into `kernel_seconds`. run->iteration counts those done before. */
   polyad_status (*iterate)(void *state, polyad_trace_row *row, double *kernel_seconds);
+  /** Called after an iteration that is not recorded yet: whether the run broke down in it. Then the
+   *  state has gone back to that of the iteration before, and the row is forgotten. NULL: never. */
+  polyad_status (*judge)(void *state, const polyad_trace_row *row, bool *breaks);
   /** Whether the last iteration met the tolerance. */
   bool (*converged)(const void *state);
   /** Saves the state after an iteration, when that is due; NULL: nothing is saved. */
@@ -53,8 +56,9 @@ static inline double pd_run_seconds(const struct pd_run *run) {
   return run->seconds_before + (pd_seconds() - run->started);
 }
 
-/** Whether the fit changed by less than the tolerance (0: never) in the last iteration. */
-bool pd_run_change_below(const struct pd_run *run, double tolerance);
+/** Whether the fit grew by less than the tolerance (0: never) in the last iteration. A fall is no
+ *  convergence. */
+bool pd_run_growth_below(const struct pd_run *run, double tolerance);
 
 /** Iterates until a stopping rule holds. */
 polyad_status pd_run_loop(struct pd_run *run, const struct pd_run_steps *steps, void *state,

@@ -47,13 +47,11 @@ static const double rounding_residual = 1e-10;
 /* Sums the residual of a nearly exact model from the nonzeros themselves. Where there is no
  * memory for them the rounded fit stays. */
 static void refine_fit(const struct pd_tucker *t, polyad_run_info *info) {
-  const struct polyad_format *format = t->plan->format;
   double relative;
-  if (!((1 - info->fit) * (1 - info->fit) < rounding_residual) || format->expand == NULL ||
-      t->plan->value_exponent != 0)
+  if (!((1 - info->fit) * (1 - info->fit) < rounding_residual) || t->plan->value_exponent != 0)
     return;
   polyad_tensor *tensor = NULL;
-  polyad_status status = format->expand(t->context, t->plan->storage, &tensor);
+  polyad_status status = pd_plan_expand(t->context, t->plan, &tensor);
   if (status == POLYAD_OK) status = pd_ttensor_residual(t->context, t->model, tensor, &relative);
   polyad_tensor_destroy(tensor);
   if (status != POLYAD_OK) {

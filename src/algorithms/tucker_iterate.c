@@ -117,11 +117,11 @@ static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_
 
 static bool converged(const void *state) {
   const struct pd_tucker *t = state;
-  return pd_run_change_below(&t->run, t->options->tolerance);
+  return pd_run_growth_below(&t->run, t->options->tolerance);
 }
 
 polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, converged, NULL};
+  static const struct pd_run_steps steps = {iterate, NULL, converged, NULL};
   pd_run_begin(&t->run);
   return pd_run_loop(&t->run, &steps, t, reason);
 }

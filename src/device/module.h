@@ -12,7 +12,7 @@
 
 struct polyad_kernels;
 
-#define PD_MODULE_INTERFACE 5 /* changes whenever a struct in these contracts does */
+#define PD_MODULE_INTERFACE 6 /* changes whenever a struct in these contracts does */
 
 /** What the core offers to modules. Same meaning as the functions of core.h. */
 struct pd_services {

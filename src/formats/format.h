@@ -6,6 +6,7 @@
 #define PD_FORMAT_H
 
 #include "device/device.h"
+#include "tensor/chunk.h"
 #include "tensor/tensor.h"
 #include <polyad/plan.h>
 
@@ -73,10 +74,9 @@ struct polyad_format {
   /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3". */
   void (*describe)(const void *storage, char text[PD_REASON_BYTES]);
   void (*destroy)(polyad_context *context, void *storage);
-  /** Makes the tensor that the storage holds, sorted as every tensor is (without labels). What
-   *  needs the nonzeros themselves (first factors by HOSVD, residuals near zero, round trips)
-   *  gets them here. */
-  polyad_status (*expand)(polyad_context *context, const void *storage, polyad_tensor **tensor);
+  /** Decodes some nonzeros, with the values that the kernels see. What needs the nonzeros
+   *  themselves (first factors by HOSVD, residuals, round trips) gets them here. */
+  pd_decode_function decode;
 };
 
 /** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are
@@ -97,6 +97,10 @@ struct polyad_kernels {
    *  read. Two modes may not run at once on one scratch. */
   polyad_status (*mttkrp)(polyad_context *context, const void *storage, void *scratch, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+  /** The most additions in the type of the matrices (those in a wider one do not count) that a
+   *  product goes through in mttkrp(), where the fullest row has `longest_row` nonzeros. NULL: that
+   *  many, all of the row's nonzeros being added to its entry one by one. */
+  uint64_t (*sum_depth)(const void *storage, const void *scratch, int mode, uint64_t longest_row);
   /** Whether a round through all modes in turn leaves `scratch` as it found it, so that the round
    *  may be recorded once and replayed; NULL: it does not. */
   bool (*repeatable)(const void *storage, const void *scratch);
@@ -134,6 +138,16 @@ struct polyad_kernels {
   polyad_status (*ttmc)(polyad_context *context, const void *storage, void *scratch, int mode,
                         const struct pd_matrix *const *factors, struct pd_matrix *out);
 };
+
+/** The tensor that a storage holds, which was built from one with the shape and type of `like`. */
+polyad_status pd_storage_expand(polyad_context *context, const struct polyad_format *format,
+                                const void *storage, const polyad_tensor *like,
+                                polyad_tensor **tensor);
+
+/** Slot `sum_depth` of kernels on the CPU: they add up at most 128 products in the matrices' type, and
+ *  those sums in double. */
+uint64_t pd_sum_depth_on_cpu(const void *storage, const void *scratch, int mode,
+                             uint64_t longest_row);
 
 /** The registry: one line per format in registry.c. */
 int pd_format_count(void);

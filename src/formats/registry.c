@@ -97,3 +97,21 @@ polyad_status pd_kernels_register(const struct polyad_kernels *kernels) {
   pthread_mutex_unlock(&lock);
   return status;
 }
+
+polyad_status pd_storage_expand(polyad_context *context, const struct polyad_format *format,
+                                const void *storage, const polyad_tensor *like,
+                                polyad_tensor **tensor) {
+  struct pd_nonzeros nonzeros = {.order = like->order,
+                                 .nnz = like->nnz,
+                                 .type = like->type,
+                                 .storage = storage,
+                                 .decode = format->decode};
+  memcpy(nonzeros.dims, like->dims, sizeof nonzeros.dims);
+  return pd_nonzeros_to_tensor(context, &nonzeros, tensor);
+}
+
+uint64_t pd_sum_depth_on_cpu(const void *storage, const void *scratch, int mode,
+                             uint64_t longest_row) {
+  (void)storage, (void)scratch, (void)mode;
+  return longest_row < 128 ? longest_row : 128;
+}

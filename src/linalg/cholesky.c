@@ -9,8 +9,10 @@ static bool all_finite(size_t count, const double *numbers) {
   return true;
 }
 
-bool pd_cholesky(size_t rank, const double *v, double *lower, double *inverse_diagonal,
-                 double *least_ratio) {
+double pd_cholesky_rounding(size_t rank) { return (double)rank * DBL_EPSILON; }
+
+bool pd_cholesky(size_t rank, const double *v, double limit, double *lower,
+                 double *inverse_diagonal, double *least_ratio) {
   if (!all_finite(rank * rank, v)) return false;
   memset(lower, 0, rank * rank * sizeof(double));
   for (size_t r = 0; r < rank; ++r) {
@@ -25,7 +27,7 @@ bool pd_cholesky(size_t rank, const double *v, double *lower, double *inverse_di
       square -= row[s] * row[s];
     }
     double ratio = square / v[r * rank + r];
-    if (!(ratio > (double)rank * DBL_EPSILON)) return false;
+    if (!(ratio > limit)) return false;
     if (ratio < *least_ratio) *least_ratio = ratio;
     row[r] = sqrt(square);
     inverse_diagonal[r] = 1.0 / row[r];

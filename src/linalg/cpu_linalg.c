@@ -1,5 +1,6 @@
 /* The CPU's dense algebra: its table, its scratch memory, and the small operations. */
 #include "linalg/cpu_solve.h"
+#include <math.h>
 #include <string.h>
 
 static uint64_t padded_number(uint64_t rank) {
@@ -14,7 +15,7 @@ static uint64_t numbers_per_thread(uint64_t rank) {
 static uint64_t shared_numbers(uint64_t rank) {
   /* lower, vectors, inverse; numbers; LAPACK's dsyev with room for blocks of 32 */
   return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, padded_number(rank))),
-                          pd_mul_saturated(rank, 3 + 34));
+                          pd_mul_saturated(rank, 4 + 34));
 }
 
 static uint64_t work_bytes(uint64_t rank, int threads) {
@@ -57,6 +58,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   work->inverse = (next += square);
   work->numbers = (next += square);
   work->divided = (next += 2 * work->rank);
+  work->pull = (next += work->rank);
   work->eigen_work = (next += work->rank);
   work->eigen_work_size = (int)(34 * work->rank);
   next += 34 * work->rank;
@@ -114,18 +116,24 @@ static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
 }
 
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
+                                    const struct pd_matrix *g, const struct pd_matrix *last,
+                                    const struct pd_matrix *lambda) {
   (void)context;
   size_t rank = work->rank;
-  const double *matrix = g->data, *weight = lambda->data;
-  double sum = 0;
+  const double *matrix = g->data, *of_last = last->data, *weight = lambda->data;
+  double sum = 0, norms = 0, peaks = 0;
   for (size_t r = 0; r < rank; ++r) {
     double line = 0;
     for (size_t s = 0; s < rank; ++s)
       line += matrix[r * rank + s] * weight[s];
     sum += weight[r] * line;
+    double square = weight[r] * weight[r] * matrix[r * rank + r];
+    norms += sqrt(square);
+    if (square > 0) peaks += square / of_last[r * rank + r];
   }
   work->scalars[PD_SCALAR_MODEL] = sum;
+  work->scalars[PD_SCALAR_NORMS] = norms;
+  work->scalars[PD_SCALAR_PEAKS] = peaks;
   return POLYAD_OK;
 }
 
@@ -142,6 +150,7 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
   (void)context;
   memcpy(scalars, work->scalars, sizeof work->scalars);
   work->scalars[PD_SCALAR_FALLBACKS] = 0;
+  work->scalars[PD_SCALAR_DAMPED] = 0;
   work->scalars[PD_SCALAR_UPDATES] = 0;
   work->scalars[PD_SCALAR_SHIFTED] = 0;
   return POLYAD_OK;
@@ -159,6 +168,7 @@ const struct pd_linalg pd_cpu_linalg = {
     .update_nonnegative = pd_cpu_update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .residual = pd_cpu_residual,
     .weigh = pd_cpu_weigh,
     .kkt = pd_cpu_kkt,
     .multiply = pd_cpu_multiply,

@@ -135,7 +135,8 @@ static void update_part(struct pd_linalg_work *work, const struct pd_cpu_update 
   for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
     uint64_t rows = end - row < block ? end - row : block;
     void *to = pd_cpu_row(x, row);
-    update->function(kernels, update->user, rows, rank, pd_cpu_row(update->m, row), to,
+    const void *before = update->before != NULL ? pd_cpu_row(update->before, row) : NULL;
+    update->function(kernels, update->user, rows, rank, pd_cpu_row(update->m, row), before, to,
                      scratch->inner, scratch->tile);
     if (update->scaling == PD_SCALE_NORM_1)
       kernels->absolute(rows, rank, to, scratch->norm);

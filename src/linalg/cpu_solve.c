@@ -1,4 +1,9 @@
-/* The ways to update a factor from normal equations x v = m. */
+/* The ways to update a factor from normal equations x v = m.
+ *
+ * Where v is well-conditioned, rows are multiplied by its explicit inverse; else they are solved
+ * for with its Cholesky factor. Where m is less precise than v is ill-conditioned, a proximal step
+ * from the factor before takes the place of the solution; and where v is singular even in double,
+ * the pseudo-inverse does. linalg.h has the formulas. */
 #include "linalg/cpu_solve.h"
 #include "linalg/cholesky.h"
 #include <float.h>
@@ -11,8 +16,9 @@ struct cholesky {
 };
 
 static void rows_by_cholesky(const struct pd_factor_kernels *kernels, const void *user,
-                             uint64_t rows, size_t rank, const void *m, void *x, double *inner,
-                             double *tile) {
+                             uint64_t rows, size_t rank, const void *m, const void *before, void *x,
+                             double *inner, double *tile) {
+  (void)before;
   const struct cholesky *by = user;
   kernels->solve(rows, rank, by->lower, by->inverse_diagonal, m, x, inner, tile);
 }
@@ -23,19 +29,32 @@ static bool all_finite(size_t count, const double *numbers) {
   return true;
 }
 
-/* Pivots above this part of their diagonal entries make the explicit inverse as good as
- * substitution to all but a few digits, and multiplying by it is several times faster. */
-static const double well_conditioned = 1e-6;
+/* Pivots above this part of their diagonal entries make the explicit inverse lose nothing that
+ * shows in the fit, and multiplying by it is several times faster than substitution. With condition
+ * number k its error in the solution raises the squared residual by about eps^2 k^3 of the data's,
+ * which is rounding error itself while k < eps^(-1/3). A float result is rounded far more coarsely
+ * than any inverse that damping lets pass. */
+static double inverse_limit(polyad_type type) { return type == POLYAD_F32 ? 0 : cbrt(DBL_EPSILON); }
 
 /* Factors v into work->lower. LAPACK's routine would allocate a transposed copy and, for large
  * ranks, start threads of its own in every iteration. */
-static bool factorise(struct pd_linalg_work *work, const double *v, double *least_ratio) {
-  return pd_cholesky(work->rank, v, work->lower, work->numbers + work->rank, least_ratio);
+static bool factorise(struct pd_linalg_work *work, const double *v, double limit,
+                      double *least_ratio) {
+  return pd_cholesky(work->rank, v, limit, work->lower, work->numbers + work->rank, least_ratio);
 }
 
 static void rows_by_matrix(const struct pd_factor_kernels *kernels, const void *user, uint64_t rows,
-                           size_t rank, const void *m, void *x, double *inner, double *tile) {
+                           size_t rank, const void *m, const void *before, void *x, double *inner,
+                           double *tile) {
+  (void)before;
   kernels->multiply(rows, rank, user, m, x, inner, tile);
+}
+
+static void rows_by_damped_matrix(const struct pd_factor_kernels *kernels, const void *user,
+                                  uint64_t rows, size_t rank, const void *m, const void *before,
+                                  void *x, double *inner, double *tile) {
+  const struct pd_linalg_work *work = user;
+  kernels->multiply_damped(rows, rank, work->inverse, before, work->pull, m, x, inner, tile);
 }
 
 /* work->inverse = (L L^T)^-1, by solving for the rows of the unit matrix. */
@@ -99,38 +118,67 @@ static void divide_inverse(struct pd_linalg_work *work, const double *lambda) {
       work->inverse[r * padded + s] /= work->divided[s];
 }
 
+/* work->inverse = (v + damping diag(v))^-1, and work->pull what the factor before is added with.
+ * A component whose columns are zero has a row of zeros in v: a one on the diagonal leaves it zero.
+ * False when v is not finite. */
+static bool damp(struct pd_linalg_work *work, const struct cholesky *by, const double *v,
+                 double damping, const double *lambda) {
+  size_t rank = work->rank;
+  double *damped = work->inverse, ratio = 1;
+  memcpy(damped, v, rank * rank * sizeof *damped);
+  for (size_t r = 0; r < rank; ++r) {
+    double diagonal = v[r * rank + r];
+    damped[r * rank + r] = diagonal > 0 ? diagonal * (1 + damping) : 1;
+    work->pull[r] = damping * diagonal * lambda[r];
+  }
+  if (!factorise(work, damped, 0, &ratio)) return false;
+  invert(work, by);
+  return true;
+}
+
 polyad_status pd_cpu_update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
-                            struct pd_matrix *lambda, struct pd_matrix *gram) {
+                            const struct pd_matrix *v, double damping,
+                            const struct pd_matrix *before, struct pd_matrix *x,
+                            enum pd_scaling scaling, struct pd_matrix *lambda,
+                            struct pd_matrix *gram) {
   struct cholesky by = {work->lower, work->numbers + work->rank};
   struct pd_cpu_update update = {.function = rows_by_matrix,
                                  .user = work->inverse,
                                  .m = x,
+                                 .before = before,
                                  .x = x,
                                  .scaling = scaling,
                                  .lambda = lambda,
                                  .gram = gram};
-  double least_ratio = 1;
-  if (!factorise(work, v->data, &least_ratio)) {
+  double least_ratio = 1, rounding = pd_cholesky_rounding(work->rank);
+  if (factorise(work, v->data, fmax(rounding, damping), &least_ratio)) {
+    if (least_ratio >= inverse_limit(x->type)) {
+      invert(work, &by);
+      if (scaling == PD_SCALE_AS_BEFORE) {
+        divide_inverse(work, lambda->data);
+        update.divided = work->divided;
+      }
+    } else {
+      update.function = rows_by_cholesky;
+      update.user = &by;
+    }
+  } else if (damping > rounding && damp(work, &by, v->data, damping, lambda->data)) {
+    update.function = rows_by_damped_matrix;
+    update.user = work;
+    work->scalars[PD_SCALAR_DAMPED] += 1;
+  } else {
     PD_TRY(eigen_decompose(context, work, v->data));
     pseudo_inverse(work, v->data, work->numbers + work->rank);
     work->scalars[PD_SCALAR_FALLBACKS] += 1;
-  } else if (least_ratio >= well_conditioned) {
-    invert(work, &by);
-    if (scaling == PD_SCALE_AS_BEFORE) {
-      divide_inverse(work, lambda->data);
-      update.divided = work->divided;
-    }
-  } else {
-    update.function = rows_by_cholesky;
-    update.user = &by;
   }
   pd_cpu_update_rows(work, &update);
   return POLYAD_OK;
 }
 
 static void rows_by_hals(const struct pd_factor_kernels *kernels, const void *user, uint64_t rows,
-                         size_t rank, const void *m, void *x, double *inner, double *tile) {
+                         size_t rank, const void *m, const void *before, void *x, double *inner,
+                         double *tile) {
+  (void)before;
   kernels->hals(rows, rank, user, m, x, inner, tile);
 }
 

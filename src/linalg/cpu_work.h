@@ -22,22 +22,25 @@ struct pd_linalg_work {
   double *inverse;    /* rank x padded: inverse or pseudo-inverse */
   double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
   double *divided;    /* rank: weights of before */
+  double *pull;       /* rank: what a damped update adds the factor before with */
   double *eigen_work; /* LAPACK's */
   int eigen_work_size;
   struct pd_cpu_thread *thread;
   double *memory; /* all of the above */
 };
 
-/** How a block of rows of x comes from the rows of m. `user` is the update's own. */
+/** How a block of rows of x comes from the rows of m, and perhaps from those of the factor before.
+ *  `user` is the update's own. */
 typedef void (*pd_rows_function)(const struct pd_factor_kernels *kernels, const void *user,
-                                 uint64_t rows, size_t rank, const void *m, void *x, double *inner,
-                                 double *tile);
+                                 uint64_t rows, size_t rank, const void *m, const void *before,
+                                 void *x, double *inner, double *tile);
 
 /** An update of one factor. */
 struct pd_cpu_update {
   pd_rows_function function;
   const void *user;
   const struct pd_matrix *m;
+  const struct pd_matrix *before; /* NULL: there is none */
   struct pd_matrix *x;
   const double *divided; /* what `function` divides each column by; NULL: nothing */
   enum pd_scaling scaling;
@@ -58,6 +61,12 @@ void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *
 /** gram = a^T a with both triangles, summed over threads in fixed order. */
 void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
                  double *gram);
+
+/** Sums over the nonzeros; see linalg.h. */
+polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_nonzeros *nonzeros, const struct pd_list *list,
+                              const struct pd_matrix *const *factors,
+                              const struct pd_matrix *lambda);
 
 /** The steps of CP-APR's multiplicative update; see linalg.h. */
 polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,

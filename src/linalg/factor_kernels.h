@@ -8,6 +8,7 @@
 #ifndef PD_FACTOR_KERNELS_H
 #define PD_FACTOR_KERNELS_H
 
+#include "tensor/chunk.h"
 #include <polyad/tensor.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,13 @@ struct pd_factor_kernels {
   /** x = m w for a matrix w, rank x padded, row major; x as above; inner is padded. */
   void (*multiply)(uint64_t rows, size_t rank, const double *w, const void *m, void *x,
                    double *inner, double *tile);
+  /** x = (m + before diag(c)) w: multiply() with another right-hand side, but inner is of m. */
+  void (*multiply_damped)(uint64_t rows, size_t rank, const double *w, const void *before,
+                          const double *c, const void *m, void *x, double *inner, double *tile);
+  /** sums[0] += sum of (x - m)^2, sums[1] += sum of m^2 over `count` nonzeros of value x, where m
+   * is the sum over r of weight[r] times the product of row[n][p][r] over the `order` modes n. */
+  void (*residual)(int count, size_t rank, int order, const void *const (*row)[PD_CHUNK],
+                   const double *weight, const double *values, double *tile, double sums[2]);
   /** largest[r] = the largest of itself and all |x(i,r)|. */
   void (*largest)(uint64_t rows, size_t rank, const void *x, double *largest);
   /** sum[r] += sum over rows of |x(i,r)|. */

@@ -129,6 +129,73 @@ static void NAME(multiply)(uint64_t rows, size_t rank, const double *w, const vo
   }
 }
 
+static void NAME(multiply_damped)(uint64_t rows, size_t rank, const double *w, const void *before,
+                                  const double *c, const void *m, void *x, double *inner,
+                                  double *tile) {
+  const VAL *in = m, *old = before;
+  VAL *out = x;
+  size_t padded = pd_padded(rank);
+  double *product = tile + padded;
+  for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
+    for (size_t r = 0; r < rank; ++r)
+      tile[r] = (double)in[r] + (old != NULL ? (double)old[i * rank + r] * c[r] : 0);
+    memset(product, 0, rank * sizeof *product);
+    for (size_t s = 0; s < rank; ++s) {
+      const double *line = w + s * padded;
+#pragma omp simd
+      for (size_t r = 0; r < rank; ++r)
+        product[r] += tile[s] * line[r];
+    }
+    for (size_t r = 0; r < rank; ++r) {
+      VAL value = (VAL)product[r];
+      inner[r] += (double)in[r] * (double)value;
+      out[r] = value;
+    }
+  }
+}
+
+/* The mode whose rows change most often from one nonzero to the next. */
+static int NAME(leaf_of)(int count, int order, const void *const (*row)[PD_CHUNK]) {
+  int leaf = 0, most = -1;
+  for (int n = 0; n < order; ++n) {
+    int changes = 0;
+    for (int p = 1; p < count; ++p)
+      changes += row[n][p] != row[n][p - 1];
+    if (changes >= most) {
+      most = changes;
+      leaf = n;
+    }
+  }
+  return leaf;
+}
+
+/* The product of all rows but the leaf's is kept while they stay. */
+static void NAME(residual)(int count, size_t rank, int order, const void *const (*row)[PD_CHUNK],
+                           const double *weight, const double *values, double *tile,
+                           double sums[2]) {
+  int leaf = NAME(leaf_of)(count, order, row);
+  for (int p = 0; p < count; ++p) {
+    bool kept = p > 0;
+    for (int n = 0; n < order; ++n)
+      kept = kept && (n == leaf || row[n][p] == row[n][p - 1]);
+    if (!kept) memcpy(tile, weight, rank * sizeof *tile);
+    for (int n = 0; n < order && !kept; ++n) {
+      const VAL *from = row[n][p];
+      if (n == leaf) continue;
+#pragma omp simd
+      for (size_t r = 0; r < rank; ++r)
+        tile[r] *= (double)from[r];
+    }
+    const VAL *last = row[leaf][p];
+    double model = 0;
+#pragma omp simd reduction(+ : model)
+    for (size_t r = 0; r < rank; ++r)
+      model += tile[r] * (double)last[r];
+    sums[0] += (values[p] - model) * (values[p] - model);
+    sums[1] += model * model;
+  }
+}
+
 KERNEL_INLINE void NAME(largest_of)(uint64_t rows, size_t rank, size_t width, const VAL *x,
                                     double *largest) {
   double most[PD_COLUMN_TILE];

@@ -8,7 +8,9 @@
 #define PD_LINALG_H
 
 #include "device/device.h"
+#include "device/nonzero_list.h"
 #include "linalg/svd.h"
+#include "tensor/chunk.h"
 #include <polyad/plan.h>
 
 /** Everything that calls on one rank change: scratch memory and the scalars. Made once per
@@ -19,8 +21,14 @@ struct pd_linalg_work;
 enum pd_scalar {
   PD_SCALAR_FALLBACKS, /* updates since the last fetch that took the rank-revealing way */
   PD_SCALAR_KEPT,      /* eigenvalues kept by the last of them */
+  PD_SCALAR_DAMPED,    /* updates since the last fetch that were damped */
   PD_SCALAR_INNER,     /* <m, x> of the last update or weighted_inner */
   PD_SCALAR_MODEL,     /* squared norm of the model (quadratic_form) */
+  PD_SCALAR_NORMS,     /* sum of the norms of its components (quadratic_form) */
+  PD_SCALAR_PEAKS,     /* sum of the squares of those norms, each over the squared norm of the
+                          component's column in the last factor (quadratic_form) */
+  PD_SCALAR_RESIDUAL,  /* sum of (x - m)^2 over the nonzeros x (residual) */
+  PD_SCALAR_COVERED,   /* sum of m^2 over the nonzeros (residual) */
   PD_SCALAR_KKT,       /* violation that kkt() found last */
   PD_SCALAR_UPDATES,   /* times that multiply() changed its matrix since the last fetch */
   PD_SCALAR_SHIFTED,   /* entries that weigh() shifted since the last fetch */
@@ -61,20 +69,34 @@ struct pd_linalg {
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
-  /** Says that the next update() gets this v, as it is now: a device that can work on it beside
-   * what is enqueued in between begins to. NULL: update() does all. */
+  /** Says that the next update() gets this v, as it is now, and this damping: a device that can
+   * work on it beside what is enqueued in between begins to. NULL: update() does all. */
   polyad_status (*prepare)(polyad_context *context, struct pd_linalg_work *work,
-                           const struct pd_matrix *v);
-  /** The least-squares update of CP-ALS, in place and in as few passes over memory as the device
-   *  can. On entry x holds m, the MTTKRP. Then x = m v^-1 by Cholesky; INNER = sum of m(i,r)
-   *  x(i,r); lambda = norms of x's columns by `scaling`; columns divided by them; gram = x^T x.
-   *  Columns of norm zero stay zero and get lambda 0. When v is not numerically positive
-   *  definite, x = m v^+ by the symmetric eigendecomposition instead: eigenvalues up to
-   *  R * eps * the largest count as zero; FALLBACKS grows by one and KEPT tells how many
-   *  eigenvalues did not. Finite v and m give finite results. */
+                           const struct pd_matrix *v, double damping);
+  /** The least-squares update of CP-ALS, in as few passes over memory as the device can. On entry
+   *  x holds m, the MTTKRP; `before`, another matrix, holds the factor that x is to replace, whose
+   *  columns count times lambda; NULL: there is none. Then x = m v^-1 by Cholesky; INNER = sum of
+   *  m(i,r) x(i,r); lambda = norms of x's columns by `scaling`; columns divided by them; gram =
+   *  x^T x. Columns of norm zero stay zero and get lambda 0.
+   *
+   *  `damping` is the relative precision of m times R, where m is less precise than a double; else
+   *  0. Where a pivot is no more than that part of its diagonal entry, m cannot tell the
+   *  components apart: its rounding errors would grow until they hide the data. Then the update is
+   *  a proximal step from the factor before, with d = diag(v):
+   *
+   *    x = (m + damping before diag(lambda d)) (v + damping diag(d))^-1
+   *
+   *  which moves x only as far as m knows, and in exact arithmetic never raises the residual;
+   *  DAMPED grows by one.
+   *
+   *  When v is not numerically positive definite and damping is 0, x = m v^+ by the symmetric
+   *  eigendecomposition instead: eigenvalues up to R * eps * the largest count as zero; FALLBACKS
+   *  grows by one and KEPT tells how many eigenvalues did not. Finite v and m give finite
+   *  results. */
   polyad_status (*update)(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
-                          struct pd_matrix *lambda, struct pd_matrix *gram);
+                          const struct pd_matrix *v, double damping, const struct pd_matrix *before,
+                          struct pd_matrix *x, enum pd_scaling scaling, struct pd_matrix *lambda,
+                          struct pd_matrix *gram);
   /** The same by one sweep of hierarchical alternating least squares that starts from the
    *  current x with its columns multiplied by the current lambda: entries stay nonnegative.
    *  m is another matrix than x. */
@@ -87,9 +109,18 @@ struct pd_linalg {
                                   const struct pd_matrix *m, const struct pd_matrix *x,
                                   const struct pd_matrix *lambda);
   /** MODEL = lambda^T G lambda: the squared norm of the model when G is the Hadamard product of
-   *  all Grams. */
+   *  all Grams. NORMS = sum of lambda_r sqrt(G(r,r)); PEAKS = sum of lambda_r^2 G(r,r) /
+   *  last(r,r), with `last` the Gram matrix of the last factor. */
   polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
-                                  const struct pd_matrix *g, const struct pd_matrix *lambda);
+                                  const struct pd_matrix *g, const struct pd_matrix *last,
+                                  const struct pd_matrix *lambda);
+  /** RESIDUAL and COVERED: the model's value m = sum over r of lambda_r times the product of
+   *  factors[n](i_n, r), at every nonzero x, in double throughout and added in fixed order. `list`
+   *  has the nonzeros on the device where residual_reads_list; else it is NULL. */
+  polyad_status (*residual)(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_nonzeros *nonzeros, const struct pd_list *list,
+                            const struct pd_matrix *const *factors, const struct pd_matrix *lambda);
+  bool residual_reads_list;
   /* The elementwise steps of CP-APR's multiplicative update (Chi and Kolda 2012, algorithm 3);
    * NULL: the device has none. All matrices of one call have the same shape and type. */
 
@@ -112,7 +143,7 @@ struct pd_linalg {
                              struct pd_matrix *lambda);
   /** Whether fetch() has to wait for the device: then algorithms look less often. */
   bool fetch_waits;
-  /** Waits, copies all scalars to the host, and clears FALLBACKS, UPDATES and SHIFTED. */
+  /** Waits, copies all scalars to the host, and clears FALLBACKS, DAMPED, UPDATES and SHIFTED. */
   polyad_status (*fetch)(polyad_context *context, struct pd_linalg_work *work,
                          double scalars[PD_SCALARS]);
 };

@@ -34,17 +34,22 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, pair);
 }
 
-static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+/* The nonzeros of the first part, then those of the second. */
+static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_pair *pair = storage;
-  polyad_tensor *part[2] = {NULL, NULL};
-  polyad_status status = POLYAD_OK;
-  for (int k = 0; k < 2; ++k)
-    PD_TRY_CLEANUP(pair->part[k]->format->expand(context, pair->part[k]->storage, &part[k]));
-  status = pd_tensor_join(context, part[0], part[1], tensor);
-cleanup:
-  polyad_tensor_destroy(part[0]);
-  polyad_tensor_destroy(part[1]);
-  return status;
+  uint64_t here = pair->part[0]->nnz;
+  if (first >= here) {
+    pair->part[1]->format->decode(pair->part[1]->storage, first - here, count, chunk);
+    return;
+  }
+  int ours = here - first < (uint64_t)count ? (int)(here - first) : count;
+  pair->part[0]->format->decode(pair->part[0]->storage, first, ours, chunk);
+  if (ours == count) return;
+  struct pd_chunk rest;
+  pair->part[1]->format->decode(pair->part[1]->storage, 0, count - ours, &rest);
+  for (int n = 0; n < pair->part[0]->order; ++n)
+    memcpy(chunk->index[n] + ours, rest.index[n], (size_t)(count - ours) * sizeof rest.index[n][0]);
+  memcpy(chunk->value + ours, rest.value, (size_t)(count - ours) * sizeof rest.value[0]);
 }
 
 const struct polyad_format pd_pair_format = {
@@ -52,7 +57,7 @@ const struct polyad_format pd_pair_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
-    .expand = expand,
+    .decode = decode,
 };
 
 /* ---- workspace ---------------------------------------------------------------------------------
@@ -227,7 +232,22 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   return run(context, storage, scratch, &call, factors, out);
 }
 
+/* That of the deeper part, and the addition of the two. */
+static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
+                          uint64_t longest_row) {
+  const struct pd_pair *pair = storage;
+  const struct pd_pair_scratch *scratch = pointer;
+  uint64_t deepest = 0;
+  (void)longest_row;
+  for (int k = 0; k < 2; ++k) {
+    uint64_t depth = pd_plan_sum_depth(pair->part[k], scratch->workspace[k], mode);
+    if (depth > deepest) deepest = depth;
+  }
+  return deepest + 1;
+}
+
 const struct polyad_kernels pd_pair_kernels = {
+    .sum_depth = sum_depth,
     .format = "pair",
     .device = "pair",
     .workspace_bytes = workspace_bytes,

@@ -112,9 +112,31 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   look_at_values(plan, tensor);
 }
 
+struct pd_nonzeros pd_plan_nonzeros(const polyad_plan *plan) {
+  struct pd_nonzeros nonzeros = {.order = plan->order,
+                                 .nnz = plan->nnz,
+                                 .type = plan->type,
+                                 .storage = plan->storage,
+                                 .decode = plan->format->decode};
+  memcpy(nonzeros.dims, plan->dims, sizeof nonzeros.dims);
+  return nonzeros;
+}
+
+polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
+                             polyad_tensor **tensor) {
+  struct pd_nonzeros nonzeros = pd_plan_nonzeros(plan);
+  return pd_nonzeros_to_tensor(context, &nonzeros, tensor);
+}
+
+uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
+  uint64_t longest = plan->longest_row[mode];
+  if (plan->kernels->sum_depth == NULL) return longest;
+  return plan->kernels->sum_depth(plan->on_device, workspace->scratch, mode, longest);
+}
+
 polyad_status pd_plan_take_stored_norm(polyad_context *context, polyad_plan *plan) {
   polyad_tensor *stored = NULL;
-  PD_TRY(plan->format->expand(context, plan->storage, &stored));
+  PD_TRY(pd_plan_expand(context, plan, &stored));
   plan->norm_square_scaled =
       pd_sum_of_squares(context, stored->nnz, stored->type, stored->values, &plan->norm_exponent);
   plan->norm_exponent += plan->value_exponent;
@@ -195,6 +217,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
+  memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
   pd_plan_take_facts(plan, tensor, request);
   PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)

@@ -25,6 +25,7 @@ struct polyad_plan {
                            large or small that products would overflow or underflow */
   uint64_t tensor_hash; /* polyad_tensor_hash() of the tensor */
   double sum;           /* of the values, as the plan's kernels see them */
+  uint64_t longest_row[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice of each mode */
   struct {
     bool found;
     double value;
@@ -47,6 +48,16 @@ struct polyad_workspace {
 polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
                                polyad_tensor *tensor, bool take, const struct pd_request *request,
                                void **storage);
+
+/** The plan's nonzeros, with the values that its kernels see. */
+struct pd_nonzeros pd_plan_nonzeros(const polyad_plan *plan);
+/** They as a tensor, sorted as every tensor is (without labels). */
+polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
+                             polyad_tensor **tensor);
+
+/** The most additions, in the plan's type, that a product goes through on its way into an entry of
+ *  this mode's MTTKRP. */
+uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode);
 
 /** MTTKRP on matrices of the plan's device. factors[mode] may be NULL. */
 polyad_status pd_plan_mttkrp(polyad_context *context, const polyad_plan *plan,

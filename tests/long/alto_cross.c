@@ -169,7 +169,7 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
   require(pd_alto_format.build(context, tensor, false, &request, &storage) == POLYAD_OK,
           polyad_last_error(context), variant);
   require(pd_alto_format.check(context, storage) == POLYAD_OK, polyad_last_error(context), variant);
-  require(pd_alto_format.expand(context, storage, &back) == POLYAD_OK, polyad_last_error(context),
+  require(pd_storage_expand(context, &pd_alto_format, storage, tensor, &back) == POLYAD_OK, polyad_last_error(context),
           variant);
   require(back->nnz == tensor->nnz, "nonzeros are lost", variant);
   for (int n = 0; n < tensor->order; ++n)

@@ -68,7 +68,7 @@ static polyad_tensor *tensor_at(polyad_context *context, const uint64_t *dims, u
 static void comes_back(polyad_context *context, const struct polyad_format *format,
                        const void *storage, const polyad_tensor *tensor) {
   polyad_tensor *back = NULL;
-  assert_int_equal(format->expand(context, storage, &back), POLYAD_OK);
+  assert_int_equal(pd_storage_expand(context, format, storage, tensor, &back), POLYAD_OK);
   assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
   polyad_tensor_destroy(back);
 }
@@ -132,7 +132,7 @@ static void walk_pieces(const struct pd_fibers *tree) {
     uint32_t node[POLYAD_MAX_ORDER];
     memcpy(node, tree->path + (size_t)k * (size_t)upper, (size_t)upper * sizeof *node);
     for (uint32_t p = tree->item[k]; p < tree->item[k + 1]; ++p) {
-      struct pd_nz_block block;
+      struct pd_chunk block;
       uint32_t child = p;
       for (int l = upper - 1; l >= 0 && child >= tree->start[l][node[l] + 1]; --l)
         child = ++node[l];
@@ -288,7 +288,7 @@ static void flags_tell_where_rows_begin(void **state) {
   struct pd_fcoo *fcoo = fixture_build(context, &pd_fcoo_format, "auto", 0, tensor);
   for (int n = 0; n < 3; ++n) {
     const struct pd_fcoo_mode *mode = &fcoo->mode[n];
-    struct pd_nz_block block;
+    struct pd_chunk block;
     uint64_t before = UINT64_MAX;
     for (uint64_t p = 0; p < fcoo->head.nnz; ++p) {
       fcoo->head.ops->decode(fcoo, n, p, 1, &block);

@@ -193,7 +193,7 @@ static void formats_give_their_nonzeros_back(void **state) {
           polyad_plan *plan;
           polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
           if (status == POLYAD_OK) {
-            ALS_OK(context, plan->format->expand(context, plan->storage, &back));
+            ALS_OK(context, pd_plan_expand(context, plan, &back));
             assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
             polyad_tensor_destroy(back);
             polyad_plan_destroy(plan);

@@ -61,7 +61,13 @@ polyad_tensor *mixture_tensor(polyad_context *context, const struct mixture *m, 
 void hls_problem_make(polyad_context *context, const struct pd_hls *hls, uint64_t rank,
                       bool unequal, struct hls_problem *problem) {
   polyad_tensor *stored = NULL;
-  assert_int_equal(pd_hls_expand(context, hls, &stored), POLYAD_OK);
+  struct pd_nonzeros nonzeros = {.order = hls->order,
+                                 .nnz = hls->nnz,
+                                 .type = hls->type,
+                                 .storage = hls,
+                                 .decode = pd_hls_decode};
+  memcpy(nonzeros.dims, hls->dims, (size_t)hls->order * sizeof *nonzeros.dims);
+  assert_int_equal(pd_nonzeros_to_tensor(context, &nonzeros, &stored), POLYAD_OK);
   size_t order = (size_t)hls->order, nnz = (size_t)stored->nnz;
   problem->index = malloc(order * nnz * sizeof(uint64_t) + 1);
   problem->value = malloc(nnz * sizeof(double) + 1);

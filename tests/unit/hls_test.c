@@ -156,7 +156,7 @@ static void storages_hold_the_tensor(void **state) {
         assert_int_equal(hls->span[0] + hls->span[1] + hls->span[2], 3);
       }
       polyad_tensor *again = NULL;
-      assert_int_equal(pd_hls_expand(context, hls, &again), POLYAD_OK);
+      assert_int_equal(pd_storage_expand(context, &pd_hls_format, hls, tensor, &again), POLYAD_OK);
       assert_int_equal(polyad_tensor_hash(again), polyad_tensor_hash(tensor));
       assert_int_equal(polyad_tensor_nnz(again), polyad_tensor_nnz(tensor));
       polyad_tensor_destroy(again);
@@ -202,7 +202,7 @@ static void values_are_scaled_into_half(void **state) {
     for (uint64_t p = 0; p < tensor->nnz; ++p)
       ((double *)tensor->values)[p] *= sizes[k];
     struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_F16, 78);
-    assert_int_equal(pd_hls_expand(context, hls, &again), POLYAD_OK);
+    assert_int_equal(pd_storage_expand(context, &pd_hls_format, hls, tensor, &again), POLYAD_OK);
     assert_int_equal(again->nnz, tensor->nnz);
     for (uint64_t p = 0; p < tensor->nnz; ++p) {
       double x = pd_tensor_value(tensor, p), y = pd_tensor_value(again, p);

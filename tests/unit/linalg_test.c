@@ -148,7 +148,7 @@ static void check_update(int type, uint64_t rows, size_t rank, enum pd_scaling s
   fill(&s.m, 9, -3);
   memcpy(s.x.data, s.m.data, rows * rank * pd_type_bytes((polyad_type)type));
   fill_definite(&s.v, shift);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, scaling, &s.lambda, &s.gram));
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, scaling, &s.lambda, &s.gram));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 0);
   check_solution(&s, unit);
@@ -204,7 +204,7 @@ static void singular_equations_have_a_least_norm_solution(void **state) {
       for (uint64_t i = 0; i < 200; ++i)
         set(&s.m, i, 1, get(&s.m, i, 0));
       memcpy(s.x.data, s.m.data, 200 * rank * pd_type_bytes((polyad_type)type));
-      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram));
+      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram));
       OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
       assert_true(scalar[PD_SCALAR_FALLBACKS] == 1);
       assert_true(scalar[PD_SCALAR_KEPT] == (double)rank - 1);
@@ -224,7 +224,7 @@ static void zero_equations_give_zero(void **state) {
   double scalar[PD_SCALARS];
   start(&s, 2, POLYAD_F64, 100, 5);
   fill(&s.x, 3, 0);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_MAX_AT_LEAST_1, &s.lambda,
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_MAX_AT_LEAST_1, &s.lambda,
                           &s.gram));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 1 && scalar[PD_SCALAR_KEPT] == 0);
@@ -235,7 +235,7 @@ static void zero_equations_give_zero(void **state) {
   }
   set(&s.v, 2, 2, NAN);
   assert_int_equal(
-      pd_cpu_linalg.update(s.context, s.work, &s.v, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram),
+      pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram),
       POLYAD_NUMERICAL);
   finish(&s);
 }
@@ -304,7 +304,7 @@ static void small_operations(void **state) {
   for (size_t r = 0; r < 3; ++r)
     set(&s.lambda, 0, r, 2 + (double)r);
   OK(pd_cpu_linalg.weighted_inner(s.context, s.work, &s.m, &s.x, &s.lambda));
-  OK(pd_cpu_linalg.quadratic_form(s.context, s.work, &product, &s.lambda));
+  OK(pd_cpu_linalg.quadratic_form(s.context, s.work, &product, &s.gram, &s.lambda));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   long double inner = 0, form = 0;
   for (size_t r = 0; r < 3; ++r) {

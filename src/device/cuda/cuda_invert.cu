@@ -1,10 +1,10 @@
 /* The R x R normal equations on a GPU: inversion by Gauss and Jordan (stable without pivoting for
- * positive definite matrices; its pivots are the squares of Cholesky's), and by the symmetric
- * eigendecomposition (cyclic Jacobi) when a pivot is no more than rounding error. */
+ * positive definite matrices; its pivots are the squares of Cholesky's). When a pivot is no more
+ * than the damping asked for, the matrix with damping * its diagonal added is inverted instead;
+ * when none is asked for and a pivot is rounding error, the symmetric eigendecomposition (cyclic
+ * Jacobi) gives the pseudo-inverse. */
 #include "device/cuda/cuda_linalg_launch.h"
 #include <cfloat>
-
-enum { FALLBACKS = 0, KEPT = 1 };
 
 /* ---- the rank-revealing way: one block, matrices in global memory --------------------------- */
 
@@ -94,8 +94,8 @@ __device__ static void pseudo_invert(const double *v, int n, double *inverse, do
   if (threadIdx.x != 0) return;
   for (int k = 0; k < n; ++k)
     kept += a[k * n + k] > least;
-  scalars[KEPT] = kept;
-  scalars[FALLBACKS] += 1;
+  scalars[PD_GPU_KEPT] = kept;
+  scalars[PD_GPU_FALLBACKS] += 1;
 }
 
 __device__ static bool all_finite(const double *v, int n) {
@@ -105,30 +105,61 @@ __device__ static bool all_finite(const double *v, int n) {
   return __syncthreads_or(bad) == 0;
 }
 
-__device__ static bool is_pivot(double pivot, double diagonal, int n) {
-  return pivot > 0 && pivot / diagonal > n * DBL_EPSILON;
+__device__ static bool is_pivot(double pivot, double diagonal, int n, double damping) {
+  return pivot > 0 && pivot / diagonal > fmax(n * DBL_EPSILON, damping);
+}
+
+__device__ static bool may_damp(int n, double damping) { return damping > n * DBL_EPSILON; }
+
+/* Entry (i, j) of v + damping diag(v); a component whose columns are zero gets a one, which leaves
+ * it zero. */
+__device__ static double damped_entry(const double *v, int n, int i, int j, double damping) {
+  double value = v[(size_t)i * n + j];
+  if (i != j) return value;
+  return value > 0 ? value * (1 + damping) : 1;
+}
+
+__device__ static void note_damping(double *scalars) {
+  if (threadIdx.x != 0) return;
+  scalars[PD_GPU_DAMPED] += 1;
+  scalars[PD_GPU_PULLS] = 1;
+}
+
+/* inverse = (v + damping diag(v))^-1 by one block, in global memory. `scratch` has 2 n numbers. */
+__device__ static void invert_damped(const double *v, int n, double damping, double *inverse,
+                                     double *scratch, double *scalars) {
+  double *row = scratch, *column = scratch + n;
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x)
+    inverse[e] = damped_entry(v, n, e / n, e % n, damping);
+  for (int k = 0; k < n; ++k) {
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x) {
+      row[i] = inverse[(size_t)k * n + i];
+      column[i] = inverse[(size_t)i * n + k];
+    }
+    __syncthreads();
+    double reciprocal = 1 / row[k];
+    for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+      int i = e / n, j = e % n;
+      double r = row[j] * reciprocal, c = column[i];
+      if (i == k)
+        inverse[e] = j == k ? reciprocal : r;
+      else
+        inverse[e] = j == k ? -c * reciprocal : inverse[e] - c * r;
+    }
+  }
+  note_damping(scalars);
 }
 
 /* ---- up to 128: one block, elements in registers, row and column k through shared memory ------
  */
 
+/* Gauss and Jordan's elimination on the elements in `a`; false at a pivot that is too small. */
 template <int B>
-static __global__ void __launch_bounds__(1024)
-    invert_small(const double *v, int n, double *inverse, double *scratch, double *scalars) {
-  __shared__ double row[2][B * 32], column[2][B * 32];
+__device__ static bool eliminate_small(double a[B][B], const double *v, int n, double damping,
+                                       bool checks, double (*row)[B * 32],
+                                       double (*column)[B * 32]) {
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
-  double a[B][B];
-#pragma unroll
-  for (int p = 0; p < B; ++p)
-#pragma unroll
-    for (int q = 0; q < B; ++q) {
-      int i = ty + 32 * p, j = tx + 32 * q;
-      a[p][q] = i < n && j < n ? v[i * n + j] : 0;
-    }
-  if (!all_finite(v, n)) {
-    if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
-    return;
-  }
   for (int k = 0; k < n; ++k) {
     int half = k & 1;
 #pragma unroll
@@ -141,10 +172,7 @@ static __global__ void __launch_bounds__(1024)
       }
     __syncthreads();
     double pivot = row[half][k];
-    if (!is_pivot(pivot, v[k * n + k], n)) {
-      pseudo_invert(v, n, inverse, scratch, scalars);
-      return;
-    }
+    if (checks && !is_pivot(pivot, v[k * n + k], n, damping)) return false;
     double reciprocal = 1 / pivot;
 #pragma unroll
     for (int p = 0; p < B; ++p)
@@ -157,6 +185,39 @@ static __global__ void __launch_bounds__(1024)
         else
           a[p][q] = j == k ? -c * reciprocal : a[p][q] - c * r;
       }
+  }
+  return true;
+}
+
+template <int B>
+static __global__ void __launch_bounds__(1024)
+    invert_small(const double *v, int n, double damping, double *inverse, double *scratch,
+                 double *scalars) {
+  __shared__ double row[2][B * 32], column[2][B * 32];
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  double a[B][B];
+  if (!all_finite(v, n)) {
+    if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
+    return;
+  }
+  if (threadIdx.x == 0) scalars[PD_GPU_PULLS] = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+#pragma unroll
+    for (int p = 0; p < B; ++p)
+#pragma unroll
+      for (int q = 0; q < B; ++q) {
+        int i = ty + 32 * p, j = tx + 32 * q;
+        a[p][q] = i >= n || j >= n ? 0
+                  : attempt == 0   ? v[i * n + j]
+                                   : damped_entry(v, n, i, j, damping);
+      }
+    if (eliminate_small<B>(a, v, n, damping, attempt == 0, row, column)) break;
+    if (!may_damp(n, damping)) {
+      pseudo_invert(v, n, inverse, scratch, scalars);
+      return;
+    }
+    __syncthreads();
+    note_damping(scalars);
   }
 #pragma unroll
   for (int p = 0; p < B; ++p)
@@ -178,16 +239,16 @@ static __global__ void begin_large(const double *v, int n, double *a, double *sc
     finite = finite && isfinite(v[e]);
   }
   if (!finite) scalars[PD_GPU_NOT_FINITE] = 1;
-  if (blockIdx.x == 0 && threadIdx.x == 0) scalars[PD_GPU_FAILED] = 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0) scalars[PD_GPU_FAILED] = scalars[PD_GPU_PULLS] = 0;
 }
 
-static __global__ void take_row(const double *v, int n, int k, const double *a, double *row,
-                                double *column, double *scalars) {
+static __global__ void take_row(const double *v, int n, double damping, int k, const double *a,
+                                double *row, double *column, double *scalars) {
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= n) return;
   row[i] = a[k * n + i];
   column[i] = a[i * n + k];
-  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], n)) scalars[PD_GPU_FAILED] = 1;
+  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], n, damping)) scalars[PD_GPU_FAILED] = 1;
 }
 
 static __global__ void eliminate(int n, int k, double *a, const double *row, const double *column) {
@@ -204,40 +265,45 @@ static __global__ void eliminate(int n, int k, double *a, const double *row, con
 }
 
 static __global__ void __launch_bounds__(1024)
-    finish_large(const double *v, int n, double *inverse, double *scratch, double *scalars) {
+    finish_large(const double *v, int n, double damping, double *inverse, double *scratch,
+                 double *scalars) {
   if (scalars[PD_GPU_NOT_FINITE] != 0 || scalars[PD_GPU_FAILED] == 0) return;
-  pseudo_invert(v, n, inverse, scratch, scalars);
+  if (may_damp(n, damping))
+    invert_damped(v, n, damping, inverse, scratch, scalars);
+  else
+    pseudo_invert(v, n, inverse, scratch, scalars);
 }
 
-static cudaError_t invert_large(const double *v, int n, double *inverse, double *scratch,
-                                double *scalars, cudaStream_t stream) {
+static cudaError_t invert_large(const double *v, int n, double damping, double *inverse,
+                                double *scratch, double *scalars, cudaStream_t stream) {
   unsigned blocks = (unsigned)((n * n + 1023) / 1024);
   double *row = scratch, *column = scratch + n;
   begin_large<<<blocks, 256, 0, stream>>>(v, n, inverse, scalars);
   for (int k = 0; k < n; ++k) {
-    take_row<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(v, n, k, inverse, row, column,
-                                                              scalars);
+    take_row<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(v, n, damping, k, inverse, row,
+                                                              column, scalars);
     eliminate<<<blocks, 256, 0, stream>>>(n, k, inverse, row, column);
   }
-  finish_large<<<1, 1024, 0, stream>>>(v, n, inverse, scratch, scalars);
+  finish_large<<<1, 1024, 0, stream>>>(v, n, damping, inverse, scratch, scalars);
   return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_invert(const double *v, int rank, double *inverse, double *scratch,
-                                     double *scalars, cudaStream_t stream) {
-  if (rank > PD_GPU_RANK_SMALL) return invert_large(v, rank, inverse, scratch, scalars, stream);
+extern "C" cudaError_t pd_gpu_invert(const double *v, int rank, double damping, double *inverse,
+                                     double *scratch, double *scalars, cudaStream_t stream) {
+  if (rank > PD_GPU_RANK_SMALL)
+    return invert_large(v, rank, damping, inverse, scratch, scalars, stream);
   switch ((rank + 31) / 32) {
   case 1:
-    invert_small<1><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    invert_small<1><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
     break;
   case 2:
-    invert_small<2><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    invert_small<2><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
     break;
   case 3:
-    invert_small<3><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    invert_small<3><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
     break;
   default:
-    invert_small<4><<<1, 1024, 0, stream>>>(v, rank, inverse, scratch, scalars);
+    invert_small<4><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
   }
   return cudaGetLastError();
 }

@@ -8,7 +8,7 @@ struct pd_linalg_work {
   const struct pd_device *device;
   int rank, processors;
   double *memory; /* all of the below, on the device */
-  double *scalars, *factor, *inverse, *invert, *sums, *partial;
+  double *scalars, *factor, *inverse, *invert, *sums, *partial, *residual;
   double *host;             /* pinned: PD_GPU_SCALARS numbers */
   cudaStream_t side;        /* where prepare() inverts */
   cudaEvent_t fork, joined; /* before and after that */
@@ -28,7 +28,8 @@ static struct sizes sizes_of(uint64_t rank, int processors) {
   size.invert = 2 * size.square + 2 * rank + 2;
   size.sums = (uint64_t)blocks * PD_GPU_COLUMN_SUMS * rank;
   size.partial = (uint64_t)parts * size.square;
-  size.total = PD_GPU_SCALARS + rank + size.square + size.invert + size.sums + size.partial;
+  size.total = PD_GPU_SCALARS + rank + size.square + size.invert + size.sums + size.partial +
+               2 * PD_GPU_RESIDUAL_BLOCKS;
   return size;
 }
 
@@ -91,6 +92,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   work->invert = (next += size.square);
   work->sums = (next += size.invert);
   work->partial = (next += size.sums);
+  work->residual = next + size.partial;
   *out = work;
   return POLYAD_OK;
 }
@@ -165,20 +167,20 @@ static polyad_status finish(polyad_context *context, struct pd_linalg_work *work
 }
 
 static polyad_status invert(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, cudaStream_t stream) {
-  return PD_CUDA(
-      context, pd_cuda_state_of(work->device),
-      pd_gpu_invert(v->data, work->rank, work->inverse, work->invert, work->scalars, stream));
+                            const struct pd_matrix *v, double damping, cudaStream_t stream) {
+  return PD_CUDA(context, pd_cuda_state_of(work->device),
+                 pd_gpu_invert(v->data, work->rank, damping, work->inverse, work->invert,
+                               work->scalars, stream));
 }
 
 /* One block inverts v while the rest of the GPU computes the MTTKRP. */
 static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work,
-                             const struct pd_matrix *v) {
+                             const struct pd_matrix *v, double damping) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0)));
-  PD_TRY(invert(context, work, v, work->side));
+  PD_TRY(invert(context, work, v, damping, work->side));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->joined, work->side)));
   work->prepared = true;
   return POLYAD_OK;
@@ -186,23 +188,30 @@ static polyad_status prepare(polyad_context *context, struct pd_linalg_work *wor
 
 /* The inverse is there when what comes next runs. */
 static polyad_status await_inverse(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_matrix *v) {
+                                   const struct pd_matrix *v, double damping) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  if (!work->prepared) return invert(context, work, v, pd_cuda_stream(state));
+  if (!work->prepared) return invert(context, work, v, damping, pd_cuda_stream(state));
   work->prepared = false;
   return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
 }
 
 static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
-                            struct pd_matrix *lambda, struct pd_matrix *out) {
+                            const struct pd_matrix *v, double damping,
+                            const struct pd_matrix *before, struct pd_matrix *x,
+                            enum pd_scaling scaling, struct pd_matrix *lambda,
+                            struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_pull pull = {.damping = damping,
+                             .lambda = lambda->data,
+                             .v = v->data,
+                             .pulls = work->scalars + PD_GPU_PULLS};
+  if (before != NULL) pull.before = gpu_matrix(before);
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(await_inverse(context, work, v));
-  PD_TRY(PD_CUDA(
-      context, state,
-      pd_gpu_multiply(gpu_matrix(x), work->inverse, blocks, work->sums, pd_cuda_stream(state))));
+  PD_TRY(await_inverse(context, work, v, damping));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_multiply(gpu_matrix(x), work->inverse, &pull, blocks, work->sums,
+                                 pd_cuda_stream(state))));
   return finish(context, work, x, blocks, scaling, lambda, out);
 }
 
@@ -237,12 +246,31 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
 }
 
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
+                                    const struct pd_matrix *g, const struct pd_matrix *last,
+                                    const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
-                 pd_gpu_quadratic_form(g->data, lambda->data, work->rank, work->scalars,
+                 pd_gpu_quadratic_form(g->data, last->data, lambda->data, work->rank, work->scalars,
                                        pd_cuda_stream(state)));
+}
+
+static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_nonzeros *nonzeros, const struct pd_list *list,
+                              const struct pd_matrix *const *factors,
+                              const struct pd_matrix *lambda) {
+  (void)nonzeros;
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_residual job = {
+      .values = list->values, .weight = lambda->data, .nnz = list->nnz, .order = list->order};
+  for (int n = 0; n < list->order; ++n) {
+    job.index[n] = list->index[n];
+    job.index_bytes[n] = list->index_bytes[n];
+    job.factor[n] = gpu_matrix(factors[n]);
+  }
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state,
+                 pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
@@ -291,7 +319,8 @@ static polyad_status normalize(polyad_context *context, struct pd_linalg_work *w
 }
 
 /* Scalars that fetch() clears. */
-static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_UPDATES, PD_SCALAR_SHIFTED};
+static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_UPDATES,
+                               PD_SCALAR_SHIFTED};
 
 static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
                            double scalars[PD_SCALARS]) {
@@ -327,6 +356,8 @@ const struct pd_linalg pd_cuda_linalg = {
     .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .residual = residual,
+    .residual_reads_list = true,
     .weigh = weigh,
     .kkt = kkt,
     .multiply = multiply,
@@ -335,11 +366,14 @@ const struct pd_linalg pd_cuda_linalg = {
     .fetch = fetch,
 };
 
-_Static_assert((int)PD_SCALARS == (int)PD_GPU_NOT_FINITE &&
-                   (int)PD_SCALAR_INNER == (int)PD_GPU_INNER &&
-                   (int)PD_SCALAR_MODEL == (int)PD_GPU_MODEL &&
-                   (int)PD_SCALAR_KKT == (int)PD_GPU_KKT &&
-                   (int)PD_SCALAR_UPDATES == (int)PD_GPU_UPDATES &&
-                   (int)PD_SCALAR_SHIFTED == (int)PD_GPU_SHIFTED &&
-                   (int)PD_SCALAR_MASS == (int)PD_GPU_MASS,
-               "device scalars follow pd_scalar");
+_Static_assert(
+    (int)PD_SCALARS == (int)PD_GPU_NOT_FINITE &&
+        (int)PD_SCALAR_FALLBACKS == (int)PD_GPU_FALLBACKS &&
+        (int)PD_SCALAR_KEPT == (int)PD_GPU_KEPT && (int)PD_SCALAR_DAMPED == (int)PD_GPU_DAMPED &&
+        (int)PD_SCALAR_NORMS == (int)PD_GPU_NORMS && (int)PD_SCALAR_PEAKS == (int)PD_GPU_PEAKS &&
+        (int)PD_SCALAR_RESIDUAL == (int)PD_GPU_RESIDUAL &&
+        (int)PD_SCALAR_COVERED == (int)PD_GPU_COVERED &&
+        (int)PD_SCALAR_INNER == (int)PD_GPU_INNER && (int)PD_SCALAR_MODEL == (int)PD_GPU_MODEL &&
+        (int)PD_SCALAR_KKT == (int)PD_GPU_KKT && (int)PD_SCALAR_UPDATES == (int)PD_GPU_UPDATES &&
+        (int)PD_SCALAR_SHIFTED == (int)PD_GPU_SHIFTED && (int)PD_SCALAR_MASS == (int)PD_GPU_MASS,
+    "device scalars follow pd_scalar");

@@ -78,14 +78,22 @@ __device__ static void write_sums(int rank, const double *sums, double *to) {
     to[(size_t)blockIdx.x * 4 * rank + k] = sums[k];
 }
 
+/* What is added to entry (i, r) of the right-hand side. */
+template <typename T>
+__device__ static double pulled(const pd_gpu_pull &pull, uint64_t i, int r, int rank) {
+  double old = (double)static_cast<const T *>(pull.before.data)[i * pull.before.stride + r];
+  return old * (pull.damping * pull.lambda[r] * pull.v[(size_t)r * rank + r]);
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    multiply(pd_gpu_matrix x, const double *__restrict__ w, double *block_sums) {
+    multiply(pd_gpu_matrix x, const double *__restrict__ w, pd_gpu_pull pull, double *block_sums) {
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double *sums = shared, *tile = shared + 4 * rank;
   T *data = static_cast<T *>(x.data);
+  bool pulls = pull.before.data != nullptr && *pull.pulls != 0;
   for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
     sums[k] = 0;
   for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows;
@@ -94,7 +102,8 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     for (int i = ty; i < count; i += WARPS)
       for (int r = tx; r < rank; r += 32)
-        tile[i * rank + r] = (double)data[(first + i) * x.stride + r];
+        tile[i * rank + r] = (double)data[(first + i) * x.stride + r] +
+                             (pulls ? pulled<T>(pull, first + i, r, rank) : 0);
     __syncthreads();
     for (int c = 0; c < rank; c += 32) {
       int r = c + tx;
@@ -111,8 +120,9 @@ static __global__ void __launch_bounds__(THREADS)
           int i = ty + q * WARPS;
           if (i >= count) break;
           T rounded = (T)value[q];
+          double m = pulls ? (double)data[(first + i) * x.stride + r] : tile[i * rank + r];
           data[(first + i) * x.stride + r] = rounded;
-          account(tile[i * rank + r], (double)rounded, mine);
+          account(m, (double)rounded, mine);
         }
       }
       add_to_sums(mine, rank, r, stage, sums);
@@ -181,13 +191,14 @@ static size_t row_bytes(int rank, bool with_tile) {
   return sizeof(double) * (size_t)rank * (size_t)(4 + (with_tile ? tile_rows(rank) : 0));
 }
 
-extern "C" cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, int blocks,
-                                       double *sums, cudaStream_t stream) {
+extern "C" cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w,
+                                       const struct pd_gpu_pull *pull, int blocks, double *sums,
+                                       cudaStream_t stream) {
   size_t bytes = row_bytes(x.rank, true);
   if (x.wide)
-    multiply<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, sums);
+    multiply<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, *pull, sums);
   else
-    multiply<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, sums);
+    multiply<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, *pull, sums);
   return cudaGetLastError();
 }
 
@@ -383,24 +394,34 @@ extern "C" cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int r
 }
 
 static __global__ void __launch_bounds__(1024)
-    quadratic_form(const double *g, const double *lambda, int rank, double *scalars) {
-  __shared__ double line[PD_GPU_RANK_MAX];
+    quadratic_form(const double *g, const double *last, const double *lambda, int rank,
+                   double *scalars) {
+  __shared__ double line[PD_GPU_RANK_MAX], square[PD_GPU_RANK_MAX], peak[PD_GPU_RANK_MAX];
   for (int r = (int)threadIdx.x; r < rank; r += 1024) {
     double sum = 0;
     for (int s = 0; s < rank; ++s)
       sum += g[s * rank + r] * lambda[s]; /* g is symmetric: neighbours read neighbours */
     line[r] = lambda[r] * sum;
+    square[r] = lambda[r] * lambda[r] * g[(size_t)r * rank + r];
+    peak[r] = square[r] > 0 ? square[r] / last[(size_t)r * rank + r] : 0;
+    square[r] = sqrt(square[r]);
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  double total = 0;
-  for (int r = 0; r < rank; ++r)
+  double total = 0, norms = 0, peaks = 0;
+  for (int r = 0; r < rank; ++r) {
     total += line[r];
+    norms += square[r];
+    peaks += peak[r];
+  }
   scalars[PD_GPU_MODEL] = total;
+  scalars[PD_GPU_NORMS] = norms;
+  scalars[PD_GPU_PEAKS] = peaks;
 }
 
-extern "C" cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank,
-                                             double *scalars, cudaStream_t stream) {
-  quadratic_form<<<1, 1024, 0, stream>>>(g, lambda, rank, scalars);
+extern "C" cudaError_t pd_gpu_quadratic_form(const double *g, const double *last,
+                                             const double *lambda, int rank, double *scalars,
+                                             cudaStream_t stream) {
+  quadratic_form<<<1, 1024, 0, stream>>>(g, last, lambda, rank, scalars);
   return cudaGetLastError();
 }

@@ -13,20 +13,29 @@ extern "C" {
 enum {
   PD_GPU_RANK_MAX = 1024,  /* of the dense algebra */
   PD_GPU_RANK_SMALL = 128, /* normal equations are inverted by one block, in registers */
-  PD_GPU_COLUMN_SUMS = 4   /* inner, square, absolute, largest */
+  PD_GPU_COLUMN_SUMS = 4,  /* inner, square, absolute, largest */
+  PD_GPU_RESIDUAL_BLOCKS = 2048
 };
 
 /** Device scalars: those of pd_scalar, by their numbers, then these. */
 enum {
-  PD_GPU_INNER = 2,
-  PD_GPU_MODEL = 3,
-  PD_GPU_KKT = 4,
-  PD_GPU_UPDATES = 5,
-  PD_GPU_SHIFTED = 6,
-  PD_GPU_MASS = 7,
-  PD_GPU_NOT_FINITE = 8,
-  PD_GPU_FAILED = 9,
-  PD_GPU_SCALARS = 10
+  PD_GPU_FALLBACKS = 0,
+  PD_GPU_KEPT = 1,
+  PD_GPU_DAMPED = 2,
+  PD_GPU_INNER = 3,
+  PD_GPU_MODEL = 4,
+  PD_GPU_NORMS = 5,
+  PD_GPU_PEAKS = 6,
+  PD_GPU_RESIDUAL = 7,
+  PD_GPU_COVERED = 8,
+  PD_GPU_KKT = 9,
+  PD_GPU_UPDATES = 10,
+  PD_GPU_SHIFTED = 11,
+  PD_GPU_MASS = 12,
+  PD_GPU_NOT_FINITE = 13,
+  PD_GPU_FAILED = 14,
+  PD_GPU_PULLS = 15, /* whether the inverse is a damped one */
+  PD_GPU_SCALARS = 16
 };
 
 /** A factor matrix. */
@@ -39,15 +48,24 @@ struct pd_gpu_matrix {
 cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip, double ridge, int rank,
                             double *v, cudaStream_t stream);
 
-/** inverse = v^-1, or v^+ when v is not numerically positive definite; counts and flags go into
- *  `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
-cudaError_t pd_gpu_invert(const double *v, int rank, double *inverse, double *scratch,
-                          double *scalars, cudaStream_t stream);
+/** inverse = v^-1; or, when v is not numerically positive definite, v^+; or, where a pivot is no more
+ *  than `damping` (if not 0) of its diagonal entry, (v + damping diag(v))^-1. Counts and flags go
+ *  into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
+cudaError_t pd_gpu_invert(const double *v, int rank, double damping, double *inverse,
+                          double *scratch, double *scalars, cudaStream_t stream);
 
 /** Blocks whose sums the functions below leave in `sums` (blocks x 4 x rank). */
 int pd_gpu_row_blocks(uint64_t rows, int rank, int processors);
-/** x = x w in place, and sums over columns with the x before as m. */
-cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, int blocks, double *sums,
+/** What a damped update adds to the right-hand side: `before` diag(damping lambda diag(v)), where
+ *  *pulls is not 0. before.data NULL: nothing. */
+struct pd_gpu_pull {
+  struct pd_gpu_matrix before;
+  double damping;
+  const double *lambda, *v, *pulls;
+};
+/** x = (x + what pulls) w in place, and sums over columns with the x before as m. */
+cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w,
+                            const struct pd_gpu_pull *pull, int blocks, double *sums,
                             cudaStream_t stream);
 /** Sums over the columns of x, and of products with m. */
 cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, int blocks,
@@ -79,8 +97,22 @@ cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_m
 /** x += y. */
 cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x, int processors,
                        cudaStream_t stream);
-cudaError_t pd_gpu_quadratic_form(const double *g, const double *lambda, int rank, double *scalars,
-                                  cudaStream_t stream);
+cudaError_t pd_gpu_quadratic_form(const double *g, const double *last, const double *lambda,
+                                  int rank, double *scalars, cudaStream_t stream);
+
+/** RESIDUAL and COVERED of nonzeros: see struct pd_linalg. */
+struct pd_gpu_residual {
+  const void *index[16]; /* of 4 or 8 bytes each */
+  int index_bytes[16];
+  struct pd_gpu_matrix factor[16];
+  const void *values; /* of the factors' type */
+  const double *weight;
+  uint64_t nnz;
+  int order;
+};
+/** `parts` has room for 2 PD_GPU_RESIDUAL_BLOCKS numbers. */
+cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double *parts, double *scalars,
+                            cudaStream_t stream);
 
 /** The elementwise steps of CP-APR: see struct pd_linalg. `phi.data` may be NULL for the first. */
 cudaError_t pd_gpu_weigh(struct pd_gpu_matrix phi, double kappa, double kappa_tolerance,

@@ -99,31 +99,38 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
   return give(context, work, &out, v);
 }
 
-static polyad_status update_any(polyad_context *context, struct pd_linalg_work *work,
-                                const struct pd_matrix *v, const struct pd_matrix *m,
-                                struct pd_matrix *x, enum pd_scaling scaling,
-                                struct pd_matrix *lambda, struct pd_matrix *gram_out) {
-  struct pd_matrix hv, hm, hx, hl, hg;
+static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *v, double damping,
+                            const struct pd_matrix *before, struct pd_matrix *x,
+                            enum pd_scaling scaling, struct pd_matrix *lambda,
+                            struct pd_matrix *gram_out) {
+  struct pd_matrix hv, hb, hx, hl, hg;
   PD_TRY(take(context, work, 0, v, &hv));
   PD_TRY(take(context, work, 1, x, &hx));
   PD_TRY(take(context, work, 2, lambda, &hl));
   PD_TRY(take(context, work, 3, gram_out, &hg));
-  if (m != NULL) {
-    PD_TRY(take(context, work, 4, m, &hm));
-    PD_TRY(
-        host_linalg()->update_nonnegative(context, work->host, &hv, &hm, &hx, scaling, &hl, &hg));
-  } else {
-    PD_TRY(host_linalg()->update(context, work->host, &hv, &hx, scaling, &hl, &hg));
-  }
+  if (before != NULL) PD_TRY(take(context, work, 4, before, &hb));
+  PD_TRY(host_linalg()->update(context, work->host, &hv, damping, before != NULL ? &hb : NULL, &hx,
+                               scaling, &hl, &hg));
   PD_TRY(give(context, work, &hx, x));
   PD_TRY(give(context, work, &hl, lambda));
   return give(context, work, &hg, gram_out);
 }
 
-static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, struct pd_matrix *x, enum pd_scaling scaling,
-                            struct pd_matrix *lambda, struct pd_matrix *gram_out) {
-  return update_any(context, work, v, NULL, x, scaling, lambda, gram_out);
+static polyad_status update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
+                                        const struct pd_matrix *v, const struct pd_matrix *m,
+                                        struct pd_matrix *x, enum pd_scaling scaling,
+                                        struct pd_matrix *lambda, struct pd_matrix *gram_out) {
+  struct pd_matrix hv, hm, hx, hl, hg;
+  PD_TRY(take(context, work, 0, v, &hv));
+  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(take(context, work, 2, lambda, &hl));
+  PD_TRY(take(context, work, 3, gram_out, &hg));
+  PD_TRY(take(context, work, 4, m, &hm));
+  PD_TRY(host_linalg()->update_nonnegative(context, work->host, &hv, &hm, &hx, scaling, &hl, &hg));
+  PD_TRY(give(context, work, &hx, x));
+  PD_TRY(give(context, work, &hl, lambda));
+  return give(context, work, &hg, gram_out);
 }
 
 static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
@@ -137,11 +144,27 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
 }
 
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *lambda) {
-  struct pd_matrix hg, hl;
+                                    const struct pd_matrix *g, const struct pd_matrix *last,
+                                    const struct pd_matrix *lambda) {
+  struct pd_matrix hg, ht, hl;
   PD_TRY(take(context, work, 0, g, &hg));
-  PD_TRY(take(context, work, 1, lambda, &hl));
-  return host_linalg()->quadratic_form(context, work->host, &hg, &hl);
+  PD_TRY(take(context, work, 1, last, &ht));
+  PD_TRY(take(context, work, 2, lambda, &hl));
+  return host_linalg()->quadratic_form(context, work->host, &hg, &ht, &hl);
+}
+
+static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
+                              const struct pd_nonzeros *nonzeros, const struct pd_list *list,
+                              const struct pd_matrix *const *factors,
+                              const struct pd_matrix *lambda) {
+  struct pd_matrix host[POLYAD_MAX_ORDER], hl;
+  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
+  for (int n = 0; n < nonzeros->order; ++n) {
+    pointer[n] = &host[n];
+    PD_TRY(take(context, work, n, factors[n], &host[n]));
+  }
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER, lambda, &hl));
+  return host_linalg()->residual(context, work->host, nonzeros, list, pointer, &hl);
 }
 
 static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
@@ -206,9 +229,10 @@ const struct pd_linalg pd_opencl_linalg = {
     .add = add,
     .hadamard = hadamard,
     .update = update,
-    .update_nonnegative = update_any,
+    .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .residual = residual,
     .weigh = weigh,
     .kkt = kkt,
     .multiply = multiply,

@@ -126,5 +126,5 @@ const struct polyad_format pd_alto_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
-    .expand = pd_alto_expand,
+    .decode = pd_alto_decode,
 };

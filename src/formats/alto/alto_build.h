@@ -15,6 +15,6 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
 /** The rows that a segment touches in a mode, from its nonzeros. */
 struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int mode);
 polyad_status pd_alto_check(polyad_context *context, const void *storage);
-polyad_status pd_alto_expand(polyad_context *context, const void *storage, polyad_tensor **tensor);
+void pd_alto_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 
 #endif

@@ -1,4 +1,4 @@
-/* What must hold of a storage, and the way back to a tensor. */
+/* What must hold of a storage, and decoding it. */
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
 #include <string.h>
@@ -71,36 +71,13 @@ polyad_status pd_alto_check(polyad_context *context, const void *storage) {
   return POLYAD_OK;
 }
 
-static void fill_indices(const struct pd_alto *alto, int mode, void *to) {
-  pd_alto_decode_function *decode = pd_alto_decoder(alto);
-  uint64_t index[BLOCK];
-  for (uint64_t first = 0, count; first < alto->nnz; first += count) {
-    count = alto->nnz - first < BLOCK ? alto->nnz - first : BLOCK;
-    decode(alto, mode, first, count, index);
-    for (uint64_t p = 0; p < count; ++p)
-      if (pd_index_bytes(alto->dims[mode]) == 4)
-        ((uint32_t *)to)[first + p] = (uint32_t)index[p];
-      else
-        ((uint64_t *)to)[first + p] = index[p];
-  }
-}
-
-polyad_status pd_alto_expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+void pd_alto_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_alto *alto = storage;
-  polyad_status status = POLYAD_OK;
-  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
-  size_t item = pd_type_bytes(alto->type);
-  for (int n = 0; n < alto->order; ++n) {
-    PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, (size_t)pd_index_bytes(alto->dims[n]), &index[n]));
-    fill_indices(alto, n, index[n]);
-  }
-  PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, item, &values));
-  memcpy(values, alto->values, alto->nnz * item);
-  status = pd_tensor_create_take(context, alto->order, alto->dims, alto->nnz, alto->type, index,
-                                 &values, POLYAD_DUPLICATES_SUM, tensor);
-cleanup:
+  pd_alto_decode_function *decode = pd_alto_decoder(alto);
   for (int n = 0; n < alto->order; ++n)
-    pd_free(context, index[n]);
-  pd_free(context, values);
-  return status;
+    decode(alto, n, first, (uint64_t)count, chunk->index[n]);
+  for (int k = 0; k < count; ++k)
+    chunk->value[k] = alto->type == POLYAD_F32
+                          ? (double)((const float *)alto->values)[first + (uint64_t)k]
+                          : ((const double *)alto->values)[first + (uint64_t)k];
 }

@@ -281,6 +281,7 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .workspace_create = pd_alto_scratch_create,
     .workspace_destroy = pd_alto_scratch_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
     .pi = pi,
     .phi = phi,
     .phi_over_mttkrp = 1.6,

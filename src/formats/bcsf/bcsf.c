@@ -32,7 +32,7 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   const struct pd_bcsf *bcsf = storage;
   pd_fibers_decode(&bcsf->tree[mode], bcsf->head.type, first, count, 0, block);
 }

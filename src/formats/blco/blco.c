@@ -97,7 +97,7 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   (void)mode;
   const struct pd_blco *blco = storage;
   uint64_t at = pd_nz_piece_of(blco->start, blco->blocks, first);

@@ -156,9 +156,9 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
   }
 }
 
-static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_coo *coo = storage;
-  return pd_rowsum_expand(context, &coo->list[0], 0, coo->dims, coo->type, tensor);
+  pd_rowsum_decode(&coo->list[0], 0, coo->type, first, count, chunk);
 }
 
 const struct polyad_format pd_coo_format = {
@@ -177,5 +177,5 @@ const struct polyad_format pd_coo_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
-    .expand = expand,
+    .decode = decode,
 };

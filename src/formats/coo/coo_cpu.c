@@ -121,6 +121,7 @@ const struct polyad_kernels pd_coo_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
     .ttmc_workspace_bytes = pd_coo_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_coo_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_coo_ttmc_workspace_destroy,

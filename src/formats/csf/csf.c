@@ -129,43 +129,39 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
                          l == 0 ? " " : "-", csf->tree[t].mode[l] + 1);
 }
 
-static void expand_level(const struct pd_csf *csf, int level, uint64_t node, uint64_t *nonzero,
-                         uint64_t *path, void **index) {
-  const struct pd_csf_tree *tree = &csf->tree[0];
-  path[tree->mode[level]] = pd_id_at(tree->id[level], tree->id_bytes[level], node);
-  if (level < csf->order - 1) {
-    uint64_t end = pd_id_at(tree->start[level], tree->start_bytes, node + 1);
-    for (uint64_t c = pd_id_at(tree->start[level], tree->start_bytes, node); c < end; ++c)
-      expand_level(csf, level + 1, c, nonzero, path, index);
-    return;
-  }
-  for (int n = 0; n < csf->order; ++n)
-    if (pd_index_bytes(csf->dims[n]) == 4)
-      ((uint32_t *)index[n])[*nonzero] = (uint32_t)path[n];
+/* The node of `level` whose children in the next level include `child`. */
+static uint64_t parent_of(const struct pd_csf_tree *tree, int level, uint64_t child) {
+  uint64_t low = 0, high = tree->nodes[level];
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (pd_id_at(tree->start[level], tree->start_bytes, middle) <= child)
+      low = middle;
     else
-      ((uint64_t *)index[n])[*nonzero] = path[n];
-  ++*nonzero;
+      high = middle;
+  }
+  return low;
 }
 
-static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+/* Nonzeros are the leaves of the first tree: from one to the next, a node is left when its last
+ * child is. */
+static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_csf *csf = storage;
-  polyad_status status = POLYAD_OK;
-  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
-  uint64_t nonzero = 0, path[POLYAD_MAX_ORDER];
-  size_t item = pd_type_bytes(csf->type);
-  for (int n = 0; n < csf->order; ++n)
-    PD_TRY_CLEANUP(pd_alloc(context, csf->nnz, (size_t)pd_index_bytes(csf->dims[n]), &index[n]));
-  PD_TRY_CLEANUP(pd_alloc(context, csf->nnz, item, &values));
-  for (uint64_t k = 0; k < csf->tree[0].nodes[0]; ++k)
-    expand_level(csf, 0, k, &nonzero, path, index);
-  memcpy(values, csf->tree[0].values, csf->nnz * item);
-  status = pd_tensor_create_take(context, csf->order, csf->dims, csf->nnz, csf->type, index,
-                                 &values, POLYAD_DUPLICATES_SUM, tensor);
-cleanup:
-  for (int n = 0; n < csf->order; ++n)
-    pd_free(context, index[n]);
-  pd_free(context, values);
-  return status;
+  const struct pd_csf_tree *tree = &csf->tree[0];
+  int leaf = csf->order - 1;
+  uint64_t node[POLYAD_MAX_ORDER];
+  node[leaf] = first;
+  for (int l = leaf - 1; l >= 0; --l)
+    node[l] = parent_of(tree, l, node[l + 1]);
+  for (int k = 0; k < count; ++k) {
+    node[leaf] = first + (uint64_t)k;
+    for (int l = leaf - 1;
+         l >= 0 && pd_id_at(tree->start[l], tree->start_bytes, node[l] + 1) <= node[l + 1]; --l)
+      ++node[l];
+    for (int l = 0; l <= leaf; ++l)
+      chunk->index[tree->mode[l]][k] = pd_id_at(tree->id[l], tree->id_bytes[l], node[l]);
+    chunk->value[k] = csf->type == POLYAD_F32 ? (double)((const float *)tree->values)[node[leaf]]
+                                              : ((const double *)tree->values)[node[leaf]];
+  }
 }
 
 const struct polyad_format pd_csf_format = {
@@ -184,5 +180,5 @@ const struct polyad_format pd_csf_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
-    .expand = expand,
+    .decode = decode,
 };

@@ -232,6 +232,7 @@ const struct polyad_kernels pd_csf_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
     .phi = phi,
     .phi_over_mttkrp = 2.3,
     .log_likelihood = log_likelihood,

@@ -46,7 +46,7 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   const struct pd_fcoo *fcoo = storage;
   const struct pd_fcoo_mode *from = &fcoo->mode[mode];
   for (int k = 0; k < count; ++k) {

@@ -273,7 +273,7 @@ uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, p
 /* ---- decoding ------------------------------------------------------------------------------- */
 
 void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t first, int count,
-                      int at, struct pd_nz_block *block) {
+                      int at, struct pd_chunk *block) {
   uint64_t node[POLYAD_MAX_ORDER], place = first;
   int leaf = tree->order - 1;
   for (int l = leaf - 1; l >= 0; --l)

@@ -51,7 +51,7 @@ uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, p
 
 /** Nonzeros [first, first + count) of the tree into places from `at` on. */
 void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t first, int count,
-                      int at, struct pd_nz_block *block);
+                      int at, struct pd_chunk *block);
 
 /** The levels of a tree: `root` first (-1: none), `leaf` last, the others between them, shorter
  *  modes first. */

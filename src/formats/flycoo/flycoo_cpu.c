@@ -179,4 +179,5 @@ const struct polyad_kernels pd_flycoo_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
 };

@@ -262,6 +262,13 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return POLYAD_OK;
 }
 
+static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
+                          uint64_t longest_row) {
+  (void)mode;
+  if (!((const struct on_device *)storage)->host->sorted) return longest_row;
+  return pd_ordered_sum_depth(&((const struct scratch *)pointer)->sum, longest_row);
+}
+
 /* With a copy at home, a round ends there; else in one of the two copies, by turns. */
 static bool repeatable(const void *storage, const void *pointer) {
   const struct on_device *made = storage;
@@ -289,6 +296,7 @@ const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = sum_depth,
     .repeatable = repeatable,
     .device_bytes = device_bytes,
 };

@@ -83,8 +83,7 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
 /** Validates every invariant of the storage. */
 polyad_status pd_flycoo_check(polyad_context *context, const void *storage);
 
-/** Makes a tensor of the elements. */
-polyad_status pd_flycoo_expand(polyad_context *context, const void *storage,
-                               polyad_tensor **tensor);
+/** Nonzeros in the order of mode 0. */
+void pd_flycoo_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 
 #endif

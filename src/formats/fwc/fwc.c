@@ -44,7 +44,7 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   const struct pd_fwc *fwc = storage;
   const struct pd_fwc_mode *from = &fwc->mode[mode];
   uint64_t fiber = pd_nz_piece_of(from->start, from->fibers, first);

@@ -34,14 +34,14 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode_single(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
-                          int k, struct pd_nz_block *block) {
+                          int k, struct pd_chunk *block) {
   for (int l = 0; l < order; ++l)
     block->index[from->level[l]][k] = from->single_id[l][p];
   block->value[k] = pd_nz_value(from->single_values, type, p);
 }
 
 static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
-                          uint64_t slice, int k, struct pd_nz_block *block) {
+                          uint64_t slice, int k, struct pd_chunk *block) {
   block->index[from->level[0]][k] = from->slice_id[slice];
   for (int l = 1; l < order; ++l)
     block->index[from->level[l]][k] = from->listed_id[l][p];
@@ -49,7 +49,7 @@ static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_ty
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   const struct pd_hbcsf *hbcsf = storage;
   const struct pd_hbcsf_mode *from = &hbcsf->mode[mode];
   int order = hbcsf->head.order, k = 0;

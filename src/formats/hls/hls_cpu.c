@@ -239,6 +239,7 @@ const struct polyad_kernels pd_hls_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
     .ttmc_workspace_bytes = ttmc_workspace_bytes,
     .ttmc_workspace_create = ttmc_workspace_create,
     .ttmc_workspace_destroy = workspace_destroy,

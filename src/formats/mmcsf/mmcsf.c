@@ -36,7 +36,7 @@ static bool row_runs(const void *storage, int mode) {
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_nz_block *block) {
+                   struct pd_chunk *block) {
   (void)mode;
   const struct pd_mmcsf *mmcsf = storage;
   int done = 0;

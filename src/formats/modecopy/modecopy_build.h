@@ -19,8 +19,7 @@ polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_m
 
 /** Validates every invariant of the storage. */
 polyad_status pd_modecopy_check(polyad_context *context, const void *storage);
-/** Makes a tensor of the nonzeros of the copy of mode 0. */
-polyad_status pd_modecopy_expand(polyad_context *context, const void *storage,
-                                 polyad_tensor **tensor);
+/** Nonzeros in the order of the copy of mode 0. */
+void pd_modecopy_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 
 #endif

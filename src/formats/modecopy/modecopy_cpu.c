@@ -328,6 +328,7 @@ const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = pd_sum_depth_on_cpu,
     .phi = phi,
     .log_likelihood = log_likelihood,
     .ttmc_workspace_bytes = pd_modecopy_ttmc_workspace_bytes,

@@ -217,6 +217,13 @@ void pd_modecopy_device_copy(const void *on_device, int mode, uint32_t *const **
   *values = made->copy[mode].values;
 }
 
+static uint64_t sum_depth(const void *storage, const void *workspace, int mode,
+                          uint64_t longest_row) {
+  (void)mode;
+  if (((const struct on_device *)storage)->host->variant != PD_MODECOPY_SORTED) return longest_row;
+  return pd_ordered_sum_depth(workspace, longest_row);
+}
+
 static bool repeatable(const void *storage, const void *scratch) {
   (void)storage;
   (void)scratch;
@@ -238,6 +245,7 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .sum_depth = sum_depth,
     .repeatable = repeatable,
     .device_bytes = device_bytes,
     .phi = phi,

@@ -6,14 +6,6 @@
 
 #include "formats/format.h"
 
-enum { PD_NZ_BLOCK = 128 };
-
-/** Some nonzeros, decoded. */
-struct pd_nz_block {
-  uint64_t index[POLYAD_MAX_ORDER][PD_NZ_BLOCK]; /* of each mode of the tensor */
-  double value[PD_NZ_BLOCK];
-};
-
 /** Parts of a list in groups that threads may compute at once: no two groups have an output row in
  *  common. Group g has the parts part[group_start[g]] to part[group_start[g + 1] - 1]; part k has
  *  the nonzeros start[k] to start[k + 1] - 1. */
@@ -28,9 +20,9 @@ struct pd_nz_ops {
   const int *(*levels)(const void *storage, int mode);
   /** Whether all nonzeros of an output row stand together in the list of `mode`. */
   bool (*row_runs)(const void *storage, int mode);
-  /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_NZ_BLOCK. */
+  /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_CHUNK. */
   void (*decode)(const void *storage, int mode, uint64_t first, int count,
-                 struct pd_nz_block *block);
+                 struct pd_chunk *block);
   /** How to share out the list of `mode` among threads; NULL: the format has no plan for that. */
   const struct pd_nz_schedule *(*schedule)(const void *storage, int mode);
 };
@@ -61,8 +53,8 @@ polyad_status pd_nz_broken(polyad_context *context, const char *format, const ch
 /** Decodes every list: indices below their mode's length, values finite, and rows together
  *   where row_runs says so. */
 polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, const char *format);
-/** The tensor that the list of mode 0 holds. */
-polyad_status pd_nz_expand(polyad_context *context, const void *storage, polyad_tensor **tensor);
+/** Nonzeros in the order of the list of mode 0: slot `decode` of such a format. */
+void pd_nz_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 
 /* ---- building ------------------------------------------------------------------------------- */
 
@@ -139,14 +131,14 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *s
  * file's functions of these names, and nonzeros given back through struct pd_nz_ops. */
 #define PD_NZ_FORMAT_SLOTS                                                                         \
   .min_order = 3, .max_order = POLYAD_MAX_ORDER, .estimate_bytes = estimate_bytes, .build = build, \
-  .check = check, .bytes = bytes, .describe = describe, .destroy = destroy, .expand = pd_nz_expand
+  .check = check, .bytes = bytes, .describe = describe, .destroy = destroy, .decode = pd_nz_decode
 
 /** The slots of a struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \
   {                                                                                                \
     .format = (name), .device = "cpu", .workspace_bytes = pd_nz_workspace_bytes,                   \
     .workspace_create = pd_nz_workspace_create, .workspace_destroy = pd_nz_workspace_destroy,      \
-    .mttkrp = pd_nz_mttkrp                                                                         \
+    .mttkrp = pd_nz_mttkrp, .sum_depth = pd_sum_depth_on_cpu                                       \
   }
 
 /** Seconds of an MTTKRP in every mode that a baseline is estimated at: never the best choice. */

@@ -147,7 +147,7 @@ uint64_t pd_nz_piece_of(const uint32_t *start, uint64_t pieces, uint64_t p) {
   return low;
 }
 
-/* ---- checking and expanding ----------------------------------------------------------------- */
+/* ---- checking and decoding ----------------------------------------------------------------- */
 
 polyad_status pd_nz_broken(polyad_context *context, const char *format, const char *what,
                            uint64_t place) {
@@ -156,8 +156,8 @@ polyad_status pd_nz_broken(polyad_context *context, const char *format, const ch
 }
 
 static polyad_status check_block(polyad_context *context, const struct pd_nz *head,
-                                 const char *format, const struct pd_nz_block *block,
-                                 uint64_t first, int count) {
+                                 const char *format, const struct pd_chunk *block, uint64_t first,
+                                 int count) {
   for (int k = 0; k < count; ++k) {
     for (int n = 0; n < head->order; ++n)
       if (block->index[n][k] >= head->dims[n])
@@ -169,7 +169,7 @@ static polyad_status check_block(polyad_context *context, const struct pd_nz *he
 }
 
 /* No row begins twice: a bit for each row that has begun. */
-static polyad_status check_runs(polyad_context *context, const struct pd_nz_block *block, int mode,
+static polyad_status check_runs(polyad_context *context, const struct pd_chunk *block, int mode,
                                 int count, uint64_t *row, uint8_t *begun, const char *format) {
   for (int k = 0; k < count; ++k) {
     uint64_t here = block->index[mode][k];
@@ -183,15 +183,15 @@ static polyad_status check_runs(polyad_context *context, const struct pd_nz_bloc
 }
 
 polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, const char *format) {
-  struct pd_nz_block block;
+  struct pd_chunk block;
   for (int mode = 0; mode < head->order; ++mode) {
     bool runs = head->ops->row_runs(head, mode);
     uint8_t *begun = NULL;
     uint64_t row = UINT64_MAX;
     polyad_status status = POLYAD_OK;
     if (runs) PD_TRY(PD_NEW_ZERO(context, head->dims[mode] / 8 + 1, &begun));
-    for (uint64_t p = 0; p < head->nnz && status == POLYAD_OK; p += PD_NZ_BLOCK) {
-      int count = head->nnz - p < PD_NZ_BLOCK ? (int)(head->nnz - p) : PD_NZ_BLOCK;
+    for (uint64_t p = 0; p < head->nnz && status == POLYAD_OK; p += PD_CHUNK) {
+      int count = head->nnz - p < PD_CHUNK ? (int)(head->nnz - p) : PD_CHUNK;
       head->ops->decode(head, mode, p, count, &block);
       status = check_block(context, head, format, &block, p, count);
       if (runs && status == POLYAD_OK)
@@ -203,37 +203,7 @@ polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, con
   return POLYAD_OK;
 }
 
-static void put_block(const struct pd_nz *head, const struct pd_nz_block *block, uint64_t first,
-                      int count, void **index, void *values) {
-  for (int k = 0; k < count; ++k) {
-    uint64_t p = first + (uint64_t)k;
-    for (int n = 0; n < head->order; ++n)
-      ((uint32_t *)index[n])[p] = (uint32_t)block->index[n][k];
-    if (head->type == POLYAD_F32)
-      ((float *)values)[p] = (float)block->value[k];
-    else
-      ((double *)values)[p] = block->value[k];
-  }
-}
-
-polyad_status pd_nz_expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
+void pd_nz_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_nz *head = storage;
-  polyad_status status = POLYAD_OK;
-  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
-  struct pd_nz_block block;
-  for (int n = 0; n < head->order; ++n)
-    PD_TRY_CLEANUP(pd_alloc(context, head->nnz, sizeof(uint32_t), &index[n]));
-  PD_TRY_CLEANUP(pd_alloc(context, head->nnz, pd_type_bytes(head->type), &values));
-  for (uint64_t p = 0; p < head->nnz; p += PD_NZ_BLOCK) {
-    int count = head->nnz - p < PD_NZ_BLOCK ? (int)(head->nnz - p) : PD_NZ_BLOCK;
-    head->ops->decode(head, 0, p, count, &block);
-    put_block(head, &block, p, count, index, values);
-  }
-  status = pd_tensor_create_take(context, head->order, head->dims, head->nnz, head->type, index,
-                                 &values, POLYAD_DUPLICATES_ERROR, tensor);
-cleanup:
-  for (int n = 0; n < head->order; ++n)
-    pd_free(context, index[n]);
-  pd_free(context, values);
-  return status;
+  head->ops->decode(head, 0, first, count, chunk);
 }

@@ -116,7 +116,7 @@ static void multiply(const struct walk *walk, int input, uint64_t index) {
 }
 
 /* sums += value times the rows of all inputs, for nonzero p of the block. */
-static void add_nonzero(struct walk *walk, const struct pd_nz_block *block, int p,
+static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
                         double *restrict sums) {
   int leaf = walk->inputs - 1, from = 0;
   while (!walk->fresh && from < leaf && block->index[walk->input[from]][p] == walk->last[from])
@@ -151,16 +151,16 @@ static void store(const struct walk *walk, uint64_t row, const double *sums) {
 }
 
 static int block_length(uint64_t first, uint64_t end) {
-  return end - first < PD_NZ_BLOCK ? (int)(end - first) : PD_NZ_BLOCK;
+  return end - first < PD_CHUNK ? (int)(end - first) : PD_CHUNK;
 }
 
 /* The first nonzero from p on that begins a row. */
-static uint64_t row_begin(const struct walk *walk, struct pd_nz_block *block, uint64_t p) {
+static uint64_t row_begin(const struct walk *walk, struct pd_chunk *block, uint64_t p) {
   uint64_t nnz = walk->head->nnz;
   if (p == 0 || p >= nnz) return p;
   walk->head->ops->decode(walk->head, walk->mode, p - 1, 1, block);
   uint64_t row = block->index[walk->mode][0];
-  for (; p < nnz; p += PD_NZ_BLOCK) {
+  for (; p < nnz; p += PD_CHUNK) {
     int count = block_length(p, nnz);
     walk->head->ops->decode(walk->head, walk->mode, p, count, block);
     for (int k = 0; k < count; ++k)
@@ -171,11 +171,11 @@ static uint64_t row_begin(const struct walk *walk, struct pd_nz_block *block, ui
 
 /* Whole rows from the one that begins at or after `begin` to the one before `end`'s. */
 static void walk_rows(struct walk *walk, double *sums, uint64_t begin, uint64_t end) {
-  struct pd_nz_block block;
+  struct pd_chunk block;
   begin = row_begin(walk, &block, begin);
   end = row_begin(walk, &block, end);
   uint64_t row = 0;
-  for (uint64_t p = begin; p < end; p += PD_NZ_BLOCK) {
+  for (uint64_t p = begin; p < end; p += PD_CHUNK) {
     int count = block_length(p, end);
     walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
     for (int k = 0; k < count; ++k) {
@@ -194,8 +194,8 @@ static void walk_rows(struct walk *walk, double *sums, uint64_t begin, uint64_t 
 /* Nonzeros of rows [low, high), into sums of all rows. */
 static void walk_scattered(struct walk *walk, double *sums, uint64_t begin, uint64_t end,
                            uint64_t low, uint64_t high) {
-  struct pd_nz_block block;
-  for (uint64_t p = begin; p < end; p += PD_NZ_BLOCK) {
+  struct pd_chunk block;
+  for (uint64_t p = begin; p < end; p += PD_CHUNK) {
     int count = block_length(p, end);
     walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
     for (int k = 0; k < count; ++k) {

@@ -35,6 +35,14 @@ polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd
                                         struct pd_ordered_scratch *scratch);
 void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch);
 
+/** The most additions that a product goes through: those of a segment, of a block's groups (at most
+ *  64), and of the blocks (of at least eight segments) that a row spans. */
+static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scratch,
+                                            uint64_t longest_row) {
+  uint64_t segment = (uint64_t)scratch->segment;
+  return longest_row < segment ? longest_row : segment + 64 + longest_row / (8 * segment);
+}
+
 /** Fails unless kernels can take the rank. */
 polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank);
 

@@ -69,8 +69,8 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
            portable->stores_pi ? ", stores Pi" : "", lists);
 }
 
-static polyad_status expand(polyad_context *context, const void *storage, polyad_tensor **tensor) {
-  return pd_modecopy_format.expand(context, ((const struct pd_portable *)storage)->lists, tensor);
+static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+  pd_modecopy_format.decode(((const struct pd_portable *)storage)->lists, first, count, chunk);
 }
 
 const struct polyad_format pd_portable_format = {
@@ -90,5 +90,5 @@ const struct polyad_format pd_portable_format = {
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,
-    .expand = expand,
+    .decode = decode,
 };

@@ -80,6 +80,9 @@ static inline uint64_t pd_rowsum_start(const struct pd_rowsum *list, uint64_t ro
   return pd_id_at(list->row_start, list->start_bytes, row);
 }
 
+/** The run that nonzero p belongs to. */
+uint64_t pd_rowsum_run_of(const struct pd_rowsum *list, uint64_t p);
+
 static inline uint64_t pd_rowsum_row(const struct pd_rowsum *list, uint64_t row) {
   return pd_id_at(list->row_id, list->row_bytes, row);
 }

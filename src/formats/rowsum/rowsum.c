@@ -91,8 +91,7 @@ polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t byt
   return POLYAD_OK;
 }
 
-/* The run that nonzero p belongs to. */
-static uint64_t run_of(const struct pd_rowsum *list, uint64_t p) {
+uint64_t pd_rowsum_run_of(const struct pd_rowsum *list, uint64_t p) {
   uint64_t low = 0, high = list->runs;
   while (high - low > 1) {
     uint64_t middle = low + (high - low) / 2;
@@ -135,7 +134,7 @@ static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
   part.b = scratch->weighing + (uint64_t)thread * pd_rowsum_weighing(job->rank);
   part.logarithms = (double *)part.b + pd_rowsum_padded(job->rank);
   if (part.begin == part.end) return part;
-  part.run = run_of(list, part.begin);
+  part.run = pd_rowsum_run_of(list, part.begin);
   part.block = block_of(list, part.run);
   return part;
 }
@@ -159,7 +158,7 @@ static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
     if (part.begin == part.end) continue;
-    uint64_t last = block_of(list, run_of(list, part.end - 1));
+    uint64_t last = block_of(list, pd_rowsum_run_of(list, part.end - 1));
     bool continues = block_begin(list, part.block) < part.begin;
     bool finished = block_begin(list, last + 1) == part.end;
     if (continues) {
@@ -179,7 +178,7 @@ static bool shares_head(const struct pd_rowsum *list, const struct pd_rowsum_par
 
 static bool shares_tail(const struct pd_rowsum *list, const struct pd_rowsum_part *part,
                         uint64_t *last) {
-  *last = run_of(list, part->end - 1);
+  *last = pd_rowsum_run_of(list, part->end - 1);
   if (*last == part->run && shares_head(list, part)) return false; /* it is the head */
   return pd_rowsum_start(list, *last + 1) > part->end;
 }

@@ -57,9 +57,9 @@ uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uin
                                   uint64_t runs, polyad_type type, bool force_index64);
 uint64_t pd_rowsum_building_bytes(uint64_t nnz);
 
-/** Makes the tensor again that the list was built from (without labels). */
-polyad_status pd_rowsum_expand(polyad_context *context, const struct pd_rowsum *list, int mode,
-                               const uint64_t *dims, polyad_type type, polyad_tensor **tensor);
+/** Nonzeros [first, first + count) of the list of `mode`; `type` is that of its values. */
+void pd_rowsum_decode(const struct pd_rowsum *list, int mode, polyad_type type, uint64_t first,
+                      int count, struct pd_chunk *chunk);
 
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */
 polyad_status pd_rowsum_check(polyad_context *context, const struct pd_rowsum *list, int mode,

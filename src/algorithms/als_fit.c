@@ -1,0 +1,185 @@
+/* The fit of CP-ALS, with a bound for its rounding error.
+ *
+ * With rho = ||X - M||^2 / ||X||^2 the fit is 1 - sqrt(rho). The formula
+ *
+ *   ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M>
+ *
+ * costs nothing: <X, M> is the inner product of the last MTTKRP with the last factor. But near an
+ * exact fit the three terms cancel, and <X, M> is only as precise as that MTTKRP. So each fit comes
+ * with a bound, and where the formula's is too wide the residual is summed from the nonzeros:
+ *
+ *   ||X - M||^2 = sum over nonzeros x of (x - m)^2 + (||M||^2 - sum over nonzeros of m^2)
+ *
+ * in double. Both bounds are for rounding errors that are independent of each other and as often up
+ * as down (Higham and Mary, SIAM J. Sci. Comput. 41 (2019), theorem 2.4): a sum of n terms is then
+ * off by about sqrt(n) roundings, not n. DEVIATIONS says how unlikely a larger error is. */
+#include "algorithms/als_state.h"
+#include <float.h>
+#include <math.h>
+
+/* An error of more standard deviations than this has a chance of 2 exp(-7^2 / 2) = 5e-11. */
+static const double DEVIATIONS = 7;
+
+/* Roundings whose sum may grow like the root of their number; where sums are so long that they
+ * cannot grow any more, errors are all of one sign. */
+static double roundings(double count, double unit) {
+  return count * unit > 0.01 ? count : sqrt(count);
+}
+
+static double type_roundoff(const struct pd_als *als) {
+  return als->plan->type == POLYAD_F32 ? 0x1p-24 : 0x1p-53;
+}
+
+/* Of the products in MTTKRP. */
+static double unit_roundoff(const struct pd_als *als) {
+  switch (als->plan->compute) {
+  case POLYAD_COMPUTE_F16:
+  case POLYAD_COMPUTE_TF32:
+    return 0x1p-11;
+  case POLYAD_COMPUTE_BF16:
+    return 0x1p-8;
+  case POLYAD_COMPUTE_NATIVE:
+    break;
+  }
+  return type_roundoff(als);
+}
+
+double pd_als_damping(const struct pd_als *als) {
+  double unit = type_roundoff(als);
+  if (unit <= 0x1p-53 && als->caution == 1) return 0;
+  return 2 * unit * (double)als->options->rank * als->caution;
+}
+
+double pd_als_fit_limit(const struct pd_als *als) {
+  return 0.1 * fmax(als->options->tolerance, 1e-5);
+}
+
+/* What an error of `bound` in rho may change its root by. */
+static double root_bound(double rho, double bound) {
+  double root = sqrt(fmax(rho, 0));
+  return fmax(sqrt(fmax(rho, 0) + bound) - root, root - sqrt(fmax(rho - bound, 0)));
+}
+
+/* Sets fit, residual and bound from rho and a bound for its error. Rounding may leave a rho below
+ * zero for an exact model: it counts as zero, and the bound covers what was cut off. */
+static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_from from) {
+  struct pd_als_fit *fit = &als->fit;
+  fit->from = from;
+  fit->residual = rho > 0 ? rho : 0;
+  fit->fit = 1.0 - sqrt(fit->residual);
+  fit->bound = root_bound(rho, fmax(bound, -rho)) + DBL_EPSILON;
+  /* Factors that are kept rounded are not what the update has found. */
+  if (als->plan->compute != POLYAD_COMPUTE_NATIVE)
+    fit->bound += als->order * unit_roundoff(als) * fit->norms / sqrt(als->norm_squared);
+}
+
+/* Error of ||X||^2 and ||M||^2 in double, over ||X||^2: Gram matrices are sums over rows, and the
+ * components' products cancel where the model's norm is less than the sum of theirs. */
+static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit) {
+  uint64_t longest = 1;
+  for (int n = 0; n < als->order; ++n)
+    if (als->plan->dims[n] > longest) longest = als->plan->dims[n];
+  double count = (double)als->order * (double)longest + 2 * (double)als->options->rank;
+  return DEVIATIONS * 0x1p-53 * (sqrt(count) * fit->norms * fit->norms / als->norm_squared + 2);
+}
+
+/* Error of 2 <X, M> over ||X||^2. Entry (i, r) of the MTTKRP is a sum of products, each rounded
+ * once for every factor and every addition: its error counts times the entry of the last factor and
+ * its weight. No entry of a column of that factor is larger than two, so the root of the sum of all
+ * squares is at most twice that of `peaks`. What tensors with many equal entries round in the same
+ * way everywhere is not independent: that part counts in full. */
+static double inner_bound(const struct pd_als *als, double inner, const struct pd_als_fit *fit) {
+  double unit = unit_roundoff(als);
+  double additions =
+      (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1) + als->order;
+  double norm = sqrt(als->norm_squared);
+  double spread = DEVIATIONS * norm * 2 * sqrt(fit->peaks) + fabs(inner);
+  return 2 * unit * roundings(additions, unit) * spread / als->norm_squared;
+}
+
+static polyad_status check_finite(const struct pd_als *als, double number) {
+  if (isfinite(number)) return POLYAD_OK;
+  return pd_fail(als->context, POLYAD_NUMERICAL,
+                 "iteration %d overflows; scale the values or ask for a lower rank",
+                 als->run.iteration + 1);
+}
+
+/* The model's values at the nonzeros, and their distance from these; its norm from Gram matrices of
+ * the factors as they are stored, which scaling has rounded since the update. */
+static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
+  struct pd_nonzeros nonzeros = pd_plan_nonzeros(als->plan);
+  const struct pd_linalg *linalg = als->linalg;
+  const struct pd_matrix *factors[POLYAD_MAX_ORDER];
+  if (linalg->residual_reads_list && als->list == NULL)
+    PD_TRY(pd_list_create(als->context, als->device, &nonzeros, &als->list));
+  for (int n = 0; n < als->order; ++n) {
+    factors[n] = &als->factor[n];
+    PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n]));
+  }
+  PD_TRY(pd_als_enqueue_fit(als));
+  PD_TRY(linalg->residual(als->context, als->work, &nonzeros, als->list, factors, &als->lambda));
+  return linalg->fetch(als->context, als->work, scalar);
+}
+
+/* The fit by the residual. A device without memory for the nonzeros leaves the fit as it is, with
+ * the bound that it has. */
+polyad_status pd_als_measure_fit(struct pd_als *als) {
+  double scalar[PD_SCALARS];
+  polyad_status status = sum_residual(als, scalar);
+  if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
+    pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
+           als->fit.bound, polyad_last_error(als->context));
+    pd_begin(als->context);
+    return POLYAD_OK;
+  }
+  PD_TRY(status);
+  als->fit.norms = scalar[PD_SCALAR_NORMS];
+  als->fit.peaks = scalar[PD_SCALAR_PEAKS];
+  double rest = scalar[PD_SCALAR_MODEL] - scalar[PD_SCALAR_COVERED];
+  double rho = (scalar[PD_SCALAR_RESIDUAL] + rest) / als->norm_squared;
+  PD_TRY(check_finite(als, rho));
+  double count = (double)als->options->rank + als->order;
+  double bound = norms_bound(als, &als->fit) + DEVIATIONS * 0x1p-53 * sqrt(count) * als->fit.norms *
+                                                   (als->fit.norms + 2 * sqrt(als->norm_squared)) /
+                                                   als->norm_squared;
+  set_fit(als, rho, bound, POLYAD_FIT_RESIDUAL);
+  return POLYAD_OK;
+}
+
+/* Values at the nonzeros are in double; the norms, which cancel, have 64 bits or more. */
+double pd_als_wide_bound(const struct pd_als *als, double relative) {
+  double count = (double)als->options->rank + als->order, unit = 0x1p-53;
+  double norm = sqrt(als->norm_squared);
+  double bound = norms_bound(als, &als->fit) * 0x1p-10 +
+                 2 * DEVIATIONS * unit * sqrt(count) * als->fit.norms / norm * relative +
+                 pow(DEVIATIONS * unit * sqrt(count) * als->fit.norms / norm, 2);
+  return root_bound(relative * relative, bound) + DBL_EPSILON;
+}
+
+polyad_status pd_als_enqueue_fit(struct pd_als *als) {
+  const struct pd_linalg *linalg = als->linalg;
+  int last = als->order - 1;
+  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
+  PD_TRY(linalg->quadratic_form(als->context, als->work, &als->v, &als->gram[last], &als->lambda));
+  return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
+}
+
+polyad_status pd_als_fetch_fit(struct pd_als *als) {
+  double scalar[PD_SCALARS];
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
+  als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
+  if (scalar[PD_SCALAR_FALLBACKS] > 0) als->kept = scalar[PD_SCALAR_KEPT];
+  double model = scalar[PD_SCALAR_MODEL], inner = scalar[PD_SCALAR_INNER];
+  double rho = (als->norm_squared + model - 2.0 * inner) / als->norm_squared;
+  PD_TRY(check_finite(als, rho));
+  als->fit.norms = scalar[PD_SCALAR_NORMS];
+  als->fit.peaks = scalar[PD_SCALAR_PEAKS];
+  double bound = norms_bound(als, &als->fit) + inner_bound(als, inner, &als->fit);
+  set_fit(als, rho, bound, POLYAD_FIT_FORMULA);
+  /* The formula's model is the one before scaling rounded its columns. */
+  double scaled = als->order * type_roundoff(als) * als->fit.norms / sqrt(als->norm_squared);
+  als->fit.bound += scaled;
+  if (root_bound(rho, fmax(bound, -rho)) + scaled <= pd_als_fit_limit(als)) return POLYAD_OK;
+  return pd_als_measure_fit(als);
+}

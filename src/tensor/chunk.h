@@ -1,0 +1,44 @@
+/* Nonzeros as readers of a storage see them, whatever the format: some at a time, decoded. */
+#ifndef PD_CHUNK_H
+#define PD_CHUNK_H
+
+#include "core/core.h"
+#include <polyad/tensor.h>
+
+enum { PD_CHUNK = 128 };
+
+/** Up to PD_CHUNK nonzeros. */
+struct pd_chunk {
+  uint64_t index[POLYAD_MAX_ORDER][PD_CHUNK]; /* of each mode of the tensor */
+  double value[PD_CHUNK];
+};
+
+/** Fills a chunk with the nonzeros [first, first + count) of a storage, in the storage's own order;
+ *  count is 1 to PD_CHUNK. Every nonzero has one place. Threads may decode at once. */
+typedef void (*pd_decode_function)(const void *storage, uint64_t first, int count,
+                                   struct pd_chunk *chunk);
+
+/** All nonzeros of a storage. */
+struct pd_nonzeros {
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  const void *storage;
+  pd_decode_function decode;
+};
+
+/** Nonzeros from `first` on that fit into one chunk. */
+static inline int pd_chunk_count(uint64_t first, uint64_t end) {
+  return end - first < PD_CHUNK ? (int)(end - first) : PD_CHUNK;
+}
+
+/** Decodes all of them into new arrays: index[n] of pd_index_bytes(dims[n]) bytes each, and values
+ *  of the type; pd_free() frees them. What was allocated is there also on failure. */
+polyad_status pd_nonzeros_to_arrays(polyad_context *context, const struct pd_nonzeros *nonzeros,
+                                    void **index, void **values);
+/** Makes the tensor that has these nonzeros, sorted as every tensor is, without labels.
+ *  @return POLYAD_INTERNAL when two have the same coordinates, POLYAD_OUT_OF_MEMORY */
+polyad_status pd_nonzeros_to_tensor(polyad_context *context, const struct pd_nonzeros *nonzeros,
+                                    polyad_tensor **tensor);
+#endif
