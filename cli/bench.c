@@ -34,6 +34,7 @@ int bench_load(struct bench *bench) {
   int status = cli_check_like(name);
   if (status != 0) return status;
   options.like = name;
+  options.structure = cli_structure(bench->structure);
   options.type = cli_precision(session);
   if (polyad_generate(session->context, &options, &bench->tensor, NULL) != POLYAD_OK)
     return cli_library_failure(session->context);
@@ -65,6 +66,7 @@ static int write_object(struct bench *bench, const char *command) {
     if (strcmp(about.name, polyad_device(context)) == 0) break;
   cJSON *o = cJSON_CreateObject();
   cli_json_text(o, "file", bench->file);
+  cli_json_text(o, "structure", bench->structure);
   int order = bench->tensor != NULL ? polyad_tensor_order(bench->tensor) : 0;
   cli_json_count(o, "order", (uint64_t)order);
   cli_json_counts(o, "dims", order > 0 ? polyad_tensor_dims(bench->tensor) : NULL, order);
@@ -117,6 +119,8 @@ static int check_choices(struct bench *bench, int which) {
   if (status != 0) return status;
   if (bench->file == NULL && kernels[which].input != NO_FILE)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
+  if (bench->structure != NULL && (bench->file == NULL || strncmp(bench->file, "like:", 5) != 0))
+    return cli_usage_error("--structure is for like:NAME, not for a file");
   bool has = strcmp(bench->kernel, "mttkrp") == 0 || strcmp(bench->kernel, "ttmc") == 0;
   if (bench->errors && !has)
     return cli_usage_error("--error is for mttkrp and ttmc, not for %s", bench->kernel);
@@ -156,6 +160,12 @@ static const struct cli_option option_table[] = {
      .argument = "R",
      .help = "columns of the factors (default 16)",
      .least = 1},
+    {.name = "structure",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct bench, structure),
+     .choices = CLI_STRUCTURES,
+     .argument = "KIND",
+     .help = "of like:NAME: fibers, flat, or auto (default), as for\ngenerate"},
     {.name = "mode",
      .kind = CLI_COUNT,
      .offset = offsetof(struct bench, mode),

@@ -28,6 +28,7 @@ enum { BENCH_RATES = 2 * POLYAD_MAX_ORDER };
 struct bench {
   struct cli_session session;
   const char *kernel, *file, *format, *variant;
+  const char *structure; /* of like:NAME; NULL: auto */
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;

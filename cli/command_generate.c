@@ -8,7 +8,7 @@
 
 struct generate {
   struct cli_session session;
-  const char *dims, *skew, *like, *truth, *output;
+  const char *dims, *skew, *like, *structure, *truth, *output;
   uint64_t nnz, rank;
   double scale, cluster, noise;
   bool poisson, nnz_given;
@@ -50,7 +50,10 @@ static int check(struct generate *g) {
   if (g->rank == 0 && (g->noise > 0 || g->poisson || g->truth != NULL))
     return cli_usage_error(
         "--noise, --poisson and --truth need --rank; see polyad generate --help");
+  if (g->structure != NULL && (g->like == NULL || g->rank != 0))
+    return cli_usage_error("--structure needs --like and no --rank; see polyad generate --help");
   polyad_generate_options_init(&g->options);
+  g->options.structure = cli_structure(g->structure);
   g->options.like = g->like;
   g->options.scale = g->scale;
   g->options.nnz = g->nnz;
@@ -99,6 +102,13 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct generate, scale),
      .argument = "S",
      .help = "with --like: multiplies the nonzeros"},
+    {.name = "structure",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct generate, structure),
+     .choices = CLI_STRUCTURES,
+     .argument = "KIND",
+     .help = "with --like: fibers (numbers of fibers and slices as\npublished), flat "
+             "(independent modes), or auto (default):\nfibers where they are published"},
     {.kind = CLI_GROUP, .help = "values from a known model"},
     {.name = "rank",
      .letter = 'r',
@@ -155,6 +165,7 @@ static int write_json(struct generate *g, const polyad_tensor *tensor) {
   const uint64_t *dims = tensor != NULL ? polyad_tensor_dims(tensor) : g->options.dims;
   cli_json_text(o, "file", g->output);
   cli_json_text(o, "like", g->like);
+  cli_json_text(o, "structure", g->structure);
   if (order > 0) { /* a published tensor that went straight to its file has its own */
     cli_json_count(o, "order", (uint64_t)order);
     cli_json_counts(o, "dims", dims, order);

@@ -18,7 +18,7 @@ int cli_check_format(const char *name, bool all) {
 }
 
 int cli_check_like(const char *name) {
-  char quoted[CLI_QUOTE_BYTES], names[200];
+  char quoted[CLI_QUOTE_BYTES], names[320];
   size_t at = 0;
   for (int k = 0; polyad_generate_like_name(k) != NULL; ++k) {
     if (strcmp(polyad_generate_like_name(k), name) == 0) return 0;
@@ -28,6 +28,11 @@ int cli_check_like(const char *name) {
   }
   return cli_usage_error("no published tensor is called %s; expected %s", cli_quote(quoted, name),
                          names);
+}
+
+polyad_structure cli_structure(const char *name) {
+  if (name == NULL || strcmp(name, "auto") == 0) return POLYAD_STRUCTURE_AUTO;
+  return strcmp(name, "flat") == 0 ? POLYAD_STRUCTURE_FLAT : POLYAD_STRUCTURE_FIBERS;
 }
 
 static bool ends_with(const char *path, size_t length, const char *end) {

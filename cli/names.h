@@ -2,14 +2,18 @@
 #ifndef CLI_NAMES_H
 #define CLI_NAMES_H
 
+#include <polyad/polyad.h>
 #include <stdbool.h>
 
-/** Each returns 0, or 2 after an error that lists what is expected. */
+/** Each check returns 0, or 2 after an error that lists what is expected. */
 
 /** A storage format, "auto", or where `all` "all". */
 int cli_check_format(const char *name, bool all);
 /** A published tensor that can be imitated. */
 int cli_check_like(const char *name);
+/** The structure that --structure names; its choices are CLI_STRUCTURES. */
+polyad_structure cli_structure(const char *name);
+#define CLI_STRUCTURES "auto fibers flat"
 /** A tensor file whose extension says its format, or "-". */
 int cli_check_tensor_name(const char *path);
 

@@ -23,9 +23,9 @@ _polyad() {
       --output --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;
     convert) options="$reading $common" ;;
-    generate) options="--dims --nnz --skew --cluster --like --scale --rank --noise --poisson --truth
+    generate) options="--dims --nnz --skew --cluster --like --scale --structure --rank --noise --poisson --truth
       $common" ;;
-    bench) options="--rank --format --variant --tune --tune-cache $storage --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
+    bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
     formats | devices) options=$talk ;;
   esac
@@ -40,8 +40,10 @@ _polyad() {
     --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "auto all
       $("${COMP_WORDS[0]}" formats 2>/dev/null | sed -n 's/^\([a-z0-9-]\{1,\}\) .*/\1/p')" -- "$current") ;;
+    --structure) mapfile -t COMPREPLY < <(compgen -W "auto fibers flat" -- "$current") ;;
     --like) mapfile -t COMPREPLY < <(compgen -W "amazon delicious music nell-1 twitch vast chicago
-      enron nips uber nell-2 lbnl-network movies art book g1 g2 g3" -- "$current") ;;
+      enron nips uber nell-2 lbnl-network vast-3d chicago-geo delicious-3d flickr-3d flickr darpa
+      freebase movies art book g1 g2 g3" -- "$current") ;;
     --labels) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
     *)
       if [[ $current == -* ]]; then

@@ -12,6 +12,26 @@
 extern "C" {
 #endif
 
+/** How the nonzeros of a tensor like a published one lie.
+ *
+ *  POLYAD_STRUCTURE_FIBERS: with as many distinct tuples of the first modes, and as many non-empty
+ *  slices, as the real tensor has where these counts are published (T. Torun, A. Taweel, D. Unat,
+ *  "A Sparse Tensor Generator with Efficient Feature Extraction", arXiv 2405.04944; for a tensor of
+ *  M modes, tuples of the first M - 1 and M - 2, with spread and largest value of fibers in a slice
+ *  and nonzeros in a fiber). All slices of other modes are non-empty. With `scale`, tuples of two
+ *  modes and more are multiplied as the nonzeros are, so that fibers keep their lengths, as far as
+ *  dims allow; slices stay non-empty while four tuples or more end in each, else their number is
+ *  multiplied, too.
+ *
+ *  POLYAD_STRUCTURE_FLAT: by independent laws of the modes, or published tiles: fibers of the first
+ *  modes are then shorter than real ones, 5.7 nonzeros to a pair of nell-2's first two modes, where
+ *  the real tensor has 228. */
+typedef enum polyad_structure {
+  POLYAD_STRUCTURE_AUTO = 0, /**< fibers where counts are published, else flat */
+  POLYAD_STRUCTURE_FIBERS,   /**< as published; POLYAD_INVALID_ARGUMENT where nothing is */
+  POLYAD_STRUCTURE_FLAT      /**< without regard to fibers */
+} polyad_structure;
+
 /** What to generate. Start from polyad_generate_options_init().
  *
  *  Without `rank`, indices of each mode follow a power law over its ranks 1 to I_n, the ranks
@@ -24,7 +44,8 @@ extern "C" {
 typedef struct polyad_generate_options {
   const char *like;                /**< name of a published tensor, or NULL; see
                                         polyad_generate_like_name() */
-  double scale;                    /**< with `like`: multiplies nnz only; default 1 */
+  double scale;                    /**< with `like`: multiplies nnz, not dims; default 1 */
+  polyad_structure structure;      /**< with `like`: default POLYAD_STRUCTURE_AUTO */
   int order;                       /**< number of modes (without `like`) */
   uint64_t dims[POLYAD_MAX_ORDER]; /**< length of each mode (without `like`) */
   uint64_t nnz;                    /**< number of distinct nonzeros, exact (without `like`) */

@@ -156,7 +156,7 @@ def innerprod(x: Any, y: Any) -> float:
 
 
 def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
-             like: str | None = None, scale: float = 1.0,
+             like: str | None = None, scale: float = 1.0, structure: str = "auto",
              skew: float | Sequence[float] = 0.0, cluster: float = 0.0, rank: int = 0,
              noise: float = 0.0, poisson: bool = False, seed: int = 0,
              precision: str = "f64",
@@ -168,9 +168,13 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     shape, nnz : sequence of int, int
         Length of each mode and number of distinct nonzeros (without ``like``).
     like : str, optional
-        Name of a published tensor whose shape, size and skew are imitated.
+        Name of a published tensor whose shape, size and structure are imitated.
     scale : float
         With ``like``: multiplies the number of nonzeros.
+    structure : {"auto", "fibers", "flat"}
+        With ``like``: ``"fibers"`` gives as many fibers and slices as were counted in the real
+        tensor, ``"flat"`` draws from independent laws of the modes; ``"auto"`` is ``"fibers"``
+        where these counts are published. With ``scale``, fibers keep their lengths.
     skew : float or one per mode
         Exponent of the power law that indices follow; 0: uniform.
     cluster : float
@@ -194,6 +198,11 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     """
     options = ffi.new("polyad_generate_options *")
     lib.polyad_generate_options_init(options)
+    structures = {"auto": lib.POLYAD_STRUCTURE_AUTO, "fibers": lib.POLYAD_STRUCTURE_FIBERS,
+                  "flat": lib.POLYAD_STRUCTURE_FLAT}
+    if structure not in structures:
+        raise ValueError(f"structure {structure!r}; expected one of {', '.join(structures)}")
+    options.structure = structures[structure]
     kept = []
     if like is not None:
         kept.append(ffi.new("char[]", encode(like, "like")))

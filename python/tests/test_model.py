@@ -189,3 +189,9 @@ def test_generate_and_recover():
         polyad.generate((2, 2), 5)
     like, model = polyad.generate(like="uber", scale=0.001)
     assert like.ndim == 4 and model is None
+    flat, _ = polyad.generate(like="uber", scale=0.001, structure="flat")
+    fibers, _ = polyad.generate(like="uber", scale=0.001, structure="fibers")
+    pairs = [len(np.unique(np.asarray(x.coords)[:, :2], axis=0)) for x in (like, fibers, flat)]
+    assert pairs[0] == pairs[1] < 10 < pairs[2]
+    with pytest.raises(ValueError, match="structure"):
+        polyad.generate(like="uber", structure="real")

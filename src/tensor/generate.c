@@ -1,5 +1,6 @@
 /* Synthetic tensors: checks of the options, and filling tensors leaf by leaf. */
 #include "tensor/generate.h"
+#include "tensor/generate_fibers.h"
 #include "tensor/generate_plan.h"
 #include "tensor/generate_tiles.h"
 #include <inttypes.h>
@@ -7,9 +8,10 @@
 
 struct pd_generator {
   polyad_generate_options options; /* with `like` replaced */
-  bool tiled;
-  struct pd_plan plan;
-  struct pd_tile_plan tile_plan;
+  enum { LAWS, TILES, FIBERS } kind;
+  struct pd_plan plan;             /* LAWS */
+  struct pd_tile_plan tile_plan;   /* TILES */
+  struct pd_fiber_plan fiber_plan; /* FIBERS */
 };
 
 void polyad_generate_options_init(polyad_generate_options *options) {
@@ -67,17 +69,30 @@ static polyad_status check_options(polyad_context *context,
   return POLYAD_OK;
 }
 
-static polyad_status plan_tensor(polyad_context *context, const struct pd_tile_profile *tiles,
+static polyad_status plan_tiles(polyad_context *context, const struct pd_tile_profile *tiles,
+                                double scale, struct pd_generator *generator) {
+  const polyad_generate_options *options = &generator->options;
+  struct pd_tile_plan *plan = &generator->tile_plan;
+  plan->seed = polyad_seed(context);
+  plan->nnz = options->nnz;
+  for (int n = 0; n < 3; ++n)
+    plan->dims[n] = options->dims[n];
+  return pd_tile_plan_create(context, tiles, scale, plan);
+}
+
+static polyad_status plan_fibers(polyad_context *context, const struct pd_fiber_profile *fibers,
                                  double scale, struct pd_generator *generator) {
   const polyad_generate_options *options = &generator->options;
-  if (generator->tiled) {
-    struct pd_tile_plan *plan = &generator->tile_plan;
-    plan->seed = polyad_seed(context);
-    plan->nnz = options->nnz;
-    for (int n = 0; n < 3; ++n)
-      plan->dims[n] = options->dims[n];
-    return pd_tile_plan_create(context, tiles, scale, plan);
-  }
+  struct pd_fiber_plan *plan = &generator->fiber_plan;
+  plan->seed = polyad_seed(context);
+  plan->order = options->order;
+  for (int n = 0; n < options->order; ++n)
+    plan->dims[n] = options->dims[n];
+  return pd_fiber_plan_create(context, fibers, options->nnz, scale, options->skew, plan);
+}
+
+static polyad_status plan_laws(polyad_context *context, struct pd_generator *generator) {
+  const polyad_generate_options *options = &generator->options;
   struct pd_plan *plan = &generator->plan;
   plan->seed = polyad_seed(context);
   plan->order = options->order;
@@ -88,12 +103,26 @@ static polyad_status plan_tensor(polyad_context *context, const struct pd_tile_p
   return pd_plan_create(context, options->skew, plan);
 }
 
+static polyad_status plan_tensor(polyad_context *context, const struct pd_profiles *profiles,
+                                 double scale, struct pd_generator *generator) {
+  if (profiles->fibers != NULL) {
+    generator->kind = FIBERS;
+    return plan_fibers(context, profiles->fibers, scale, generator);
+  }
+  if (profiles->tiles != NULL) {
+    generator->kind = TILES;
+    return plan_tiles(context, profiles->tiles, scale, generator);
+  }
+  generator->kind = LAWS;
+  return plan_laws(context, generator);
+}
+
 polyad_status pd_generator_create(polyad_context *context, const polyad_generate_options *options,
                                   struct pd_generator **generator) {
   *generator = NULL;
   polyad_generate_options resolved;
-  const struct pd_tile_profile *tiles;
-  PD_TRY(pd_generate_resolve(context, options, &resolved, &tiles));
+  struct pd_profiles profiles;
+  PD_TRY(pd_generate_resolve(context, options, &resolved, &profiles));
   PD_TRY(check_options(context, &resolved));
   if (resolved.rank != 0)
     return pd_fail(context, POLYAD_UNSUPPORTED,
@@ -101,8 +130,7 @@ polyad_status pd_generator_create(polyad_context *context, const polyad_generate
   struct pd_generator *made;
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->options = resolved;
-  made->tiled = tiles != NULL;
-  polyad_status status = plan_tensor(context, tiles, options->scale, made);
+  polyad_status status = plan_tensor(context, &profiles, options->scale, made);
   if (status == POLYAD_OK)
     *generator = made;
   else
@@ -112,10 +140,17 @@ polyad_status pd_generator_create(polyad_context *context, const polyad_generate
 
 void pd_generator_destroy(polyad_context *context, struct pd_generator *generator) {
   if (generator == NULL) return;
-  if (generator->tiled)
-    pd_tile_plan_destroy(context, &generator->tile_plan);
-  else
+  switch (generator->kind) {
+  case LAWS:
     pd_plan_destroy(context, &generator->plan);
+    break;
+  case TILES:
+    pd_tile_plan_destroy(context, &generator->tile_plan);
+    break;
+  case FIBERS:
+    pd_fiber_plan_destroy(context, &generator->fiber_plan);
+    break;
+  }
   pd_free(context, generator);
 }
 
@@ -128,19 +163,56 @@ const uint64_t *pd_generator_dims(const struct pd_generator *generator) {
 uint64_t pd_generator_nnz(const struct pd_generator *generator) { return generator->options.nnz; }
 
 uint64_t pd_generator_leaves(const struct pd_generator *generator) {
-  return generator->tiled ? generator->tile_plan.grid[0] : generator->plan.leaf_count;
+  switch (generator->kind) {
+  case TILES:
+    return generator->tile_plan.grid[0];
+  case FIBERS:
+    return generator->fiber_plan.leaf_count;
+  default:
+    return generator->plan.leaf_count;
+  }
 }
 
 uint64_t pd_generator_begin(const struct pd_generator *generator, uint64_t leaf) {
   if (leaf >= pd_generator_leaves(generator)) return generator->options.nnz;
-  return generator->tiled ? generator->tile_plan.first_nonzero[leaf]
-                          : generator->plan.leaves[leaf].begin;
+  switch (generator->kind) {
+  case TILES:
+    return generator->tile_plan.first_nonzero[leaf];
+  case FIBERS:
+    return pd_fiber_plan_begin(&generator->fiber_plan, leaf);
+  default:
+    return generator->plan.leaves[leaf].begin;
+  }
+}
+
+static uint64_t scratch_bytes(const struct pd_generator *generator) {
+  switch (generator->kind) {
+  case TILES:
+    return pd_tile_plan_scratch_bytes(&generator->tile_plan);
+  case FIBERS:
+    return pd_fiber_plan_scratch_bytes(&generator->fiber_plan);
+  default:
+    return pd_plan_scratch_bytes(&generator->plan);
+  }
+}
+
+static void fill_leaf(const struct pd_generator *generator, uint64_t leaf, void *scratch,
+                      struct pd_sink *sink) {
+  switch (generator->kind) {
+  case TILES:
+    pd_tile_plan_fill(&generator->tile_plan, leaf, scratch, sink);
+    break;
+  case FIBERS:
+    pd_fiber_plan_fill(&generator->fiber_plan, leaf, scratch, sink);
+    break;
+  default:
+    pd_plan_fill(&generator->plan, &generator->plan.leaves[leaf], scratch, sink);
+  }
 }
 
 polyad_status pd_generator_fill(polyad_context *context, const struct pd_generator *generator,
                                 uint64_t first, uint64_t last, void **index, void *values) {
-  uint64_t bytes = generator->tiled ? pd_tile_plan_scratch_bytes(&generator->tile_plan)
-                                    : pd_plan_scratch_bytes(&generator->plan);
+  uint64_t bytes = scratch_bytes(generator);
   int threads = pd_threads_for(context, last - first, 1);
   char *scratch;
   PD_TRY(pd_alloc(context, (uint64_t)threads, (size_t)bytes, (void **)&scratch));
@@ -155,10 +227,7 @@ polyad_status pd_generator_fill(polyad_context *context, const struct pd_generat
       if (leaf >= last || pd_cancelled(context)) break;
       struct pd_sink sink = {index, values, generator->options.type,
                              pd_generator_begin(generator, leaf) - begin};
-      if (generator->tiled)
-        pd_tile_plan_fill(&generator->tile_plan, leaf, own, &sink);
-      else
-        pd_plan_fill(&generator->plan, &generator->plan.leaves[leaf], own, &sink);
+      fill_leaf(generator, leaf, own, &sink);
     }
   }
   pd_free(context, scratch);
@@ -205,8 +274,8 @@ polyad_status polyad_generate(polyad_context *context, const polyad_generate_opt
                    "a NULL where options and a place for the tensor were expected");
   if (options->rank == 0) return generate_by_law(context, options, tensor);
   polyad_generate_options resolved;
-  const struct pd_tile_profile *tiles;
-  PD_TRY(pd_generate_resolve(context, options, &resolved, &tiles));
+  struct pd_profiles profiles;
+  PD_TRY(pd_generate_resolve(context, options, &resolved, &profiles));
   PD_TRY(check_options(context, &resolved));
   return pd_generate_from_model(context, &resolved, tensor, truth);
 }

@@ -34,10 +34,16 @@ polyad_status pd_generate_from_model(polyad_context *context,
                                      const polyad_generate_options *options, polyad_tensor **tensor,
                                      polyad_ktensor **truth);
 
-/** Replaces `like` by what it stands for; returns the table entry's tile profile or NULL. */
+/** What is published of the tensor that is imitated, and is to be followed; NULL: nothing. */
 struct pd_tile_profile;
+struct pd_fiber_profile;
+struct pd_profiles {
+  const struct pd_tile_profile *tiles;
+  const struct pd_fiber_profile *fibers;
+};
+
+/** Replaces `like` by what it stands for. */
 polyad_status pd_generate_resolve(polyad_context *context, const polyad_generate_options *options,
-                                  polyad_generate_options *resolved,
-                                  const struct pd_tile_profile **tiles);
+                                  polyad_generate_options *resolved, struct pd_profiles *profiles);
 
 #endif

@@ -1,5 +1,6 @@
 /* The published tensors that can be imitated. */
 #include "tensor/generate.h"
+#include "tensor/generate_published.h"
 #include "tensor/generate_tiles.h"
 #include <math.h>
 #include <stdio.h>
@@ -118,6 +119,13 @@ static const struct published all[] = {
      {0.8, 0.9, 0.8, 0.9, 0.4},
      0.5,
      NULL},
+    {"vast-3d", 3, {165427, 11374, 2}, 26021854, {0.3, 0.5, 0.1}, 0.5, NULL},
+    {"chicago-geo", 5, {6185, 24, 380, 395, 32}, 6327011, {0.1, 0.2, 0.6, 0.6, 0.5}, 0.3, NULL},
+    {"delicious-3d", 3, {532924, 17262471, 2480308}, 140126181, {0.7, 0.4, 0.9}, 0.4, NULL},
+    {"flickr-3d", 3, {319686, 28153045, 1607191}, 112890310, {0.7, 0.4, 0.9}, 0.4, NULL},
+    {"flickr", 4, {319686, 28153045, 1607191, 731}, 112890310, {0.7, 0.4, 0.9, 0.2}, 0.4, NULL},
+    {"darpa", 3, {22476, 22476, 23776223}, 28436033, {0.8, 0.8, 0.3}, 0.5, NULL},
+    {"freebase", 3, {38954435, 38955429, 532}, 139920771, {0.6, 0.6, 0.7}, 0.3, NULL},
     {"movies", 3, {1238, 5665, 1078}, 11440996, {0}, 0, &movies_tiles},
     {"art", 3, {669, 379, 251}, 63066, {0}, 0, &art_tiles},
     {"book", 3, {364, 104, 227}, 93866, {0}, 0, &book_tiles},
@@ -142,12 +150,25 @@ static polyad_status fail_unknown(polyad_context *context, const char *like) {
                  pd_quote(quoted, like, strlen(like)), names);
 }
 
+static polyad_status check_structure(polyad_context *context,
+                                     const polyad_generate_options *options,
+                                     const struct pd_fiber_profile *fibers) {
+  if (options->structure < POLYAD_STRUCTURE_AUTO || options->structure > POLYAD_STRUCTURE_FLAT)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "structure %d; expected POLYAD_STRUCTURE_AUTO, _FIBERS or _FLAT",
+                   (int)options->structure);
+  if (options->structure == POLYAD_STRUCTURE_FIBERS && fibers == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "structure fibers of %s, whose fibers are not published; expected auto or flat",
+                   options->like == NULL ? "dims" : options->like);
+  return POLYAD_OK;
+}
+
 polyad_status pd_generate_resolve(polyad_context *context, const polyad_generate_options *options,
-                                  polyad_generate_options *resolved,
-                                  const struct pd_tile_profile **tiles) {
+                                  polyad_generate_options *resolved, struct pd_profiles *profiles) {
   *resolved = *options;
-  *tiles = NULL;
-  if (options->like == NULL) return POLYAD_OK;
+  *profiles = (struct pd_profiles){NULL, NULL};
+  if (options->like == NULL) return check_structure(context, options, NULL);
   int k = 0;
   while (k < PUBLISHED && strcmp(all[k].name, options->like) != 0)
     ++k;
@@ -164,6 +185,8 @@ polyad_status pd_generate_resolve(polyad_context *context, const polyad_generate
     resolved->dims[n] = all[k].dims[n];
     resolved->skew[n] = all[k].skew[n];
   }
-  *tiles = all[k].tiles;
-  return POLYAD_OK;
+  profiles->tiles = all[k].tiles;
+  if (options->structure != POLYAD_STRUCTURE_FLAT)
+    profiles->fibers = pd_published_fibers(all[k].name);
+  return check_structure(context, options, profiles->fibers);
 }

@@ -319,7 +319,8 @@ def test_locale(polyad, locale):
     ("--dims", "9,9", "--skew", "-1"), ("--dims", "9,9", "--skew", "1,2,3"),
     ("--dims", "9,9", "--noise", "1"), ("--dims", "9,9", "--like", "uber"),
     ("--like", "nosuch"), ("--like", "uber", "--scale", "0"), ("--like", "uber", "--scale", "-1"),
-    ()])
+    ("--like", "uber", "--structure", "real"), ("--dims", "9,9", "--structure", "flat"),
+    ("--like", "uber", "--structure", "flat", "--rank", "2"), ()])
 def test_generate(polyad, arguments):
     has_nnz = "--nnz" in arguments or "--like" in arguments
     polyad.fails(2, "generate", "x.tns", *arguments, *(() if has_nnz else ("--nnz", "3")))
@@ -327,6 +328,10 @@ def test_generate(polyad, arguments):
 
 def test_generate_needs_a_count(polyad):
     polyad.fails(2, "generate", "x.tns", "--dims", "9,9", says="nnz")
+
+
+def test_generate_fibers_not_published(polyad):
+    polyad.fails(1, "generate", "x.tns", "--like", "art", "--structure", "fibers", says="art")
 
 
 def test_generate_more_than_cells(polyad):
@@ -345,7 +350,9 @@ def test_convert_to_unknown(polyad, name):
 @pytest.mark.parametrize("arguments", [
     ("mttkrp", "good.tns", "--repeat", "0"), ("mttkrp", "good.tns", "--repeat", "-1"),
     ("nosuch", "good.tns"), ("mttkrp", "like:nosuch"), ("mttkrp", "like:uber@0"),
-    ("mttkrp", "like:uber@x"), ("mttkrp", "good.tns", "--repeat", "1000000000")])
+    ("mttkrp", "like:uber@x"), ("mttkrp", "good.tns", "--repeat", "1000000000"),
+    ("mttkrp", "good.tns", "--structure", "flat"), ("stream", "--structure", "flat"),
+    ("mttkrp", "like:uber", "--structure", "real")])
 def test_bench(polyad, arguments):
     polyad.fails(2, "bench", *arguments)
 

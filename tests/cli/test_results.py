@@ -305,6 +305,23 @@ def test_generate_like(polyad):
     assert result["dims"] == [183, 24, 1140, 1717] and result["nnz"] == round(33094.9)
 
 
+def test_generate_structure(polyad):
+    """As many distinct tuples of the first modes as the counts of the real tensor, scaled; flat
+    tensors scatter their nonzeros over many more."""
+    pairs, triples = {}, {}
+    for kind in ("auto", "fibers", "flat"):
+        polyad.json("generate", f"{kind}.tns", "--like", "uber", "--scale", "0.01", "--structure", kind)
+        x = read_tns(polyad.path(f"{kind}.tns"))
+        pairs[kind] = len({i[:2] for i in x})
+        triples[kind] = len({i[:3] for i in x})
+    assert polyad.path("auto.tns").read_bytes() == polyad.path("fibers.tns").read_bytes()
+    assert pairs["fibers"] == 44 and triples["fibers"] == 6926  # 4391 and 692597 of the whole
+    assert pairs["flat"] > 1000 and triples["flat"] > 15000
+    result = polyad.json("bench", "mttkrp", "like:uber@0.001", "--structure", "flat", "--repeat",
+                         "1", "--mode", "1")
+    assert result["structure"] == "flat" and result["nnz"] == 3309
+
+
 def test_generate_and_recover(polyad):
     polyad.ok("generate", "x.tns", "--dims", "20,18,16", "--nnz", "5760", "--rank", "3", "--truth",
               "truth.ktensor", "--seed", "2")
