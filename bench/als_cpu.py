@@ -2,7 +2,7 @@
 """CP-ALS on the CPU: the part of an iteration outside MTTKRP, beside streaming the factors.
 
 usage: bench/als_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
-           [--names vast,enron] [--ranks 16,32] [--precisions f64,f32] [--rounds 3] [--threads 2]
+           [--names SET] [--ranks 16,32] [--precisions f64,f32] [--rounds 3] [--threads 2]
 
 What is streamed is the least there is: every update reads the MTTKRP's result and writes the
 factor, 2 I R numbers per mode, which take `stream_seconds` at the triad bandwidth that
@@ -10,11 +10,11 @@ factor, 2 I R numbers per mode, which take `stream_seconds` at the triad bandwid
 median over iterations of all that is not MTTKRP: the products of Gram matrices, their
 factorisation, the update of every factor with its norms and Gram matrix, the fit.
 """
-import os
 import statistics
 import sys
 
 import cpu_script
+import tensors
 
 ITERATIONS = 20
 
@@ -27,7 +27,7 @@ def triad(options):
 
 def measure(options, name, rank, precision):
     outside, inside, limits = [], [], []
-    path = os.path.join(options.tensors, name + ".ptn")
+    path = tensors.path(options.tensors, name, ".ptn", options.polyad)
     for number in range(options.rounds):
         bandwidth = triad(options)
         record = cpu_script.record_of([
@@ -50,13 +50,13 @@ def measure(options, name, rank, precision):
 
 def main():
     parser = cpu_script.parser(__doc__)
-    parser.add_argument("--names", default="vast,enron")
+    parser.add_argument("--names", default="als")
     parser.add_argument("--ranks", default="16,32")
     parser.add_argument("--precisions", default="f64,f32")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     record = cpu_script.begin(options, rounds=options.rounds, iterations=ITERATIONS)
-    for name in options.names.split(","):
+    for name in tensors.names(options.names):
         for rank in options.ranks.split(","):
             for precision in options.precisions.split(","):
                 record["results"].append(measure(options, name, int(rank), precision))

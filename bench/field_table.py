@@ -11,6 +11,8 @@ import glob
 import json
 import os
 
+from tensors import name_of
+
 # Which of the peers' programs a format is to be compared with.
 PEER = {"blco": "blco", "mmcsf": "mmcsf", "bcsf": "bcsf", "hbcsf": "bcsf", "hicoo": "hicoo",
         "coo": "coo atomics"}
@@ -28,17 +30,18 @@ def totals(output):
 
 def read(paths):
     """Sums by precision, tensor and format, the fewest nonzeros first; what was measured last counts.
-    """
-    table, machine, outputs = {}, "?", []
+    Also the machine, and the structure of each tensor."""
+    table, machine, outputs, structures = {}, "?", [], {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
             outputs += map(json.loads, filter(str.strip, file))
     for output in sorted(outputs, key=lambda output: output["nnz"]):
         machine = output["device_name"]
         for (precision, name), value in totals(output).items():
-            tensors = table.setdefault(precision, {})
-            tensors.setdefault(output["file"].removeprefix("like:"), {})[name] = value
-    return table, machine
+            tensor = name_of(output["file"])
+            table.setdefault(precision, {}).setdefault(tensor, {})[name] = value
+            structures[tensor] = output.get("structure")
+    return table, machine, structures
 
 
 def main():
@@ -50,7 +53,7 @@ def main():
     with open(options.peers or os.path.join(options.folder, "peers.json"),
               encoding="utf-8") as file:
         peers = json.load(file)
-    table_of, machine = read(sorted(glob.glob(os.path.join(options.folder, "field*.jsonl"))))
+    table_of, machine, structures = read(sorted(glob.glob(os.path.join(options.folder, "field*.jsonl"))))
     for precision, table in table_of.items():
         names = list(dict.fromkeys(name for sums in table.values() for name in sums))
         print(f"\n{precision}, rank 32, {machine}; ms for all modes, the fastest bold, in brackets "
@@ -62,7 +65,9 @@ def main():
                 if name not in sums:
                     cells.append("-")
                     continue
-                peer = peers[precision].get(tensor, {}).get(PEER.get(name))
+                # Tensors of another structure than the peers' cannot be compared.
+                same = structures[tensor] == peers.get("structure")
+                peer = peers[precision].get(tensor, {}).get(PEER.get(name)) if same else None
                 cell = f"{sums[name]:.3g}"
                 if sums[name] == min(sums.values()):
                     cell = f"**{cell}**"

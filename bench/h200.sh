@@ -9,12 +9,14 @@
 #             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
-#   small     measures uber, nips, chicago, movies: both formats, the papers' variants, CP-ALS
-#   medium    vast, nell-2, enron        large   delicious, nell-1
+#   small     measures `gpu-small` of bench/tensors.py, generated and real tensors, and movies: both
+#             formats, the papers' variants, CP-ALS
+#   medium    `gpu-medium`        large   `gpu-large`
 #   music, amazon, twitch    one at a time: the largest takes five minutes, most of it on the host
 #   phi       CP-APR's Phi on nell-2, on the GPU and on all cores
 #   medium-paper, large-paper    the papers' variants
 #   field     every format, on the tensors of small; field-medium and field-large on the others
+#             (STRUCTURE=flat in the environment: generated tensors without the fibers of real ones)
 #   hls       the tensors of paper D: both kernels of hls, its parts, its variants and other formats
 #   profile   Nsight Compute on a few kernels
 # Results go to $OUT (default build-gpu/results): one JSON object per tensor and line in
@@ -143,14 +145,21 @@ keep() {
   rm -f "$OUT/one.json"
 }
 
-# measure STAGE "TENSOR SET…"…: one process per tensor, each result written when it is ready.
+# measure STAGE "TENSOR SET…"…: one process per tensor, each result written when it is ready. TENSOR
+# is what gpu_bench takes, or a set of bench/tensors.py.
 measure() {
   use_carried
-  local stage=$1 line failed=0
+  local stage=$1 line source failed=0
+  local lines=()
   shift
   for line in "$@"; do
+    for source in $(python3 bench/tensors.py sources "${line%% *}"); do
+      lines+=("$source ${line#* }")
+    done
+  done
+  for line in "${lines[@]}"; do
     # shellcheck disable=SC2086
-    timeout 400 "$build/bench/gpu/gpu_bench" $line >"$OUT/one.json" || { echo "FAILED: $line"; failed=1; }
+    timeout 400 "$build/bench/gpu/gpu_bench" $line ${STRUCTURE:+structure=$STRUCTURE} >"$OUT/one.json" || { echo "FAILED: $line"; failed=1; }
     keep "$stage"
   done
   return $failed
@@ -180,7 +189,7 @@ profile() {
     # The kernels that sum, not those that sort while a format is built.
     timeout 200 ncu --csv --clock-control none --metrics "$metrics" \
       --kernel-name "regex:sum_segments|join_blocks|remap_elements" --launch-skip 8 --launch-count 12 \
-      "$build/bench/gpu/gpu_bench" "$tensor" f32 runs=2
+      "$build/bench/gpu/gpu_bench" "like:$tensor" f32 runs=2
   done
 }
 
@@ -195,19 +204,16 @@ for stage in "$@"; do
       build) build ;;
       test) test_gpu ;;
       sanitize) sanitize ;;
-      small) measure small "uber default paper columns als" "nips default paper columns als" \
-        "chicago default paper columns als" "movies default paper" ;;
-      medium) measure medium "nell-2 default" "vast f32 paper" "enron f32" ;;
+      small) measure small "gpu-small default paper columns als" "movies default paper" ;;
+      medium) measure medium "gpu-medium f32" "nell-2 default" "vast paper" ;;
       medium-paper) measure medium-paper "nell-2 paper" "enron paper" ;;
-      large) measure large "nell-1 f32 runs=5" "delicious f32 runs=5" ;;
-      large-paper) measure large-paper "nell-1 paper runs=3" "delicious paper runs=3" ;;
+      large) measure large "gpu-large f32 runs=5" ;;
+      large-paper) measure large-paper "gpu-large paper runs=3" ;;
       music | amazon | twitch) measure huge "$stage f32 runs=3" ;;
       phi) measure phi "nell-2 phi runs=5" "nell-2 phi device=cpu runs=3" ;;
-      field) measure field "uber field field64" "nips field field64" "chicago field field64" \
-        "movies field field64" ;;
-      field-medium) measure field-medium "nell-2 field runs=5" "vast field runs=5" \
-        "enron field runs=5" ;;
-      field-large) measure field-large "nell-1 field runs=5" "delicious field runs=5" ;;
+      field) measure field "gpu-small field field64" "movies field field64" ;;
+      field-medium) measure field-medium "gpu-medium field runs=5" ;;
+      field-large) measure field-large "gpu-large field runs=5" ;;
       hls) hls ;;
       profile) profile ;;
       *)

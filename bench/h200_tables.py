@@ -5,30 +5,41 @@ usage: h200_tables.py FILE.jsonl...
 """
 import json
 import math
+import os
 import sys
 
-PEERS = {  # fastest other system on the same GPU, float32, milliseconds for all modes
-    "uber": ("MM-CSF", 1.280), "nips": ("BLCO", 1.339), "chicago": ("MM-CSF", 1.256),
-    "movies": ("MM-CSF", 2.029), "vast": ("GenTen", 13.91), "nell-2": ("GenTen", 15.74),
-    "enron": ("GenTen", 19.10), "delicious": ("GenTen", 61.60), "nell-1": ("GenTen", 49.56)}
-BLCO = {"uber": 1.390, "nips": 1.339, "chicago": 2.071, "movies": 2.847, "vast": 82.8,
-        "nell-2": 21.15, "enron": 24.44, "delicious": 74.95, "nell-1": 70.97}
+from tensors import name_of
+
+PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results/h200/peers.json")
+PROGRAMS = {"mmcsf": "MM-CSF", "blco": "BLCO", "bcsf": "B-CSF", "genten": "GenTen",
+            "hicoo": "HiCOO", "coo atomics": "COO with atomics"}
+
+
+def peers_of(tensors):
+    """The peers' milliseconds in float32 by tensor and program, where they were measured on tensors
+    of the same structure (without a word: those of before fibers were counted)."""
+    with open(PEERS, encoding="utf-8") as file:
+        record = json.load(file)
+    measured = {name: {program: value for program, value in of.items() if value is not None}
+                for name, of in record["f32"].items()}
+    return {name: of for name, of in measured.items()
+            if name in tensors and tensors[name]["structure"] == record.get("structure")}
 
 
 def load(files):
     """Tensors by name, later files over earlier ones; rows of one kernel add up over the modes."""
-    tensors = {}
+    measured = {}
     for name in files:
         with open(name, encoding="utf-8") as lines:
             for line in lines:
                 if not line.strip():
                     continue
                 one = json.loads(line)
-                into = tensors.setdefault(one["file"].removeprefix("like:"),
-                                          {"nnz": one["nnz"], "dims": one["dims"], "runs": {},
-                                           "als": []})
+                into = measured.setdefault(name_of(one["file"]),
+                                           {"nnz": one["nnz"], "dims": one["dims"], "runs": {},
+                                            "als": [], "structure": one.get("structure")})
                 add(into, one)
-    return tensors
+    return measured
 
 
 def add(into, one):
@@ -68,17 +79,19 @@ def mean(values):
 
 def speed(tensors):
     rows, gains, over_blco = [], [], []
-    for name, (peer, milliseconds) in PEERS.items():
-        copies = total(tensors.get(name, {"runs": {}}), "modecopy", "auto")
-        fly = total(tensors.get(name, {"runs": {}}), "flycoo", "auto")
+    peers = peers_of(tensors)
+    for name, programs in peers.items():
+        copies = total(tensors[name], "modecopy", "auto")
+        fly = total(tensors[name], "flycoo", "auto")
         if copies is None:
             continue
-        gains.append(milliseconds / copies)
-        over_blco.append(BLCO[name] / fly if fly else None)
-        rows.append([name, f"{peer} {milliseconds}", number(copies, 3), number(gains[-1]),
-                     number(fly, 3), number(over_blco[-1])])
+        peer = min(programs, key=programs.get)
+        gains.append(programs[peer] / copies)
+        over_blco.append(programs["blco"] / fly if fly and "blco" in programs else None)
+        rows.append([name, f"{PROGRAMS[peer]} {programs[peer]}", number(copies, 3),
+                     number(gains[-1]), number(fly, 3), number(over_blco[-1])])
     for name in tensors:
-        if name not in PEERS:
+        if name not in peers:
             rows.append([name, "–", number(total(tensors[name], "modecopy", "auto"), 3), "–",
                          number(total(tensors[name], "flycoo", "auto"), 3), "–"])
     rows.append(["geometric mean", "", "", number(mean(gains)), "", number(mean(over_blco))])

@@ -2,7 +2,7 @@
 """Peak memory of `polyad cpd` on the CPU, beside tensor, storage and factors.
 
 usage: bench/memory_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
-           [--names uber,nell2,enron] [--formats auto,coo,csf,alto] [--ends .ptn,.tns] [--rank 16]
+           [--names SET] [--formats auto,coo,csf,alto] [--ends .ptn,.tns] [--rank 16]
            [--precision f64] [--threads 2]
 
 The peak is the kernel's own count of the process (ru_maxrss), code and libraries included;
@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import cpu_script
+import tensors
 
 
 def peak_of(command):
@@ -31,7 +32,7 @@ def peak_of(command):
 
 
 def measure(options, name, end, storage):
-    path = os.path.join(options.tensors, name + end)
+    path = tensors.path(options.tensors, name, end, options.polyad)
     about = cpu_script.record_of([options.polyad, "info", path, "--precision", options.precision,
                                "--json", "-"])
     record, peak = peak_of([options.polyad, "cpd", path, "-r", str(options.rank), "-i", "2",
@@ -50,13 +51,13 @@ def measure(options, name, end, storage):
 
 def main():
     parser = cpu_script.parser(__doc__)
-    parser.add_argument("--names", default="uber,nell2,enron")
+    parser.add_argument("--names", default="memory")
     parser.add_argument("--formats", default="auto,coo,csf,alto")
     parser.add_argument("--ends", default=".ptn,.tns")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--precision", default="f64")
     options = parser.parse_args()
-    rows = [measure(options, name, end, storage) for name in options.names.split(",")
+    rows = [measure(options, name, end, storage) for name in tensors.names(options.names)
             for end in options.ends.split(",") for storage in options.formats.split(",")]
     ratios = [row["peak_over_needed"] for row in rows]
     record = cpu_script.begin(options, rank=options.rank, precision=options.precision,

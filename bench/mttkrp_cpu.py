@@ -3,11 +3,12 @@
 
 usage: bench/mttkrp_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
            [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN]
-           [--names uber,nips] [--ranks 16,32] [--precisions f64,f32] [--format auto] [--rounds 5]
+           [--names SET] [--ranks 16,32] [--precisions f64,f32] [--format auto] [--rounds 5]
            [--threads 2]
 
-DIR holds NAME.tns (what ALTO and, without the others, everybody reads), and where they are
-NAME.ptn for polyad and NAME.bin for SPLATT (their binary files only load faster). Each round runs
+SET is one of bench/tensors.py: generated tensors beside real ones. DIR holds NAME.tns (what ALTO
+and, without NAME.bin, SPLATT reads) and NAME.ptn for polyad; what is missing is made there, but
+NAME.bin (binary files only load faster). Each round runs
 every program once on the same tensor, so that what else the machine does touches all alike. A
 program's figure is the median over rounds of the sum over modes of its medians over iterations;
 ALTO prints only the mean of its iterations. SPLATT runs with its defaults (two CSF) as `splatt cpd`,
@@ -24,6 +25,8 @@ import statistics
 import subprocess
 import sys
 
+import tensors
+
 ITERATIONS = 5
 
 
@@ -35,13 +38,12 @@ def run(command, threads):
     return done.stdout
 
 
-def existing(options, name, extension):
-    path = os.path.join(options.tensors, name + extension)
-    return path if os.path.exists(path) else os.path.join(options.tensors, name + ".tns")
+def file_of(options, name, end):
+    return tensors.path(options.tensors, name, end, options.polyad)
 
 
 def time_polyad(options, name, rank, precision):
-    out = run([options.polyad, "bench", "mttkrp", existing(options, name, ".ptn"), "-r", str(rank),
+    out = run([options.polyad, "bench", "mttkrp", file_of(options, name, ".ptn"), "-r", str(rank),
                "--precision", precision, "--threads", str(options.threads), "--device", "cpu",
                "--format", options.format, "--repeat", str(ITERATIONS), "--warmup", "1",
                "--json", "-"], options.threads)
@@ -58,7 +60,9 @@ def time_splatt(options, name, rank, precision):
     program = options.splatt if precision == "f64" else options.splatt_f32
     if not program:
         return None
-    out = run([program, "cpd", existing(options, name, ".bin"), "-r", str(rank), "-i",
+    binary = os.path.join(options.tensors, name + ".bin")
+    path = binary if os.path.exists(binary) else file_of(options, name, ".tns")
+    out = run([program, "cpd", path, "-r", str(rank), "-i",
                str(ITERATIONS), "-t", str(options.threads), "--tol", "0", "--nowrite", "-v", "-v"],
               options.threads)
     modes = {}
@@ -68,10 +72,10 @@ def time_splatt(options, name, rank, precision):
 
 
 def time_alto(options, name, rank, precision):
-    path = os.path.join(options.tensors, name + ".tns")
     program = options.alto64 if options.bits[name] <= 64 else options.alto128
-    if not program or precision != "f64" or not os.path.exists(path):
+    if not program or precision != "f64":
         return None
+    path = file_of(options, name, ".tns")
     out = run([program, "-l", "als", "-p", "-m", str(ITERATIONS), "-r", str(rank), "-t", "-1", "-i",
                path], options.threads)
     return {"seconds": float(re.search(r"ALTO runtime:\s+([0-9.]+)", out).group(1)) / ITERATIONS}
@@ -136,7 +140,7 @@ def main():
     parser.add_argument("--polyad", default="build/polyad")
     for peer in ("splatt", "splatt-f32", "alto64", "alto128"):
         parser.add_argument("--" + peer)
-    parser.add_argument("--names", default="uber,nips,chicago,nell2,enron,vast,delicious")
+    parser.add_argument("--names", default="mttkrp")
     parser.add_argument("--ranks", default="16,32")
     parser.add_argument("--precisions", default="f64,f32")
     parser.add_argument("--format", default="auto", help="polyad's")
@@ -147,7 +151,7 @@ def main():
     rows = []
     for precision in options.precisions.split(","):
         for rank in options.ranks.split(","):
-            for name in options.names.split(","):
+            for name in tensors.names(options.names):
                 rows.append(measure(options, name, int(rank), precision))
                 write(options, rows, COLUMNS, {"iterations": ITERATIONS})
 

@@ -2,7 +2,7 @@
 """CP-APR's Phi and multiplicative update on the CPU: polyad, ALTO and SparTen in interleaved rounds.
 
 usage: bench/phi_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
-           [--alto64 BIN] [--sparten BIN] [--names chicago,nell2,nips,uber] [--formats auto,alto]
+           [--alto64 BIN] [--sparten BIN] [--names SET] [--formats auto,alto]
            [--rank 16] [--inner 5] [--rounds 3] [--threads 2]
 
 DIR holds NAME.tns for ALTO and, where they are, NAME.ptn for polyad and NAME.bin (SPLATT's binary)
@@ -23,10 +23,11 @@ import statistics
 import sys
 
 import mttkrp_cpu
+import tensors
 
 
 def time_polyad(options, name, storage):
-    path = mttkrp_cpu.existing(options, name, ".ptn")
+    path = mttkrp_cpu.file_of(options, name, ".ptn")
     common = ["-r", str(options.rank), "--threads", str(options.threads), "--device", "cpu",
               "--format", storage, "--json", "-"]
     phi = json.loads(mttkrp_cpu.run([options.polyad, "bench", "phi", path, "--repeat", "3",
@@ -43,7 +44,7 @@ def time_polyad(options, name, storage):
 def time_alto(options, name):
     out = mttkrp_cpu.run([options.alto64, "-l", "apr", "-p", "-m", str(options.outer), "-n",
                           str(options.inner), "-r", str(options.rank), "-i",
-                          f"{options.tensors}/{name}.tns"], options.threads)
+                          mttkrp_cpu.file_of(options, name, ".tns")], options.threads)
     def seconds(what):
         return float(re.search(what + r"\s*= ([0-9.]+)", out).group(1)) / options.outer
     return {"phi": seconds("Phi accumulated time") / options.inner,
@@ -98,7 +99,7 @@ def main():
     parser.add_argument("--polyad", default="build/polyad")
     parser.add_argument("--alto64")
     parser.add_argument("--sparten")
-    parser.add_argument("--names", default="chicago,nell2,nips,uber")
+    parser.add_argument("--names", default="phi")
     parser.add_argument("--formats", default="auto,alto")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--outer", type=int, default=2)
@@ -107,7 +108,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     rows = []
-    for name in options.names.split(","):
+    for name in tensors.names(options.names):
         rows += measure(options, name)
         mttkrp_cpu.write(options, rows, ["tensor", "rank", "program", "format", "phi_seconds",
                                          "phi_over_polyad", "outer_seconds", "outer_over_polyad"],

@@ -2,7 +2,7 @@
 """CP-APR's Phi and MTTKRP of polyad's formats on the CPU: what the plan's rule for Phi rests on.
 
 usage: bench/phi_formats.py --tensors DIR --output results.json [--polyad build/polyad]
-           [--names nips,uber,chicago,nell2] [--formats coo,csf,alto,modecopy] [--rank 16]
+           [--names SET] [--formats coo,csf,alto,modecopy] [--rank 16]
            [--rounds 3] [--threads 2]
 
 Formats take turns in every round; `phi_seconds` and `mttkrp_seconds` are medians over rounds of
@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import cpu_script
+import tensors
 
 
 def kernel_seconds(options, kernel, path, storage):
@@ -36,7 +37,7 @@ def plan_of(options, path):
 
 
 def measure(options, name):
-    path = os.path.join(options.tensors, name + ".ptn")
+    path = tensors.path(options.tensors, name, ".ptn", options.polyad)
     chosen, estimates = plan_of(options, path)
     names = options.formats.split(",")
     seconds = {(kernel, f): [] for kernel in ("phi", "mttkrp") for f in names}
@@ -58,13 +59,13 @@ def measure(options, name):
 
 def main():
     parser = cpu_script.parser(__doc__)
-    parser.add_argument("--names", default="nips,uber,chicago,nell2")
+    parser.add_argument("--names", default="phi")
     parser.add_argument("--formats", default="coo,csf,alto,modecopy")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     record = cpu_script.begin(options, rounds=options.rounds, rank=options.rank)
-    for name in options.names.split(","):
+    for name in tensors.names(options.names):
         record["results"].append(measure(options, name))
         cpu_script.save(options, record)
 

@@ -53,7 +53,7 @@ def device_of(data):
 
 def tensor_of(data):
     name = (data.get("file") or "").removeprefix("like:").split("/")[-1]
-    return name.removesuffix(".ptn").split("@")[0]
+    return name.removesuffix(".ptn").removesuffix(".tns.gz").split("@")[0]
 
 
 def specified(data):

@@ -3,11 +3,12 @@
 # makes tables and plots of it.
 #
 # usage: bench/portability.sh POLYAD OUT DEVICE… [-- options of polyad bench]
-#   SCALES    which tensors (default "chicago nell-2@0.13 nips uber lbnl-network"); a file NAME.ptn
-#             in the current folder is taken instead of generating it anew
+#   SCALES    which tensors (default: `portability` of bench/tensors.py, generated and real); a file
+#             NAME.ptn in the current folder is taken instead of generating it anew
 #   ELEMENTS  numbers in STREAM's arrays (default 100000000)
 #   KERNELS   which of "stream mttkrp phi editions pi cpd" (default all but cpd)
 set -uo pipefail
+here=$(dirname "$0")
 polyad=$1 out=$2
 shift 2
 devices=()
@@ -35,9 +36,9 @@ for device in "${devices[@]}"; do
       done
       continue
     fi
-    for tensor in ${SCALES:-chicago nell-2@0.13 nips uber lbnl-network}; do
+    for tensor in ${SCALES:-$("$here/tensors.py" names portability)}; do
       name=$label-${tensor%@*}
-      file=like:$tensor
+      file=$("$here/tensors.py" sources "$tensor")
       [ ! -e "${tensor%@*}.ptn" ] || file=${tensor%@*}.ptn
       case $kernel in
         mttkrp | phi | pi)
@@ -54,8 +55,10 @@ for device in "${devices[@]}"; do
           [ "${device%%:*}" != opencl ] || continue
           store=--store-pi
           [ "$device" = cpu ] || store=
-          [ -e "${tensor%@*}.ptn" ] ||
-            "$polyad" generate --like "${tensor%@*}" --scale "${SCALE:-1}" "${tensor%@*}.ptn" --quiet
+          if [ ! -e "${tensor%@*}.ptn" ]; then
+            "$here/tensors.py" make . "$tensor" --polyad "$polyad" >/dev/null
+            [ -e "${tensor%@*}.ptn" ] || mv "$tensor.ptn" "${tensor%@*}.ptn"
+          fi
           # shellcheck disable=SC2086
           "$polyad" cpd "${tensor%@*}.ptn" -r 16 --algorithm apr-mu $store --max-iters 3 --quiet \
             --device "$device" --json "$out/cpd-$name.json" || failed=1

@@ -2,7 +2,7 @@
 """Reading tensors: polyad (text, gzip, .ptn) beside SPLATT (text), in interleaved rounds.
 
 usage: bench/read_cpu.py --tensors DIR --output results.json [--polyad build/polyad] [--splatt BIN]
-           [--names uber,enron] [--rounds 3] [--threads 2]
+           [--names SET] [--rounds 3] [--threads 2]
 
 DIR holds NAME.tns, NAME.tns.gz and NAME.ptn. polyad's figure of a round is the median of three
 reads (parsing, checking, sorting) of a file in the page cache; SPLATT's is what it reports as I/O.
@@ -19,6 +19,7 @@ import time
 import zlib
 
 import cpu_script
+import tensors
 
 
 def output(command, threads):
@@ -61,6 +62,8 @@ def copy_rate(options):
 def measure(options, name):
     seconds = {}
     stem = os.path.join(options.tensors, name)
+    for end in (".tns", ".tns.gz", ".ptn"):
+        tensors.path(options.tensors, name, end, options.polyad)
     for number in range(options.rounds):
         for kind in ("tns", "tns.gz", "ptn"):
             if os.path.exists(stem + "." + kind):
@@ -90,11 +93,11 @@ def measure(options, name):
 def main():
     parser = cpu_script.parser(__doc__)
     parser.add_argument("--splatt")
-    parser.add_argument("--names", default="uber,enron")
+    parser.add_argument("--names", default="read")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     record = cpu_script.begin(options, rounds=options.rounds)
-    for name in options.names.split(","):
+    for name in tensors.names(options.names):
         record["results"].append(measure(options, name))
         cpu_script.save(options, record)
 

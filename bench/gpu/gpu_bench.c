@@ -1,7 +1,10 @@
-/* Times MTTKRP of the GPU's formats in every mode of a generated tensor, checks the results, and
- * prints one JSON object. Run by bench/h200.sh.
+/* Times MTTKRP of the GPU's formats in every mode of a tensor, checks the results, and prints one
+ * JSON object. Run by bench/h200.sh.
  *
- * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [scale=S] [partitions=K] [device=D] [write=FILE]
+ * usage: gpu_bench TENSOR [SET…] [rank=R] [runs=K] [partitions=K] [device=D]
+ *                  [structure=flat] [write=FILE]
+ *   TENSOR: a file, or like:NAME[@SCALE] as `polyad generate --like` makes it (structure=flat: with
+ *   that --structure)
  *   SET: default (both formats, float and double), paper (all variants of the papers, float),
  *   columns (flycoo/paper with P from 1 to 64), als (time of a CP-ALS iteration), field and field64
  *   (every format, float and double), phi (CP-APR's Phi, double) */
@@ -10,7 +13,6 @@
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/modecopy/modecopy_layout.h"
 #include "gpu_check.h"
-#include "gpu_tensors.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <polyad/polyad.h>
@@ -21,7 +23,10 @@
 struct run {
   polyad_context *context;
   const struct pd_device *device;
-  const struct bench_tensor *from;
+  const char *source; /* the tensor as named */
+  bool flat;          /* like:NAME without the real tensor's fibers */
+  int order;
+  const uint64_t *dims;
   polyad_tensor *tensor[2]; /* by type */
   struct pd_traits traits;
   uint64_t rank;
@@ -53,8 +58,8 @@ static int by_value(const void *a, const void *b) {
 
 static void make_factors(struct run *run, polyad_type type, struct pd_matrix *factor,
                          struct bench_factors *host) {
-  for (int n = 0; n < run->from->order; ++n) {
-    uint64_t rows = run->from->dims[n];
+  for (int n = 0; n < run->order; ++n) {
+    uint64_t rows = run->dims[n];
     bench_factor_fill(host, n, rows, run->rank, type);
     must(run, pd_matrix_create(run->context, run->device, type, rows, run->rank, &factor[n]),
          "factors");
@@ -67,7 +72,7 @@ static void print_row(struct run *run, const struct choice *choice, int mode, do
                       double worst, double build, uint64_t bytes, const char *about) {
   qsort(seconds, (size_t)run->runs, sizeof *seconds, by_value);
   double nnz = (double)run->traits.nnz, median = seconds[run->runs / 2];
-  double flops = (double)run->from->order * (double)run->rank * nnz;
+  double flops = (double)run->order * (double)run->rank * nnz;
   char error[32] = "null"; /* Phi is checked by its tests alone */
   if (!choice->phi) snprintf(error, sizeof error, "%.3g", worst);
   printf("%s\n  {\"kernel\": \"%s\", \"format\": \"%s\", \"variant\": \"%s\", \"precision\": "
@@ -87,7 +92,7 @@ static void time_modes(struct run *run, const struct choice *choice,
                        const struct polyad_kernels *kernels, const void *storage,
                        const void *on_device, double build, uint64_t bytes, const char *about) {
   enum { WARM_UP = 2 };
-  int order = run->from->order;
+  int order = run->order;
   void *scratch = NULL;
   struct pd_matrix factor[POLYAD_MAX_ORDER], out[POLYAD_MAX_ORDER];
   const struct pd_matrix *list[POLYAD_MAX_ORDER];
@@ -98,10 +103,10 @@ static void time_modes(struct run *run, const struct choice *choice,
   make_factors(run, choice->type, factor, &host);
   for (int n = 0; n < order; ++n) {
     list[n] = &factor[n];
-    must(run,
-         pd_matrix_create(run->context, run->device, choice->type, run->from->dims[n], run->rank,
-                          &out[n]),
-         "output");
+    must(
+        run,
+        pd_matrix_create(run->context, run->device, choice->type, run->dims[n], run->rank, &out[n]),
+        "output");
   }
   must(run, kernels->workspace_create(run->context, run->device, on_device, run->rank, &scratch),
        "workspace");
@@ -128,12 +133,12 @@ static void time_modes(struct run *run, const struct choice *choice,
     print_row(run, choice, n, seconds + n * run->runs, worst, build, bytes, about);
     total += seconds[n * run->runs + run->runs / 2];
     if (worst > (choice->type == POLYAD_F32 ? 1e-4 : 1e-12))
-      fprintf(stderr, "%s %s/%s mode %d: WRONG by %.3g\n", run->from->name, choice->format,
+      fprintf(stderr, "%s %s/%s mode %d: WRONG by %.3g\n", run->source, choice->format,
               choice->variant, n + 1, worst);
   }
-  fprintf(stderr, "%-10s %-9s %-15s %s P=%-2d %sall modes %10.3f ms (", run->from->name,
-          choice->format, choice->variant, choice->type == POLYAD_F32 ? "f32" : "f64",
-          choice->columns, choice->phi ? "phi " : "", 1e3 * total);
+  fprintf(stderr, "%-10s %-9s %-15s %s P=%-2d %sall modes %10.3f ms (", run->source, choice->format,
+          choice->variant, choice->type == POLYAD_F32 ? "f32" : "f64", choice->columns,
+          choice->phi ? "phi " : "", 1e3 * total);
   for (int n = 0; n < order; ++n)
     fprintf(stderr, "%s%.3f", n > 0 ? " " : "", 1e3 * seconds[n * run->runs + run->runs / 2]);
   fprintf(stderr, ")  build %.2f s, %.3f GB, %s\n", build, 1e-9 * (double)bytes, about);
@@ -228,7 +233,7 @@ static void time_als(struct run *run) {
          "plan");
     must(run, polyad_cp_als(run->context, plan, &als, &model, &info), "cp_als");
     double mttkrp = 0;
-    for (int n = 0; n < run->from->order; ++n)
+    for (int n = 0; n < run->order; ++n)
       mttkrp += info.seconds_mttkrp[n];
     printf("%s\n  {\"kernel\": \"als\", \"format\": \"modecopy\", \"precision\": \"%s\", \"rank\": "
            "%llu, \"seconds_per_iteration\": %.9g, \"seconds_mttkrp\": %.9g, \"iterations\": %d, "
@@ -237,7 +242,7 @@ static void time_als(struct run *run) {
            (unsigned long long)run->rank, info.seconds_per_iteration, mttkrp, info.iterations,
            info.fit);
     fprintf(stderr, "%-10s cp-als %s: %.3f ms per iteration, %.2f times its MTTKRP, fit %.6f\n",
-            run->from->name, type == POLYAD_F32 ? "f32" : "f64", 1e3 * info.seconds_per_iteration,
+            run->source, type == POLYAD_F32 ? "f32" : "f64", 1e3 * info.seconds_per_iteration,
             info.seconds_per_iteration / mttkrp, info.fit);
     polyad_run_info_clear(&info);
     polyad_ktensor_destroy(model);
@@ -298,14 +303,38 @@ static void run_set(struct run *run, const char *set) {
   }
 }
 
+/* Reads or makes the tensor, in float. */
+static void load(struct run *run) {
+  polyad_tensor **tensor = &run->tensor[POLYAD_F32];
+  if (strncmp(run->source, "like:", 5) == 0) {
+    char name[64];
+    polyad_generate_options options;
+    polyad_generate_options_init(&options);
+    const char *scale = strchr(run->source, '@');
+    if (scale != NULL) options.scale = atof(scale + 1);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(run->source + 5, "@"), run->source + 5);
+    options.like = name;
+    if (run->flat) options.structure = POLYAD_STRUCTURE_FLAT;
+    options.type = POLYAD_F32;
+    must(run, polyad_generate(run->context, &options, tensor, NULL), "tensor");
+  } else {
+    polyad_read_options options;
+    polyad_read_options_init(&options);
+    options.type = POLYAD_F32;
+    must(run, polyad_tensor_read(run->context, run->source, &options, tensor), "tensor");
+  }
+  run->order = polyad_tensor_order(*tensor);
+  run->dims = polyad_tensor_dims(*tensor);
+}
+
 int main(int count, char **arguments) {
   struct run run = {.rank = 32, .runs = 10};
-  double scale = 1;
-  if (count < 2 || (run.from = bench_tensor_find(arguments[1])) == NULL) {
-    fprintf(stderr, "usage: gpu_bench TENSOR [SET...] [rank=R] [runs=K] [scale=S] "
-                    "[partitions=K]; see the source\n");
+  if (count < 2) {
+    fprintf(stderr, "usage: gpu_bench TENSOR [SET...] [rank=R] [runs=K] [partitions=K]; "
+                    "see the source\n");
     return 2;
   }
+  run.source = arguments[1];
   if (polyad_context_create(&run.context) != POLYAD_OK) return 1;
   const char *device = "cuda";
   for (int k = 2; k < count; ++k)
@@ -316,11 +345,11 @@ int main(int count, char **arguments) {
   for (int k = 2; k < count; ++k) {
     if (strncmp(arguments[k], "rank=", 5) == 0) run.rank = strtoull(arguments[k] + 5, NULL, 10);
     if (strncmp(arguments[k], "runs=", 5) == 0) run.runs = atoi(arguments[k] + 5);
-    if (strncmp(arguments[k], "scale=", 6) == 0) scale = atof(arguments[k] + 6);
+    if (strcmp(arguments[k], "structure=flat") == 0) run.flat = true;
     if (strncmp(arguments[k], "partitions=", 11) == 0) run.partitions = atoi(arguments[k] + 11);
   }
   double begin = pd_seconds();
-  must(&run, bench_tensor_make(run.context, run.from, scale, &run.tensor[POLYAD_F32]), "tensor");
+  load(&run);
   for (int k = 2; k < count; ++k) /* for other programs */
     if (strncmp(arguments[k], "write=", 6) == 0)
       must(&run,
@@ -328,17 +357,18 @@ int main(int count, char **arguments) {
                                POLYAD_FILE_AUTO),
            "writing");
   must(&run, pd_traits_compute(run.context, run.tensor[POLYAD_F32], &run.traits), "traits");
-  fprintf(stderr, "%s: %llu nonzeros in %.1f s\n", run.from->name,
-          (unsigned long long)run.traits.nnz, pd_seconds() - begin);
+  fprintf(stderr, "%s: %llu nonzeros in %.1f s\n", run.source, (unsigned long long)run.traits.nnz,
+          pd_seconds() - begin);
   polyad_device_description about;
   memset(&about, 0, sizeof about);
   for (int k = 0; k < polyad_device_count(run.context); ++k) {
     must(&run, polyad_device_describe(run.context, k, &about), "device");
     if (strcmp(about.name, run.device->name) == 0) break;
   }
-  printf("{\"file\": \"like:%s\", \"order\": %d, \"dims\": [", run.from->name, run.from->order);
-  for (int n = 0; n < run.from->order; ++n)
-    printf("%s%llu", n > 0 ? ", " : "", (unsigned long long)run.from->dims[n]);
+  printf("{\"file\": \"%s\", \"structure\": \"%s\", \"order\": %d, \"dims\": [", run.source,
+         run.flat ? "flat" : "auto", run.order);
+  for (int n = 0; n < run.order; ++n)
+    printf("%s%llu", n > 0 ? ", " : "", (unsigned long long)run.dims[n]);
   printf("], \"nnz\": %llu, \"kernel\": \"mttkrp\", \"device\": \"%s\", \"device_name\": \"%s\", "
          "\"version\": \"%s\", \"results\": [",
          (unsigned long long)run.traits.nnz, about.name, about.description, polyad_version());

@@ -114,9 +114,9 @@ static uint64_t most_in_slice(uint64_t drawn, uint64_t largest, uint64_t extra, 
 static polyad_status size_level(polyad_context *context, struct pd_fiber_plan *plan, int n,
                                 uint64_t *own) {
   polyad_status status = POLYAD_OK;
-  uint64_t slices = plan->counts.tuples[0], each = plan->counts.slices[n] - 1;
-  uint64_t total = plan->counts.tuples[n] - plan->counts.tuples[n - 1];
   struct pd_fiber_mode *mode = &plan->mode[n];
+  uint64_t slices = plan->counts.tuples[0], each = mode->extra_room;
+  uint64_t total = plan->counts.tuples[n] - plan->counts.tuples[n - 1];
   uint64_t *extra = NULL, *drawn = NULL, *largest = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, slices, &extra));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, slices, &drawn));
@@ -175,6 +175,8 @@ static void plan_mode(struct pd_fiber_plan *plan, const struct pd_fiber_level *l
   mode->share = level->share;
   if (n == 0) return;
   uint64_t most = level->most == 0 ? ranks : at_most(level->most, ranks);
+  most = at_least(most, quotient_up(plan->counts.tuples[n], plan->counts.tuples[n - 1]));
+  mode->extra_room = most - 1;
   double mean = (double)plan->counts.tuples[n] / (double)plan->counts.tuples[n - 1];
   mode->children = pd_children_law(mean, level->cv == 0 ? 1 : level->cv, most);
 }

@@ -40,7 +40,8 @@ struct pd_fiber_counts pd_fiber_counts(const struct pd_fiber_profile *profile, i
 struct pd_fiber_mode {
   struct pd_children children;
   struct pd_pick_mode pick;
-  uint64_t most_children; /* below one node */
+  uint64_t extra_room;    /* most children that a node may have beyond the first */
+  uint64_t most_children; /* that a node has */
   uint64_t most_parents;  /* in one slice of the first mode */
   unsigned common;
   double share;

@@ -128,7 +128,7 @@ static void size_nodes(struct filler *filler, uint64_t slice) {
     else {
       for (uint64_t j = 0; j < own; ++j)
         children[j] = pd_children_draw(&plan->mode[n].children, plan->seed, stream, j);
-      pd_children_divide(children, NULL, own, plan->counts.slices[n] - 1, tuples - own);
+      pd_children_divide(children, NULL, own, plan->mode[n].extra_room, tuples - own);
     }
     filler->varied[n] = tuples != own;
     filler->parent[n] = 0;

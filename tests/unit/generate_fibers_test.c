@@ -146,6 +146,12 @@ static bool within(double value, double expected, double share) {
   return fabs(value - expected) <= share * expected;
 }
 
+static void expect_near(const char *name, const char *what, double found, double expected,
+                        double share) {
+  if (!within(found, expected, share))
+    fail_msg("%s of %s: %g found, %g expected", what, name, found, expected);
+}
+
 /* Shares are printed with three digits or more. The spread of numbers drawn from a law with a long
  * tail is itself a random number: for those, a factor of two. */
 static void check_published(const struct published *real) {
@@ -158,16 +164,18 @@ static void check_published(const struct published *real) {
     cells *= (double)census.dims[n];
   double fibers = cells / (double)census.dims[last];
   double slices = fibers / (double)census.dims[last - 1];
-  assert_true(within((double)census.nnz, real->density * cells, 1e-5));
-  assert_true(within((double)census.tuples[last - 1], real->fibers * fibers, 0.005));
-  assert_true(within((double)census.tuples[last - 2], real->slices * slices, 0.005));
+  expect_near(real->name, "nonzeros", (double)census.nnz, real->density * cells, 1e-5);
+  expect_near(real->name, "fibers", (double)census.tuples[last - 1], real->fibers * fibers, 0.005);
+  expect_near(real->name, "slices", (double)census.tuples[last - 2], real->slices * slices, 0.005);
   const struct spread *in_slice = &census.children[last - 1], *in_fiber = &census.children[last];
   double loose = real->fibers_cv > 2 || real->cv > 2 ? 0.5 : 0.1;
-  assert_true(within(cv_of(in_slice), real->fibers_cv, loose));
-  assert_true(within(cv_of(in_fiber), real->cv, loose));
-  assert_true(in_slice->most <=
-              1.2 * (1 + real->fibers_imbalance) * in_slice->sum / in_slice->nodes);
-  assert_true(in_fiber->most <= 1.2 * (1 + real->imbalance) * in_fiber->sum / in_fiber->nodes);
+  expect_near(real->name, "cv of fibers", cv_of(in_slice), real->fibers_cv, loose);
+  expect_near(real->name, "cv of nonzeros", cv_of(in_fiber), real->cv, loose);
+  /* largest values are whole numbers up to the digits printed */
+  double most = (1 + real->fibers_imbalance) * in_slice->sum / in_slice->nodes;
+  assert_true(in_slice->most <= 1.005 * most + 1);
+  most = (1 + real->imbalance) * in_fiber->sum / in_fiber->nodes;
+  assert_true(in_fiber->most <= 1.005 * most + 1);
   for (int n = 1; n <= last; ++n)
     assert_true(census.slices[n] == census.dims[n]);
   if (last > 2) assert_true(census.slices[0] == census.dims[0]);
@@ -181,7 +189,9 @@ static void published_counts_are_met(void **state) {
     struct pd_profiles profiles;
     assert_int_equal(pd_generate_resolve(context, &options, &whole, &profiles), POLYAD_OK);
     bool is_large = whole.nnz > 10000000;
-    if (is_large == large) check_published(&published[k]);
+    if (is_large != large) continue;
+    if (large) print_message("%s\n", published[k].name);
+    check_published(&published[k]);
   }
 }
 
