@@ -7,9 +7,11 @@
 
 /** A law of children beyond the first: a lognormal variable, cut at `most` and rounded up or down
  *  at random so that its mean stays. */
+enum { PD_CHILDREN_FEW = 64 };
 struct pd_children {
   double mu, sigma; /* of its logarithm */
   double most;
+  double at_most[PD_CHILDREN_FEW]; /* chance of so many or fewer, where most is below FEW */
 };
 
 /** The law whose numbers of children (1 or more) have this mean, coefficient of variation and
