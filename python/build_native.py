@@ -24,6 +24,13 @@ extern "Python" void polyad_python_log(void *user, polyad_log_level level, const
 extern "Python" int polyad_python_progress(void *user, const polyad_progress *progress);
 """
 
+# Functions of interrupt.h, which is compiled into the extension.
+INTERRUPT = """
+int polyad_python_watch(polyad_context *context);
+int polyad_python_unwatch(void);
+void polyad_python_running(int yes);
+"""
+
 
 def declarations(compiler: str, include: str) -> str:
     """The public headers as plain declarations, without those of the C library."""
@@ -39,8 +46,10 @@ def declarations(compiler: str, include: str) -> str:
 def main() -> None:
     compiler, include, output = sys.argv[1:]
     ffi = cffi.FFI()
-    ffi.cdef(declarations(compiler, include) + CONSTANTS + CALLBACKS)
-    ffi.set_source("polyad._native", "#include <polyad/polyad.h>\n", py_limited_api=True)
+    ffi.cdef(declarations(compiler, include) + CONSTANTS + CALLBACKS + INTERRUPT)
+    interrupt = pathlib.Path(__file__).with_name("interrupt.h").read_text()
+    ffi.set_source("polyad._native", "#include <polyad/polyad.h>\n" + interrupt,
+                   py_limited_api=True)
     ffi.emit_c_code(output)
 
 

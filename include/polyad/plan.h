@@ -97,7 +97,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_number(polyad_context 
  *  @param[out] plan  destroyed with polyad_plan_destroy()
  *  @return POLYAD_INVALID_ARGUMENT for an unknown format, POLYAD_UNSUPPORTED with the reason
  *  when the format cannot hold the tensor, POLYAD_MEMORY_LIMIT naming the bytes needed before
- *  anything large is allocated, POLYAD_OUT_OF_MEMORY */
+ *  anything large is allocated, POLYAD_OUT_OF_MEMORY, POLYAD_CANCELLED when polyad_cancel() is in
+ *  force before the storage is built or afterwards */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create(polyad_context *context,
                                                            const polyad_tensor *tensor,
                                                            const polyad_plan_options *options,

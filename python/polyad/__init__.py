@@ -8,21 +8,24 @@
 
 from ._algorithms import cp_als, devices, formats, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
-from ._errors import (ArgumentError, Error, FileError, MemoryLimitError, ParseError,
+from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissionError, Interrupted,
+                      MemoryLimitError, MissingFileError, NotFittedError, ParseError,
                       UnsupportedError)
 from ._model import KruskalTensor, score
 from ._plan import Plan
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
+from ._types import RunInfo
 from .estimators import CPDecomposition, TuckerDecomposition
 
 read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
-    "ArgumentError", "CPDecomposition", "Error", "FileError", "KruskalTensor",
-    "MemoryLimitError", "ParseError", "Plan", "SparseTensor", "TuckerDecomposition", "TuckerTensor",
+    "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
+    "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
+    "ParseError", "Plan", "RunInfo", "SparseTensor", "TuckerDecomposition", "TuckerTensor",
     "UnsupportedError", "cp_als", "cp_apr", "devices", "formats", "generate", "innerprod", "mttkrp",
     "norm", "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
 ]

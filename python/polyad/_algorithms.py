@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._context import Callback, Context, context, encode, index
+from ._context import Callback, Context, context, encode, index, seed_number
 from ._errors import text
 from ._factors import FactorModel
 from ._memory import precision_type
@@ -18,21 +18,21 @@ from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
+from ._types import CPInit, CPLike, OnInterrupt, Precision, Seed
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
-           max_seconds: float = 0.0, init: str | KruskalTensor | Sequence[npt.ArrayLike] = "random",
-           seed: int = 0, restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
-           device: str = "auto", format: str = "auto", precision: str = "f64",
+           max_seconds: float = 0.0, init: CPInit | KruskalTensor | Sequence[npt.ArrayLike] | CPLike = "random",
+           seed: Seed = 0, restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
+           device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto", checkpoint: Any = None,
            checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
-           verbose: bool = False) -> KruskalTensor:
+           verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
     """CP decomposition by alternating least squares (Kolda and Bader 2009, figure 3.3).
 
     From the same initial factors the iterates are those of the Tensor Toolbox's and pyttb's
     ``cp_als``. At the end columns have 2-norm one, components are sorted by weight and signs
-    are fixed. Ctrl-C ends the run after the current iteration and returns the model so far
-    (``info["reason"] == "cancelled"``).
+    are fixed.
 
     Parameters
     ----------
@@ -45,10 +45,12 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
         Limit on iterations.
     max_seconds : float
         Limit on time; 0: none.
-    init : {"random", "hosvd"}, KruskalTensor or sequence of matrices
-        First factors.
-    seed : int
-        Seed of random factors: the same seed gives the same bits.
+    init : {"random", "hosvd"}, a Kruskal tensor or sequence of matrices
+        First factors; a Kruskal tensor of this package, pyttb or TensorLy.
+    seed : int, NumPy generator or None
+        Seed of random factors: the same integer gives the same bits. A ``numpy.random.Generator``
+        or ``RandomState`` gives the next seed; None: one that nobody chose. ``info["seed"]`` has
+        the number.
     restarts : int
         Number of starts; the best is returned.
     nonnegative : bool
@@ -64,6 +66,10 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
         ``seconds``, …); a true result ends the run.
     verbose : bool
         Show a line of progress.
+    on_interrupt : {"raise", "return"}
+        Ctrl-C ends the run after the current iteration: "raise" raises
+        :class:`polyad.Interrupted`, a KeyboardInterrupt that has the model so far as ``model``;
+        "return" returns that model (``info["reason"] == "cancelled"``).
 
     Returns
     -------
@@ -83,12 +89,13 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
               "variant": variant}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
-           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
+           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
+           "on_interrupt": on_interrupt}
     return decompose(x, rank, choice, lib.polyad_cp_als, options, run, run_info)
 
 
 def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, *,
-           device: str = "auto", format: str = "auto", precision: str = "f64",
+           device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto") -> npt.NDArray[Any]:
     """Matricised tensor times Khatri-Rao product (Kolda and Bader 2009, section 2.6).
 
@@ -118,8 +125,8 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     other = np.asarray(matrices[0 if index(mode, "mode") % len(matrices) else -1])
     rank = other.shape[-1] if other.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
-                    threads=threads, variant=variant)
-    return plan.mttkrp(matrices, mode)
+                      threads=threads, variant=variant)
+    return plan.mttkrp(matrices, mode, threads=threads)
 
 
 def norm(x: Any) -> float:
@@ -158,8 +165,8 @@ def innerprod(x: Any, y: Any) -> float:
 def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
              like: str | None = None, scale: float = 1.0, structure: str = "auto",
              skew: float | Sequence[float] = 0.0, cluster: float = 0.0, rank: int = 0,
-             noise: float = 0.0, poisson: bool = False, seed: int = 0,
-             precision: str = "f64",
+             noise: float = 0.0, poisson: bool = False, seed: Seed = 0,
+             precision: Precision = "f64",
              threads: int | None = None) -> tuple[SparseTensor, KruskalTensor | None]:
     """A synthetic tensor, and the model behind it where there is one.
 
@@ -223,7 +230,7 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     options.noise, options.poisson = float(noise), int(poisson)
     options.type = precision_type(precision)
     ctx: Context = context()
-    ctx.configure(threads=threads, seed=seed)
+    ctx.configure(threads=threads, seed=seed_number(seed))
     tensor, truth = ffi.new("polyad_tensor **"), ffi.new("polyad_ktensor **")
     ctx.check(lib.polyad_generate(ctx.pointer, options, tensor,
                                   truth if rank else ffi.NULL))

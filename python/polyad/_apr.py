@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy.typing as npt
 
@@ -12,17 +12,19 @@ from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
+from ._types import APRAlgorithm, CPLike, OnInterrupt, Precision, RunInfo, Seed
 
 
-def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
+def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
            max_iters: int = 1000, inner_iters: int = 10, max_seconds: float = 0.0,
-           init: str | KruskalTensor | Sequence[npt.ArrayLike] = "random", seed: int = 0,
-           restarts: int = 1, epsilon: float = 1e-10, store_pi: bool = False, kappa: float = 1e-2,
-           kappa_tol: float = 1e-10, active_tol: float = 1e-8, damping: float = 1e-5,
+           init: Literal["random"] | KruskalTensor | Sequence[npt.ArrayLike] | CPLike = "random",
+           seed: Seed = 0, restarts: int = 1, epsilon: float = 1e-10, store_pi: bool = False,
+           kappa: float = 1e-2, kappa_tol: float = 1e-10, active_tol: float = 1e-8, damping: float = 1e-5,
            inexact: bool = True, memory: int = 3, device: str = "auto", format: str = "auto",
-           precision: str = "f64", threads: int | None = None, variant: str = "auto",
+           precision: Precision | None = None, threads: int | None = None, variant: str = "auto",
            checkpoint: Any = None, checkpoint_every: int = 10, resume: Any = None,
-           callback: Callback | None = None, verbose: bool = False) -> KruskalTensor:
+           callback: Callback | None = None, verbose: bool = False,
+           on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
     """CP decomposition of counts by alternating Poisson regression.
 
     Maximises the Poisson log-likelihood (Chi and Kolda 2012; Hansen, Plantenga and Kolda 2015).
@@ -43,10 +45,10 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
         Limits on outer iterations and on those of each mode (row) within one.
     max_seconds : float
         Limit on time; 0: none.
-    init : "random", KruskalTensor or sequence of matrices
-        First model; a KruskalTensor's weights count.
-    seed : int
-        Seed of random factors: the same seed gives the same bits.
+    init : "random", a Kruskal tensor or sequence of matrices
+        First model; weights of a Kruskal tensor (of this package, pyttb or TensorLy) count.
+    seed : int, NumPy generator or None
+        As in :func:`cp_als`.
     restarts : int
         Number of starts; that of the highest log-likelihood is returned.
     epsilon : float
@@ -70,6 +72,8 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
         ``kkt_violation``, ``seconds``, …); a true result ends the run.
     verbose : bool
         Show a line of progress.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does, as in :func:`cp_als`.
 
     Returns
     -------
@@ -97,16 +101,19 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: str = "mu", tol: float = 1e-4,
               "variant": variant}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
-           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose}
+           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
+           "on_interrupt": on_interrupt}
     return decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)
 
 
-def _apr_info(info: Any, plan: Plan) -> dict[str, Any]:
+def _apr_info(info: Any, plan: Plan) -> RunInfo:
     found = run_info(info, plan)
-    for name in ("seconds_mttkrp", "regularized_solves", "diagnosis"):
-        del found[name]
-    for name in ("seconds_phi", "seconds_pi", "seconds_kkt", "seconds_mu"):
-        found[name] = [getattr(info, name)[mode] for mode in range(len(plan.shape))]
+    del found["seconds_mttkrp"], found["regularized_solves"], found["diagnosis"]
+    modes = range(len(plan.shape))
+    found["seconds_phi"] = [info.seconds_phi[mode] for mode in modes]
+    found["seconds_pi"] = [info.seconds_pi[mode] for mode in modes]
+    found["seconds_kkt"] = [info.seconds_kkt[mode] for mode in modes]
+    found["seconds_mu"] = [info.seconds_mu[mode] for mode in modes]
     found["log_likelihood"], found["kkt_violation"] = info.log_likelihood, info.kkt_violation
     found["trace"] = trace_rows(info, ("iteration", "log_likelihood", "kkt_violation", "seconds",
                                        "inner_iterations"))

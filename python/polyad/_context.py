@@ -1,17 +1,31 @@
 """Contexts: where threads, device, seed, messages and interrupts meet the C library.
 
 A C context serves one thread at a time, so each Python thread has its own. Objects that the
-library makes keep the context alive that owns their memory."""
+library makes keep the context alive that owns their memory.
+
+The threads of OpenMP belong to the thread that started them, and fork() copies only the thread that
+calls it: in the child that thread would wait for ever for threads that are not there. So it computes
+alone there (threads that the child starts have OpenMP threads of their own). GPUs are lost in a
+child once its parent has used one."""
 
 from __future__ import annotations
 
 import logging
+import os
+import secrets
+import signal
 import threading
+import warnings
+import weakref
+from collections.abc import Sequence
 from typing import Any, Callable
 
+import numpy as np
+
 from . import _cuda
-from ._errors import error_from, text
+from ._errors import UnsupportedError, error_from, text
 from ._native import ffi, lib
+from ._types import Seed
 
 logger = logging.getLogger("polyad")
 
@@ -27,14 +41,17 @@ class Context:
         if lib.polyad_context_create(pointer) != lib.POLYAD_OK:
             raise MemoryError("no memory for a context")
         self.pointer = ffi.gc(pointer[0], lib.polyad_context_destroy)
-        self.default_threads = int(lib.polyad_threads(self.pointer))
+        self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
+        self.alone = False  # the threads that it had were left behind by fork()
         self.device = ""  # as asked for last
+        self.interrupted = False
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
         self._handle = ffi.new_handle(self)
         lib.polyad_set_log(self.pointer, lib.POLYAD_LOG_WARNING, lib.polyad_python_log,
                            self._handle)
         lib.polyad_set_progress(self.pointer, lib.polyad_python_progress, self._handle)
+        _contexts.add(self)
 
     def check(self, status: int) -> None:
         """Raises the exception that belongs to a failed call."""
@@ -47,7 +64,12 @@ class Context:
         """Prepares the context for one computation. A quick one keeps the limit of the last: to
         ask the machine what memory it has left takes longer than such a computation."""
         threads = self.default_threads if threads is None else index(threads, "threads")
+        if self.alone:
+            threads = _one_thread(threads)
         self.check(lib.polyad_set_threads(self.pointer, threads))
+        self.most_threads = max(self.most_threads, threads)
+        if _gpus_lost:
+            device = _without_gpu(device)
         if device != self.device:
             name = encode(device, "device")
             _cuda.prepare(device)
@@ -55,14 +77,22 @@ class Context:
             self.device = device
         if not quick:
             self.check(lib.polyad_set_memory_limit(self.pointer, 0))
-        seed = index(seed, "seed")
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed {seed} is outside 0 .. 2**64 - 1")
         lib.polyad_set_seed(self.pointer, seed)
         level = lib.POLYAD_LOG_INFO if verbose else lib.POLYAD_LOG_WARNING
         lib.polyad_set_log(self.pointer, level, lib.polyad_python_log, self._handle)
         lib.polyad_clear_cancel(self.pointer)
-        self.callback, self.exception = callback, None
+        self.callback, self.exception, self.interrupted = callback, None, False
+
+    def run(self, function: Any, *arguments: Any) -> int:
+        """Calls a long function of the library, which Ctrl-C cancels; ``interrupted`` then."""
+        watches = (threading.current_thread() is threading.main_thread() and
+                   signal.getsignal(signal.SIGINT) is signal.default_int_handler and
+                   lib.polyad_python_watch(self.pointer))
+        try:
+            return int(function(self.pointer, *arguments))
+        finally:
+            if watches and lib.polyad_python_unwatch():
+                self.interrupted = True
 
     def finish(self) -> None:
         """Raises what a callback raised during the computation."""
@@ -72,6 +102,47 @@ class Context:
 
 
 _local = threading.local()
+_contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+_gpus_lost = False  # the process that this one was forked from had used a GPU
+_warned = False
+
+
+def _after_fork() -> None:
+    """In the child: see the top of this file."""
+    global _gpus_lost, _warned
+    _warned = False
+    ours: Context | None = getattr(_local, "context", None)
+    for each in list(_contexts):
+        _gpus_lost = _gpus_lost or not text(lib.polyad_device(each.pointer)).startswith("cpu")
+        each.check(lib.polyad_set_threads(each.pointer, 1))
+    if ours is not None:
+        ours.alone = ours.alone or ours.most_threads > 1
+
+
+def _one_thread(wanted: int) -> int:
+    """What becomes of a number of threads in a child that has one; the first time with a warning."""
+    global _warned
+    if wanted == 1 or wanted < 0:
+        return wanted
+    if not _warned:
+        _warned = True
+        warnings.warn("this process was forked after polyad had computed with several threads, which "
+                      "fork() does not copy: it computes with one (threads=1 says so without a "
+                      "warning; processes that multiprocessing starts by 'spawn' have all)",
+                      RuntimeWarning, stacklevel=2)
+    return 1
+
+
+def _without_gpu(device: str) -> str:
+    """The device to take in a child that cannot use GPUs."""
+    if device in ("auto", "cpu"):
+        return "cpu"
+    raise UnsupportedError(f"device {device!r} cannot be used in a process that was forked after its "
+                           "parent had used a GPU; start processes by multiprocessing's 'spawn'",
+                           "UNSUPPORTED")
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def context() -> Context:
@@ -91,11 +162,15 @@ def _progress(user: Any, progress: Any) -> int:
     self: Context = ffi.from_handle(user)
     if self.callback is None:
         return 0
-    return 1 if self.callback({
-        "iteration": progress.iteration, "max_iterations": progress.max_iterations,
-        "fit": progress.fit, "change": progress.change,
-        "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
-        "seconds": progress.seconds, "restart": progress.restart}) else 0
+    lib.polyad_python_running(1)
+    try:
+        return 1 if self.callback({
+            "iteration": progress.iteration, "max_iterations": progress.max_iterations,
+            "fit": progress.fit, "change": progress.change,
+            "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
+            "seconds": progress.seconds, "restart": progress.restart}) else 0
+    finally:
+        lib.polyad_python_running(0)
 
 
 def _stopped(kind: Any, exception: BaseException, trace: Any) -> None:
@@ -104,7 +179,9 @@ def _stopped(kind: Any, exception: BaseException, trace: Any) -> None:
     two iterations, and the model so far is kept. Any other is handed on by finish()."""
     ctx = context()
     lib.polyad_cancel(ctx.pointer)
-    if not isinstance(exception, KeyboardInterrupt):
+    if isinstance(exception, KeyboardInterrupt):
+        ctx.interrupted = True
+    else:
         ctx.exception = exception
 
 
@@ -118,6 +195,35 @@ def index(value: Any, name: str) -> int:
         return int(value.__index__())
     except AttributeError:
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+
+
+def mode_number(value: Any, names: Sequence[str | None], owner: str) -> int:
+    """A mode given by its number (negative: from the end) or its name."""
+    if isinstance(value, str):
+        if value not in names:
+            known = [name for name in names if name is not None]
+            raise ValueError(f"the {owner} has no mode {value!r}; "
+                             f"it has {', '.join(known) or 'modes without names'}")
+        return list(names).index(value)
+    mode = index(value, "mode")
+    if not -len(names) <= mode < len(names):
+        raise ValueError(f"mode {mode} does not exist; the {owner} has {len(names)} modes")
+    return mode % len(names)
+
+
+def seed_number(seed: Seed) -> int:
+    """A seed for the library: an integer itself, what a generator of NumPy gives next, or with
+    None one that nobody chose."""
+    if seed is None:
+        return secrets.randbits(63)
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**63))
+    if isinstance(seed, np.random.RandomState):
+        return int(seed.randint(2**31 - 1))
+    number = index(seed, "seed")
+    if not 0 <= number < 2**64:
+        raise ValueError(f"seed {number} is outside 0 .. 2**64 - 1")
+    return number
 
 
 def encode(value: Any, name: str) -> bytes:

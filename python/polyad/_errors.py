@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any
 
 from ._native import ffi, lib
@@ -29,11 +31,29 @@ class ParseError(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """Reading or writing failed."""
+    """Reading or writing failed; ``errno``, ``strerror`` and ``filename`` are set as in every
+    OSError. A file that is missing is a :class:`MissingFileError`, one that must not be read or
+    written a :class:`FilePermissionError`."""
+
+    def __init__(self, message: str, status: str = "IO", file: str | None = None, line: int = 0,
+                 column: int = 0) -> None:
+        super().__init__(message, status, file, line, column)
+        self.filename = file
+        number: Any = _number(message)
+        words: Any = None if number is None else os.strerror(number)
+        self.errno, self.strerror = number, words
 
     # OSError has constructor and text of its own.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file or directory is not there."""
+
+
+class FilePermissionError(FileError, PermissionError):
+    """The rights to read or write a file are missing."""
 
 
 class MemoryLimitError(Error, MemoryError):
@@ -42,6 +62,23 @@ class MemoryLimitError(Error, MemoryError):
 
 class UnsupportedError(Error, NotImplementedError):
     """This combination of format, device, precision and kernel does not exist."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device is not there, or reported an error."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator was used before fit()."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a decomposition. ``model`` is the model after the last whole iteration, None
+    where there was none yet (the tensor was still being stored)."""
+
+    def __init__(self, message: str, model: Any = None) -> None:
+        super().__init__(message)
+        self.model = model
 
 
 _CLASSES: dict[str, type[Error]] = {
@@ -54,7 +91,20 @@ _CLASSES: dict[str, type[Error]] = {
     "OUT_OF_MEMORY": MemoryLimitError,
     "MEMORY_LIMIT": MemoryLimitError,
     "UNSUPPORTED": UnsupportedError,
+    "DEVICE": DeviceError,
+    "DEVICE_LOST": DeviceError,
 }
+_FILE_CLASSES: dict[int | None, type[FileError]] = {
+    errno.ENOENT: MissingFileError, errno.EACCES: FilePermissionError,
+    errno.EPERM: FilePermissionError}
+
+
+def _number(message: str) -> int | None:
+    """The errno whose text, which the library wrote, the message contains. A longer text is looked
+    for first: one may be part of another."""
+    texts = sorted(((os.strerror(number), number) for number in errno.errorcode),
+                   key=lambda each: -len(each[0]))
+    return next((number for words, number in texts if f": {words}" in message), None)
 
 
 def text(pointer: Any) -> str:
@@ -70,4 +120,7 @@ def error_from(context: Any, status: int) -> Error:
     name = text(lib.polyad_status_name(status))
     message = text(record.message) or text(lib.polyad_status_string(status))
     file = text(record.file) or None
-    return _CLASSES.get(name, Error)(message, name, file, int(record.line), int(record.column))
+    kind = _CLASSES.get(name, Error)
+    if kind is FileError:
+        kind = _FILE_CLASSES.get(_number(message), FileError)
+    return kind(message, name, file, int(record.line), int(record.column))

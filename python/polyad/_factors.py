@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ._context import Context, context, encode, index
+from ._context import Context, context, encode, index, mode_number
+from ._keys import infer
 from ._labels import label_directory, label_files, read_labels, write_labels
 from ._memory import precision_type
 from ._native import ffi, lib
 from ._tensor import as_tensor
+from ._types import Mode, Precision, RunInfo
 
 LETTERS = "abcdefghijklmnop"
 Self = TypeVar("Self", bound="FactorModel")
@@ -26,10 +28,10 @@ class FactorModel:
     factors: list[npt.NDArray[Any]]
     labels: list[Sequence[str] | None]
     mode_names: list[str | None]
-    info: dict[str, Any]
+    info: RunInfo
 
     def _name(self, labels: Sequence[Sequence[str] | None] | None,
-              mode_names: Sequence[str | None] | None, info: dict[str, Any] | None) -> None:
+              mode_names: Sequence[str | None] | None, info: RunInfo | None) -> None:
         self.labels = [None] * self.ndim if labels is None else list(labels)
         self.mode_names = [None] * self.ndim if mode_names is None else list(mode_names)
         self.info = {} if info is None else info
@@ -58,12 +60,39 @@ class FactorModel:
         """Type of all numbers: float32 or float64."""
         return self.factors[0].dtype
 
-    def top(self, component: int, mode: int, k: int = 5) -> list[tuple[Any, float]]:
-        """The k strongest rows of a component (a column of the factor) in a mode, as (label or
-        index, entry)."""
-        component, mode = index(component, "component"), index(mode, "mode")
-        if not -self.ndim <= mode < self.ndim:
-            raise ValueError(f"mode {mode} does not exist; the model has {self.ndim} modes")
+    def _mode(self, mode: Mode) -> int:
+        return mode_number(mode, self.mode_names, "model")
+
+    def _arrays(self) -> list[npt.NDArray[Any]]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        """Whether numbers, labels and names of modes are equal; ``info`` does not count."""
+        if not isinstance(other, FactorModel) or type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self._arrays(), other._arrays()
+        return (len(ours) == len(theirs) and all(map(np.array_equal, ours, theirs)) and
+                self.mode_names == other.mode_names and
+                [None if column is None else list(column) for column in self.labels] ==
+                [None if column is None else list(column) for column in other.labels])
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+    def factor(self, mode: Mode) -> Any:
+        """A mode's factor (mode: number or name) as a pandas data frame: labels as index, one column
+        per component. Labels that look like numbers or dates are numbers or dates."""
+        import pandas
+
+        mode = self._mode(mode)
+        labels, matrix = self.labels[mode], self.factors[mode]
+        rows = np.arange(len(matrix)) if labels is None else infer(labels)
+        return pandas.DataFrame(matrix, pandas.Index(rows, name=self.mode_names[mode]),
+                                pandas.RangeIndex(matrix.shape[1], name="component"))
+
+    def top(self, component: int, mode: Mode, k: int = 5) -> list[tuple[Any, float]]:
+        """The k strongest rows of a component (a column of the factor) in a mode (number or name),
+        as (label or index, entry)."""
+        component, mode = index(component, "component"), self._mode(mode)
         rank = self.factors[mode].shape[1]
         if not -rank <= component < rank:
             raise ValueError(f"component {component} does not exist; the rank is {rank}")
@@ -143,7 +172,7 @@ class FactorModel:
         write_labels(path, files)
 
     @classmethod
-    def load(cls: type[Self], path: Any, precision: str = "f64") -> Self:
+    def load(cls: type[Self], path: Any, precision: Precision = "f64") -> Self:
         """Reads what :meth:`save` or the command's ``--output`` wrote, with the names of rows
         from the directory PATH.labels where it lies beside the file.
 
@@ -182,8 +211,8 @@ class FactorModel:
         return pandas.concat(frames, ignore_index=True)
 
     def take_labels(self, tensor: Any) -> None:
-        """Takes over the labels and mode names of a SparseTensor."""
-        self.labels, self.mode_names = list(tensor.labels), tensor.mode_names
+        """Takes over the labels and mode names of a SparseTensor or Plan."""
+        self.labels, self.mode_names = list(tensor.labels), list(tensor.mode_names)
 
 
 def real_matrices(factors: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:

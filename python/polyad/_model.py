@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
+from ._keys import infer
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
+from ._types import RunInfo
 
 _NORMS = {2: lib.POLYAD_NORM_2, 1: lib.POLYAD_NORM_1}
 
@@ -42,7 +44,7 @@ class KruskalTensor(FactorModel):
     def __init__(self, weights: npt.ArrayLike | None, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
-                 info: dict[str, Any] | None = None) -> None:
+                 info: RunInfo | None = None) -> None:
         matrices = real_matrices(factors)
         if not matrices:
             raise ValueError("a Kruskal tensor needs at least one factor")
@@ -67,6 +69,14 @@ class KruskalTensor(FactorModel):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.weights, self.factors))
+
+    def _arrays(self) -> list[npt.NDArray[Any]]:
+        return [self.weights, *self.factors]
+
+    def _repr_html_(self) -> str:
+        from ._html import kruskal
+
+        return kruskal(self)
 
     def __repr__(self) -> str:
         dims = "×".join(str(length) for length in self.shape)
@@ -123,6 +133,33 @@ class KruskalTensor(FactorModel):
                              mode_names=[self.mode_names[m] for m in order], info=self.info)
 
     # ---- other packages ---------------------------------------------------------------------
+
+    @classmethod
+    def from_pyttb(cls, model: Any) -> KruskalTensor:
+        """From ``pyttb.ktensor``; a copy."""
+        return cls(model.weights, [np.array(f, order="C") for f in model.factor_matrices])
+
+    @classmethod
+    def from_tensorly(cls, model: Any) -> KruskalTensor:
+        """From ``tensorly.cp_tensor.CPTensor`` (of NumPy arrays), or a pair of weights and factors;
+        a copy. Weights of None are ones."""
+        weights, factors = model
+        return cls(weights, [np.array(f, order="C") for f in factors])
+
+    def to_xarray(self) -> Any:
+        """To ``xarray.Dataset``: ``weights`` and one variable per factor, named after its mode, with
+        the labels as coordinates (numbers and dates where they look so)."""
+        import xarray
+
+        names = [name or f"mode{mode + 1}" for mode, name in enumerate(self.mode_names)]
+        variables: dict[str, Any] = {"weights": ("component", self.weights)}
+        coordinates: dict[str, Any] = {"component": np.arange(self.rank)}
+        for mode, name in enumerate(names):
+            variables[f"{name}_factor"] = ((name, "component"), self.factors[mode])
+            labels = self.labels[mode]
+            if labels is not None:
+                coordinates[name] = infer(labels)
+        return xarray.Dataset(variables, coordinates)
 
     def to_pyttb(self) -> Any:
         """To ``pyttb.ktensor``."""
@@ -184,6 +221,17 @@ class KruskalTensor(FactorModel):
                               dtype, owner, True) for mode in range(order)]
         model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
         return model
+
+
+def as_kruskal(x: Any) -> KruskalTensor:
+    """A Kruskal tensor of one, of another package's, or of a list of matrices."""
+    if isinstance(x, KruskalTensor):
+        return x
+    if hasattr(x, "weights") and hasattr(x, "factor_matrices"):
+        return KruskalTensor.from_pyttb(x)
+    if hasattr(x, "weights") and hasattr(x, "factors"):
+        return KruskalTensor.from_tensorly(x)
+    return KruskalTensor(None, x)
 
 
 def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:

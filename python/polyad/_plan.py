@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ._context import context, encode, index
-from ._errors import text
+from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
+from ._types import Kernel, Precision
 
 _KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
 
 
 class Plan:
-    """A tensor stored in one format on one device, ready for many kernel calls.
+    """A tensor stored in one format on one device, ready for many kernel calls and decompositions.
+
+    Where a Plan is given instead of a tensor, format, variant, precision and device are the
+    plan's: to ask for others is a ValueError. The tensor's labels go along to the models.
 
     Parameters
     ----------
@@ -43,12 +47,18 @@ class Plan:
         polyad.UnsupportedError where no format has the kernel on that device.
     """
 
-    def __init__(self, x: Any, rank: int = 16, *, format: str = "auto", precision: str = "f64",
-                 device: str = "auto", threads: int | None = None, variant: str = "auto",
-                 kernel: str = "mttkrp") -> None:
+    def __init__(self, x: Any, rank: int = 16, *, format: str = "auto",
+                 precision: Precision = "f64", device: str = "auto", threads: int | None = None,
+                 variant: str = "auto", kernel: Kernel = "mttkrp") -> None:
+        tensor = as_tensor(x)
+        self._make(tensor, rank, format, precision, device, threads, variant, kernel)
+        self.labels: list[list[str] | None] = tensor.labels
+        self.mode_names: list[str | None] = tensor.mode_names
+
+    def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
+              threads: int | None, variant: str, kernel: str) -> None:
         if kernel not in _KERNELS:
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
-        tensor = as_tensor(x)
         self.threads, self.device_asked = threads, device
         self._context = ctx = context()
         ctx.configure(threads=threads, device=device)
@@ -60,9 +70,13 @@ class Plan:
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
         options.kernel = _KERNELS[kernel]
         made = ffi.new("polyad_plan **")
-        ctx.check(lib.polyad_plan_create(ctx.pointer, tensor._handle, options, made))
+        status = ctx.run(lib.polyad_plan_create, tensor._handle, options, made)
+        if not ctx.interrupted:
+            ctx.check(status)
         self._handle = ffi.gc(made[0], lib.polyad_plan_destroy)
-        self.shape = tensor.shape
+        if ctx.interrupted:
+            raise Interrupted("interrupted while the tensor was being stored; there is no model yet")
+        self.rank, self.shape = int(options.rank), tensor.shape
         self.dtype = np.dtype(DTYPES[options.precision])
 
     def __reduce__(self) -> Any:
@@ -72,6 +86,21 @@ class Plan:
     def format(self) -> str:
         """Name of the chosen format."""
         return text(lib.polyad_plan_format(self._handle))
+
+    @property
+    def variant(self) -> str:
+        """Variant of the format."""
+        return text(lib.polyad_plan_variant(self._handle))
+
+    @property
+    def precision(self) -> Precision:
+        """Precision of the values: "f32" or "f64"."""
+        return "f32" if self.dtype == np.float32 else "f64"
+
+    @property
+    def nnz(self) -> int:
+        """Number of nonzeros."""
+        return int(lib.polyad_plan_nnz(self._handle))
 
     @property
     def device(self) -> str:
@@ -88,6 +117,27 @@ class Plan:
         """The choice of format, the other candidates, and why."""
         return text(lib.polyad_plan_explanation(self._handle))
 
+    def __repr__(self) -> str:
+        return (f"<polyad.Plan {'×'.join(map(str, self.shape))}, {self.nnz} nonzeros, "
+                f"{self.format}:{self.variant} on {self.device}, {self.dtype}>")
+
+    def _repr_html_(self) -> str:
+        from ._html import plan
+
+        return plan(self)
+
+    def _check(self, choice: dict[str, Any]) -> None:
+        """An option that asks for something else than the plan has is an error."""
+        for name, asked in choice.items():
+            if asked is None or asked == "auto" or name in ("threads", "kernel"):
+                continue
+            has = getattr(self, name)
+            known = (has, self.device_asked) if name == "device" else (has,)
+            # "cuda" is the first of "cuda:0", "cuda:1", …
+            if asked not in known and not (name == "device" and f"{asked}:0" == has):
+                raise ValueError(f"{name} {asked!r} is asked for, but the plan has {has!r}; make "
+                                 "another plan, or leave the option out")
+
     def _matrices(self, factors: Sequence[npt.ArrayLike],
                   mode: int) -> tuple[int, list[npt.NDArray[Any]]]:
         order = len(self.shape)
@@ -98,7 +148,8 @@ class Plan:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
         return mode % order, [np.ascontiguousarray(factor, self.dtype) for factor in factors]
 
-    def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
+    def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
+             threads: int | None = None) -> npt.NDArray[Any]:
         """See :func:`ttmc`."""
         mode, matrices = self._matrices(factors, mode)
         for m, matrix in enumerate(matrices):
@@ -108,7 +159,8 @@ class Plan:
         others = [m for m in range(len(self.shape)) if m != mode]
         ranks = [1 if m == mode else matrices[m].shape[1] for m in range(len(self.shape))]
         ctx = context()
-        ctx.configure(threads=self.threads, device=self.device_asked)
+        ctx.configure(threads=self.threads if threads is None else threads,
+                      device=self.device_asked)
         made, columns = ffi.new("polyad_workspace **"), ffi.new("uint64_t *")
         ctx.check(lib.polyad_ttmc_columns(ctx.pointer, self._handle, ranks, mode, columns))
         ctx.check(lib.polyad_ttmc_workspace_create(ctx.pointer, self._handle, ranks, made))
@@ -121,7 +173,8 @@ class Plan:
             lib.polyad_workspace_destroy(made[0])
         return out
 
-    def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int) -> npt.NDArray[Any]:
+    def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int, *,
+               threads: int | None = None) -> npt.NDArray[Any]:
         """See :func:`mttkrp`."""
         mode, matrices = self._matrices(factors, mode)
         order = len(self.shape)
@@ -132,7 +185,8 @@ class Plan:
                                  f"({self.shape[m]}, {rank})")
         out = np.empty((self.shape[mode], rank), self.dtype)
         ctx = context()
-        ctx.configure(threads=self.threads, device=self.device_asked, quick=True)
+        ctx.configure(threads=self.threads if threads is None else threads,
+                      device=self.device_asked, quick=True)
         made = ffi.new("polyad_workspace **")
         ctx.check(lib.polyad_workspace_create(ctx.pointer, self._handle, rank, made))
         try:
@@ -144,17 +198,21 @@ class Plan:
         return out
 
 
-def plan_of(x: Any, rank: int, **choice: Any) -> tuple[SparseTensor | None, Plan]:
+def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
+            threads: int | None, variant: str,
+            kernel: str = "mttkrp") -> tuple[SparseTensor | None, Plan]:
     """The tensor behind `x` and a plan for it, kept with the tensor for the next call."""
     if isinstance(x, Plan):
+        x._check({"format": format, "precision": precision, "device": device, "variant": variant})
         return None, x
     tensor = as_tensor(x)
-    key = tuple(sorted(choice.items())) + (rank,)
-    plan = tensor._plans.get(key)
+    choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel)
+    plan = tensor._plans.get((rank, choice))
     if plan is None:
-        plan = Plan(tensor, rank, **choice)
-        tensor._plans = {key: plan}  # one at a time; another thread may still use the older
-    return tensor, plan
+        plan = Plan.__new__(Plan)
+        plan._make(tensor, rank, *choice)
+        tensor._plans = {(rank, choice): plan}  # one; another thread may still use the older
+    return tensor, cast(Plan, plan)
 
 
 def rank_argument(rank: Any) -> int:

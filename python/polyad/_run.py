@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._context import context, encode, index
-from ._errors import text
+from ._context import context, encode, index, seed_number
+from ._errors import Interrupted, text
 from ._factors import FactorModel
-from ._model import KruskalTensor
+from ._model import KruskalTensor, as_kruskal
 from ._native import ffi, lib
 from ._plan import Plan, plan_of, rank_argument
 from ._progress import ProgressLine
 from ._tensor import SparseTensor
+from ._types import RunInfo
 
 Model = TypeVar("Model", bound=FactorModel)
 _INITS = {"random": lib.POLYAD_INIT_RANDOM, "hosvd": lib.POLYAD_INIT_HOSVD,
@@ -54,32 +55,42 @@ def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]
 
 def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor | None,
             options: Any, choice: dict[str, Any], run: dict[str, Any],
-            report: Callable[[Any, Plan], dict[str, Any]]) -> Model:
+            report: Callable[[Any, Plan], RunInfo]) -> Model:
     """Calls `function`; the model it makes gets `report`'s info and the tensor's labels."""
+    if run["on_interrupt"] not in ("raise", "return"):
+        raise ValueError(f"on_interrupt {run['on_interrupt']!r} is unknown; expected 'raise' or "
+                         "'return'")
+    seed = seed_number(run["seed"])
     with ProgressLine(run["verbose"]) as progress:
         ctx = context()
         # Without a callback of the caller's the empty one still lets Ctrl-C through.
-        ctx.configure(threads=choice["threads"], device=choice["device"], seed=run["seed"],
+        ctx.configure(threads=choice["threads"], device=choice["device"], seed=seed,
                       verbose=run["verbose"], callback=progress.wrap(run["callback"]))
         made, info = ffi.new(f"polyad_{kind._kind} **"), ffi.new("polyad_run_info *")
         try:
-            status = function(ctx.pointer, plan._handle, options, made, info)
-            found = report(info, plan) if status == lib.POLYAD_OK else {}
+            status = ctx.run(function, plan._handle, options, made, info)
+            found: RunInfo = report(info, plan) if status == lib.POLYAD_OK else {}
         finally:
             lib.polyad_run_info_clear(info)
+        interrupted = ctx.interrupted
         if status != lib.POLYAD_OK:
             ctx.finish()
+            if interrupted:
+                raise Interrupted("interrupted before the first iteration; there is no model yet")
             ctx.check(status)
         model = kind._wrap(ctx, made[0])
         ctx.finish()
+    found["seed"] = seed
     model.info = found
-    if tensor is not None:
-        model.take_labels(tensor)
+    model.take_labels(plan if tensor is None else tensor)
+    if interrupted and run["on_interrupt"] == "raise":
+        raise Interrupted(f"interrupted after {found['iterations']} iterations; the model so far is "
+                          "this exception's attribute 'model'", model)
     return model
 
 
 def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
-              run: dict[str, Any], report: Callable[[Any, Plan], dict[str, Any]]) -> KruskalTensor:
+              run: dict[str, Any], report: Callable[[Any, Plan], RunInfo]) -> KruskalTensor:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
     options.rank = rank_argument(rank)
     tensor, plan = choose(x, options.rank, choice)
@@ -88,8 +99,7 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
     options.checkpoint_every = index(run["checkpoint_every"], "checkpoint_every")
 
     def first() -> KruskalTensor:
-        init = run["init"]
-        given = init if isinstance(init, KruskalTensor) else KruskalTensor(None, init)
+        given = as_kruskal(run["init"])
         dtype = plan.dtype
         return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors])
 
@@ -107,7 +117,7 @@ def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:
             for i in range(info.trace_rows)]
 
 
-def run_info(info: Any, plan: Plan) -> dict[str, Any]:
+def run_info(info: Any, plan: Plan) -> RunInfo:
     """What a run says of itself."""
     return {
         "fit": info.fit, "iterations": info.iterations, "converged": bool(info.converged),

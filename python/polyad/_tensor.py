@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _convert
-from ._context import context, encode, index
+from . import _algebra, _convert, _frames
+from ._context import context, encode, index, mode_number
 from ._errors import text
+from ._files import column_list, readable
+from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
+from ._types import Duplicates, FramePackage, Mode
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
@@ -61,7 +64,7 @@ class SparseTensor:
 
     def __init__(self, coords: npt.ArrayLike, values: npt.ArrayLike | None = None,
                  shape: Sequence[int] | None = None, labels: Labels | None = None, *,
-                 duplicates: str = "sum") -> None:
+                 duplicates: Duplicates = "sum") -> None:
         indices = _convert.array(coords)
         if indices.ndim != 2:
             raise ValueError(f"coords has {indices.ndim} dimensions; expected 2: (nnz, N)")
@@ -111,6 +114,7 @@ class SparseTensor:
         self._shape = tuple(int(dims[mode]) for mode in range(order))
         self._labels: dict[int, list[str] | None] = {}
         self._plans: dict[Any, Any] = {}
+        self._keys: dict[int, Keys] = {}  # what labels were in a data frame
 
     @classmethod
     def _wrap(cls, ctx: Any, handle: Any) -> SparseTensor:
@@ -148,7 +152,7 @@ class SparseTensor:
         """The values, shape (nnz,); a read-only view."""
         return view(lib.polyad_tensor_values(self._handle), (self.nnz,), self.dtype, self)
 
-    def indices(self, mode: int) -> npt.NDArray[Any]:
+    def indices(self, mode: Mode) -> npt.NDArray[Any]:
         """The 0-based indices of a mode, shape (nnz,); a read-only view (uint32, or uint64 for
         modes longer than 2**32)."""
         mode = self._mode(mode)
@@ -245,12 +249,12 @@ class SparseTensor:
             self._labels[mode] = found
         return self._labels[mode]
 
-    def _set_labels(self, labels: Labels) -> None:
+    def _set_labels(self, labels: Labels, names: Sequence[str | None] | None = None) -> None:
         if isinstance(labels, Mapping):
-            names: list[str | None] = list(labels)
-            columns = list(labels.values())
+            names, columns = list(labels), list(labels.values())
         else:
-            names, columns = [None] * len(labels), list(labels)
+            columns = list(labels)
+            names = [None] * len(columns) if names is None else names
         if len(columns) != self.ndim:
             raise ValueError(f"labels are given for {len(columns)} modes; expected {self.ndim}")
         for mode, (name, column) in enumerate(zip(names, columns)):
@@ -274,17 +278,18 @@ class SparseTensor:
 
     @staticmethod
     def read(path: Any, *, dtype: npt.DTypeLike = np.float64, index_base: int = 1,
-             pattern: bool = False, duplicates: str = "sum",
+             pattern: bool = False, duplicates: Duplicates = "sum",
              shape: Sequence[int] | None = None, labels: Any = None,
-             columns: str | None = None, value: str | None = None,
+             columns: str | Sequence[str] | None = None, value: str | None = None,
              delimiter: str | None = None) -> SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``).
 
         Parameters
         ----------
-        path : str or path
-            The file; "-" is standard input.
+        path : str, path or file object
+            The file; "-" is standard input. A file object is read to its end; its ``name``, where
+            it has one, says by its extension what it holds.
         dtype : float32 or float64
             Type of the values in memory.
         index_base : {1, 0}
@@ -297,15 +302,18 @@ class SparseTensor:
             Length of each mode; an index outside is an error.
         labels : str or path, optional
             Directory with label files; default: STEM.labels beside the file; "": none.
-        columns, value, delimiter : str, optional
-            Delimited text: the columns that are modes ("date,hour,lat:round=2"), the column of
-            the values, the delimiter.
+        columns : sequence of str, or str, optional
+            Delimited text: the columns that are modes, such as ["date", "hour", "lat:round=2"] or
+            "date,hour,lat:round=2".
+        value, delimiter : str, optional
+            Delimited text: the column of the values, the delimiter.
 
         Raises
         ------
         polyad.ParseError
             With ``file``, ``line`` and ``column`` of what is wrong.
         polyad.FileError, polyad.MemoryLimitError, ValueError, TypeError
+            A file that is not there is a FileNotFoundError, too.
         """
         options = ffi.new("polyad_read_options *")
         lib.polyad_read_options_init(options)
@@ -320,7 +328,8 @@ class SparseTensor:
             for mode, length in enumerate(shape):
                 options.dims[mode] = index(length, "shape")
         kept = []
-        for name, argument in (("labels", labels), ("columns", columns), ("value", value)):
+        for name, argument in (("labels", labels), ("columns", column_list(columns)),
+                               ("value", value)):
             if argument is not None:
                 kept.append(ffi.new("char[]", encode(argument, name)))
                 setattr(options, name, kept[-1])
@@ -328,7 +337,9 @@ class SparseTensor:
             options.delimiter = encode(delimiter, "delimiter")
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.configure()
-        ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(path, "path"), options, made))
+        delimited = columns is not None or value is not None or delimiter is not None
+        with readable(path, delimited) as file:
+            ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(file, "path"), options, made))
         return SparseTensor._wrap(ctx, made[0])
 
     def save(self, path: Any) -> None:
@@ -353,8 +364,9 @@ class SparseTensor:
 
     @classmethod
     def from_sparse(cls, array: Any) -> SparseTensor:
-        """From ``sparse.COO`` (or what has its ``coords``, ``data`` and ``shape``)."""
-        return cls(np.asarray(array.coords).T, array.data, array.shape)
+        """From ``sparse.COO``, ``GCXS`` or ``DOK`` (or what has ``coords``, ``data`` and ``shape``).
+        A fill value other than 0 is a ValueError."""
+        return cls(*_convert.from_sparse(array))
 
     def to_sparse(self) -> Any:
         """To ``sparse.COO``."""
@@ -362,11 +374,11 @@ class SparseTensor:
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> SparseTensor:
-        """From a matrix of ``scipy.sparse``: a tensor of order 2."""
+        """From a matrix or array of ``scipy.sparse``, of any number of modes."""
         return cls(*_convert.from_scipy(matrix))
 
     def to_scipy(self) -> Any:
-        """To ``scipy.sparse.coo_array`` (order 2 only)."""
+        """To ``scipy.sparse.coo_array`` (of scipy before 1.15 with order 2 only)."""
         return _convert.to_scipy(self)
 
     @classmethod
@@ -390,35 +402,128 @@ class SparseTensor:
 
     @classmethod
     def from_dataframe(cls, frame: Any, columns: Sequence[str] | None = None,
-                       value: str | None = None, *, duplicates: str = "sum") -> SparseTensor:
-        """From a data frame (pandas or polars): columns become modes with sorted labels.
+                       value: str | None = None, *, bins: Mapping[str, str | int] | None = None,
+                       observed: bool = False, duplicates: Duplicates = "sum") -> SparseTensor:
+        """From a data frame (pandas or polars) or a pandas Series: columns become modes.
+
+        Labels are sorted; a categorical column (of pandas, or an Enum of polars) keeps its
+        categories and their order. The levels of a pandas index that has names are modes like
+        columns. :meth:`to_dataframe` gives columns of the same types back.
 
         Parameters
         ----------
-        frame : data frame
+        frame : data frame, Series or LazyFrame
         columns : sequence of str, optional
             The columns that are modes; default: all but ``value``.
         value : str, optional
-            The column of values; default: "value" where there is such a column, else rows are
-            counted.
-        duplicates : str
+            The column of values; default: "value" where there is such a column, the values of a
+            Series, the only column of numbers beside an index with names; else rows are counted.
+        bins : mapping, optional
+            Columns whose values are gathered: times into "Y", "Q", "M", "W" (from Monday), "D",
+            "h" or "min", numbers into so many ranges of equal width, as {"date": "W", "km": 20}.
+            Bins between the first and the last have an index even without rows.
+        observed : bool
+            Whether categories and bins without rows are left out.
+        duplicates : {"sum", "max", "min", "first", "error"}
             What becomes of rows with equal modes.
-        """
-        coords, values, shape, labels = _convert.from_dataframe(frame, columns, value)
-        return cls(coords, values, shape, labels, duplicates=duplicates)
 
-    def to_dataframe(self, package: str = "pandas") -> Any:
+        Raises
+        ------
+        ValueError
+            When a column is not there, or a mode has a missing value (its row is named).
+        TypeError
+        """
+        coords, values, shape, keys = _frames.from_dataframe(frame, columns, value, bins, observed)
+        made = cls(coords, values, shape, duplicates=duplicates)
+        made._name(list(keys), [each.labels() for each in keys.values()],
+                   dict(enumerate(keys.values())))
+        return made
+
+    def to_dataframe(self, package: FramePackage = "pandas", *, index: bool = False) -> Any:
         """To a data frame of "pandas" or "polars": one row per nonzero, labels where they are
-        known, the values in the last column."""
-        return _convert.to_dataframe(self, package)
+        known, the values in the last column. Columns have the types that they had in
+        :meth:`from_dataframe`; other labels are numbers or dates where all look so.
+
+        Parameters
+        ----------
+        package : {"pandas", "polars"}
+        index : bool
+            Whether the modes are the levels of a pandas index instead of columns.
+        """
+        return _frames.to_dataframe(self, package, index)
+
+    # ---- new tensors ------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
+        dropped), slices, and arrays of integers or booleans. Every index is for one mode, so two
+        arrays select all pairs, unlike NumPy's; one index may be selected several times. Labels go
+        along. A float where every mode has an integer."""
+        return _algebra.get(self, key)
+
+    def sel(self, labels: Mapping[Mode, Any] | None = None, **named: Any) -> Any:
+        """A part of the tensor by labels, as ``x.sel(date=slice("2013-01", "2013-03"), carrier="UA")``
+        or ``x.sel({"day of week": ["Sat", "Sun"]})``.
+
+        A single label drops its mode; a list keeps these labels, in this order; a slice has both
+        ends. Slices of numbers and dates are compared (a date may be a beginning: "2013-03" ends
+        with March), other slices follow the order of the indices. A label that is not there is a
+        KeyError.
+        """
+        wanted: dict[Mode, Any] = dict(labels or {})
+        for name, each in named.items():
+            wanted[name] = each
+        return _algebra.sel(self, wanted)
+
+    def sum(self, modes: Mode | Sequence[Mode] | None = None) -> Any:
+        """The sum over modes (numbers or names): a tensor of the others, or a float where none is
+        left or ``modes`` is None."""
+        return _algebra.total(self, modes)
+
+    def permute(self, modes: Sequence[Mode]) -> SparseTensor:
+        """The tensor with its modes (numbers or names) in another order."""
+        made: SparseTensor = _algebra.permute(self, modes)
+        return made
+
+    def concatenate(self, *others: SparseTensor, mode: Mode = 0) -> SparseTensor:
+        """This tensor and others one after the other along a mode; lengths and labels of the other
+        modes must be equal."""
+        made: SparseTensor = _algebra.concatenate([self, *others], mode)
+        return made
+
+    def groupby(self, mode: Mode, groups: Any) -> SparseTensor:
+        """The slices of a mode added up by groups, which become its labels, sorted.
+
+        Parameters
+        ----------
+        mode : int or str
+        groups : sequence, mapping or function
+            A group for every index; or from labels (indices where there are none) to groups, as
+            ``x.groupby("date", lambda date: date[:7])``.
+        """
+        made: SparseTensor = _algebra.groupby(self, mode, groups)
+        return made
 
     # ---- Python ---------------------------------------------------------------------------
 
-    def _mode(self, mode: int) -> int:
-        mode = index(mode, "mode")
-        if not -self.ndim <= mode < self.ndim:
-            raise ValueError(f"mode {mode} does not exist; the tensor has {self.ndim} modes")
-        return mode % self.ndim
+    def _mode(self, mode: Mode) -> int:
+        if isinstance(mode, str):
+            return mode_number(mode, self.mode_names, "tensor")
+        return mode_number(mode, [None] * self.ndim, "tensor")
+
+    def _name(self, names: Sequence[str | None], labels: Sequence[Sequence[str] | None],
+              keys: dict[int, Keys]) -> None:
+        """Gives names and labels to some of the modes."""
+        self._set_labels(labels, names)
+        self._keys = keys
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        raise TypeError("a sparse tensor is not made dense without being asked to; use to_numpy()")
+
+    def _repr_html_(self) -> str:
+        from ._html import tensor
+
+        return tensor(self)
 
     def __repr__(self) -> str:
         dims = "×".join(str(length) for length in self.shape)
@@ -436,13 +541,17 @@ class SparseTensor:
         return int(lib.polyad_tensor_hash(self._handle))
 
     def __reduce__(self) -> Any:
-        labels: Any = self.labels
-        names = self.mode_names
-        if any(name is not None for name in names):
-            labels = {name or f"mode {m + 1}": labels[m] for m, name in enumerate(names)}
-        elif all(column is None for column in labels):
-            labels = None
-        return SparseTensor, (self.coords, np.array(self.values), self.shape, labels)
+        return _restore, (self.coords, np.array(self.values), self.shape, self.mode_names,
+                          self.labels, self._keys)
+
+
+def _restore(coords: npt.NDArray[Any], values: npt.NDArray[Any], shape: tuple[int, ...],
+             names: list[str | None], labels: list[list[str] | None],
+             keys: dict[int, Keys]) -> SparseTensor:
+    """A tensor from what __reduce__ gave."""
+    made = SparseTensor(coords, values, shape)
+    made._name(names, labels, keys)
+    return made
 
 
 def _values(values: npt.ArrayLike | None, nnz: int) -> npt.NDArray[Any] | None:
@@ -463,4 +572,6 @@ def as_tensor(x: Any) -> SparseTensor:
     """A SparseTensor of whatever can be made into one."""
     if isinstance(x, SparseTensor):
         return x
+    if _frames.package_of(x) in ("pandas", "polars"):
+        return SparseTensor.from_dataframe(x)
     return SparseTensor(*_convert.anything(x))

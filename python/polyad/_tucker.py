@@ -12,13 +12,14 @@ from ._context import Callback, context, index
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
 from ._run import choose, common_options, execute, initial, run_info
-from ._tucker_model import TuckerTensor
+from ._tucker_model import TuckerTensor, tucker_factors
+from ._types import CPInit, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
 
 _SVDS = {"exact": lib.POLYAD_SVD_EXACT, "randomized": lib.POLYAD_SVD_RANDOMIZED}
 
 
 def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: str = "auto",
-                 precision: str = "f64", threads: int | None = None,
+                 precision: Precision | None = None, threads: int | None = None,
                  variant: str = "auto") -> tuple[int, ...]:
     """Ranks with which a Tucker model keeps at least the share ``energy`` of ||X||².
 
@@ -38,9 +39,9 @@ def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: 
     ValueError, TypeError, polyad.Error
     """
     _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
-                    variant=variant, kernel="ttmc")
+                      variant=variant, kernel="ttmc")
     ranks, ctx = ffi.new("uint64_t[]", len(plan.shape)), context()
-    ctx.configure(threads=plan.threads, device=plan.device_asked)
+    ctx.configure(threads=plan.threads if threads is None else threads, device=plan.device_asked)
     ctx.check(lib.polyad_tucker_ranks(ctx.pointer, plan._handle, float(energy), ranks))
     return tuple(int(rank) for rank in ranks)
 
@@ -65,16 +66,16 @@ def _ranks(ranks: Any, plan: Plan) -> tuple[int, ...]:
 
 def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_iters: int = 50,
            max_seconds: float = 0.0,
-           init: str | TuckerTensor | Sequence[npt.ArrayLike] = "hosvd", svd: str = "exact",
-           seed: int = 0, device: str = "auto", format: str = "auto", precision: str = "f64",
-           threads: int | None = None, variant: str = "auto", callback: Callback | None = None,
-           verbose: bool = False) -> TuckerTensor:
+           init: CPInit | TuckerTensor | Sequence[npt.ArrayLike] | TuckerLike = "hosvd",
+           svd: Svd = "exact", seed: Seed = 0, device: str = "auto", format: str = "auto",
+           precision: Precision | None = None, threads: int | None = None, variant: str = "auto",
+           callback: Callback | None = None, verbose: bool = False,
+           on_interrupt: OnInterrupt = "raise") -> TuckerTensor:
     """Tucker decomposition by higher-order orthogonal iteration (Kolda and Bader 2009, figure 4.4).
 
     From the same initial factors the iterates are those of the Tensor Toolbox's and pyttb's
     ``tucker_als``. Factors are orthonormal; the entry of largest magnitude of each column is
-    positive. Ctrl-C ends the run after the current iteration and returns the model so far
-    (``info["reason"] == "cancelled"``).
+    positive.
 
     Parameters
     ----------
@@ -88,12 +89,12 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         Limit on iterations, at least 1.
     max_seconds : float
         Limit on time; 0: none.
-    init : {"hosvd", "random"}, TuckerTensor or sequence of matrices
-        First factors.
+    init : {"hosvd", "random"}, a Tucker tensor or sequence of matrices
+        First factors; a Tucker tensor of this package, pyttb or TensorLy.
     svd : {"exact", "randomized"}
         How singular vectors are found.
-    seed : int
-        Seed of everything random: the same seed gives the same bits.
+    seed : int, NumPy generator or None
+        Of everything random; as in :func:`cp_als`.
     device, format, precision, threads, variant
         As in :class:`Plan`.
     callback : callable, optional
@@ -101,6 +102,8 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         ``seconds``, …); a true result ends the run.
     verbose : bool
         Show a line of progress.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does, as in :func:`cp_als`.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "kernel": "ttmc"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "seed": seed,
-           "callback": callback, "verbose": verbose}
+           "callback": callback, "verbose": verbose, "on_interrupt": on_interrupt}
     tensor, plan = choose(x, 16, choice)
     options = ffi.new("polyad_tucker_options *")
     lib.polyad_tucker_options_init(options)
@@ -128,7 +131,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     options.svd = _SVDS[svd]
 
     def first() -> TuckerTensor:
-        factors: list[Any] = list(init.factors if isinstance(init, TuckerTensor) else init)
+        factors = tucker_factors(init)
         if len(factors) != len(wanted):
             raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
         return TuckerTensor(np.zeros(wanted, plan.dtype),
@@ -141,16 +144,15 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     return model
 
 
-def _tucker_info(info: Any, plan: Plan) -> dict[str, Any]:
+def _tucker_info(info: Any, plan: Plan) -> RunInfo:
     found = run_info(info, plan)
     found["seconds_ttmc"] = found.pop("seconds_mttkrp")
-    for name in ("best_restart", "regularized_solves"):
-        del found[name]
+    del found["best_restart"], found["regularized_solves"]
     return found
 
 
 def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
-         device: str = "auto", format: str = "auto", precision: str = "f64",
+         device: str = "auto", format: str = "auto", precision: Precision | None = None,
          threads: int | None = None, variant: str = "auto") -> npt.NDArray[Any]:
     """Tensor times matrix in every mode but one: X ×_m A_mᵀ (Kolda and Bader 2009, section 2.5).
 
@@ -174,5 +176,5 @@ def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
     """
     matrices: list[Any] = list(factors.factors if isinstance(factors, TuckerTensor) else factors)
     _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
-                    variant=variant, kernel="ttmc")
-    return plan.ttmc(matrices, mode)
+                      variant=variant, kernel="ttmc")
+    return plan.ttmc(matrices, mode, threads=threads)

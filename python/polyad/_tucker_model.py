@@ -13,6 +13,7 @@ from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
+from ._types import RunInfo
 
 
 class TuckerTensor(FactorModel):
@@ -39,7 +40,7 @@ class TuckerTensor(FactorModel):
     def __init__(self, core: npt.ArrayLike, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
-                 info: dict[str, Any] | None = None) -> None:
+                 info: RunInfo | None = None) -> None:
         array, matrices = np.asarray(core), real_matrices(factors)
         if array.ndim != len(matrices) or not matrices:
             raise ValueError(f"the core has {array.ndim} modes; expected {len(matrices)}, one for "
@@ -64,6 +65,14 @@ class TuckerTensor(FactorModel):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.core, self.factors))
+
+    def _arrays(self) -> list[npt.NDArray[Any]]:
+        return [self.core, *self.factors]
+
+    def _repr_html_(self) -> str:
+        from ._html import tucker
+
+        return tucker(self)
 
     def __repr__(self) -> str:
         dims, ranks = ("×".join(map(str, sizes)) for sizes in (self.shape, self.ranks))
@@ -121,6 +130,19 @@ class TuckerTensor(FactorModel):
 
     # ---- other packages ---------------------------------------------------------------------
 
+    @classmethod
+    def from_pyttb(cls, model: Any) -> TuckerTensor:
+        """From ``pyttb.ttensor`` with a dense core; a copy."""
+        core = model.core.data if hasattr(model.core, "data") else model.core
+        return cls(np.array(core, order="C"), [np.array(f, order="C") for f in model.factor_matrices])
+
+    @classmethod
+    def from_tensorly(cls, model: Any) -> TuckerTensor:
+        """From ``tensorly.tucker_tensor.TuckerTensor`` (of NumPy arrays), or a pair of core and
+        factors; a copy."""
+        core, factors = model
+        return cls(np.array(core, order="C"), [np.array(f, order="C") for f in factors])
+
     def to_pyttb(self) -> Any:
         """To ``pyttb.ttensor``."""
         import pyttb
@@ -168,6 +190,13 @@ class TuckerTensor(FactorModel):
                               dtype, owner, True) for n in range(order)]
         model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
         return model
+
+
+def tucker_factors(x: Any) -> list[Any]:
+    """The factors of a Tucker tensor, also of another package's, or of a list of matrices."""
+    if hasattr(x, "core"):
+        return list(x.factor_matrices if hasattr(x, "factor_matrices") else x.factors)
+    return list(x)
 
 
 def _along(numbers: npt.NDArray[Any], mode: int, order: int) -> npt.NDArray[Any]:

@@ -18,15 +18,47 @@ def test_scipy_round_trip(random_tensor):
     matrix = scipy_sparse.random(20, 30, 0.1, random_state=1, format="csr")
     x = polyad.SparseTensor.from_scipy(matrix)
     assert (x.to_scipy() != matrix.tocoo()).nnz == 0
-    with pytest.raises(ValueError):
-        random_tensor().to_scipy()
+    y = random_tensor()
+    try:
+        scipy_sparse.coo_array(np.ones((2, 2, 2)))
+    except (TypeError, ValueError):
+        with pytest.raises(ValueError, match="holds 2 modes"):
+            y.to_scipy()
+    else:
+        array = y.to_scipy()
+        assert array.shape == y.shape
+        assert polyad.SparseTensor.from_scipy(array) == y
+        assert polyad.cp_als(array, 2).info["fit"] == polyad.cp_als(y, 2).info["fit"]
 
 
 @pytest.mark.peer
 def test_sparse_round_trip(random_tensor):
-    pytest.importorskip("sparse")
+    sparse = pytest.importorskip("sparse")
     x = random_tensor()
     assert polyad.SparseTensor.from_sparse(x.to_sparse()) == x
+    for array in (sparse.GCXS(x.to_sparse()), sparse.DOK.from_coo(x.to_sparse())):
+        assert polyad.SparseTensor.from_sparse(array) == x
+        assert polyad.norm(array) == x.norm()
+    coo = sparse.COO(np.array([[5.0, 1], [1, 1]]), fill_value=1)
+    for filled in (coo, sparse.GCXS(coo), sparse.DOK.from_coo(coo)):
+        for call in (polyad.SparseTensor.from_sparse, polyad.norm):
+            with pytest.raises(ValueError, match="fill_value"):
+                call(filled)
+
+
+def test_masked_arrays():
+    masked = np.ma.masked_equal([[1.0, 4], [0, 3]], 4)
+    for call in (lambda: polyad.SparseTensor.from_numpy(masked), lambda: polyad.norm(masked),
+                 lambda: polyad.SparseTensor([[0, 1], [1, 0]], masked[:, 1])):
+        with pytest.raises(TypeError, match="1 entries of the array are masked"):
+            call()
+    assert polyad.SparseTensor.from_numpy(masked.filled(0)).to_numpy().tolist() == [[1, 0], [0, 3]]
+    assert polyad.SparseTensor.from_numpy(np.ma.array([[1.0, 4]])).nnz == 2
+
+
+def test_numpy_does_not_wrap_a_tensor(random_tensor):
+    with pytest.raises(TypeError, match="to_numpy"):
+        np.asarray(random_tensor())
 
 
 @pytest.mark.peer
@@ -82,56 +114,6 @@ def test_torch_round_trip(random_tensor):
     pytest.importorskip("torch")
     x = random_tensor()
     assert polyad.SparseTensor.from_torch(x.to_torch()) == x
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_dataframe(package):
-    frames = pytest.importorskip(package)
-    frame = frames.DataFrame({"user": ["b", "a", "b"], "item": [3, 10, 3], "value": [1.0, 2, 4]})
-    x = polyad.SparseTensor.from_dataframe(frame)
-    assert x.mode_names == ["user", "item"]
-    assert x.labels == [["a", "b"], ["3", "10"]]
-    assert x.to_numpy().tolist() == [[0, 2], [5, 0]]
-    counted = polyad.SparseTensor.from_dataframe(frame, ["user", "item"])
-    assert counted.to_numpy().tolist() == [[0, 2], [5, 0]]
-    rows = polyad.SparseTensor.from_dataframe(frame.drop(columns=["value"])
-                                              if package == "pandas" else frame.drop("value"))
-    assert rows.to_numpy().tolist() == [[0, 1], [2, 0]]
-
-
-def test_dataframe_dates_and_missing():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-02", "2024-01-01"]),
-                              "who": ["x", "y"]})
-    assert polyad.SparseTensor.from_dataframe(frame).labels[0] == ["2024-01-01", "2024-01-02"]
-    with pytest.raises(ValueError, match="missing"):
-        polyad.SparseTensor.from_dataframe(pandas.DataFrame({"a": ["x", None]}))
-    for missing in (pandas.Series([1.0, np.nan]), pandas.to_datetime(pandas.Series(["2024", None])),
-                    pandas.Series([1, None], dtype="Int64"), pandas.Categorical(["x", None])):
-        with pytest.raises(ValueError, match="column 'a' has a missing value in row 1"):
-            polyad.SparseTensor.from_dataframe(pandas.DataFrame({"a": missing}))
-    with pytest.raises(ValueError, match="no column"):
-        polyad.SparseTensor.from_dataframe(frame, ["day", "nobody"])
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_dataframe_round_trip(package):
-    pytest.importorskip(package)
-    x = polyad.SparseTensor([[0, 1], [1, 0], [1, 1]], [1.0, 2.0, 3.0],
-                            labels={"who": ["ann", "bob"], "what": ["read", "wrote"]})
-    back = polyad.SparseTensor.from_dataframe(x.to_dataframe(package))
-    assert back == x and back.labels == x.labels and back.mode_names == x.mode_names
-
-
-def test_polars_types():
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"kind": polars.Series(["y", "x"], dtype=polars.Categorical),
-                              "day": polars.Series(["2024-01-02", "2024-01-01"]).str.to_date()})
-    x = polyad.SparseTensor.from_dataframe(frame)
-    assert x.labels == [["x", "y"], ["2024-01-01", "2024-01-02"]]
-    for missing in ([1, None], ["a", None], [1.5, None]):
-        with pytest.raises(ValueError, match="missing value in row 1"):
-            polyad.SparseTensor.from_dataframe(polars.DataFrame({"a": missing}))
 
 
 def test_unknown_things():

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 import types
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 import polyad
 from polyad import _progress
+from polyad._context import Context
+from polyad._native import lib
 
 RUNS = {
     "als": lambda x, **run: polyad.cp_als(x, 3, **run),
@@ -28,10 +32,71 @@ def test_interrupt_keeps_the_model(random_tensor, algorithm):
             os.kill(os.getpid(), signal.SIGINT)
         return False
 
-    model = RUNS[algorithm](random_tensor(), tol=0, max_iters=100000, callback=callback)
+    model = RUNS[algorithm](random_tensor(), tol=0, max_iters=100000, callback=callback,
+                            on_interrupt="return")
     assert model.info["reason"] == "cancelled"
     assert 2 <= model.info["iterations"] < 100
     assert all(np.isfinite(factor).all() for factor in model.factors)
+
+
+@pytest.mark.parametrize("algorithm", RUNS)
+def test_interrupt_ends_a_loop(random_tensor, algorithm):
+    def callback(progress):
+        if progress["iteration"] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    runs = 0
+    with pytest.raises(KeyboardInterrupt) as caught:
+        for _ in range(3):
+            runs += 1
+            RUNS[algorithm](random_tensor(), tol=0, max_iters=100000, callback=callback)
+    assert runs == 1 and isinstance(caught.value, polyad.Interrupted)
+    model = caught.value.model
+    assert model.info["reason"] == "cancelled" and model.shape == (20, 15, 10)
+    with pytest.raises(ValueError, match="on_interrupt"):
+        RUNS[algorithm](random_tensor(), on_interrupt="ignore")
+
+
+def test_interrupt_ends_a_callback_that_waits(random_tensor):
+    def callback(progress):
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        time.sleep(100)
+
+    begin = time.monotonic()
+    with pytest.raises(polyad.Interrupted):
+        polyad.cp_als(random_tensor(), 3, callback=callback)
+    assert time.monotonic() - begin < 50
+
+
+def test_interrupt_while_planning(random_tensor, monkeypatch):
+    run = Context.run
+
+    def interrupted(self, function, *arguments):
+        def call(*given):
+            os.kill(os.getpid(), signal.SIGINT)
+            return function(*given)
+        return run(self, call if function is lib.polyad_plan_create else function, *arguments)
+
+    x, handler = random_tensor(), signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        patch.setattr(Context, "run", interrupted)
+        with pytest.raises(polyad.Interrupted, match="no model") as caught:
+            polyad.cp_als(x, 3, on_interrupt="return")
+    assert caught.value.model is None and x._plans == {}
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert polyad.cp_als(x, 3, max_iters=1).info["iterations"] == 1
+
+
+def test_handlers_of_others_stay(random_tensor):
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        polyad.cp_als(random_tensor(), 3, tol=0, max_iters=5, callback=lambda progress: os.kill(
+            os.getpid(), signal.SIGINT) if progress["iteration"] == 2 else None)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
 
 
 def test_interrupt_from_outside_is_silent():
@@ -49,7 +114,7 @@ def later():
 threading.Thread(target=later).start()
 polyad.cp_als(x, 3, max_iters=1)
 started.set()
-model = polyad.cp_als(x, 3, tol=0, max_iters=10**8)
+model = polyad.cp_als(x, 3, tol=0, max_iters=10**8, on_interrupt="return")
 print(model.info["reason"])
 """
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,

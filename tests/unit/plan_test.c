@@ -426,6 +426,23 @@ static void test_failing_allocations(void **state) {
   }
 }
 
+static void test_cancel_ends_planning(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  polyad_cancel(context);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_CANCELLED);
+  assert_null(plan);
+  polyad_clear_cancel(context);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bad_options),
@@ -442,6 +459,7 @@ int main(void) {
       cmocka_unit_test(test_traits),
       cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_huge_modes),
+      cmocka_unit_test(test_cancel_ends_planning),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,250 @@
+"""New tensors from one: parts, sums, other orders of modes, joined and grouped slices.
+
+All work on coordinates and values in NumPy; labels go along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._keys import Keys, infer
+from ._types import Mode
+
+Rows = npt.NDArray[np.int64]
+TABLE = 1 << 24  # modes up to this length are looked up in a table
+
+
+class Parts:
+    """What a new tensor is made of: columns of coordinates, values, and what each mode is called."""
+
+    def __init__(self, x: Any) -> None:
+        self.coords = [x.indices(mode) for mode in range(x.ndim)]
+        self.values = x.values
+        self.shape = list(x.shape)
+        self.names: list[str | None] = list(x.mode_names)
+        self.labels: list[list[str] | None] = list(x.labels)
+        self.keys: list[Keys | None] = [x._keys.get(mode) for mode in range(x.ndim)]
+
+    def reorder(self, modes: Sequence[int]) -> None:
+        """Keeps these modes, in this order."""
+        for name in ("coords", "shape", "names", "labels", "keys"):
+            column = getattr(self, name)
+            setattr(self, name, [column[mode] for mode in modes])
+
+    def keep(self, mask: npt.NDArray[Any]) -> None:
+        """Keeps these nonzeros (a mask, or positions)."""
+        self.coords = [column[mask] for column in self.coords]
+        self.values = self.values[mask]
+
+    def take(self, mode: int, rows: Rows) -> None:
+        """Keeps these indices of a mode, in this order; one may come several times."""
+        if len(rows) == 0:
+            raise ValueError(f"no index of mode {mode} is selected; expected at least one")
+        old = self.coords[mode]
+        unique = len(np.unique(rows)) == len(rows)
+        if unique and self.shape[mode] <= TABLE:
+            place = np.full(self.shape[mode], -1, np.int64)
+            place[rows] = np.arange(len(rows))
+            new = place[old]
+            self.keep(new >= 0)
+            self.coords[mode] = new[new >= 0]
+        else:
+            order = np.argsort(rows, kind="stable")
+            first = np.searchsorted(rows[order], old, "left")
+            count = np.searchsorted(rows[order], old, "right") - first
+            which = np.repeat(np.arange(len(old)), count)
+            within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+            self.keep(which)
+            self.coords[mode] = order[np.repeat(first, count) + within]
+        self.shape[mode] = len(rows)
+        labels, keys = self.labels[mode], self.keys[mode]
+        self.labels[mode] = None if labels is None else [labels[row] for row in rows]
+        self.keys[mode] = None if keys is None else keys.take(rows)
+
+    def tensor(self, kind: Any) -> Any:
+        """The new tensor."""
+        wide = any(column.dtype.itemsize > 4 for column in self.coords)
+        coords = np.empty((len(self.coords), len(self.values)), np.int64 if wide else np.uint32)
+        for mode, column in enumerate(self.coords):
+            coords[mode] = column
+        made = kind(coords.T, self.values, self.shape)
+        made._name(self.names, self.labels,
+                   {mode: keys for mode, keys in enumerate(self.keys) if keys is not None})
+        return made
+
+
+def get(x: Any, key: Any) -> Any:
+    """x[key]: see SparseTensor.__getitem__."""
+    given = list(key) if isinstance(key, tuple) else [key]
+    dots = [place for place, each in enumerate(given) if each is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have one ellipsis ('...')")
+    if dots:
+        given[dots[0]:dots[0] + 1] = [slice(None)] * (x.ndim - len(given) + 1)
+    if len(given) > x.ndim:
+        raise IndexError(f"{len(given)} indices are given; the tensor has {x.ndim} modes")
+    return select(x, dict(enumerate(given)))
+
+
+def select(x: Any, wanted: Mapping[int, Any]) -> Any:
+    """The part of `x` that lies in these indices: integers (whose modes are dropped), slices or
+    arrays."""
+    parts, dropped = Parts(x), []
+    for mode, each in wanted.items():
+        if isinstance(each, slice) and each == slice(None):
+            continue
+        rows, drops = _rows(each, x.shape[mode], mode)
+        parts.take(mode, rows)
+        if drops:
+            dropped.append(mode)
+    if len(dropped) == x.ndim:
+        return float(parts.values.sum())
+    parts.reorder([mode for mode in range(x.ndim) if mode not in dropped])
+    return parts.tensor(type(x))
+
+
+def _rows(wanted: Any, length: int, mode: int) -> tuple[Rows, bool]:
+    """The indices that are asked for, and whether it was a single one."""
+    if isinstance(wanted, slice):
+        return np.arange(*wanted.indices(length)), False
+    rows = np.asarray(wanted)
+    if rows.dtype == bool:
+        if rows.shape != (length,):
+            raise IndexError(f"the mask of mode {mode} has shape {rows.shape}; expected ({length},)")
+        return np.flatnonzero(rows), False
+    if rows.size and rows.dtype.kind not in "iu":
+        raise TypeError(f"mode {mode} is indexed by {type(wanted).__name__}; expected an integer, a "
+                        "slice or an array of integers (labels: sel)")
+    if rows.ndim > 1:
+        raise IndexError(f"mode {mode} is indexed by {rows.ndim} dimensions; expected 1")
+    flat = rows.reshape(-1).astype(np.int64)
+    outside = flat[(flat < -length) | (flat >= length)]
+    if len(outside):
+        raise IndexError(f"index {outside[0]} of mode {mode} is out of range; its length is {length}")
+    return flat % length, rows.ndim == 0
+
+
+def sel(x: Any, wanted: Mapping[Mode, Any]) -> Any:
+    """The part of `x` with these labels."""
+    return select(x, {x._mode(mode): _by_label(x, x._mode(mode), each)
+                      for mode, each in wanted.items()})
+
+
+def _by_label(x: Any, mode: int, wanted: Any) -> Any:
+    labels = x._labels_of(mode)
+    if labels is None:
+        raise ValueError(f"mode {mode} has no labels; expected an index, as in x[...]")
+    if isinstance(wanted, slice):
+        return _label_slice(x, mode, labels, wanted)
+    place = {each: row for row, each in enumerate(labels)}
+
+    def row(each: Any) -> int:
+        if str(each) not in place:
+            raise KeyError(f"mode {x.mode_names[mode] or mode} has no label {str(each)!r}")
+        return place[str(each)]
+
+    if isinstance(wanted, str) or np.ndim(wanted) == 0:
+        return row(wanted)
+    return np.asarray([row(each) for each in wanted], np.int64)
+
+
+def _label_slice(x: Any, mode: int, labels: Sequence[str], wanted: slice) -> Any:
+    """Both ends are part of it. Numbers and dates are compared, a date also by its beginning
+    ("2013-03" ends with March); other labels lie between the two in the order of the indices."""
+    if wanted.step is not None:
+        raise ValueError("a slice of labels cannot have a step")
+    keys = x._keys.get(mode)
+    values = infer(labels) if keys is None else keys.values
+    start, stop = wanted.start, wanted.stop
+    inside = np.ones(len(labels), bool)
+    if values.dtype.kind in "iuf":
+        inside &= True if start is None else values >= float(start)
+        inside &= True if stop is None else values <= float(stop)
+    elif values.dtype.kind == "M":
+        text = np.asarray(labels)
+        inside &= True if start is None else text >= str(start)
+        inside &= True if stop is None else np.asarray(
+            [each <= str(stop) or each.startswith(str(stop)) for each in labels])
+    else:
+        first = 0 if start is None else _by_label(x, mode, start)
+        last = len(labels) - 1 if stop is None else _by_label(x, mode, stop)
+        return np.arange(first, last + 1)
+    return np.flatnonzero(inside)
+
+
+def total(x: Any, modes: Mode | Sequence[Mode] | None) -> Any:
+    """The sum over modes."""
+    gone = set(range(x.ndim)) if modes is None else {
+        x._mode(mode) for mode in ([modes] if isinstance(modes, (int, str)) or np.ndim(modes) == 0
+                                   else modes)}
+    if len(gone) == x.ndim:
+        return float(x.values.sum(dtype=np.float64))
+    parts = Parts(x)
+    parts.reorder([mode for mode in range(x.ndim) if mode not in gone])
+    return parts.tensor(type(x))  # which adds up what has come together
+
+
+def permute(x: Any, modes: Sequence[Mode]) -> Any:
+    """Another order of modes."""
+    order = [x._mode(mode) for mode in modes]
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError(f"{list(modes)} is no permutation of the tensor's {x.ndim} modes")
+    parts = Parts(x)
+    parts.reorder(order)
+    return parts.tensor(type(x))
+
+
+def concatenate(tensors: Sequence[Any], mode: Mode) -> Any:
+    """Tensors one after the other along a mode."""
+    first = tensors[0]
+    along = first._mode(mode)
+    for other in tensors[1:]:
+        for m in range(first.ndim):
+            if m == along:
+                continue
+            if other.ndim != first.ndim or other.shape[m] != first.shape[m]:
+                raise ValueError(f"the tensors have shapes {first.shape} and {other.shape}; expected "
+                                 f"equal ones but for mode {along}")
+            if other._labels_of(m) != first._labels_of(m):
+                raise ValueError(f"the tensors have different labels in mode {m}; expected equal "
+                                 "ones (sel and groupby can bring them together)")
+    parts, pieces = Parts(first), [Parts(each) for each in tensors]
+    starts = np.cumsum([0] + [piece.shape[along] for piece in pieces])
+    parts.coords = [np.concatenate([
+        piece.coords[m].astype(np.int64) + (start if m == along else 0)
+        for piece, start in zip(pieces, starts)]) for m in range(first.ndim)]
+    parts.values = np.concatenate([piece.values for piece in pieces])
+    parts.shape[along] = int(starts[-1])
+    columns = [piece.labels[along] for piece in pieces]
+    known = [column for column in columns if column is not None]
+    parts.labels[along] = sum(known, []) if len(known) == len(columns) else None
+    parts.keys[along] = None
+    return parts.tensor(type(first))
+
+
+def groupby(x: Any, mode: Mode, groups: Any) -> Any:
+    """Slices of one group added up."""
+    along = x._mode(mode)
+    labels = x._labels_of(along)
+    names: Sequence[Any] = range(x.shape[along]) if labels is None else labels
+    if isinstance(groups, Mapping):
+        given = [groups[name] for name in names]
+    elif callable(groups):
+        given = [groups(name) for name in names]
+    else:
+        given = list(groups)
+    if len(given) != x.shape[along]:
+        raise ValueError(f"{len(given)} groups are given; expected {x.shape[along]}, one for each "
+                         f"index of mode {along}")
+    distinct = sorted(set(given))
+    number = {each: place for place, each in enumerate(distinct)}
+    place = np.asarray([number[each] for each in given], np.int64)
+    parts = Parts(x)
+    parts.coords[along] = place[parts.coords[along]]
+    parts.shape[along] = len(distinct)
+    parts.labels[along] = [str(each) for each in distinct]
+    parts.keys[along] = None
+    return parts.tensor(type(x))

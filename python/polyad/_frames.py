@@ -1,0 +1,179 @@
+"""Data frames into tensors and back.
+
+Every column that is a mode is turned into codes, 0 to the number of its distinct values: sorted, or
+in the order of a categorical column. pandas and polars are used where the frame is theirs; of other
+frames only ``columns`` and ``frame[name].to_numpy()`` are read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._bins import binned
+from ._keys import Keys, infer, label
+
+Codes = npt.NDArray[np.int64]
+
+
+def package_of(x: Any) -> str:
+    """The package that an object's class comes from."""
+    return type(x).__module__.split(".")[0]
+
+
+def from_dataframe(frame: Any, columns: Sequence[str] | None, value: str | None,
+                   bins: Mapping[str, str | int] | None,
+                   observed: bool) -> tuple[Codes, Any, tuple[int, ...], dict[str, Keys]]:
+    """Coordinates, values, shape and, by the name of its column, the keys of each mode."""
+    frame, value = _table(frame, columns, value)
+    real = {str(name): name for name in frame.columns}
+    if len(real) < len(frame.columns):
+        raise ValueError("two columns of the data frame have one name; expected different names")
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a sequence of names, not the string {columns!r}")
+    if value is None and "value" in real and (columns is None or "value" not in columns):
+        value = "value"
+    modes = [name for name in real if name != value] if columns is None else list(columns)
+    for name in [*modes, *([value] if value is not None else []), *(bins or ())]:
+        if name not in real:
+            raise ValueError(f"the data frame has no column {name!r}; it has {', '.join(real)}")
+    if not modes:
+        raise ValueError("the data frame has no column for a mode")
+    coords = np.empty((len(frame), len(modes)), np.int64)
+    keys: dict[str, Keys] = {}
+    for mode, name in enumerate(modes):
+        column = frame[real[name]]
+        if bins is not None and name in bins:
+            codes, keys[name] = binned(_values(column, name), bins[name], name)
+        else:
+            codes, keys[name] = _factorized(column, name)
+        if observed:
+            codes, keys[name] = _observed(codes, keys[name])
+        coords[:, mode] = codes
+    values = None if value is None else np.asarray(frame[real[value]].to_numpy())
+    return coords, values, tuple(len(each.values) for each in keys.values()), keys
+
+
+def _table(frame: Any, columns: Sequence[str] | None, value: str | None) -> tuple[Any, str | None]:
+    """The frame with what is in its index as columns, and the column of values where the frame
+    says it."""
+    package = package_of(frame)
+    if package == "polars" and hasattr(frame, "collect"):
+        return frame.collect(), value
+    if package == "pandas" and not hasattr(frame, "columns"):
+        name = "value" if frame.name is None else frame.name
+        if value is not None and value != str(name):
+            raise ValueError(f"value is {value!r}, but the Series holds {str(name)!r}")
+        return frame.rename(name).reset_index(), str(name)
+    if not hasattr(frame, "columns"):
+        raise TypeError(f"cannot take modes from a {type(frame).__name__}; expected a data frame")
+    if package != "pandas" or (frame.index.nlevels == 1 and frame.index.name is None):
+        return frame, value
+    left = [str(name) for name in frame.columns]
+    frame = frame.reset_index()
+    if value is None and columns is None and len(left) == 1 and "value" not in left and (
+            frame[frame.columns[-1]].dtype.kind in "biuf"):
+        value = left[0]
+    return frame, value
+
+
+def _missing(found: npt.NDArray[np.bool_], name: str) -> None:
+    if found.any():
+        raise ValueError(f"column {name!r} has a missing value in row {int(found.argmax())}")
+
+
+def _values(column: Any, name: str) -> npt.NDArray[Any]:
+    """A column without missing values as an array."""
+    array = np.asarray(column.to_numpy())
+    _missing(np.fromiter(map(_is_missing, array), bool, len(array)) if array.dtype == object
+             else array != array, name)
+    return array
+
+
+def _is_missing(item: Any) -> bool:
+    """None, NaN, NaT, or pandas.NA, which is not even comparable."""
+    return item is None or str(item) == "<NA>" or bool(item != item)
+
+
+def _factorized(column: Any, name: str) -> tuple[Codes, Keys]:
+    """A column's codes and keys."""
+    package = package_of(column)
+    dtype: Any = getattr(column, "dtype", None)
+    if package == "pandas" and hasattr(column, "cat"):
+        codes = column.cat.codes.to_numpy()
+        _missing(codes < 0, name)
+        return codes, Keys(np.asarray(column.cat.categories), True, bool(column.cat.ordered))
+    if package == "polars" and str(dtype).startswith("Enum"):
+        _missing(column.is_null().to_numpy(), name)
+        categories = np.array(dtype.categories.to_list(), object)
+        return column.to_physical().to_numpy(), Keys(categories, True, True)
+    if package == "pandas":
+        codes, distinct = importlib.import_module("pandas").factorize(column)
+        _missing(codes < 0, name)
+        return _sorted(codes, np.asarray(distinct))
+    array = np.asarray(column.to_numpy())
+    if array.dtype != object:
+        _missing(array != array, name)
+        distinct, codes = np.unique(array, return_inverse=True)
+        return codes, Keys(distinct)
+    seen: dict[Any, int] = {}
+    codes = np.fromiter((seen.setdefault(item, len(seen)) for item in array), np.int64, len(array))
+    gone = [number for item, number in seen.items() if _is_missing(item)]
+    _missing(np.isin(codes, gone), name)
+    distinct = np.empty(len(seen), object)
+    distinct[:] = list(seen)
+    return _sorted(codes, distinct)
+
+
+def _sorted(codes: Codes, distinct: npt.NDArray[Any]) -> tuple[Codes, Keys]:
+    """Codes of sorted values. Values that are no text, numbers or dates are sorted, and told apart,
+    by how they are written."""
+    if distinct.dtype == object:
+        written = np.asarray([str(item) for item in distinct], object)
+        _, first, place = np.unique(written.astype(str), return_index=True, return_inverse=True)
+        return place.reshape(-1)[codes], Keys(distinct[first])
+    order = np.argsort(distinct, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[codes], Keys(distinct[order])
+
+
+def _observed(codes: Codes, keys: Keys) -> tuple[Codes, Keys]:
+    """Without the keys that no row has."""
+    present = np.bincount(codes, minlength=len(keys.values)) > 0
+    place = np.cumsum(present) - 1
+    return place[codes], keys.take(np.flatnonzero(present))
+
+
+def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
+    """One row per nonzero."""
+    if package not in ("pandas", "polars"):
+        raise ValueError(f"package {package!r} is unknown; expected 'pandas' or 'polars'")
+    frames = importlib.import_module(package)
+    if index and package == "polars":
+        raise ValueError("data frames of polars have no index; expected index=False")
+    columns: dict[str, Any] = {}
+    labels = tensor.labels
+    for mode, name in enumerate(tensor.mode_names):
+        codes = tensor.indices(mode).astype(np.int64)
+        keys = tensor._keys.get(mode)
+        if keys is None and labels[mode] is not None:
+            keys = Keys(infer(labels[mode]))
+        columns[name or f"mode{mode + 1}"] = codes if keys is None else _column(frames, codes, keys)
+    modes = list(columns)
+    columns["value"] = np.array(tensor.values)
+    frame = frames.DataFrame(columns)
+    return frame.set_index(modes) if index else frame
+
+
+def _column(frames: Any, codes: Codes, keys: Keys) -> Any:
+    """A column of pandas or polars with the keys' own type."""
+    if keys.categories and frames.__name__ == "pandas":
+        return frames.Categorical.from_codes(codes, keys.values, keys.ordered)
+    if keys.categories and keys.values.dtype == object and hasattr(frames, "Enum"):
+        names = [label(item) for item in keys.values]
+        return frames.Series([names[code] for code in codes], dtype=frames.Enum(names))
+    return keys.values[codes]

@@ -1,0 +1,63 @@
+"""Types of arguments and results: the words that options take, and what a run reports."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypedDict, Union
+
+import numpy as np
+
+Precision = Literal["f32", "f64"]
+Duplicates = Literal["sum", "max", "min", "first", "error"]
+Kernel = Literal["mttkrp", "ttmc"]
+CPInit = Literal["random", "hosvd", "nvecs"]
+Svd = Literal["exact", "randomized"]
+APRAlgorithm = Literal["mu", "pdnr", "pqnr"]
+CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
+OnInterrupt = Literal["raise", "return"]
+FramePackage = Literal["pandas", "polars"]
+PlotKind = Literal["bar", "line"]
+Mode = Union[int, str]
+Seed = Union[int, np.random.Generator, np.random.RandomState, None]
+
+
+class RunInfo(TypedDict, total=False):
+    """What a decomposition reports of itself (``model.info``); times in seconds. Which keys there
+    are depends on the algorithm; a model that was made by hand or read has none."""
+
+    fit: float
+    iterations: int
+    converged: bool
+    reason: str
+    seconds: float
+    seconds_per_iteration: float
+    seconds_mttkrp: list[float]
+    seconds_ttmc: list[float]
+    seconds_phi: list[float]
+    seconds_pi: list[float]
+    seconds_kkt: list[float]
+    seconds_mu: list[float]
+    best_restart: int
+    regularized_solves: int
+    diagnosis: str
+    log_likelihood: float
+    kkt_violation: float
+    format: str
+    device: str
+    seed: int
+    trace: list[dict[str, Any]]
+
+
+class CPLike(Protocol):
+    """A Kruskal tensor of another package: ``pyttb.ktensor`` or TensorLy's ``CPTensor``."""
+
+    @property
+    def weights(self) -> Any:
+        """Weight of each component."""
+
+
+class TuckerLike(Protocol):
+    """A Tucker tensor of another package: ``pyttb.ttensor`` or TensorLy's ``TuckerTensor``."""
+
+    @property
+    def core(self) -> Any:
+        """The core."""

@@ -1,0 +1,131 @@
+"""Parts, sums and joins of tensors, compared with NumPy's of the dense array."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import polyad
+
+
+@pytest.fixture
+def x(random_tensor):
+    return random_tensor(shape=(7, 5, 6), nnz=60)
+
+
+@pytest.fixture
+def flights():
+    rng = np.random.default_rng(2)
+    labels = {"date": ["2013-01-30", "2013-01-31", "2013-02-01", "2013-03-31", "2013-04-01"],
+              "hour": ["0", "2", "10"], "who": ["UA", "AA", "DL", "B6"]}
+    return polyad.SparseTensor(rng.integers(0, [5, 3, 4], (40, 3)), rng.random(40), (5, 3, 4), labels)
+
+
+@pytest.mark.parametrize("key", [
+    np.s_[:3], np.s_[::-1], np.s_[1:6:2], np.s_[2], np.s_[-1], np.s_[..., 3], np.s_[2, :, 1:4],
+    np.s_[:, [4, 0]], np.s_[[True, False] * 3 + [True]], np.s_[[1, 1, 3, 1]], np.s_[1, ...],
+    np.s_[np.uint8([2, 0]), ...]])
+def test_slices_are_those_of_numpy(x, key):
+    part = x[key]
+    np.testing.assert_array_equal(part.to_numpy(), x.to_numpy()[key])
+    assert part.dtype == x.dtype
+
+
+def test_indices_of_every_mode(x):
+    np.testing.assert_array_equal(x[[3, 1], [0, 2, 4], [5]].to_numpy(),
+                                  x.to_numpy()[np.ix_([3, 1], [0, 2, 4], [5])])
+    place = tuple(x.coords[0])
+    assert x[place] == x.values[0] and isinstance(x[place], float)
+    assert x.astype(np.float32)[:2].dtype == np.float32
+
+
+def test_a_mode_too_long_for_a_table():
+    x = polyad.SparseTensor([[5, 0], [2**40, 1]], [1.0, 2.0], (2**41, 2))
+    assert x[[2**40, 5, 7]].to_numpy().tolist() == [[0, 2], [1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("key, error", [
+    (7, IndexError), (-8, IndexError), ((0, 0, 0, 0), IndexError), ((..., ...), IndexError),
+    ([True, False], IndexError), ("a", TypeError), (1.5, TypeError), (np.s_[5:2], ValueError),
+    ([[0, 1]], IndexError), ([9], IndexError)])
+def test_bad_indices(x, key, error):
+    with pytest.raises(error):
+        x[key]
+
+
+def test_labels_go_along(flights):
+    part = flights[1:3, 0]
+    assert part.labels == [["2013-01-31", "2013-02-01"], ["UA", "AA", "DL", "B6"]]
+    assert part.mode_names == ["date", "who"]
+    assert flights.permute(["who", "date", "hour"]).labels[0] == flights.labels[2]
+    assert pickle.loads(pickle.dumps(part)).labels == part.labels
+
+
+def test_sel(flights):
+    dense = flights.to_numpy()
+    for part, want in (
+            (flights.sel(date="2013-02-01"), dense[2]),
+            (flights.sel(date=slice("2013-01", "2013-03")), dense[:4]),
+            (flights.sel(date=slice(None, "2013-01-31")), dense[:2]),
+            (flights.sel(date=slice("2013-02", None)), dense[2:]),
+            (flights.sel(hour=2), dense[:, 1]),
+            (flights.sel(hour=slice(1, 10)), dense[:, 1:]),
+            (flights.sel({"who": ["B6", "UA"]}), dense[:, :, [3, 0]]),
+            (flights.sel({2: slice("AA", "DL")}, hour=0), dense[:, 0, 1:3])):
+        np.testing.assert_array_equal(part.to_numpy(), want)
+    with pytest.raises(KeyError, match="XX"):
+        flights.sel(who="XX")
+    with pytest.raises(ValueError, match="no mode 'nobody'"):
+        flights.sel(nobody=1)
+    with pytest.raises(ValueError, match="no labels"):
+        polyad.SparseTensor([[0, 1]]).sel({0: "a"})
+
+
+@pytest.mark.parametrize("modes, axis", [(0, 0), ([0, 2], (0, 2)), (-1, -1), ([], ())])
+def test_sum(x, modes, axis):
+    np.testing.assert_allclose(x.sum(modes).to_numpy(), x.to_numpy().sum(axis), rtol=1e-14)
+    assert x.sum() == pytest.approx(x.values.sum(), rel=1e-14) and isinstance(x.sum(), float)
+
+
+def test_permute(x, flights):
+    np.testing.assert_array_equal(x.permute([2, 0, 1]).to_numpy(), x.to_numpy().transpose(2, 0, 1))
+    assert flights.permute([2, 0, 1]).mode_names == ["who", "date", "hour"]
+    for modes in ([0, 1], [0, 1, 1]):
+        with pytest.raises(ValueError):
+            x.permute(modes)
+
+
+def test_concatenate(x, flights):
+    np.testing.assert_array_equal(x.concatenate(x[:3], x[[2]]).to_numpy(),
+                                  np.concatenate([x.to_numpy(), x.to_numpy()[:3], x.to_numpy()[[2]]]))
+    np.testing.assert_array_equal(x.concatenate(x, mode=-1).shape, (7, 5, 12))
+    joined = flights.sel(date=slice(None, "2013-01")).concatenate(
+        flights.sel(date=slice("2013-02", None)), mode="date")
+    assert joined == flights and joined.labels == flights.labels
+    with pytest.raises(ValueError, match="shapes"):
+        x.concatenate(x[:, :2])
+    with pytest.raises(ValueError, match="labels"):
+        flights.concatenate(flights[:, ::-1])
+
+
+def test_groupby(x, flights):
+    months = flights.groupby("date", lambda date: date[:7])
+    assert months.labels[0] == ["2013-01", "2013-02", "2013-03", "2013-04"]
+    np.testing.assert_allclose(months.to_numpy()[0], flights.to_numpy()[:2].sum(0), rtol=1e-14)
+    hours = flights.groupby("hour", {"0": "night", "2": "night", "10": "day"})
+    assert hours.labels[1] == ["day", "night"]
+    np.testing.assert_allclose(hours.to_numpy()[:, 1], flights.to_numpy()[:, :2].sum(1), rtol=1e-14)
+    odd = x.groupby(0, np.arange(7) % 2)
+    np.testing.assert_allclose(odd.to_numpy()[1], x.to_numpy()[1::2].sum(0), rtol=1e-14)
+    with pytest.raises(ValueError, match="6 groups"):
+        x.groupby(0, range(6))
+
+
+def test_types_go_along():
+    pandas = pytest.importorskip("pandas")
+    days = ["Mon", "Tue", "Sun"]
+    frame = pandas.DataFrame({"day": pandas.Categorical(["Sun", "Mon"], days, ordered=True),
+                              "zip": ["10001", "10002"], "value": [1.0, 2]})
+    x = pickle.loads(pickle.dumps(polyad.SparseTensor.from_dataframe(frame)))
+    assert list(x[1:].to_dataframe()["day"].cat.categories) == ["Tue", "Sun"]
+    assert x.permute([1, 0]).to_dataframe()["zip"].tolist() == ["10001", "10002"]

@@ -1,0 +1,191 @@
+"""Data frames into tensors and back: pandas, polars."""
+
+import datetime
+import time
+
+import numpy as np
+import pytest
+
+import polyad
+from polyad import _frames
+
+from_dataframe = polyad.SparseTensor.from_dataframe
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_dataframe(package):
+    frames = pytest.importorskip(package)
+    frame = frames.DataFrame({"user": ["b", "a", "b"], "item": [3, 10, 3], "value": [1.0, 2, 4]})
+    x = polyad.SparseTensor.from_dataframe(frame)
+    assert x.mode_names == ["user", "item"]
+    assert x.labels == [["a", "b"], ["3", "10"]]
+    assert x.to_numpy().tolist() == [[0, 2], [5, 0]]
+    counted = polyad.SparseTensor.from_dataframe(frame, ["user", "item"])
+    assert counted.to_numpy().tolist() == [[0, 2], [5, 0]]
+    rows = polyad.SparseTensor.from_dataframe(frame.drop(columns=["value"])
+                                              if package == "pandas" else frame.drop("value"))
+    assert rows.to_numpy().tolist() == [[0, 1], [2, 0]]
+
+
+def test_dataframe_dates_and_missing():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-02", "2024-01-01"]),
+                              "who": ["x", "y"]})
+    assert polyad.SparseTensor.from_dataframe(frame).labels[0] == ["2024-01-01", "2024-01-02"]
+    with pytest.raises(ValueError, match="missing"):
+        polyad.SparseTensor.from_dataframe(pandas.DataFrame({"a": ["x", None]}))
+    for missing in (pandas.Series([1.0, np.nan]), pandas.to_datetime(pandas.Series(["2024", None])),
+                    pandas.Series([1, None], dtype="Int64"), pandas.Categorical(["x", None])):
+        with pytest.raises(ValueError, match="column 'a' has a missing value in row 1"):
+            polyad.SparseTensor.from_dataframe(pandas.DataFrame({"a": missing}))
+    with pytest.raises(ValueError, match="no column"):
+        polyad.SparseTensor.from_dataframe(frame, ["day", "nobody"])
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_dataframe_round_trip(package):
+    pytest.importorskip(package)
+    x = polyad.SparseTensor([[0, 1], [1, 0], [1, 1]], [1.0, 2.0, 3.0],
+                            labels={"who": ["ann", "bob"], "what": ["read", "wrote"]})
+    back = polyad.SparseTensor.from_dataframe(x.to_dataframe(package))
+    assert back == x and back.labels == x.labels and back.mode_names == x.mode_names
+
+
+def test_polars_types():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"kind": polars.Series(["y", "x"], dtype=polars.Categorical),
+                              "day": polars.Series(["2024-01-02", "2024-01-01"]).str.to_date()})
+    x = polyad.SparseTensor.from_dataframe(frame)
+    assert x.labels == [["x", "y"], ["2024-01-01", "2024-01-02"]]
+    for missing in ([1, None], ["a", None], [1.5, None]):
+        with pytest.raises(ValueError, match="missing value in row 1"):
+            polyad.SparseTensor.from_dataframe(polars.DataFrame({"a": missing}))
+
+
+def test_index_levels_are_modes():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"day": ["b", "a", "b"], "who": ["x", "y", "x"], "n": [1.0, 2, 4]})
+    want = from_dataframe(frame, ["day", "who"], "n")
+    series = frame.groupby(["day", "who"])["n"].sum()
+    for given, value in ((series, None), (series.to_frame("n"), None), (series.to_frame("n"), "n"),
+                         (series.to_frame("value"), None),
+                         (frame.set_index("day")[["who", "n"]], "n")):
+        x = from_dataframe(given, value=value)
+        assert x == want and x.mode_names == ["day", "who"] and x.labels == want.labels
+    assert polyad.norm(series) == want.norm()
+    assert from_dataframe(series.to_frame("n"), ["who"], "n").shape == (2,)
+    with pytest.raises(ValueError, match="holds 'n'"):
+        from_dataframe(series, value="m")
+    # Strings beside an index are a mode, not values.
+    assert from_dataframe(frame.set_index("day")[["who"]]).mode_names == ["day", "who"]
+    back = want.to_dataframe(index=True)["value"]
+    assert back.loc[("b", "x")] == 5 and from_dataframe(back) == want
+
+
+def test_categories_keep_their_order():
+    pandas = pytest.importorskip("pandas")
+    days = ["Mon", "Tue", "Wed", "Sun"]
+    frame = pandas.DataFrame({"day": pandas.Categorical(["Sun", "Mon", "Tue"], days, ordered=True),
+                              "value": [1.0, 2, 3]})
+    x = from_dataframe(frame)
+    assert x.labels == [days] and x.shape == (4,)
+    back = x.to_dataframe()["day"]
+    assert back.cat.ordered and list(back.cat.categories) == days
+    assert back.tolist() == ["Mon", "Tue", "Sun"]
+    assert from_dataframe(frame, observed=True).labels == [["Mon", "Tue", "Sun"]]
+    with pytest.raises(ValueError, match="missing value in row 1"):
+        from_dataframe(pandas.DataFrame({"a": pandas.Categorical(["x", None])}))
+
+
+def test_enums_of_polars():
+    polars = pytest.importorskip("polars")
+    kind = polars.Enum(["Mon", "Tue", "Wed", "Sun"])
+    frame = polars.DataFrame({"day": polars.Series(["Sun", "Mon"], dtype=kind), "value": [1.0, 2]})
+    x = from_dataframe(frame)
+    assert x.labels == [["Mon", "Tue", "Wed", "Sun"]]
+    assert x.to_dataframe("polars")["day"].dtype == kind
+    assert from_dataframe(frame.lazy()) == x
+    with pytest.raises(ValueError, match="row 1"):
+        from_dataframe(polars.DataFrame({"a": polars.Series(["Sun", None], dtype=kind)}))
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_columns_keep_their_types(package):
+    frames = pytest.importorskip(package)
+    frame = frames.DataFrame({
+        "hour": [10, 2, 0], "zip": ["02134", "10001", "90210"], "share": [0.5, 0.25, 1.5],
+        "open": [True, False, True], "value": [1.0, 2.0, 3.0],
+        "day": np.array(["2014-04-02", "2014-04-01", "2014-04-03"], "datetime64[ms]")})
+    back = from_dataframe(frame).to_dataframe(package)
+    assert sorted(back["hour"]) == [0, 2, 10] and list(back["hour"])[-1] == 10
+    for name in frame.columns:
+        if name != "day":
+            assert sorted(back[name]) == sorted(frame[name]), name
+    assert np.array_equal(np.sort(back["day"].to_numpy()).astype("datetime64[D]"),
+                          np.sort(frame["day"].to_numpy()).astype("datetime64[D]"))
+    assert from_dataframe(back[[str(name) for name in frame.columns]]) == from_dataframe(frame)
+
+
+def test_types_without_a_frame(tmp_path):
+    pytest.importorskip("pandas")
+    labels = {"hour": ["0", "10", "2"], "zip": ["02134", "10001", "5"],
+              "day": ["2014-04-01", "2014-04-02", "2014-04-03"], "km": ["0.5", "1", "2.25"]}
+    x = polyad.SparseTensor([[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2]], labels=labels)
+    x.save(tmp_path / "x.ptn")
+    for each in (x, polyad.read(tmp_path / "x.ptn")):
+        frame = each.to_dataframe()
+        assert frame["hour"].tolist() == [0, 10, 2] and frame["km"].tolist() == [0.5, 1, 2.25]
+        assert frame["zip"].tolist() == labels["zip"] and frame["day"].dtype.kind == "M"
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_bins(package):
+    frames = pytest.importorskip(package)
+    times = np.array(["2014-04-01T10:30", "2014-04-06T23:59", "2014-04-07T00:00",
+                      "2014-06-30T12:00"], "datetime64[ms]")
+    frame = frames.DataFrame({"at": times, "km": [0.0, 4.9, 5.0, 10.0]})
+    weeks = from_dataframe(frame, bins={"at": "W", "km": 2})
+    assert weeks.labels[0][:2] == ["2014-03-31", "2014-04-07"] and weeks.shape == (14, 2)
+    assert weeks.labels[1] == ["[0, 5)", "[5, 10]"]
+    assert weeks.to_numpy()[0].tolist() == [2, 0] and weeks.to_numpy()[1].tolist() == [0, 1]
+    assert from_dataframe(frame, ["at"], bins={"at": "M"}).labels == [
+        ["2014-04", "2014-05", "2014-06"]]
+    assert from_dataframe(frame, ["at"], bins={"at": "M"}, observed=True).values.tolist() == [3, 1]
+    assert from_dataframe(frame, ["at"], bins={"at": "Q"}).labels == [["2014-04"]]
+    assert from_dataframe(frame, ["at"], bins={"at": "h"}, observed=True).labels[0][0] == (
+        "2014-04-01T10")
+    for bins, error in (({"at": "x"}, ValueError), ({"km": "W"}, TypeError), ({"at": 3}, TypeError),
+                        ({"km": 0}, ValueError), ({"no": 3}, ValueError)):
+        with pytest.raises(error):
+            from_dataframe(frame, bins=bins)
+
+
+def test_unusual_frames():
+    pandas = pytest.importorskip("pandas")
+    x = from_dataframe(pandas.DataFrame({0: ["b", "a"], 1: [datetime.date(2024, 1, 2), 3]}))
+    assert x.mode_names == ["0", "1"] and x.labels == [["a", "b"], ["2024-01-02", "3"]]
+    twice = pandas.DataFrame([[1, 2]], columns=["a", "a"])
+    for frame, columns, error in ((twice, None, ValueError), (pandas.DataFrame({"a": [1]}), "a",
+                                                              TypeError), ([1, 2], None, TypeError)):
+        with pytest.raises(error):
+            from_dataframe(frame, columns)
+
+
+def test_text_is_not_sorted_row_by_row():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = np.array([f"user {i}" for i in range(2000)], object)
+    frame = pandas.DataFrame({"a": names[rng.integers(0, 2000, 200_000)],
+                              "b": names[rng.integers(0, 2000, 200_000)]})
+
+    def fastest(call):
+        times = []
+        for _ in range(5):
+            begin = time.process_time()
+            call()
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    sorting = fastest(lambda: [np.unique(frame[name].to_numpy(object), return_inverse=True)
+                               for name in "ab"])
+    assert fastest(lambda: _frames.from_dataframe(frame, None, None, None, False)) < sorting
