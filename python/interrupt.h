@@ -11,22 +11,25 @@ static _Atomic(polyad_context *) watched;
 static atomic_int interrupts, in_python;
 static struct sigaction python_action;
 
-static void interrupt(int number) {
+static void interrupt(int number, siginfo_t *info, void *machine) {
   polyad_context *context = atomic_load(&watched);
   atomic_fetch_add(&interrupts, 1);
   if (context != NULL) polyad_cancel(context);
-  if (atomic_load(&in_python) != 0) python_action.sa_handler(number);
+  if (atomic_load(&in_python) == 0) return;
+  if ((python_action.sa_flags & SA_SIGINFO) != 0)
+    python_action.sa_sigaction(number, info, machine);
+  else
+    python_action.sa_handler(number);
 }
 
 /* Non-zero when SIGINT is watched from now on; zero when it is already, or is no handler's. */
 static int polyad_python_watch(polyad_context *context) {
   struct sigaction action;
   if (atomic_load(&watched) != NULL || sigaction(SIGINT, NULL, &python_action) != 0) return 0;
-  if ((python_action.sa_flags & SA_SIGINFO) != 0 || python_action.sa_handler == SIG_DFL ||
-      python_action.sa_handler == SIG_IGN)
-    return 0;
+  if (python_action.sa_handler == SIG_DFL || python_action.sa_handler == SIG_IGN) return 0;
   action = python_action;
-  action.sa_handler = interrupt;
+  action.sa_flags |= SA_SIGINFO;
+  action.sa_sigaction = interrupt;
   atomic_store(&interrupts, 0);
   atomic_store(&in_python, 0);
   atomic_store(&watched, context);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
+from typing import Any
 
 from ._errors import Error
 from ._labels import read_labels
@@ -30,27 +31,33 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def draw(plot: Any, model: KruskalTensor, options: argparse.Namespace) -> Any:
+    """The figure that the options ask for."""
+    if options.kind == "heatmap":
+        if not 1 <= options.mode <= model.ndim:
+            raise ValueError(f"mode {options.mode} does not exist; the model has {model.ndim}")
+        return plot.heatmap(model, options.mode - 1, components=options.count)
+    if options.kind == "map":
+        latitude, longitude = (int(mode) - 1 for mode in options.map_modes.split(","))
+        return plot.map(model, latitude, longitude, components=options.count)
+    if options.kind == "similarity":
+        return plot.similarity(model)
+    if options.kind == "top":
+        return plot.top(model, components=options.count)
+    return plot.components(model, components=options.count)
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         from . import plot
+        from ._plot_base import numbered_from
 
         model = KruskalTensor.load(options.model)
         if options.labels is not None:
             model.labels, model.mode_names = read_labels(options.labels, model.shape)
-        if options.kind == "heatmap":
-            if not 1 <= options.mode <= model.ndim:
-                raise ValueError(f"mode {options.mode} does not exist; the model has {model.ndim}")
-            figure = plot.heatmap(model, options.mode - 1)
-        elif options.kind == "map":
-            latitude, longitude = (int(mode) - 1 for mode in options.map_modes.split(","))
-            figure = plot.map(model, latitude, longitude, count=options.count)
-        elif options.kind == "similarity":
-            figure = plot.similarity(model)
-        elif options.kind == "top":
-            figure = plot.top(model, count=options.count)
-        else:
-            figure = plot.components(model, count=options.count)
+        with numbered_from(1):
+            figure = draw(plot, model, options)
         figure.savefig(options.output, dpi=options.dpi)
     except (Error, OSError, ValueError, IndexError, ImportError) as error:
         text = str(error)

@@ -15,7 +15,7 @@ APRAlgorithm = Literal["mu", "pdnr", "pqnr"]
 CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
 OnInterrupt = Literal["raise", "return"]
 FramePackage = Literal["pandas", "polars"]
-PlotKind = Literal["bar", "line"]
+PlotKind = Literal["bar", "line", "stems"]
 Mode = Union[int, str]
 Seed = Union[int, np.random.Generator, np.random.RandomState, None]
 

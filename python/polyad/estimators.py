@@ -1,4 +1,7 @@
-"""Estimators in the style of scikit-learn (which is not needed)."""
+"""Estimators in the style of scikit-learn (which is not needed).
+
+A tensor's first mode is what scikit-learn calls samples: transform() gives new slices of it a row
+each, score() tells how well they are described, and splitters divide it."""
 
 from __future__ import annotations
 
@@ -12,7 +15,14 @@ import numpy.typing as npt
 from ._algorithms import cp_als
 from ._apr import cp_apr
 from ._context import Callback
+from ._errors import NotFittedError
+from ._model import KruskalTensor
+from ._plan import Plan
+from ._project import check_shape, kruskal_rows, tucker_rows
+from ._tensor import SparseTensor, as_tensor
 from ._tucker import tucker
+from ._tucker_model import TuckerTensor
+from ._types import CPAlgorithm, Mode, OnInterrupt, Precision, Seed, Svd
 
 Self = TypeVar("Self", bound="_Decomposition")
 
@@ -21,6 +31,7 @@ class _Decomposition:
     """What the estimators share: parameters are attributes, fit() sets model_."""
 
     model_: Any
+    threads: int | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters given to the constructor."""
@@ -36,6 +47,27 @@ class _Decomposition:
             setattr(self, name, value)
         return self
 
+    def __repr__(self) -> str:
+        usual = inspect.signature(type(self).__init__).parameters
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items()
+                   if value is not usual[name].default and value != usual[name].default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False),
+                    transformer_tags=TransformerTags(),
+                    input_tags=InputTags(three_d_array=True, sparse=True))
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} has no model yet; call fit() first")
+        return self.model_
+
     def _take(self: Self, model: Any) -> Self:
         self.model_ = model
         self.factors_: list[npt.NDArray[Any]] = model.factors
@@ -43,30 +75,74 @@ class _Decomposition:
         self.n_iter_ = int(model.info["iterations"])
         return self
 
-    def fit(self: Self, X: Any, y: None = None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None) -> Self:
         """Decomposes a tensor."""
         raise NotImplementedError
 
-    def fit_transform(self, X: Any, y: None = None) -> Any:
-        """Decomposes a tensor and returns the model."""
-        return self.fit(X).model_
+    def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> Any:
+        raise NotImplementedError
+
+    def transform(self, X: Any, mode: Mode = 0) -> npt.NDArray[np.float64]:
+        """Rows for the slices of a tensor, the other modes' factors held fast.
+
+        Parameters
+        ----------
+        X : tensor of the shape that was fitted, but for the length of ``mode``
+        mode : int or str
+
+        Returns
+        -------
+        ndarray, shape (length of ``mode``, columns of its factor)
+            For :class:`CPDecomposition` with the weights in them.
+        """
+        place = self._fitted()._mode(mode)
+        tensor = _tensor(X)
+        check_shape(tensor, self.model_.shape, place)
+        return self._rows(tensor, place)
+
+    def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[np.float64]:
+        """Decomposes a tensor and returns the rows of its first mode."""
+        return self.fit(X).transform(X)
+
+    def inverse_transform(self, rows: npt.ArrayLike, mode: Mode = 0) -> Any:
+        """The model that has these rows in a mode, as :meth:`transform` gives them; its
+        ``reconstruct()`` makes it dense."""
+        place = self._fitted()._mode(mode)
+        matrix = np.asarray(rows, np.float64)
+        columns = self.model_.factors[place].shape[1]
+        if matrix.ndim != 2 or matrix.shape[1] != columns:
+            raise ValueError(f"rows has shape {matrix.shape}; expected (count, {columns})")
+        return self._with_rows(matrix, place)
 
     def predict(self, coords: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Values of the model at coordinates (count, N), 0-based."""
-        values: npt.NDArray[np.float64] = self.model_.reconstruct(coords)
+        values: npt.NDArray[np.float64] = self._fitted().reconstruct(coords)
         return values
 
-    def score(self, X: Any, y: None = None) -> float:
-        """Fit of the model to a tensor of the same shape."""
-        return float(self.model_.fit(X))
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well the slices of a tensor, which may be new ones of the first mode, are described:
+        1 - ||X - M|| / ||X|| for M of :meth:`inverse_transform` of :meth:`transform`."""
+        tensor = _tensor(X)
+        return float(self.inverse_transform(self.transform(tensor)).fit(tensor))
+
+
+def _tensor(x: Any) -> SparseTensor:
+    if isinstance(x, Plan):
+        raise TypeError("a Plan is not enough for new slices; give the tensor")
+    return as_tensor(x)
 
 
 class CPDecomposition(_Decomposition):
     """CP decomposition as an estimator.
 
-    ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are), or "mu", "pdnr"
-    or "pqnr" for counts (:func:`polyad.cp_apr`; ``max_iters`` None is 50 for "als", else 1000;
-    ``nonnegative`` and ``ridge`` are for "als"). After :meth:`fit`:
+    ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are; ``random_state`` is
+    its ``seed``), or "mu", "pdnr" or "pqnr" for counts (:func:`polyad.cp_apr`; ``max_iters`` None is
+    50 for "als", else 1000; ``nonnegative`` and ``ridge`` are for "als"). New rows are those of
+    least squares, nonnegative where the model is, and for counts those of the largest likelihood.
+    After :meth:`fit`:
 
     Attributes
     ----------
@@ -78,23 +154,24 @@ class CPDecomposition(_Decomposition):
     n_iter_ : int
     """
 
-    def __init__(self, rank: int = 16, *, algorithm: str = "als", tol: float = 1e-4,
-                 max_iters: int | None = None, init: Any = "random", seed: int = 0,
+    def __init__(self, rank: int = 16, *, algorithm: CPAlgorithm = "als", tol: float = 1e-4,
+                 max_iters: int | None = None, init: Any = "random", random_state: Seed = 0,
                  restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
-                 device: str = "auto", format: str = "auto", precision: str = "f64",
+                 device: str = "auto", format: str = "auto", precision: Precision | None = None,
                  threads: int | None = None, callback: Callback | None = None,
-                 verbose: bool = False) -> None:
+                 verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> None:
         self.algorithm = algorithm
         self.rank, self.tol, self.max_iters, self.init = rank, tol, max_iters, init
-        self.seed, self.restarts, self.nonnegative = seed, restarts, nonnegative
+        self.random_state, self.restarts, self.nonnegative = random_state, restarts, nonnegative
         self.ridge, self.device, self.format = ridge, device, format
         self.precision, self.threads = precision, threads
-        self.callback, self.verbose = callback, verbose
+        self.callback, self.verbose, self.on_interrupt = callback, verbose, on_interrupt
 
-    def fit(self, X: Any, y: None = None) -> CPDecomposition:
+    def fit(self, X: Any, y: Any = None) -> CPDecomposition:
         """Decomposes a tensor."""
         parameters = self.get_params()
         rank, algorithm = parameters.pop("rank"), parameters.pop("algorithm")
+        parameters["seed"] = parameters.pop("random_state")
         if parameters["max_iters"] is None:
             del parameters["max_iters"]
         if algorithm == "als":
@@ -106,13 +183,21 @@ class CPDecomposition(_Decomposition):
         self.weights_: npt.NDArray[Any] = self.model_.weights
         return self
 
-    def __repr__(self) -> str:
-        return f"CPDecomposition(rank={self.rank})"
+    def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
+        kind = ("counts" if self.algorithm != "als" else
+                "nonnegative" if self.nonnegative else "least squares")
+        return kruskal_rows(tensor, self.model_, mode, kind, self.threads)
+
+    def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> KruskalTensor:
+        model = self.model_
+        factors = [rows if m == mode else f for m, f in enumerate(model.factors)]
+        labels = [None if m == mode else column for m, column in enumerate(model.labels)]
+        return KruskalTensor(None, factors, labels=labels, mode_names=model.mode_names)
 
 
 class TuckerDecomposition(_Decomposition):
-    """Tucker decomposition as an estimator; the parameters are those of :func:`polyad.tucker`.
-    After :meth:`fit`:
+    """Tucker decomposition as an estimator; the parameters are those of :func:`polyad.tucker`
+    (``random_state`` is its ``seed``). After :meth:`fit`:
 
     Attributes
     ----------
@@ -125,20 +210,29 @@ class TuckerDecomposition(_Decomposition):
     """
 
     def __init__(self, ranks: int | str | Sequence[int] = "auto", *, tol: float = 1e-4,
-                 max_iters: int = 50, init: Any = "hosvd", svd: str = "exact", seed: int = 0,
-                 device: str = "auto", format: str = "auto", precision: str = "f64",
-                 threads: int | None = None, callback: Callback | None = None,
-                 verbose: bool = False) -> None:
+                 max_iters: int = 50, init: Any = "hosvd", svd: Svd = "exact",
+                 random_state: Seed = 0, device: str = "auto", format: str = "auto",
+                 precision: Precision | None = None, threads: int | None = None,
+                 callback: Callback | None = None, verbose: bool = False,
+                 on_interrupt: OnInterrupt = "raise") -> None:
         self.ranks, self.tol, self.max_iters, self.init = ranks, tol, max_iters, init
-        self.svd, self.seed, self.device, self.format = svd, seed, device, format
+        self.svd, self.random_state, self.device, self.format = svd, random_state, device, format
         self.precision, self.threads = precision, threads
-        self.callback, self.verbose = callback, verbose
+        self.callback, self.verbose, self.on_interrupt = callback, verbose, on_interrupt
 
-    def fit(self, X: Any, y: None = None) -> TuckerDecomposition:
+    def fit(self, X: Any, y: Any = None) -> TuckerDecomposition:
         """Decomposes a tensor."""
-        self._take(tucker(X, **self.get_params()))
+        parameters = self.get_params()
+        parameters["seed"] = parameters.pop("random_state")
+        self._take(tucker(X, **parameters))
         self.core_: npt.NDArray[Any] = self.model_.core
         return self
 
-    def __repr__(self) -> str:
-        return f"TuckerDecomposition(ranks={self.ranks!r})"
+    def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
+        return tucker_rows(tensor, self.model_, mode, self.threads)
+
+    def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> TuckerTensor:
+        model = self.model_
+        factors = [rows if m == mode else f for m, f in enumerate(model.factors)]
+        labels = [None if m == mode else column for m, column in enumerate(model.labels)]
+        return TuckerTensor(model.core, factors, labels=labels, mode_names=model.mode_names)

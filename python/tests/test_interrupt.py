@@ -88,6 +88,14 @@ def test_interrupt_while_planning(random_tensor, monkeypatch):
     assert polyad.cp_als(x, 3, max_iters=1).info["iterations"] == 1
 
 
+def test_beside_a_handler_of_another_package(random_tensor):
+    # polars puts one before Python's as soon as it computes.
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"a": [1, 2]}).lazy().select(polars.col("a").sum()).collect()
+    test_interrupt_ends_a_loop(random_tensor, "als")
+    test_interrupt_ends_a_callback_that_waits(random_tensor)
+
+
 def test_handlers_of_others_stay(random_tensor):
     seen = []
     before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))

@@ -52,6 +52,110 @@ def test_components(model, tmp_path):
     assert [plot.kind_of_mode(model, m) for m in range(4)] == ["line", "bar", "line", "line"]
 
 
+def test_codes_are_not_joined(tmp_path):
+    codes = [str(code) for code in range(1, 78)]
+    model = polyad.KruskalTensor(None, [np.eye(77)[:, :2], np.ones((500, 2))], labels=[codes, None])
+    assert [plot.kind_of_mode(model, m) for m in range(2)] == ["stems", "stems"]
+    figure = plot.components(model)
+    pixels(figure, tmp_path)
+    assert len(figure.axes[0].patches) == 77 and len(figure.axes[1].collections) == 1
+    joined = plot.components(model, kinds=["line", "stems"])
+    assert not joined.axes[0].patches
+    for kinds in (["line"], ["line", "dots"]):
+        with pytest.raises(ValueError):
+            plot.components(model, kinds=kinds)
+
+
+def test_rows_have_the_same_categories(tmp_path):
+    # Each component has one category that the other does not have.
+    labels = [list("abcdefghij")]
+    model = polyad.KruskalTensor([2.0, 1.0], [np.eye(10)[:, [2, 7]] + 1e-3 * np.eye(10)[:, [0, 1]]],
+                                 labels=labels)
+    figure = plot.components(model, top=2)
+    heights = [[bar.get_height() for bar in axis.patches] for axis in figure.axes]
+    assert heights == [[1, 0], [0, 1]]
+    assert [each.get_text() for each in figure.axes[1].get_xticklabels()] == ["c", "h"]
+    assert not any(each.get_text() for each in figure.axes[0].get_xticklabels())
+
+
+def test_pictures_compose(model, tensor, tmp_path):
+    figure = matplotlib.figure.Figure(figsize=(12, 8), layout="constrained")
+    left, right = figure.subfigures(1, 2)
+    assert plot.components(model, components=[2, 0], ax=left, title="mine") is left
+    axes = right.subplots(3, 2)
+    for axis, draw in zip(axes.flat, (
+            lambda ax: plot.heatmap(model, "kind", ax=ax), lambda ax: plot.convergence(model, ax=ax),
+            lambda ax: plot.similarity(model, ax=ax), lambda ax: plot.top(model, ax=ax, k=1),
+            lambda ax: plot.sparsity(tensor, ax=ax))):
+        assert draw(axis) in (figure, right)
+    plot.map(model, "lat", "lon", components=[1], ax=axes[2, 1], title="there")
+    pixels(figure, tmp_path)
+    assert {"mine", "there", "component 2", "component 0"} <= {
+        each.get_text().split("\n")[0] for each in figure.findobj(matplotlib.text.Text)}
+    assert tuple(plot.components(model, figsize=(5, 4)).get_size_inches()) == (5, 4)
+    with pytest.raises(ValueError, match="6 axes"):
+        plot.components(model, ax=axes)
+    for wanted in ([], [3], 0, [-4]):
+        with pytest.raises(ValueError):
+            plot.components(model, components=wanted)
+
+
+def test_compare(tensor, model, tmp_path):
+    # The same model with components in another order, other signs and scales.
+    order = [2, 0, 1]
+    turned = [factor[:, order].copy() for factor in model.factors]
+    turned[0] *= -3
+    turned[1] *= -1
+    other = polyad.KruskalTensor(model.weights[order], turned)
+    figure = plot.compare(model, other, names=("here", "there"))
+    pixels(figure, tmp_path)
+    assert texts(figure).count("alike: 1.00") == 3 and "there" in texts(figure)
+    for axis in (axis for axis in figure.axes if len(axis.lines) == 3):  # two and the zero line
+        np.testing.assert_allclose(axis.lines[0].get_ydata(), axis.lines[1].get_ydata(), atol=1e-12)
+    assert "0 and 1" in texts(figure)
+    shown = plot.similarity(model, other).axes[0].images[0].get_array()
+    np.testing.assert_allclose(np.diag(shown), 1, atol=1e-12)
+    assert plot.compare(model, polyad.KruskalTensor(None, [f[:, :1] for f in model.factors]))
+    with pytest.raises(ValueError, match="shapes"):
+        plot.compare(model, model.permute([1, 0, 2, 3]))
+
+
+@pytest.mark.parametrize("decompose", [lambda x: polyad.cp_als(x, 3),
+                                       lambda x: polyad.tucker(x, (3, 2, 3, 2))])
+def test_residuals(tensor, tmp_path, decompose):
+    model = decompose(tensor)
+    left = (tensor.to_numpy() - model.reconstruct())
+    for mode in range(4):
+        axes = tuple(m for m in range(4) if m != mode)
+        want = np.sqrt((left**2).sum(axes) / (tensor.to_numpy()**2).sum(axes))
+        np.testing.assert_allclose(plot.slice_errors(model, tensor, mode), want, rtol=1e-6)
+    pixels(plot.residuals(model, tensor), tmp_path)
+    assert len(plot.residuals(model, tensor, modes=["kind"]).axes) == 1
+    empty = polyad.SparseTensor(tensor.coords, tensor.values, (31, *tensor.shape[1:]))
+    wider = polyad.cp_als(empty, 2)
+    assert np.isnan(plot.slice_errors(wider, empty, 0)[-1])
+    pixels(plot.residuals(wider, empty), tmp_path)
+
+
+def test_tucker_tensors_have_pictures_of_their_own(tensor, model, tmp_path):
+    tucker = polyad.tucker(tensor, (3, 2, 3, 2))
+    pixels(plot.core(tucker, "kind"), tmp_path)
+    for call in (plot.components, plot.top, plot.similarity, lambda m: plot.map(m, 2, 3),
+                 lambda m: plot.compare(m, m)):
+        with pytest.raises(TypeError, match="KruskalTensor"):
+            call(tucker)
+    with pytest.raises(TypeError, match="TuckerTensor"):
+        plot.core(model)
+
+
+def test_colours_around_zero():
+    factor = np.array([[1.0, -0.5], [0.25, 2]])
+    image = plot.heatmap(polyad.KruskalTensor(None, [factor]), 0).axes[0].images[0]
+    assert image.get_clim() == (-2, 2)
+    image = plot.heatmap(polyad.KruskalTensor(None, [np.abs(factor)]), 0).axes[0].images[0]
+    assert image.get_clim() == (0.25, 2)
+
+
 def test_map(model, tmp_path):
     figure = plot.map(model, 2, 3)
     pixels(figure, tmp_path)
@@ -69,8 +173,9 @@ def test_map_shows_where_the_strength_is(tmp_path):
     image = pixels(figure, tmp_path)
     assert figure.axes[0].get_ylim()[1] < 40.2 and figure.axes[0].get_xlim()[1] < 40.2
     assert (image[..., 0] > 0.8).any() and (image.std(axis=2) > 0.1).mean() > 0.2
+    assert len(figure.axes) == 2  # the map and its colour bar
     with pytest.raises(ValueError):
-        plot.map(model, 0, 1, count=0)
+        plot.map(model, 0, 1, components=0)
 
 
 def test_heatmap(model, tmp_path):
@@ -83,6 +188,11 @@ def test_convergence(model, tmp_path):
     figure = plot.convergence(model, names=["mine"])
     pixels(figure, tmp_path)
     assert "mine" in texts(figure) and "iteration" in texts(figure)
+    timed = plot.convergence(model, x="seconds", log=True)
+    pixels(timed, tmp_path)
+    assert timed.axes[0].get_yscale() == "log" and "seconds" in texts(timed)
+    with pytest.raises(ValueError, match="'miles'"):
+        plot.convergence(model, x="miles")
     with pytest.raises(ValueError):
         plot.convergence(polyad.KruskalTensor(None, [np.ones((2, 1))]))
 
@@ -114,10 +224,13 @@ def test_sparsity(tensor, tmp_path):
     figure = plot.sparsity(tensor)
     pixels(figure, tmp_path)
     assert "date" in texts(figure) and "nonzeros" in texts(figure)
+    assert "2024-01-01" in texts(figure) and "apple" in texts(figure)
 
 
 def test_slices(tensor, tmp_path):
-    pixels(plot.slices(tensor), tmp_path)
+    figure = plot.slices(tensor)
+    pixels(figure, tmp_path)
+    assert all(axis.get_ylim()[0] < 1 for axis in figure.axes)
 
 
 def test_similarity(model, tmp_path):
@@ -143,6 +256,8 @@ def test_command_finds_the_labels_of_the_model(model, tmp_path):
     out = tmp_path / "m.svg"
     assert main([str(tmp_path / "m.ktensor"), "-o", str(out)]) == 0
     assert "apple" in out.read_text()
+    assert "component 1" in out.read_text() and "component 0" not in out.read_text()
+    assert "component 0" in texts(plot.components(model))
 
 
 def test_command_errors(tmp_path, capsys):
