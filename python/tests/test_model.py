@@ -195,3 +195,73 @@ def test_generate_and_recover():
     assert pairs[0] == pairs[1] < 10 < pairs[2]
     with pytest.raises(ValueError, match="structure"):
         polyad.generate(like="uber", structure="real")
+
+
+def test_equality_and_modes_by_name(random_tensor):
+    x = polyad.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0],
+                            labels={"day": ["2024-01-01", "2024-01-02"], "hour": ["10", "9"]})
+    for model in (polyad.cp_als(x, 2), polyad.tucker(x, 2)):
+        same = type(model)(model.weights if isinstance(model, polyad.KruskalTensor) else model.core,
+                           [f.copy() for f in model.factors], labels=model.labels,
+                           mode_names=model.mode_names)
+        assert model == same and model != 1 and not model == polyad.cp_als(random_tensor(), 2)
+        same.factors[0][0, 0] += 1
+        assert model != same
+        assert model.permute([0, 1]) == model and model.permute([1, 0]) != model
+        assert model.top(0, "hour") == model.top(0, 1)
+        with pytest.raises(ValueError, match="no mode 'week'; it has day, hour"):
+            model.top(0, "week")
+        with pytest.raises(TypeError):
+            hash(model)
+
+
+def test_factor_as_a_frame():
+    pytest.importorskip("pandas")
+    model = polyad.KruskalTensor([2.0, 1], [np.arange(4.0).reshape(2, 2), np.ones((3, 2))],
+                                 labels=[["2024-01-01", "2024-01-02"], None], mode_names=["day", None])
+    frame = model.factor("day")
+    assert frame.index.name == "day" and frame.index.dtype.kind == "M"
+    assert frame[1].tolist() == [1, 3] and frame.columns.name == "component"
+    assert model.factor(1).index.tolist() == [0, 1, 2]
+
+
+def test_to_xarray():
+    xarray = pytest.importorskip("xarray")
+    model = polyad.KruskalTensor([2.0, 1], [np.arange(4.0).reshape(2, 2), np.ones((3, 2))],
+                                 labels=[["2024-01-01", "2024-01-02"], None], mode_names=["day", None])
+    data = model.to_xarray()
+    assert isinstance(data, xarray.Dataset) and dict(data.sizes) == {
+        "component": 2, "day": 2, "mode2": 3}
+    assert data["day_factor"].sel(day="2024-01-02", component=0).item() == 2
+    dense = (data["weights"] * data["day_factor"] * data["mode2_factor"]).sum("component")
+    np.testing.assert_allclose(dense.values, model.reconstruct())
+
+
+@pytest.mark.peer
+def test_models_of_pyttb(golden):
+    pyttb = pytest.importorskip("pyttb")
+    x, factors = golden
+    theirs = pyttb.ktensor([np.asfortranarray(f) for f in factors], np.array([2.0, 1]))
+    ours = polyad.KruskalTensor([2.0, 1], factors)
+    assert polyad.KruskalTensor.from_pyttb(theirs) == ours
+    assert polyad.KruskalTensor.from_pyttb(ours.to_pyttb()) == ours
+    for call in (polyad.cp_als, polyad.cp_apr):
+        assert call(x, 2, init=theirs, max_iters=3) == call(x, 2, init=ours, max_iters=3)
+    core = polyad.tucker(x, 2, max_iters=2)
+    assert polyad.TuckerTensor.from_pyttb(core.to_pyttb()) == core
+    assert polyad.tucker(x, 2, init=core.to_pyttb()) == polyad.tucker(x, 2, init=core)
+
+
+@pytest.mark.peer
+def test_models_of_tensorly(golden):
+    pytest.importorskip("tensorly")
+    from tensorly.cp_tensor import CPTensor
+
+    x, factors = golden
+    ours = polyad.KruskalTensor(None, factors)
+    for theirs in (CPTensor((None, factors)), CPTensor((np.ones(2), factors))):
+        assert polyad.KruskalTensor.from_tensorly(theirs) == ours
+        assert polyad.cp_als(x, 2, init=theirs) == polyad.cp_als(x, 2, init=ours)
+    core = polyad.tucker(x, 2, max_iters=2)
+    assert polyad.TuckerTensor.from_tensorly(core.to_tensorly()) == core
+    assert polyad.tucker(x, 2, init=core.to_tensorly()) == polyad.tucker(x, 2, init=core)

@@ -1,5 +1,8 @@
 """SparseTensor: construction, labels, files, errors."""
 
+import errno
+import io
+import os
 import pickle
 
 import numpy as np
@@ -125,9 +128,48 @@ def test_read_error_names_the_line(tmp_path):
     assert isinstance(caught.value, ValueError)
 
 
-def test_missing_file():
-    with pytest.raises(OSError):
-        polyad.read("no-such-file.tns")
+@pytest.mark.parametrize("call, kind, number", [
+    (lambda folder: polyad.read(folder / "none.tns"), FileNotFoundError, errno.ENOENT),
+    (lambda folder: polyad.SparseTensor([[0]]).save(folder / "none/x.tns"), FileNotFoundError,
+     errno.ENOENT),
+    (lambda folder: polyad.KruskalTensor.load(folder / "none.ktensor"), FileNotFoundError,
+     errno.ENOENT),
+    (lambda folder: polyad.read(folder), OSError, errno.EISDIR)])
+def test_files_that_cannot_be_opened(tmp_path, call, kind, number):
+    with pytest.raises(polyad.FileError) as caught:
+        call(tmp_path)
+    error = caught.value
+    assert isinstance(error, kind) and error.errno == number
+    assert error.strerror == os.strerror(number) and str(tmp_path) in error.filename
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.errno, str(again)) == (type(error), error.errno, str(error))
+
+
+def test_read_file_objects(tmp_path, random_tensor):
+    x = random_tensor((5, 4, 6), 400)
+    for name in ("t.tns", "t.tns.gz", "t.ptn", "t.csv", "t.txt"):
+        x.save(tmp_path / name)
+        with open(tmp_path / name, "rb") as file:
+            assert polyad.read(file) == x, name
+    table = "day,who,n\nmo,a,1\ntu,b,2\n"
+    for file in (io.StringIO(table), io.BytesIO(table.encode())):
+        y = polyad.read(file, columns=["day", "who"], value="n")
+        assert y.labels == [["mo", "tu"], ["a", "b"]] and y.values.tolist() == [1, 2]
+    bad = io.BytesIO(b"1 1 1\n1 x 1\n")
+    bad.name = "mine.tns"
+    with pytest.raises(polyad.ParseError, match=r"^mine.tns:2") as caught:
+        polyad.read(bad)
+    assert caught.value.file == "mine.tns"
+
+
+def test_columns_as_a_list(tmp_path):
+    (tmp_path / "t.csv").write_text("day,lat,km\nmo,40.123,1\ntu,40.119,2\n")
+    x = polyad.read(tmp_path / "t.csv", columns=["day", "lat:round=1"], value="km")
+    assert x == polyad.read(tmp_path / "t.csv", columns="day,lat:round=1", value="km")
+    assert x.shape == (2, 1)
+    for columns, error in ((["a,b"], ValueError), ([1], TypeError)):
+        with pytest.raises(error):
+            polyad.read(tmp_path / "t.csv", columns=columns)
 
 
 def test_pickle(random_tensor):

@@ -1,0 +1,63 @@
+"""Plans given instead of tensors: labels go along, options that the plan does not have are errors."""
+
+import numpy as np
+import pytest
+
+import polyad
+
+
+@pytest.fixture
+def labelled():
+    rng = np.random.default_rng(0)
+    labels = {"day": [f"2024-01-0{i}" for i in range(1, 7)], "who": list("abcde"), "what": None}
+    return polyad.SparseTensor(rng.integers(0, [6, 5, 4], (60, 3)), rng.random(60), (6, 5, 4), labels)
+
+
+def test_labels_go_along(labelled):
+    for model in (polyad.cp_als(polyad.Plan(labelled, 2), 2),
+                  polyad.cp_apr(polyad.Plan(labelled, 2), 2, max_iters=2),
+                  polyad.tucker(polyad.Plan(labelled, kernel="ttmc"), 2)):
+        assert model.labels == labelled.labels and model.mode_names == labelled.mode_names
+
+
+@pytest.mark.parametrize("option", [{"precision": "f32"}, {"format": "coo"}, {"variant": "none"},
+                                    {"device": "cuda"}], ids=str)
+def test_conflicting_options_are_errors(labelled, option):
+    plan = polyad.Plan(labelled, 2, format="csf", device="cpu")
+    factors = [np.ones((n, 2)) for n in labelled.shape]
+    name = next(iter(option))
+    for call in (lambda: polyad.cp_als(plan, 2, **option), lambda: polyad.cp_apr(plan, 2, **option),
+                 lambda: polyad.mttkrp(plan, factors, 0, **option)):
+        with pytest.raises(ValueError, match=f"{name} .* is asked for, but the plan has"):
+            call()
+    chain = polyad.Plan(labelled, kernel="ttmc", format="csf", device="cpu")
+    for call in (lambda: polyad.tucker(chain, 2, **option),
+                 lambda: polyad.ttmc(chain, factors, 0, **option),
+                 lambda: polyad.tucker_ranks(chain, 0.5, **option)):
+        with pytest.raises(ValueError, match=f"{name} .* is asked for"):
+            call()
+
+
+def test_what_the_plan_has_may_be_asked_for(labelled):
+    plan = polyad.Plan(labelled, 2, format="csf", precision="f32")
+    model = polyad.cp_als(plan, 2, format="csf", precision="f32", device="cpu", threads=1,
+                          variant=plan.variant)
+    assert model.dtype == np.float32 and model.info["format"] == "csf"
+    # A plan of single precision needs no word about it; a tensor has double by default.
+    assert polyad.cp_als(plan, 2).dtype == np.float32
+    assert polyad.cp_als(labelled.astype(np.float32), 2).dtype == np.float64
+    assert "csf" in repr(plan) and "6×5×4" in repr(plan) and "float32" in repr(plan)
+    assert (plan.nnz, plan.precision, plan.rank) == (labelled.nnz, "f32", 2)
+
+
+def test_notebooks_show_tables(labelled):
+    model = polyad.cp_als(labelled, 10, max_iters=2)
+    evil = polyad.SparseTensor([[1, 0]], labels={"<b>": ["<script>", "&"], "y": None})
+    shown = {name: thing._repr_html_() for name, thing in {
+        "tensor": labelled, "plan": polyad.Plan(labelled), "model": model,
+        "tucker": polyad.tucker(labelled, 2), "evil": evil}.items()}
+    assert "6 × 5 × 4" in shown["tensor"] and "2024-01-01" in shown["tensor"]
+    assert "rank 10" in shown["model"] and "fit" in shown["model"] and "…" in shown["model"]
+    assert model.top(0, "who", 1)[0][0] in shown["model"]
+    assert "core 2 × 2 × 2" in shown["tucker"] and "nonzeros" in shown["plan"]
+    assert "&lt;script&gt;" in shown["evil"] and "<script>" not in shown["evil"]
