@@ -41,7 +41,7 @@ def tensor(x: Any) -> str:
 def plan(x: Any) -> str:
     """A Plan."""
     return _table(["", ""], [
-        ["format", f"{x.format}:{x.variant}"], ["device", x.device], ["type", x.dtype],
+        ["format", f"{x.format} ({x.variant})"], ["device", x.device], ["type", x.dtype],
         ["nonzeros", f"{x.nnz:,}"], ["memory", f"{x.nbytes / 1e6:,.1f} MB"]],
         f"Plan of {_sizes(x.shape)}")
 

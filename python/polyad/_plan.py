@@ -59,7 +59,7 @@ class Plan:
               threads: int | None, variant: str, kernel: str) -> None:
         if kernel not in _KERNELS:
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
-        self.threads, self.device_asked = threads, device
+        self.threads, self.device_asked, self.variant_asked = threads, device, variant
         self._context = ctx = context()
         ctx.configure(threads=threads, device=device)
         options = ffi.new("polyad_plan_options *")
@@ -89,7 +89,7 @@ class Plan:
 
     @property
     def variant(self) -> str:
-        """Variant of the format."""
+        """Variant of the format, as a description of what is stored."""
         return text(lib.polyad_plan_variant(self._handle))
 
     @property
@@ -119,7 +119,7 @@ class Plan:
 
     def __repr__(self) -> str:
         return (f"<polyad.Plan {'×'.join(map(str, self.shape))}, {self.nnz} nonzeros, "
-                f"{self.format}:{self.variant} on {self.device}, {self.dtype}>")
+                f"{self.format} ({self.variant}) on {self.device}, {self.dtype}>")
 
     def _repr_html_(self) -> str:
         from ._html import plan
@@ -132,7 +132,7 @@ class Plan:
             if asked is None or asked == "auto" or name in ("threads", "kernel"):
                 continue
             has = getattr(self, name)
-            known = (has, self.device_asked) if name == "device" else (has,)
+            known = (has, getattr(self, f"{name}_asked", has))
             # "cuda" is the first of "cuda:0", "cuda:1", …
             if asked not in known and not (name == "device" and f"{asked}:0" == has):
                 raise ValueError(f"{name} {asked!r} is asked for, but the plan has {has!r}; make "

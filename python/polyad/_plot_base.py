@@ -6,6 +6,8 @@ so that pictures compose. Nothing here needs a display or changes matplotlib's g
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -49,15 +51,27 @@ def mode_title(thing: Any, mode: int) -> str:
     return thing.mode_names[mode] or f"mode {mode + _first}"
 
 
-def canvas(ax: Any, rows: int, columns: int, figsize: tuple[float, float] | None,
-           usual: tuple[float, float], title: str | None = None) -> tuple[Any, Any]:
-    """A figure and its axes as an array (rows, columns): new, of a given (sub)figure, or given."""
+@functools.cache
+def _figure_class() -> Any:
+    """matplotlib's Figure, which also shows itself in notebooks where pyplot was never imported."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("polyad.plot needs matplotlib: pip install 'polyad[plot]'") from error
+
+    def picture(self: Any) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=72)
+        return file.getvalue()
+
+    return type("Figure", (Figure,), {"_repr_png_": picture, "__module__": Figure.__module__})
+
+
+def canvas(ax: Any, rows: int, columns: int, figsize: tuple[float, float] | None,
+           usual: tuple[float, float], title: str | None = None) -> tuple[Any, Any]:
+    """A figure and its axes as an array (rows, columns): new, of a given (sub)figure, or given."""
     if ax is None:
-        ax = Figure(figsize=usual if figsize is None else figsize, layout="constrained")
+        ax = _figure_class()(figsize=usual if figsize is None else figsize, layout="constrained")
     if hasattr(ax, "subplots"):
         if title is not None:
             ax.suptitle(title)

@@ -1,5 +1,7 @@
-"""Every code block of the Python pages runs; the reference is up to date; types check."""
+"""Every code block of the Python pages and notebooks runs; the reference is up to date; types
+check."""
 
+import json
 import os
 import pathlib
 import re
@@ -11,7 +13,9 @@ import pytest
 import polyad
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["docs/python/tutorial.md", "docs/python/coming-from.md", "README.md"]
+PAGES = ["docs/python/tutorial.md", "docs/python/coming-from.md", "docs/python/install.md",
+         "python/README.md", "README.md"]
+NOTEBOOKS = sorted((ROOT / "examples/notebooks").glob("*.ipynb"))
 
 
 def blocks(page):
@@ -21,6 +25,7 @@ def blocks(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("pandas")
     found = blocks(page)
     assert found, f"{page} has no code block"
     (tmp_path / "data").symlink_to(ROOT / "data")
@@ -29,6 +34,22 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     names = {}
     for number, block in enumerate(found):
         exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path, monkeypatch):
+    for package in ("matplotlib", "pandas"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(path.parent)
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    names = {}
+    for number, cell in enumerate(cells):
+        outputs = cell["outputs"]
+        assert all(each["output_type"] != "error" for each in outputs), path
+        # run_notebooks.py has run it as it is: whole, in order, without warnings.
+        assert cell["execution_count"] == number + 1
+        assert not any(each.get("name") == "stderr" for each in outputs)
+        exec(compile("".join(cell["source"]), f"{path.name}, cell {number + 1}", "exec"), names)
 
 
 def test_reference_is_up_to_date():
@@ -41,6 +62,16 @@ def test_reference_is_up_to_date():
 def test_everything_public_is_documented():
     for name in polyad.__all__:
         assert getattr(polyad, name).__doc__, name
+
+
+def test_metadata():
+    project = (ROOT / "pyproject.toml").read_text()
+    page = (ROOT / re.search(r'readme = "(.*)"', project)[1]).read_text()
+    # A page of a package index has no folder beside it.
+    assert all(target.startswith("https://") for target in re.findall(r"\]\((.*?)\)", page))
+    # Nobody who installs the package waits for CUDA without having asked for it.
+    assert re.search(r'^POLYAD_CUDA = "off"$', project, re.M)
+    assert 'authors = [' in project and "Programming Language :: Python :: 3.13" in project
 
 
 def test_types_check():

@@ -43,6 +43,9 @@ def test_what_the_plan_has_may_be_asked_for(labelled):
     model = polyad.cp_als(plan, 2, format="csf", precision="f32", device="cpu", threads=1,
                           variant=plan.variant)
     assert model.dtype == np.float32 and model.info["format"] == "csf"
+    for variant in ("plain", "tiled"):
+        chosen = polyad.Plan(labelled, 2, format="coo", variant=variant)
+        assert polyad.cp_als(chosen, 2, format="coo", variant=variant).info["format"] == "coo"
     # A plan of single precision needs no word about it; a tensor has double by default.
     assert polyad.cp_als(plan, 2).dtype == np.float32
     assert polyad.cp_als(labelled.astype(np.float32), 2).dtype == np.float64

@@ -52,6 +52,10 @@ def test_components(model, tmp_path):
     assert [plot.kind_of_mode(model, m) for m in range(4)] == ["line", "bar", "line", "line"]
 
 
+def test_notebooks_show_figures(model):
+    assert plot.components(model, components=1)._repr_png_().startswith(b"\x89PNG")
+
+
 def test_codes_are_not_joined(tmp_path):
     codes = [str(code) for code in range(1, 78)]
     model = polyad.KruskalTensor(None, [np.eye(77)[:, :2], np.ones((500, 2))], labels=[codes, None])

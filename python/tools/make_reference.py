@@ -13,14 +13,16 @@ from polyad import plot
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
     ("Decompositions", polyad, ["cp_als", "cp_apr", "tucker", "tucker_ranks", "CPDecomposition",
-                                "TuckerDecomposition"]),
+                                "TuckerDecomposition", "RunInfo"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
     ("What there is", polyad, ["formats", "devices", "version"]),
-    ("Pictures (`polyad.plot`)", plot, ["components", "map", "heatmap", "convergence", "top",
-                                        "sparsity", "slices", "similarity"]),
-    ("Errors", polyad, ["Error", "ArgumentError", "ParseError", "FileError", "MemoryLimitError",
-                        "UnsupportedError"]),
+    ("Pictures (`polyad.plot`)", plot, [
+        "components", "compare", "map", "heatmap", "core", "top", "similarity", "convergence",
+        "residuals", "slice_errors", "sparsity", "slices", "kind_of_mode"]),
+    ("Errors", polyad, ["Error", "ArgumentError", "ParseError", "FileError", "MissingFileError",
+                        "FilePermissionError", "MemoryLimitError", "UnsupportedError", "DeviceError",
+                        "NotFittedError", "Interrupted"]),
 ]
 
 
@@ -45,13 +47,19 @@ def members(kind: type) -> list[tuple[str, object, bool]]:
     found = {}
     for each in reversed(kind.__mro__[:-1]):
         for name in vars(each):
-            if name.startswith("_"):
+            if name.startswith("_") and name != "__getitem__":
                 continue
             raw = inspect.getattr_static(kind, name)
             if isinstance(raw, property) or callable(getattr(kind, name)):
                 found[name] = raw
     return [(name, raw if isinstance(raw, property) else getattr(kind, name),
              not isinstance(raw, property)) for name, raw in found.items()]
+
+
+def plain_types(kind: type) -> dict[str, str]:
+    """The keys of a TypedDict and how their types are written."""
+    return {key: getattr(found, "__forward_arg__", str(found))
+            for key, found in kind.__annotations__.items()}
 
 
 def source(thing: object) -> str:
@@ -68,10 +76,13 @@ def main() -> None:
         for name in names:
             thing = getattr(module, name)
             prefix = module.__name__
-            is_error = inspect.isclass(thing) and issubclass(thing, Exception)
-            write(f"\n### `{prefix}.{name}{'' if is_error else signature(thing)}`\n\n")
+            plain = inspect.isclass(thing) and issubclass(thing, (BaseException, dict))
+            write(f"\n### `{prefix}.{name}{'' if plain else signature(thing)}`\n\n")
             write(f"```text\n{body(thing)}\n```\n\n{source(thing)}")
-            if inspect.isclass(thing) and not is_error:
+            if inspect.isclass(thing) and issubclass(thing, dict):
+                keys = [f"`{key}`: {kind}" for key, kind in plain_types(thing).items()]
+                write("\n" + "; ".join(keys) + ".\n")
+            if inspect.isclass(thing) and not plain:
                 for member, value, call in members(thing):
                     write(f"\n#### `{name}.{member}{signature(value) if call else ''}`\n\n")
                     write(f"```text\n{body(value)}\n```\n")
