@@ -18,11 +18,11 @@ from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
-from ._types import CPInit, CPLike, OnInterrupt, Precision, Seed
+from ._types import CPInit, CPLike, Matrices, OnInterrupt, Precision, Seed
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
-           max_seconds: float = 0.0, init: CPInit | KruskalTensor | Sequence[npt.ArrayLike] | CPLike = "random",
+           max_seconds: float = 0.0, init: CPInit | KruskalTensor | Matrices | CPLike = "random",
            seed: Seed = 0, restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
            device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto", checkpoint: Any = None,

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
-
-import numpy.typing as npt
 
 from ._context import Callback, index
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
-from ._types import APRAlgorithm, CPLike, OnInterrupt, Precision, RunInfo, Seed
+from ._types import APRAlgorithm, CPLike, Matrices, OnInterrupt, Precision, RunInfo, Seed
 
 
 def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
            max_iters: int = 1000, inner_iters: int = 10, max_seconds: float = 0.0,
-           init: Literal["random"] | KruskalTensor | Sequence[npt.ArrayLike] | CPLike = "random",
+           init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
            seed: Seed = 0, restarts: int = 1, epsilon: float = 1e-10, store_pi: bool = False,
            kappa: float = 1e-2, kappa_tol: float = 1e-10, active_tol: float = 1e-8, damping: float = 1e-5,
            inexact: bool = True, memory: int = 3, device: str = "auto", format: str = "auto",

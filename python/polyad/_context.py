@@ -78,8 +78,7 @@ class Context:
         if not quick:
             self.check(lib.polyad_set_memory_limit(self.pointer, 0))
         lib.polyad_set_seed(self.pointer, seed)
-        level = lib.POLYAD_LOG_INFO if verbose else lib.POLYAD_LOG_WARNING
-        lib.polyad_set_log(self.pointer, level, lib.polyad_python_log, self._handle)
+        lib.polyad_set_log(self.pointer, _log_level(verbose), lib.polyad_python_log, self._handle)
         lib.polyad_clear_cancel(self.pointer)
         self.callback, self.exception, self.interrupted = callback, None, False
 
@@ -151,6 +150,15 @@ def context() -> Context:
     if found is None:
         found = _local.context = Context()
     return found
+
+
+def _log_level(verbose: bool) -> int:
+    """The level of messages that somebody reads: a handler of the logger "polyad", or a user who
+    asked for talk."""
+    if logger.isEnabledFor(logging.DEBUG):
+        return int(lib.POLYAD_LOG_DEBUG)
+    return int(lib.POLYAD_LOG_INFO if verbose or logger.isEnabledFor(logging.INFO) else
+               lib.POLYAD_LOG_WARNING)
 
 
 def _log(user: Any, level: int, message: Any) -> None:

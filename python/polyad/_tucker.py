@@ -13,7 +13,7 @@ from ._native import ffi, lib
 from ._plan import Plan, plan_of
 from ._run import choose, common_options, execute, initial, run_info
 from ._tucker_model import TuckerTensor, tucker_factors
-from ._types import CPInit, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
+from ._types import CPInit, Matrices, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
 
 _SVDS = {"exact": lib.POLYAD_SVD_EXACT, "randomized": lib.POLYAD_SVD_RANDOMIZED}
 
@@ -66,7 +66,7 @@ def _ranks(ranks: Any, plan: Plan) -> tuple[int, ...]:
 
 def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_iters: int = 50,
            max_seconds: float = 0.0,
-           init: CPInit | TuckerTensor | Sequence[npt.ArrayLike] | TuckerLike = "hosvd",
+           init: CPInit | TuckerTensor | Matrices | TuckerLike = "hosvd",
            svd: Svd = "exact", seed: Seed = 0, device: str = "auto", format: str = "auto",
            precision: Precision | None = None, threads: int | None = None, variant: str = "auto",
            callback: Callback | None = None, verbose: bool = False,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypedDict, Union
 
 import numpy as np
+import numpy.typing as npt
 
 Precision = Literal["f32", "f64"]
 Duplicates = Literal["sum", "max", "min", "first", "error"]
@@ -16,6 +18,8 @@ CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
 OnInterrupt = Literal["raise", "return"]
 FramePackage = Literal["pandas", "polars"]
 PlotKind = Literal["bar", "line", "stems"]
+# No ArrayLike, for a string is one.
+Matrices = Sequence[Union[npt.NDArray[Any], Sequence[Sequence[float]]]]
 Mode = Union[int, str]
 Seed = Union[int, np.random.Generator, np.random.RandomState, None]
 

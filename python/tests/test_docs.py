@@ -79,3 +79,20 @@ def test_types_check():
     done = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_wrong_words_are_type_errors():
+    pytest.importorskip("mypy")
+    program = "\n".join([
+        "import polyad", "x = polyad.generate((3, 3), 5)[0]", "m = polyad.cp_als(x, 2, seed=None)",
+        "fit: float = m.info['fit']",
+        "polyad.cp_als(x, 2, init='nosuch')", "polyad.cp_als(x, 2, precision='f16')",
+        "polyad.tucker(x, 2, svd='fast')", "polyad.cp_apr(x, 2, algorithm='newton')",
+        "polyad.cp_als(x, 2, on_interrupt='ignore')", "m.info['fits']",
+        "x.to_dataframe('numpy')"])
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports",
+                           "-c", program], cwd=ROOT,
+                          text=True, capture_output=True, env={**os.environ, "MYPYPATH": str(ROOT / "python")})
+    lines = {int(line.split(":")[1]) for line in done.stdout.splitlines()
+             if line.startswith("<string>") and ": error:" in line}
+    assert lines == set(range(5, 12)), done.stdout

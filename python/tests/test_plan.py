@@ -64,3 +64,13 @@ def test_notebooks_show_tables(labelled):
     assert model.top(0, "who", 1)[0][0] in shown["model"]
     assert "core 2 × 2 × 2" in shown["tucker"] and "nonzeros" in shown["plan"]
     assert "&lt;script&gt;" in shown["evil"] and "<script>" not in shown["evil"]
+
+
+def test_messages_reach_the_logger(labelled, caplog):
+    with caplog.at_level("DEBUG", logger="polyad"):
+        polyad.cp_als(labelled, 3, max_iters=1)
+    assert any(record.name == "polyad" and record.levelname in ("INFO", "DEBUG")
+               for record in caplog.records)
+    caplog.clear()
+    polyad.cp_als(labelled, 4, max_iters=1)
+    assert not caplog.records
