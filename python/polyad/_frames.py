@@ -132,9 +132,11 @@ def _sorted(codes: Codes, distinct: npt.NDArray[Any]) -> tuple[Codes, Keys]:
     """Codes of sorted values. Values that are no text, numbers or dates are sorted, and told apart,
     by how they are written."""
     if distinct.dtype == object:
-        written = np.asarray([str(item) for item in distinct], object)
-        _, first, place = np.unique(written.astype(str), return_index=True, return_inverse=True)
-        return place.reshape(-1)[codes], Keys(distinct[first])
+        written = [str(item) for item in distinct]
+        first = {name: i for i, name in reversed(list(enumerate(written)))}
+        number = {name: i for i, name in enumerate(sorted(first))}
+        place = np.asarray([number[name] for name in written], np.int64)
+        return place[codes], Keys(distinct[[first[name] for name in number]])
     order = np.argsort(distinct, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
