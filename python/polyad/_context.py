@@ -44,6 +44,7 @@ class Context:
         self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
         self.alone = False  # the threads that it had were left behind by fork()
         self.device = ""  # as asked for last
+        self.watches = False  # SIGINT, during a call
         self.interrupted = False
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
@@ -84,14 +85,16 @@ class Context:
 
     def run(self, function: Any, *arguments: Any) -> int:
         """Calls a long function of the library, which Ctrl-C cancels; ``interrupted`` then."""
-        watches = (threading.current_thread() is threading.main_thread() and
-                   signal.getsignal(signal.SIGINT) is signal.default_int_handler and
-                   lib.polyad_python_watch(self.pointer))
+        outer = self.watches
+        self.watches = bool(threading.current_thread() is threading.main_thread() and
+                            signal.getsignal(signal.SIGINT) is signal.default_int_handler and
+                            lib.polyad_python_watch(self.pointer))
         try:
             return int(function(self.pointer, *arguments))
         finally:
-            if watches and lib.polyad_python_unwatch():
+            if self.watches and lib.polyad_python_unwatch():
                 self.interrupted = True
+            self.watches = outer
 
     def finish(self) -> None:
         """Raises what a callback raised during the computation."""
@@ -170,7 +173,8 @@ def _progress(user: Any, progress: Any) -> int:
     self: Context = ffi.from_handle(user)
     if self.callback is None:
         return 0
-    lib.polyad_python_running(1)
+    if self.watches:
+        lib.polyad_python_running(1)
     try:
         return 1 if self.callback({
             "iteration": progress.iteration, "max_iterations": progress.max_iterations,
@@ -178,7 +182,8 @@ def _progress(user: Any, progress: Any) -> int:
             "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
             "seconds": progress.seconds, "restart": progress.restart}) else 0
     finally:
-        lib.polyad_python_running(0)
+        if self.watches:
+            lib.polyad_python_running(0)
 
 
 def _stopped(kind: Any, exception: BaseException, trace: Any) -> None:
