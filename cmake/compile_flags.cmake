@@ -11,6 +11,11 @@ endif()
 if(POLYAD_WARNINGS_AS_ERRORS)
   target_compile_options(polyad_flags INTERFACE -Werror)
 endif()
+option(POLYAD_FUZZ "Build the fuzz targets for libFuzzer (clang)" OFF)
+if(POLYAD_FUZZ)
+  # The fuzzer sees which code a run reaches.
+  target_compile_options(polyad_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 # For files that hold a kernel many times, once for each instruction set, type and width. Checks of
 # undefined behaviour would make each of them minutes of compilation; AddressSanitizer stays.
 set(POLYAD_KERNEL_OPTIONS -O3)
@@ -18,6 +23,9 @@ if(POLYAD_SANITIZE)
   set(POLYAD_KERNEL_OPTIONS -O1)
   if(POLYAD_SANITIZE MATCHES "undefined")
     list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=undefined)
+  endif()
+  if(POLYAD_FUZZ)
+    list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=fuzzer-no-link)
   endif()
   target_compile_options(polyad_flags INTERFACE -fsanitize=${POLYAD_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer -g)

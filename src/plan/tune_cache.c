@@ -52,11 +52,13 @@ static void checksum_of(const char *entries, char digits[17]) {
   snprintf(digits, 17, "%016" PRIx64, (uint64_t)XXH3_64bits(entries, strlen(entries)));
 }
 
-/* Where the entries begin; NULL when the file is damaged or something else. */
+/* Where the entries begin; NULL when the file is damaged or something else, such as one whose last
+ * line has no end: the next entry would become a part of it. */
 static char *entries_of(char *text) {
   char sum[17];
-  if (strlen(text) < HEAD_BYTES || strncmp(text, magic, sizeof magic - 1) != 0 ||
-      text[HEAD_BYTES - 1] != '\n')
+  size_t length = strlen(text);
+  if (length < HEAD_BYTES || strncmp(text, magic, sizeof magic - 1) != 0 ||
+      text[HEAD_BYTES - 1] != '\n' || text[length - 1] != '\n')
     return NULL;
   checksum_of(text + HEAD_BYTES, sum);
   return strncmp(text + sizeof magic - 1, sum, 16) == 0 ? text + HEAD_BYTES : NULL;

@@ -2,14 +2,12 @@
 #include "fuzz_input.h"
 
 #include "io/formats.h"
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char *const columns[] = {NULL, "a", "a:round=1", "a:bin=0.25,b"};
   if (size == 0) return 0;
-  char path[64];
-  int file = fuzz_open(data + 1, size - 1, path);
-  polyad_context *context = fuzz_context(1);
+  const char *path = fuzz_file(data + 1, size - 1);
+  polyad_context *context = fuzz_begin(1);
   polyad_read_options options;
   polyad_tensor *tensor;
   polyad_read_options_init(&options);
@@ -24,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   else
     fuzz_check_failure(context, status);
   polyad_tensor_destroy(tensor);
-  fuzz_context_end(context);
-  close(file);
+  fuzz_end(context);
   return 0;
 }

@@ -1,11 +1,16 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz_input.h"
 
+#include "fuzz_memory.h"
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static uint64_t kept; /* bytes in use that belong to the target, not to a run */
 
 void fuzz_require(int condition, const char *text) {
   if (condition) return;
@@ -13,31 +18,119 @@ void fuzz_require(int condition, const char *text) {
   abort();
 }
 
-int fuzz_open(const uint8_t *data, size_t size, char path[64]) {
-  int file = memfd_create("fuzz", 0);
-  fuzz_require(file >= 0 && write(file, data, size) == (ssize_t)size, "a file in memory");
-  snprintf(path, 64, "/proc/self/fd/%d", file);
-  return file;
+/* ---- files ------------------------------------------------------------------------------------
+ */
+
+const char *fuzz_file(const uint8_t *data, size_t size) {
+  static char path[64];
+  static int file = -1;
+  if (file < 0) {
+    file = memfd_create("fuzz", 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  }
+  fuzz_require(file >= 0 && ftruncate(file, (off_t)size) == 0 &&
+                   pwrite(file, data, size, 0) == (ssize_t)size,
+               "a file in memory");
+  return path;
 }
 
-polyad_context *fuzz_context(int threads) {
-  polyad_context *context = NULL;
-  fuzz_require(polyad_context_create(&context) == POLYAD_OK, "a context");
+static int standard_output = -1; /* what it was before */
+
+const char *fuzz_output_begin(void) {
+  static char path[64];
+  static int file = -1;
+  if (file < 0) {
+    file = memfd_create("fuzz-output", 0);
+    standard_output = dup(STDOUT_FILENO);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  }
+  fuzz_require(file >= 0 && standard_output >= 0 && ftruncate(file, 0) == 0 &&
+                   lseek(file, 0, SEEK_SET) == 0 && dup2(file, STDOUT_FILENO) >= 0,
+               "a file in memory as standard output");
+  return path;
+}
+
+void fuzz_output_end(void) {
+  fuzz_require(dup2(standard_output, STDOUT_FILENO) >= 0, "standard output");
+}
+
+static char folder[64];
+
+static void remove_folder(void) {
+  fuzz_empty_folder();
+  (void)rmdir(folder);
+}
+
+const char *fuzz_folder(void) {
+  if (folder[0] != '\0') return folder;
+  const char *memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  snprintf(folder, sizeof folder, "%s/polyad-fuzz-XXXXXX", memory);
+  fuzz_require(mkdtemp(folder) != NULL, "a folder");
+  atexit(remove_folder);
+  return folder;
+}
+
+/* Removes what is in a directory, and in the directories of it (a model is one). */
+static void empty(const char *path) {
+  DIR *listing = opendir(path);
+  if (listing == NULL) return;
+  for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+    char inside[400];
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (unlinkat(dirfd(listing), entry->d_name, 0) == 0) continue;
+    snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+    empty(inside);
+    (void)rmdir(inside);
+  }
+  closedir(listing);
+}
+
+void fuzz_empty_folder(void) {
+  if (folder[0] != '\0') empty(folder);
+}
+
+/* ---- the context ------------------------------------------------------------------------------
+ */
+
+polyad_context *fuzz_begin(int threads) {
+  static polyad_context *context;
+  if (context == NULL) {
+    fuzz_require(polyad_context_create_with_allocator(&fuzz_allocator, &context) == POLYAD_OK,
+                 "a context");
+    fuzz_require(polyad_set_memory_limit(context, 256 << 20) == POLYAD_OK, "a limit");
+  }
   fuzz_require(polyad_set_threads(context, threads) == POLYAD_OK, "threads");
-  fuzz_require(polyad_set_memory_limit(context, 256 << 20) == POLYAD_OK, "a limit");
   return context;
 }
 
-void fuzz_context_end(polyad_context *context) {
-  fuzz_require(polyad_memory_in_use(context) == 0, "all memory is given back");
-  polyad_context_destroy(context);
+void fuzz_end(polyad_context *context) {
+  fuzz_require(polyad_memory_in_use(context) == kept, "all memory is given back");
 }
 
+void fuzz_keep(const polyad_context *context) { kept = polyad_memory_in_use(context); }
+
 void fuzz_check_failure(const polyad_context *context, polyad_status status) {
-  fuzz_require(status != POLYAD_INTERNAL, "no internal error");
+  fuzz_require(status != POLYAD_OK && status != POLYAD_INTERNAL, "no internal error");
   const char *message = polyad_last_error(context);
   size_t length = strlen(message);
   fuzz_require(length > 0 && length <= 292, "a message of bounded length");
   for (size_t k = 0; k < length; ++k)
     fuzz_require((unsigned char)message[k] >= 0x20 && message[k] != 0x7f, "no control bytes");
+}
+
+/* ---- parts of an input ------------------------------------------------------------------------
+ */
+
+void fuzz_take(const uint8_t **data, size_t *size, void *to, size_t count) {
+  size_t there = *size < count ? *size : count;
+  memset(to, 0, count);
+  if (there > 0) memcpy(to, *data, there);
+  *data += there;
+  *size -= there;
+}
+
+uint8_t fuzz_take_byte(const uint8_t **data, size_t *size) {
+  uint8_t byte;
+  fuzz_take(data, size, &byte, 1);
+  return byte;
 }

@@ -1,4 +1,5 @@
-/* What the fuzz targets share. */
+/* What the fuzz targets share: one context, one file in memory and one folder for all runs, because
+ * making them would take longer than most runs. */
 #ifndef PD_FUZZ_INPUT_H
 #define PD_FUZZ_INPUT_H
 
@@ -9,17 +10,35 @@
 /** Entry that a fuzzer calls with any bytes; it aborts when the library breaks a promise. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** Puts bytes into a file without a name; *path leads to it. Returns its descriptor. */
-int fuzz_open(const uint8_t *data, size_t size, char path[64]);
-
 /** Aborts, with the text, when `condition` does not hold. */
 void fuzz_require(int condition, const char *text);
 
-/** A context with a memory limit; its destruction requires that all memory was given back. */
-polyad_context *fuzz_context(int threads);
-void fuzz_context_end(polyad_context *context);
+/** Makes the bytes the whole content of a file in memory. Returns the path to it, which stays. */
+const char *fuzz_file(const uint8_t *data, size_t size);
+/** Lets what is written to standard output ("-") go into a file in memory. Returns the path to it.
+ */
+const char *fuzz_output_begin(void);
+/** Gives standard output back. */
+void fuzz_output_end(void);
+/** A folder for the files that a target writes, in memory where the machine has such a place; it is
+ *  removed with all its files when the program ends. */
+const char *fuzz_folder(void);
+/** Removes all files of that folder. */
+void fuzz_empty_folder(void);
+
+/** The context of all runs, with a memory limit, this number of threads and no error. */
+polyad_context *fuzz_begin(int threads);
+/** Requires that all memory was given back since fuzz_begin(). */
+void fuzz_end(polyad_context *context);
+/** What is allocated now stays for the next runs. */
+void fuzz_keep(const polyad_context *context);
 
 /** What every failure must be: a message of bounded length without control bytes. */
 void fuzz_check_failure(const polyad_context *context, polyad_status status);
+
+/** Takes up to `count` bytes off the front of an input; what is missing is zero. */
+void fuzz_take(const uint8_t **data, size_t *size, void *to, size_t count);
+/** The next byte of an input; 0 at its end. */
+uint8_t fuzz_take_byte(const uint8_t **data, size_t *size);
 
 #endif

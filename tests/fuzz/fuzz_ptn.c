@@ -5,7 +5,6 @@
 #include "io/ptn_layout.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 /* Whether the layout is what the shape asks for, so that blocks can be found. */
@@ -62,9 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_require(copy != NULL, "memory");
   memcpy(copy, data, size);
   if (size % 8 != 7) seal(copy, size);
-  char path[64];
-  int file = fuzz_open(copy, size, path);
-  polyad_context *context = fuzz_context(1);
+  const char *path = fuzz_file(copy, size);
+  polyad_context *context = fuzz_begin(1);
   polyad_read_options options = {.type = size % 2 ? POLYAD_F32 : POLYAD_F64};
   polyad_tensor *tensor;
   polyad_status status = size % 3 == 0 ? read_in_order(context, path, &options, &tensor)
@@ -74,8 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   else
     fuzz_check_failure(context, status);
   polyad_tensor_destroy(tensor);
-  fuzz_context_end(context);
-  close(file);
+  fuzz_end(context);
   free(copy);
   return 0;
 }

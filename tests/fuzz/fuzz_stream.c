@@ -2,16 +2,13 @@
 #include "fuzz_input.h"
 
 #include "io/input.h"
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { CHUNK = 100000, MOST = 64 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static unsigned char buffer[CHUNK];
-  char path[64];
-  int file = fuzz_open(data, size, path);
-  polyad_context *context = fuzz_context(1);
+  const char *path = fuzz_file(data, size);
+  polyad_context *context = fuzz_begin(1);
   struct pd_input *input;
   polyad_status status = pd_input_open(context, path, &input);
   if (status != POLYAD_OK) fuzz_check_failure(context, status);
@@ -26,7 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check_failure(context, status);
   }
   pd_input_close(input);
-  close(file);
-  fuzz_context_end(context);
+  fuzz_end(context);
   return 0;
 }

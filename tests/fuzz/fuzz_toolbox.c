@@ -4,12 +4,9 @@
 
 #include "io/formats.h"
 #include "tensor/ktensor.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static void try_tensor(polyad_context *context, const char *path, const char *copy) {
+static void try_tensor(polyad_context *context, const char *path) {
   polyad_read_options options;
   polyad_read_options_init(&options);
   options.format = POLYAD_FILE_TOOLBOX;
@@ -21,8 +18,10 @@ static void try_tensor(polyad_context *context, const char *path, const char *co
     return;
   }
   fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
-  fuzz_require(polyad_tensor_write(context, tensor, copy, POLYAD_FILE_TOOLBOX) == POLYAD_OK,
+  const char *copy = fuzz_output_begin();
+  fuzz_require(polyad_tensor_write(context, tensor, "-", POLYAD_FILE_TOOLBOX) == POLYAD_OK,
                "a tensor is written");
+  fuzz_output_end();
   fuzz_require(polyad_tensor_read(context, copy, &options, &again) == POLYAD_OK,
                "what was written is read");
   fuzz_require(polyad_tensor_hash(tensor) == polyad_tensor_hash(again), "the same tensor");
@@ -30,15 +29,16 @@ static void try_tensor(polyad_context *context, const char *path, const char *co
   polyad_tensor_destroy(again);
 }
 
-static void try_ktensor(polyad_context *context, const char *path, const char *copy,
-                        polyad_type type) {
+static void try_ktensor(polyad_context *context, const char *path, polyad_type type) {
   polyad_ktensor *model, *again;
   polyad_status status = polyad_ktensor_read(context, path, type, &model);
   if (status != POLYAD_OK) {
     fuzz_check_failure(context, status);
     return;
   }
-  fuzz_require(polyad_ktensor_write(context, model, copy) == POLYAD_OK, "a model is written");
+  const char *copy = fuzz_output_begin();
+  fuzz_require(polyad_ktensor_write(context, model, "-") == POLYAD_OK, "a model is written");
+  fuzz_output_end();
   fuzz_require(polyad_ktensor_read(context, copy, type, &again) == POLYAD_OK,
                "what was written is read");
   size_t bytes = type == POLYAD_F32 ? 4 : 8;
@@ -60,30 +60,22 @@ static void try_matrix(polyad_context *context, const char *path) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
-  char path[64], copy[96];
-  int file = fuzz_open(data + 1, size - 1, path);
-  static char folder[] = "/tmp/polyad-fuzz-XXXXXX";
-  static int made;
-  if (!made) fuzz_require(mkdtemp(folder) != NULL, "a folder");
-  made = 1;
-  snprintf(copy, sizeof copy, "%s/copy.txt", folder);
-  polyad_context *context = fuzz_context(1);
+  const char *path = fuzz_file(data + 1, size - 1);
+  polyad_context *context = fuzz_begin(1);
   switch (data[0] % 4) {
   case 0:
-    try_tensor(context, path, copy);
+    try_tensor(context, path);
     break;
   case 1:
-    try_ktensor(context, path, copy, POLYAD_F64);
+    try_ktensor(context, path, POLYAD_F64);
     break;
   case 2:
-    try_ktensor(context, path, copy, POLYAD_F32);
+    try_ktensor(context, path, POLYAD_F32);
     break;
   default:
     try_matrix(context, path);
     break;
   }
-  close(file);
-  (void)remove(copy);
-  fuzz_context_end(context);
+  fuzz_end(context);
   return 0;
 }
