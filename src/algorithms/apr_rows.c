@@ -295,8 +295,7 @@ struct pd_apr_search pd_apr_row_search(struct pd_apr_row *row) {
     enough = descends && value <= found.before + decrease * slope;
   }
   if (isinf(found.unit)) found.unit = found.before;
-  bool last = !enough || tried == MOST_STEPS;
-  if ((last && value > found.before) || total(row->next, row->rank) < too_small) {
+  if ((!enough && value > found.before) || total(row->next, row->rank) < too_small) {
     for (size_t r = 0; r < row->rank; ++r)
       row->next[r] = row->m[r] * row->phi[r];
     found.unit = found.before;

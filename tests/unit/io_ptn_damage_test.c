@@ -276,6 +276,9 @@ static void e15_labels(void **state) {
   start[2] = 1 << 20;
   seal_all(f->bytes);
   refused(f, POLYAD_PARSE, "an offset is past the end of the text");
+  start[2] = UINT64_C(1) << 44; /* so far that nothing can be read there */
+  seal_all(f->bytes);
+  refused(f, POLYAD_PARSE, "an offset is past the end of the text");
   start[2] = start[1];
   seal_all(f->bytes);
   refused(f, POLYAD_PARSE, "not ascending");

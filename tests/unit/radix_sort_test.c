@@ -93,6 +93,34 @@ static void skewed_keys_are_sorted(void **state) {
   end_context(context);
 }
 
+/* Buckets of one key among large ones: where the first pass puts a key alone, it must come back. */
+static void single_keys_are_sorted(void **state) {
+  (void)state;
+  enum { COUNT = 60000 };
+  uint64_t *keys = malloc(COUNT * 8), *original = malloc(COUNT * 8);
+  uint32_t *payload = malloc(COUNT * 4);
+  for (int threads = 1; threads <= 3; ++threads) {
+    polyad_context *context = new_context(threads);
+    for (uint32_t p = 0; p < COUNT; ++p) {
+      uint64_t digit = p % 6000 == 17 ? 20 + p / 6000 * 20 : p % 3; /* ten keys have their own */
+      keys[p] = original[p] = digit << 32 | pd_random_u64(5, 1, p) >> 33;
+      payload[p] = p;
+    }
+    assert_int_equal(pd_sort_u64(context, COUNT, keys, 40, payload, 4), POLYAD_OK);
+    unsigned char *seen = calloc(COUNT, 1);
+    for (uint32_t p = 0; p < COUNT; ++p) {
+      assert_true(keys[p] == original[payload[p]] && !seen[payload[p]]);
+      assert_true(p == 0 || keys[p - 1] <= keys[p]);
+      seen[payload[p]] = 1;
+    }
+    free(seen);
+    end_context(context);
+  }
+  free(keys);
+  free(original);
+  free(payload);
+}
+
 /* Three key columns: 32-bit, 64-bit of any value, 32-bit of limit 1. */
 static void permutation_sorts(void **state) {
   (void)state;
@@ -313,9 +341,13 @@ static void another_sorter_is_asked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(u64_agrees_with_qsort),   cmocka_unit_test(skewed_keys_are_sorted),
-      cmocka_unit_test(permutation_sorts),       cmocka_unit_test(sorted_columns_are_reordered),
-      cmocka_unit_test(many_keys_are_sorted),    cmocka_unit_test(order_is_seen),
+      cmocka_unit_test(u64_agrees_with_qsort),
+      cmocka_unit_test(skewed_keys_are_sorted),
+      cmocka_unit_test(single_keys_are_sorted),
+      cmocka_unit_test(permutation_sorts),
+      cmocka_unit_test(sorted_columns_are_reordered),
+      cmocka_unit_test(many_keys_are_sorted),
+      cmocka_unit_test(order_is_seen),
       cmocka_unit_test(another_sorter_is_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
