@@ -12,8 +12,8 @@ build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapack
 check=(g++ gfortran bats bash-completion gzip zstd man-db python3-dev python3-venv python3-cffi
   python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas
   ocl-icd-libopencl1 opencl-headers pocl-opencl-icd)
-all=(git clang clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck gcovr mypy ccache
-  valgrind libopenblas0-openmp)
+all=(git clang libclang-rt-dev llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
+  gcovr mypy ccache valgrind libopenblas0-openmp)
 
 case ${1:-build} in
   build) packages=("${build[@]}") ;;
@@ -66,4 +66,8 @@ fi
 
 echo "polyad: installing ${missing[*]}" >&2
 "${as_root[@]}" apt-get update -qq
+# Where there is no such package, clang brings its run-time libraries itself.
+if ! apt-cache show libclang-rt-dev >/dev/null 2>&1; then
+  mapfile -t install < <(printf '%s\n' "${install[@]}" | grep -vx libclang-rt-dev)
+fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" >/dev/null
