@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** Everything a computation needs to know about its surroundings. */
+/** What a computation needs to know of its surroundings. NULL for it: POLYAD_INVALID_ARGUMENT. */
 typedef struct polyad_context polyad_context;
 
 /** Importance of a message. */

@@ -48,6 +48,7 @@ void polyad_context_destroy(polyad_context *context) {
 }
 
 polyad_status polyad_set_threads(polyad_context *context, int threads) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (threads < 0 || threads > 4096)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
@@ -67,6 +68,7 @@ polyad_status polyad_set_threads(polyad_context *context, int threads) {
 int polyad_threads(const polyad_context *context) { return context->threads; }
 
 polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   context->memory_limit_set = bytes != 0;
   context->memory_limit = bytes == 0 ? usual_memory_limit(context->threads) : bytes;

@@ -102,6 +102,7 @@ static polyad_status resolve_two(polyad_context *context, const char *devices, s
 }
 
 polyad_status polyad_set_device(polyad_context *context, const char *device) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   char names[2][NAME_BYTES];
   if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
@@ -130,6 +131,7 @@ int polyad_device_count(polyad_context *context) {
 
 polyad_status polyad_device_describe(polyad_context *context, int which,
                                      polyad_device_description *about) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   struct pd_device_entry entry;
   if (about == NULL || !pd_device_entry_at(which, &entry))

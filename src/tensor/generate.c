@@ -266,6 +266,7 @@ cleanup:
 
 polyad_status polyad_generate(polyad_context *context, const polyad_generate_options *options,
                               polyad_tensor **tensor, polyad_ktensor **truth) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (tensor != NULL) *tensor = NULL;
   if (truth != NULL) *truth = NULL;

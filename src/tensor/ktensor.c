@@ -30,6 +30,7 @@ static polyad_status check_memory(polyad_context *context, int order, const uint
 
 polyad_status polyad_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t rank, polyad_type type, polyad_ktensor **ktensor) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (ktensor != NULL) *ktensor = NULL;
   if (ktensor == NULL || dims == NULL || (type != POLYAD_F32 && type != POLYAD_F64))

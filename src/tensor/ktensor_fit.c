@@ -16,6 +16,7 @@ static void load_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t *c
 
 polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor *ktensor,
                                   double *norm) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (ktensor == NULL || norm == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
@@ -54,6 +55,7 @@ static double scaled_innerprod(const polyad_context *context, const struct pd_sc
 
 polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_ktensor *ktensor,
                                        const polyad_tensor *tensor, double *product) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
   if (product == NULL)
@@ -284,6 +286,7 @@ polyad_status pd_ktensor_residual(polyad_context *context, const polyad_ktensor 
 
 polyad_status polyad_ktensor_fit(polyad_context *context, const polyad_ktensor *ktensor,
                                  const polyad_tensor *tensor, double *fit) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
   if (fit == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the fit (NULL)");

@@ -88,6 +88,7 @@ static void permute_rows(polyad_ktensor *ktensor, int mode, const struct compone
 }
 
 polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (ktensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no Kruskal tensor given (NULL)");

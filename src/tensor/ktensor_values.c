@@ -5,6 +5,7 @@
 
 polyad_status polyad_ktensor_values(polyad_context *context, const polyad_ktensor *ktensor,
                                     uint64_t count, const uint64_t *coordinates, double *values) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (ktensor == NULL || (count != 0 && (coordinates == NULL || values == NULL)))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,

@@ -62,6 +62,7 @@ static polyad_status copy_mode(polyad_context *context, const polyad_tensor *fro
 
 polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor *tensor,
                                     polyad_type type, polyad_tensor **converted) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (converted != NULL) *converted = NULL;
   if (tensor == NULL || converted == NULL || (type != POLYAD_F32 && type != POLYAD_F64))

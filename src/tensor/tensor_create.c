@@ -166,6 +166,7 @@ static polyad_status copy_values(polyad_context *context, const polyad_tensor_in
 
 polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_input *input,
                                    polyad_tensor **tensor) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (tensor == NULL || input == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");

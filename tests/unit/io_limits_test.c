@@ -1,6 +1,7 @@
 /* Limits of the readers, each tried on both sides. */
 #include "harness.h"
 
+#include "io/labels_lines.h"
 #include "io/number.h"
 #include <polyad/polyad.h>
 #include <stdio.h>
@@ -151,14 +152,82 @@ static void nothing_follows_the_padding(void **state) {
     }
 }
 
+/* ---- byte order marks -------------------------------------------------------------------------
+ */
+
+/* A letter that begins as the mark does (U+FEF1) is a letter, and half a mark is no mark. */
+static void only_a_whole_mark_is_skipped(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *name;
+  } cases[] = {
+      {"\xef\xbb\xb1,b\nx,y\n", "\xef\xbb\xb1"},
+      {"\xef\xbb\xbf"
+       "a,b\nx,y\n",
+       "a"},
+      {"\xef\xbb\xbf\xef\xbb\xbf,b\nx,y\n", "\xef\xbb\xbf"},
+  };
+  polyad_read_options options;
+  polyad_tensor *tensor;
+  polyad_read_options_init(&options);
+  options.format = POLYAD_FILE_DELIMITED;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    put(cases[k].text, strlen(cases[k].text));
+    assert_int_equal(polyad_tensor_read(context, path, &options, &tensor), POLYAD_OK);
+    assert_string_equal(polyad_tensor_mode_name(tensor, 0), cases[k].name);
+    polyad_tensor_destroy(tensor);
+  }
+  put("\xef\xbb"
+      "1 1 1\n",
+      8);
+  assert_int_equal(read_text(1, &tensor), POLYAD_PARSE);
+  put("\xef\xbb\xb1"
+      "1 1 1\n",
+      9);
+  assert_int_equal(read_text(1, &tensor), POLYAD_PARSE);
+  put("\xef\xbb\xbf"
+      "1 1 1\n",
+      9);
+  assert_int_equal(read_text(1, &tensor), POLYAD_OK);
+  polyad_tensor_destroy(tensor);
+}
+
+/* ---- labels -----------------------------------------------------------------------------------
+ */
+
+/* More than the arrays begin with room for, of lengths from 0 to 70. */
+static void many_labels(void **state) {
+  (void)state;
+  enum { COUNT = 5000, LONGEST = 70 };
+  char line[LONGEST + 1];
+  memset(line, 'x', sizeof line);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  for (int k = 0; k < COUNT; ++k)
+    fprintf(file, "%.*s%d\n", k % LONGEST, line, k);
+  assert_int_equal(fclose(file), 0);
+  for (uint64_t count = COUNT - 1; count <= COUNT + 1; ++count) {
+    struct pd_labels labels = {0};
+    polyad_status status = pd_labels_read_lines(context, path, 0, count, &labels);
+    assert_int_equal(status, count == COUNT ? POLYAD_OK : POLYAD_MISMATCH);
+    for (uint64_t k = 0; k < labels.count; ++k) {
+      char expected[LONGEST + 16];
+      snprintf(expected, sizeof expected, "%.*s%d", (int)k % LONGEST, line, (int)k);
+      assert_string_equal(labels.text + labels.start[k], expected);
+      assert_true(labels.start[k + 1] - labels.start[k] == strlen(expected) + 1);
+    }
+    if (count == COUNT) assert_true(labels.count == COUNT);
+    pd_free(context, labels.start);
+    pd_free(context, labels.text);
+  }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(largest_index_of_each_base),
-      TEST(largest_index_with_a_point),
-      TEST(longest_number),
-      TEST(nothing_follows_the_padding),
+      TEST(largest_index_of_each_base),  TEST(largest_index_with_a_point),   TEST(longest_number),
+      TEST(nothing_follows_the_padding), TEST(only_a_whole_mark_is_skipped), TEST(many_labels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
