@@ -29,8 +29,7 @@ root=${CARRY_ROOT:-/tmp/polyad-carry}
 architectures=${ARCHITECTURES:-90}
 mkdir -p "$OUT"
 
-packages=(libopenblas-pthread-dev libopenblas0-pthread liblapacke-dev liblapacke libtmglib3
-  libtmglib-dev libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
+packages=(libopenblas0-pthread libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
   libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
   pkgconf-bin libpkgconf3 opencl-c-headers ocl-icd-libopencl1)
 
@@ -46,17 +45,12 @@ use_carried() {
   if [ ! -e "$root/.unpacked" ]; then
     mkdir -p "$root"
     for file in .carry/*.deb; do dpkg-deb -x "$file" "$root" || return 1; done
-    # What update-alternatives would do.
-    cp "$lib/openblas-pthread/pkgconfig/openblas.pc" "$lib/pkgconfig/openblas.pc"
-    for file in lapack blas; do
-      cp "$lib/openblas-pthread/pkgconfig/$file-openblas.pc" "$lib/pkgconfig/$file.pc"
-    done
     touch "$root/.unpacked"
   fi
   export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$lib/pkgconfig:$root/usr/share/pkgconfig
   export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
   export LD_LIBRARY_PATH=$PWD/$build/lib:$lib/openblas-pthread:$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-  export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib/openblas-pthread -Wl,-rpath-link,$lib"
+  export LIBRARY_PATH=$lib LDFLAGS="-Wl,-rpath-link,$lib"
   command -v pkg-config >/dev/null || export PATH=$PATH:$root/usr/bin
   # OpenCL's loader finds NVIDIA's driver by a file that a bare machine may lack.
   if [ ! -d /etc/OpenCL/vendors ]; then

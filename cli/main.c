@@ -8,6 +8,7 @@
 #include <polyad/polyad.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -106,7 +107,10 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   struct rlimit limit;
   bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  if (limited) mallopt(M_ARENA_MAX, 1); /* others would map 64 MiB for each thread */
+  if (limited) {
+    mallopt(M_ARENA_MAX, 1); /* others would map 64 MiB for each thread */
+    setenv("OPENBLAS_NUM_THREADS", "1", 0); /* it maps 128 MiB for each of its threads */
+  }
   int status = run(argc, argv);
   /* Where address space was refused, a library's own threads may not have started, and its clean-up
    * would wait for them for ever. */

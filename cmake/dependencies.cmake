@@ -20,8 +20,6 @@ polyad_require(XXHASH libxxhash libxxhash-dev)
 polyad_require(ZSTD libzstd libzstd-dev)
 polyad_require(ZLIB zlib zlib1g-dev)
 polyad_require(DEFLATE libdeflate libdeflate-dev)
-polyad_require(OPENBLAS openblas libopenblas-dev)
-polyad_require(LAPACKE lapacke liblapacke-dev)
 
 list(TRANSFORM POLYAD_PKGCONFIG_NAMES REPLACE "^.*=" "" OUTPUT_VARIABLE POLYAD_PKGCONFIG_REQUIRES)
 list(JOIN POLYAD_PKGCONFIG_REQUIRES " " POLYAD_PKGCONFIG_REQUIRES)

@@ -7,7 +7,7 @@
 #   all    and what `.ci/run`, `make lint` and `make check-long` need
 set -euo pipefail
 
-build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libdeflate-dev
+build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas0 libdeflate-dev
   zlib1g-dev libzstd-dev libxxhash-dev libcjson-dev libcmocka-dev)
 check=(g++ gfortran bats bash-completion gzip zstd man-db python3-dev python3-venv python3-cffi
   python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas
@@ -27,17 +27,17 @@ esac
 
 elsewhere() {
   local module
-  for module in openblas lapacke libdeflate zlib libzstd libxxhash libcjson cmocka; do
+  for module in libdeflate zlib libzstd libxxhash libcjson cmocka; do
     pkg-config --exists "$module" 2>/dev/null || break
     [ "$module" != cmocka ] || ! command -v cmake ninja >/dev/null || exit 0 # all is here
   done
   cat >&2 <<TEXT
 polyad: this script installs packages on Debian and Ubuntu only. Please install:
-  Fedora: dnf install gcc gcc-c++ make cmake ninja-build pkgconf openblas-devel lapack-devel \\
+  Fedora: dnf install gcc gcc-c++ make cmake ninja-build pkgconf openblas \\
           libdeflate-devel zlib-devel libzstd-devel xxhash-devel cjson-devel libcmocka-devel bats
-  Arch:   pacman -S --needed base-devel cmake ninja openblas lapacke libdeflate zlib zstd xxhash \\
+  Arch:   pacman -S --needed base-devel cmake ninja openblas libdeflate zlib zstd xxhash \\
           cjson cmocka bash-bats
-  macOS:  brew install cmake ninja pkg-config openblas lapack libdeflate zlib zstd xxhash cjson \\
+  macOS:  brew install cmake ninja pkg-config openblas libdeflate zlib zstd xxhash cjson \\
           cmocka bats-core libomp
 then run make again.
 TEXT

@@ -1,5 +1,6 @@
 /* The CPU's dense algebra: its table, its scratch memory, and the small operations. */
 #include "linalg/cpu_solve.h"
+#include "linalg/lapack.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +14,9 @@ static uint64_t numbers_per_thread(uint64_t rank) {
 }
 
 static uint64_t shared_numbers(uint64_t rank) {
-  /* lower, vectors, inverse; numbers; LAPACK's dsyev with room for blocks of 32 */
+  /* lower, vectors, inverse; numbers; pd_eigen() */
   return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, padded_number(rank))),
-                          pd_mul_saturated(rank, 4 + 34));
+                          pd_mul_saturated(rank, 4 + pd_eigen_numbers(1)));
 }
 
 static uint64_t work_bytes(uint64_t rank, int threads) {
@@ -60,8 +61,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   work->divided = (next += 2 * work->rank);
   work->pull = (next += work->rank);
   work->eigen_work = (next += work->rank);
-  work->eigen_work_size = (int)(34 * work->rank);
-  next += 34 * work->rank;
+  next += pd_eigen_numbers(work->rank);
   for (int t = 0; t < work->threads; ++t) {
     work->thread[t].gram = next;
     work->thread[t].norm = (next += padded * padded);

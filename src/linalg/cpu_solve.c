@@ -6,8 +6,8 @@
  * the pseudo-inverse does. linalg.h has the formulas. */
 #include "linalg/cpu_solve.h"
 #include "linalg/cholesky.h"
+#include "linalg/lapack.h"
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -98,14 +98,11 @@ static void pseudo_inverse(struct pd_linalg_work *work, const double *v,
 static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_work *work,
                                      const double *v) {
   size_t rank = work->rank;
-  lapack_int n = (lapack_int)rank;
   memcpy(work->vectors, v, rank * rank * sizeof(double));
-  if (!all_finite(rank * rank, v) ||
-      LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', n, work->vectors, n, work->numbers + rank,
-                         work->eigen_work, work->eigen_work_size) != 0)
+  if (!all_finite(rank * rank, v))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the normal equations hold numbers that are not finite; scale the values");
-  return POLYAD_OK;
+  return pd_eigen(context, rank, work->vectors, rank, work->numbers + rank, work->eigen_work);
 }
 
 /* Lets x = m work->inverse come out divided by the weights of before, which work->divided keeps. */

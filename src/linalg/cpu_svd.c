@@ -2,9 +2,9 @@
  * an order that depends on the number of threads only. */
 #include "core/random.h"
 #include "linalg/cpu_dense.h"
+#include "linalg/lapack.h"
 #include "linalg/subspace.h"
 #include "linalg/svd.h"
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct pd_svd_work {
   struct pd_dense_gram gram;
   double *vectors; /* of the Gram matrix, row by row; randomized: q^T Y */
   double *values, *lapack;
-  lapack_int *integers, lapack_size, integers_size;
+  int *integers;
   uint64_t seed;
 };
 
@@ -88,19 +88,12 @@ static void destroy(polyad_context *context, struct pd_svd_work *work) {
 /* LAPACK's own memory for the largest Gram matrix. */
 static polyad_status create_lapack(polyad_context *context, uint64_t rows,
                                    struct pd_svd_work *work) {
-  double numbers = 0;
-  lapack_int integers = 0, n = (lapack_int)rows;
-  if (rows > 32000) /* LAPACK counts its memory, 2 n^2 numbers, in 32 bits */
+  if (rows > PD_EIGEN_LARGEST)
     return pd_fail(context, POLYAD_OVERFLOW,
                    "a Gram matrix of %llu rows is too large for LAPACK; use the randomized way",
                    (unsigned long long)rows);
-  if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, NULL, n, NULL, &numbers, -1, &integers,
-                          -1) != 0)
-    return pd_fail(context, POLYAD_INTERNAL, "LAPACK does not tell what it needs");
-  work->lapack_size = (lapack_int)numbers;
-  work->integers_size = integers;
-  PD_TRY(PD_NEW(context, (uint64_t)work->lapack_size, &work->lapack));
-  PD_TRY(PD_NEW(context, (uint64_t)integers, &work->integers));
+  PD_TRY(PD_NEW(context, pd_eigen_large_numbers((size_t)rows), &work->lapack));
+  PD_TRY(PD_NEW(context, pd_eigen_large_integers((size_t)rows), &work->integers));
   return PD_NEW(context, rows, &work->values);
 }
 
@@ -138,12 +131,8 @@ cleanup:
 
 /* The Gram matrix's columns become its eigenvectors, weakest first. */
 static polyad_status decompose(polyad_context *context, struct pd_svd_work *work, uint64_t rows) {
-  lapack_int n = (lapack_int)rows, stride = (lapack_int)pd_padded((size_t)rows);
-  if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', n, work->gram.sum, stride, work->values,
-                          work->lapack, work->lapack_size, work->integers,
-                          work->integers_size) != 0)
-    return pd_fail(context, POLYAD_NUMERICAL, "an eigendecomposition does not converge");
-  return POLYAD_OK;
+  return pd_eigen_large(context, (size_t)rows, work->gram.sum, pd_padded((size_t)rows),
+                        work->values, work->lapack, work->integers);
 }
 
 /* Eigenvector number `which`, the strongest first. */

@@ -23,8 +23,7 @@ struct pd_linalg_work {
   double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
   double *divided;    /* rank: weights of before */
   double *pull;       /* rank: what a damped update adds the factor before with */
-  double *eigen_work; /* LAPACK's */
-  int eigen_work_size;
+  double *eigen_work; /* pd_eigen()'s */
   struct pd_cpu_thread *thread;
   double *memory; /* all of the above */
 };

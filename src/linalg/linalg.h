@@ -3,7 +3,7 @@
  * stream-ordered and never wait; results that the host needs are scalars, fetched together.
  *
  * CPU: rows of tall matrices are split over polyad's own threads and added in fixed order;
- * LAPACK is called on R x R matrices only. */
+ * LAPACK is called for eigenvalues only. */
 #ifndef PD_LINALG_H
 #define PD_LINALG_H
 

@@ -1,7 +1,7 @@
 #include "linalg/subspace.h"
 #include "linalg/cpu_work.h"
+#include "linalg/lapack.h"
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,11 +43,8 @@ static polyad_status decompose(struct pd_subspace *s) {
                         .stride = s->columns,
                         .data = s->y};
   pd_cpu_gram(s->context, s->work, &y, s->square);
-  lapack_int n = (lapack_int)s->columns;
-  if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', n, s->square, n, s->work->numbers,
-                         s->work->eigen_work, s->work->eigen_work_size) != 0)
-    return pd_fail(s->context, POLYAD_NUMERICAL, "an eigendecomposition does not converge");
-  return POLYAD_OK;
+  return pd_eigen(s->context, s->columns, s->square, s->columns, s->work->numbers,
+                  s->work->eigen_work);
 }
 
 /* y = y rotation, row by row. */

@@ -4,7 +4,7 @@
 #
 # On Debian, as root:
 #   dpkg --add-architecture arm64 && apt-get update && apt-get install -y crossbuild-essential-arm64 \
-#     qemu-user libopenblas-dev:arm64 liblapacke-dev:arm64 libdeflate-dev:arm64 zlib1g-dev:arm64 \
+#     qemu-user libopenblas0:arm64 libdeflate-dev:arm64 zlib1g-dev:arm64 \
 #     libzstd-dev:arm64 libxxhash-dev:arm64 libcjson-dev:arm64 libcmocka-dev:arm64
 set -euo pipefail
 source=$1
@@ -13,7 +13,7 @@ libraries=/usr/lib/aarch64-linux-gnu
 for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
   command -v $tool >/dev/null || { echo "$tool is missing: see $0"; exit 77; }
 done
-for module in openblas lapacke libdeflate zlib libzstd libxxhash libcjson cmocka; do
+for module in libdeflate zlib libzstd libxxhash libcjson cmocka; do
   PKG_CONFIG_LIBDIR=$libraries/pkgconfig:/usr/share/pkgconfig pkg-config --exists $module ||
     { echo "$module for arm64 is missing: see $0"; exit 77; }
 done

@@ -1,0 +1,30 @@
+/* Eigenvalues and eigenvectors of symmetric matrices, by the machine's LAPACK.
+ *
+ * LAPACK is not linked: OpenBLAS, which most machines have it from, starts a thread per processor
+ * and maps more than 100 MB for each when it is loaded, and where it is refused that memory it
+ * raises SIGINT or waits for ever. It is loaded when the first eigenproblem comes up, which most
+ * decompositions never meet, and only where there is room for it. */
+#ifndef PD_LAPACK_H
+#define PD_LAPACK_H
+
+#include "core/core.h"
+
+/** Eigenvalues (ascending) and eigenvectors of the n x n matrix in `a`, whose columns are `stride`
+ *  numbers apart; column k of `a` becomes eigenvector k. `work` has pd_eigen_numbers(n) numbers. By
+ *  QR iterations (dsyev, upper triangle).
+ *  POLYAD_NUMERICAL: it does not converge. POLYAD_UNSUPPORTED: this machine has no LAPACK.
+ *  POLYAD_OUT_OF_MEMORY: the limit of address space has no room for it. */
+polyad_status pd_eigen(polyad_context *context, size_t n, double *a, size_t stride, double *values,
+                       double *work);
+size_t pd_eigen_numbers(size_t n);
+
+/** The same by divide and conquer (dsyevd, lower triangle), faster for large matrices. `work` has
+ *  pd_eigen_large_numbers(n) numbers and `integers` pd_eigen_large_integers(n). n is at most
+ *  PD_EIGEN_LARGEST: LAPACK counts the numbers in 32 bits. */
+polyad_status pd_eigen_large(polyad_context *context, size_t n, double *a, size_t stride,
+                             double *values, double *work, int *integers);
+size_t pd_eigen_large_numbers(size_t n);
+size_t pd_eigen_large_integers(size_t n);
+enum { PD_EIGEN_LARGEST = 32000 };
+
+#endif
