@@ -60,10 +60,9 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 static int write_object(struct bench *bench, const char *command) {
   struct cli_session *session = &bench->session;
   polyad_context *context = session->context;
-  polyad_device_description about = {.name = ""};
-  /* The devices before it only: looking at all of them loads their drivers. */
-  for (int k = 0; polyad_device_describe(context, k, &about) == POLYAD_OK; ++k)
-    if (strcmp(about.name, polyad_device(context)) == 0) break;
+  polyad_device_description about;
+  if (polyad_device_describe_named(context, polyad_device(context), &about) != POLYAD_OK)
+    about = (polyad_device_description){.name = ""}; /* two that share the work */
   cJSON *o = cJSON_CreateObject();
   cli_json_text(o, "file", bench->file);
   cli_json_text(o, "structure", bench->structure);

@@ -1,4 +1,4 @@
-/* polyad formats, polyad devices: what this build and machine can do. */
+/* polyad formats: the storage formats of this build. */
 #include "command.h"
 #include "json.h"
 #include "text.h"
@@ -72,55 +72,6 @@ int cli_formats(int argc, char **argv) {
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = open_session(&list.session);
   if (status == 0) status = finish(&list.session, list_formats(&list.session));
-  cli_session_close(&list.session);
-  return status;
-}
-
-static void show_device(const polyad_device_description *about) {
-  char memory[32], cache[32];
-  printf("%-8s %s: %d %s, %s of memory, %s of cache, %s\n", about->name, about->description,
-         about->processors, strcmp(about->name, "cpu") == 0 ? "processors" : "multiprocessors",
-         cli_bytes(memory, about->memory_bytes), cli_bytes(cache, about->cache_bytes),
-         about->capability);
-}
-
-static cJSON *device_object(const polyad_device_description *about) {
-  cJSON *item = cJSON_CreateObject();
-  cli_json_text(item, "name", about->name);
-  cli_json_text(item, "description", about->description);
-  cli_json_count(item, "processors", (uint64_t)about->processors);
-  cli_json_count(item, "memory_bytes", about->memory_bytes);
-  cli_json_count(item, "cache_bytes", about->cache_bytes);
-  cli_json_text(item, "capability", about->capability);
-  return item;
-}
-
-static cJSON *list_devices(const struct cli_session *session) {
-  cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "devices");
-  for (int k = 0; k < polyad_device_count(session->context); ++k) {
-    polyad_device_description about;
-    if (polyad_device_describe(session->context, k, &about) != POLYAD_OK) continue;
-    if (cli_shows_results(session, NULL)) show_device(&about);
-    cJSON_AddItemToArray(list, device_object(&about));
-  }
-  cJSON *absent = cJSON_AddObjectToObject(object, "absent");
-  static const char *const kinds[] = {"cuda", "opencl"};
-  for (int k = 0; k < 2; ++k) {
-    const char *why = polyad_device_why_not(session->context, kinds[k]);
-    if (why[0] == '\0') continue;
-    if (cli_shows_results(session, NULL)) printf("no %s: %s\n", kinds[k], why);
-    cli_json_text(absent, kinds[k], why);
-  }
-  return object;
-}
-
-int cli_devices(int argc, char **argv) {
-  struct list list;
-  int status =
-      parse(&list, "devices", "Lists the devices that this build and machine can use.", argc, argv);
-  if (status != 0) return status < 0 ? cli_finish_output() : status;
-  status = open_session(&list.session);
-  if (status == 0) status = finish(&list.session, list_devices(&list.session));
   cli_session_close(&list.session);
   return status;
 }

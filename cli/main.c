@@ -1,5 +1,6 @@
 /* polyad: the command. */
 #include "command.h"
+#include "self.h"
 #include "session.h"
 #include "text.h"
 #include <errno.h>
@@ -108,9 +109,10 @@ int main(int argc, char **argv) {
   struct rlimit limit;
   bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   if (limited) {
-    mallopt(M_ARENA_MAX, 1); /* others would map 64 MiB for each thread */
+    mallopt(M_ARENA_MAX, 1);                /* others would map 64 MiB for each thread */
     setenv("OPENBLAS_NUM_THREADS", "1", 0); /* it maps 128 MiB for each of its threads */
   }
+  cli_self_keep(argc, argv);
   int status = run(argc, argv);
   /* Where address space was refused, a library's own threads may not have started, and its clean-up
    * would wait for them for ever. */

@@ -1,4 +1,5 @@
 #include "session.h"
+#include "device_trial.h"
 #include "progress.h"
 #include "text.h"
 #include <errno.h>
@@ -50,6 +51,8 @@ int cli_session_open(struct cli_session *session) {
   if (session->memory_limit > 0 &&
       polyad_set_memory_limit(session->context, session->memory_limit) != POLYAD_OK)
     return cli_library_failure(session->context);
+  status = cli_device_try(session->device);
+  if (status != 0) return status;
   polyad_status set = polyad_set_device(session->context, session->device);
   if (set != POLYAD_OK) {
     (void)cli_library_failure(session->context);

@@ -62,7 +62,7 @@ typedef struct polyad_error {
 } polyad_error;
 
 /** Creates a context: all processors this process may use, the machine's (or cgroup's)
- *  memory as limit, seed 0, device "auto", no messages.
+ *  memory as limit, seed 0, device "auto" (which opens no device yet), no messages.
  *  @param[out] context  destroyed with polyad_context_destroy()
  *  @return POLYAD_OK, POLYAD_INVALID_ARGUMENT or POLYAD_OUT_OF_MEMORY */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_context_create(polyad_context **context);
@@ -100,12 +100,17 @@ POLYAD_API uint64_t polyad_seed(const polyad_context *context);
 
 /** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or two that share the nonzeros of
  *  MTTKRP and Phi, such as "cuda,cpu": the first keeps the factors.
- *  @return POLYAD_INVALID_ARGUMENT for another word, POLYAD_DEVICE when that device is not
- *  there ("auto" falls back to the CPU and says so at level info) */
+ *
+ *  A device that is named is opened at once. "auto" opens nothing: when something first needs a
+ *  device (a plan, polyad_device()) it becomes the first GPU of CUDA, else the CPU, and says so at
+ *  level info. OpenCL is opened only by name; some of its drivers end the process where they do not
+ *  find what they expect of a machine.
+ *  @return POLYAD_INVALID_ARGUMENT for another word, POLYAD_DEVICE when that device is not there */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_device(polyad_context *context,
                                                           const char *device);
-/** Name of the chosen device, such as "cpu" or "cuda:0", or of two: "cuda:0,cpu". */
-POLYAD_API const char *polyad_device(const polyad_context *context);
+/** Name of the chosen device, such as "cpu" or "cuda:0", or of two: "cuda:0,cpu"; settles "auto".
+ */
+POLYAD_API const char *polyad_device(polyad_context *context);
 
 /** Sets who receives messages of `level` and more important ones; NULL: nobody. */
 POLYAD_API void polyad_set_log(polyad_context *context, polyad_log_level level,

@@ -36,7 +36,7 @@ polyad_status polyad_context_create_with_allocator(const polyad_allocator *alloc
   made->allocator = from;
   made->threads = pd_start_threads(pd_machine_processors());
   made->memory_limit = usual_memory_limit(made->threads);
-  snprintf(made->device, sizeof made->device, "cpu");
+  snprintf(made->device, sizeof made->device, "auto");
   *context = made;
   return POLYAD_OK;
 }
@@ -88,8 +88,6 @@ uint64_t polyad_memory_peak(const polyad_context *context) {
 void polyad_set_seed(polyad_context *context, uint64_t seed) { context->seed = seed; }
 
 uint64_t polyad_seed(const polyad_context *context) { return context->seed; }
-
-const char *polyad_device(const polyad_context *context) { return context->device; }
 
 void polyad_set_log(polyad_context *context, polyad_log_level level, polyad_log_function function,
                     void *user) {

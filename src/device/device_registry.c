@@ -15,19 +15,49 @@ bool pd_device_entry_at(int which, struct pd_device_entry *entry) {
   return pd_module_device_at(which - 1, entry);
 }
 
+/* Opens the kind of device that `name` says, and no other. */
 static const struct pd_device *find(const char *name) {
   char kind[32];
   if (strcmp(name, "cpu") == 0) return &pd_cpu_device;
   snprintf(kind, sizeof kind, "%.*s", (int)strcspn(name, ":"), name);
-  const struct pd_module *module = pd_module_of_kind(kind); /* no other needs to be loaded */
+  const struct pd_module *module = pd_module_open(kind);
   for (int k = 0; module != NULL && k < module->device_count; ++k)
     if (strcmp(module->devices[k].device->name, name) == 0) return module->devices[k].device;
   return NULL;
 }
 
+void pd_device_describe(const struct pd_device *device, polyad_device_description *about) {
+  *about = (polyad_device_description){.processors = 1};
+  if (device == &pd_cpu_device) {
+    pd_cpu_describe(about);
+    return;
+  }
+  const struct pd_module *module = pd_module_open(device->kind);
+  for (int k = 0; module != NULL && k < module->device_count; ++k)
+    if (module->devices[k].device == device) *about = module->devices[k].description;
+}
+
+enum { NAME_BYTES = 32 };
+
+/* "auto": the first GPU, else the CPU. Asks CUDA alone, whose driver answers with errors where
+ * drivers of OpenCL have been seen to abort. */
+static void settle(polyad_context *context) {
+  if (strcmp(context->device, "auto") != 0) return;
+  bool gpu = find("cuda:0") != NULL;
+  snprintf(context->device, sizeof context->device, "%s", gpu ? "cuda:0" : "cpu");
+  if (!gpu)
+    pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", polyad_device_why_not(context, "cuda"));
+}
+
+const char *polyad_device(polyad_context *context) {
+  settle(context);
+  return context->device;
+}
+
 polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
                             const struct pd_device **second) {
   char names[sizeof context->device], *rest = NULL;
+  settle(context);
   const struct pd_device **found[] = {device, second};
   snprintf(names, sizeof names, "%s", context->device);
   *device = *second = NULL;
@@ -58,16 +88,6 @@ static bool is_kind(const char *text, const char *kind, int *number) {
   for (size_t i = 0; i < count; ++i)
     *number = *number * 10 + (digits[i] - '0');
   return true;
-}
-
-enum { NAME_BYTES = 32 };
-
-/* "auto": the first GPU, else the CPU. */
-static void choose_itself(polyad_context *context, char name[NAME_BYTES]) {
-  bool gpu = find("cuda:0") != NULL;
-  snprintf(name, NAME_BYTES, "%s", gpu ? "cuda:0" : "cpu");
-  if (!gpu)
-    pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", polyad_device_why_not(context, "cuda"));
 }
 
 /* The full name of a device that is there, from what the caller called it. */
@@ -112,10 +132,8 @@ polyad_status polyad_set_device(polyad_context *context, const char *device) {
     snprintf(context->device, sizeof context->device, "%s,%s", names[0], names[1]);
     return POLYAD_OK;
   }
-  if (strcmp(device, "auto") == 0)
-    choose_itself(context, names[0]);
-  else
-    PD_TRY(resolve(context, device, names[0]));
+  snprintf(names[0], NAME_BYTES, "auto"); /* settled when it is needed */
+  if (strcmp(device, "auto") != 0) PD_TRY(resolve(context, device, names[0]));
   snprintf(context->device, sizeof context->device, "%s", names[0]);
   return POLYAD_OK;
 }
@@ -137,6 +155,17 @@ polyad_status polyad_device_describe(polyad_context *context, int which,
   if (about == NULL || !pd_device_entry_at(which, &entry))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "there is no device number %d", which);
   *about = entry.description;
+  return POLYAD_OK;
+}
+
+polyad_status polyad_device_describe_named(polyad_context *context, const char *name,
+                                           polyad_device_description *about) {
+  pd_begin(context);
+  char full[NAME_BYTES];
+  if (name == NULL || about == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name or the description is NULL");
+  PD_TRY(resolve(context, name, full));
+  pd_device_describe(find(full), about);
   return POLYAD_OK;
 }
 

@@ -10,8 +10,12 @@ struct pd_device_entry {
   polyad_device_description description;
 };
 
-/** Fills `entry` for device `which` (0: the CPU); false when there is none. */
+/** Fills `entry` for device `which` (0: the CPU); false when there is none. Opens kinds of devices
+ *  until it is found. */
 bool pd_device_entry_at(int which, struct pd_device_entry *entry);
+
+/** Describes an open device. */
+void pd_device_describe(const struct pd_device *device, polyad_device_description *about);
 
 /** Instruction set that kernels may use: "avx512", "avx2" or "plain". */
 const char *pd_cpu_capability(void);

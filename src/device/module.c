@@ -19,11 +19,11 @@ static const struct pd_services services = {
     .host_device = &pd_cpu_device,
 };
 
-/* Each is loaded once per process, when something asks for its kind of device, and never unloaded:
- * the tables are immutable from then on. */
+/* Each is loaded once per process, when something asks for its kernels, opened once, when something
+ * asks for its devices, and never unloaded. */
 static struct loadable {
   const char *kind, *name, *file;
-  bool loaded;
+  bool loaded, opened;
   struct pd_module module;
 } modules[] = {{.kind = "cuda", .name = "CUDA", .file = "libpolyad_cuda.so"},
                {.kind = "opencl", .name = "OpenCL", .file = "libpolyad_opencl.so"}};
@@ -75,18 +75,25 @@ static void load(struct pd_module *module, const char *file, const char *kind) {
   }
 }
 
-static const struct pd_module *loaded(int which) {
-  struct loadable *it = &modules[which];
+static const struct pd_module *get(struct loadable *it, bool open) {
   pthread_mutex_lock(&lock);
   if (!it->loaded) load(&it->module, it->file, it->name);
   it->loaded = true;
+  if (open && !it->opened && it->module.interface != 0) it->module.open(&it->module);
+  it->opened = it->opened || open;
   pthread_mutex_unlock(&lock);
   return &it->module;
 }
 
+static struct loadable *of_kind(const char *kind) {
+  for (int k = 0; k < MODULES; ++k)
+    if (strcmp(kind, modules[k].kind) == 0) return &modules[k];
+  return NULL;
+}
+
 bool pd_module_device_at(int which, struct pd_device_entry *entry) {
   for (int k = 0; k < MODULES && which >= 0; ++k) {
-    const struct pd_module *module = loaded(k);
+    const struct pd_module *module = get(&modules[k], true);
     if (which < module->device_count) {
       *entry = module->devices[which];
       return true;
@@ -96,14 +103,18 @@ bool pd_module_device_at(int which, struct pd_device_entry *entry) {
   return false;
 }
 
-const struct pd_module *pd_module_of_kind(const char *kind) {
-  for (int k = 0; k < MODULES; ++k)
-    if (strcmp(kind, modules[k].kind) == 0) return loaded(k);
-  return NULL;
+const struct pd_module *pd_module_load(const char *kind) {
+  struct loadable *it = of_kind(kind);
+  return it == NULL ? NULL : get(it, false);
+}
+
+const struct pd_module *pd_module_open(const char *kind) {
+  struct loadable *it = of_kind(kind);
+  return it == NULL ? NULL : get(it, true);
 }
 
 const char *pd_module_why_not(const char *kind) {
-  const struct pd_module *module = pd_module_of_kind(kind);
+  const struct pd_module *module = pd_module_open(kind);
   if (module == NULL) return "there is no such kind of device";
   return module->device_count > 0 ? "" : module->why_not;
 }

@@ -3,7 +3,11 @@
  *
  * A module exports one function, `pd_module_entry`. It receives the core's services, so that no
  * internal symbol of libpolyad needs exporting, and fills in what it brings. It is called once,
- * and the module stays loaded. */
+ * and the module stays loaded.
+ *
+ * Loading a module and opening its devices are two steps. Loading touches no driver: it tells which
+ * kernels this build has. Opening starts the driver, which may take long or end the process; it is
+ * done when a device of that kind is asked for, never to find out about another kind. */
 #ifndef PD_MODULE_H
 #define PD_MODULE_H
 
@@ -35,11 +39,13 @@ struct pd_services {
 
 /** What a module brings. */
 struct pd_module {
-  int interface; /* PD_MODULE_INTERFACE of its build */
-  int device_count;
-  struct pd_device_entry devices[PD_MODULE_DEVICES];
+  int interface; /* PD_MODULE_INTERFACE of its build; 0: it could not be loaded */
   int kernel_count;
   const struct polyad_kernels *const *kernels;
+  /** Starts the driver and fills in `devices`, or why_not. Called once. */
+  void (*open)(struct pd_module *module);
+  int device_count;
+  struct pd_device_entry devices[PD_MODULE_DEVICES];
   char why_not[256]; /* why device_count is 0, in one line */
 };
 
@@ -48,10 +54,12 @@ typedef int (*pd_module_entry_function)(const struct pd_services *services,
                                         struct pd_module *module);
 #define PD_MODULE_ENTRY "pd_module_entry"
 
-/** Device number `which` of all modules. Loads modules until it is found. */
+/** Device number `which` of all modules. Opens modules until it is found. */
 bool pd_module_device_at(int which, struct pd_device_entry *entry);
-/** The module for a kind of device, loaded; NULL when polyad knows no such kind. */
-const struct pd_module *pd_module_of_kind(const char *kind);
+/** The module for a kind of device, loaded but not opened; NULL when polyad knows no such kind. */
+const struct pd_module *pd_module_load(const char *kind);
+/** The same, opened. */
+const struct pd_module *pd_module_open(const char *kind);
 /** Why there is no device of `kind`; "" when there is one. */
 const char *pd_module_why_not(const char *kind);
 

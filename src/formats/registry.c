@@ -69,10 +69,10 @@ static const struct polyad_kernels *find_locked(const char *format, const char *
   return NULL;
 }
 
-/* What loaded modules brought. The CPU's kernels are never there: no module is loaded for them. */
+/* What modules bring. The CPU's kernels are never there: no module is loaded for them. */
 static const struct polyad_kernels *find_in_modules(const char *format, const char *device) {
-  const struct pd_module *module = strcmp(device, "cpu") == 0 ? NULL : pd_module_of_kind(device);
-  if (module == NULL || module->device_count == 0) return NULL;
+  const struct pd_module *module = strcmp(device, "cpu") == 0 ? NULL : pd_module_load(device);
+  if (module == NULL || module->interface == 0) return NULL;
   for (int k = 0; k < module->kernel_count; ++k)
     if (serves(module->kernels[k], format, device)) return module->kernels[k];
   for (size_t k = 0; k < sizeof for_modules / sizeof *for_modules; ++k)

@@ -85,11 +85,9 @@ void polyad_measurement_destroy(polyad_measurement *measurement) {
 
 /* Bytes to write so that nothing is left in the device's last-level cache. */
 static uint64_t flush_bytes(const struct pd_device *device) {
-  struct pd_device_entry entry;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (entry.device == device && 2 * entry.description.cache_bytes > FLUSH_LEAST)
-      return 2 * entry.description.cache_bytes;
-  return FLUSH_LEAST;
+  polyad_device_description about;
+  pd_device_describe(device, &about);
+  return 2 * about.cache_bytes > FLUSH_LEAST ? 2 * about.cache_bytes : FLUSH_LEAST;
 }
 
 polyad_status polyad_measurement_set_cold(polyad_measurement *measurement, int cold) {

@@ -1,8 +1,8 @@
 #include "plan/tune_recall.h"
+#include "device/device_registry.h"
 #include "plan/tune_cache.h"
 #include <inttypes.h>
 #include <math.h>
-#include <polyad/device.h>
 #include <polyad/version.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,8 @@ enum { KEY_BYTES = 1024 };
 /* What a measured number depends on besides its name: library, device, threads. */
 static void machine_of(polyad_context *context, const struct pd_device *device,
                        char text[KEY_BYTES]) {
-  polyad_device_description about = {0};
-  int which = 0;
-  while (polyad_device_describe(context, which, &about) == POLYAD_OK &&
-         strcmp(about.name, device->name) != 0)
-    ++which;
+  polyad_device_description about;
+  pd_device_describe(device, &about);
   snprintf(text, KEY_BYTES, "polyad %s, %.63s, %.255s, %.63s, %d threads", polyad_version(),
            device->name, about.description, about.capability, polyad_threads(context));
 }

@@ -7,6 +7,7 @@ import pytest
 
 from conftest import check_error
 
+FAKE_OPENCL = os.environ.get("POLYAD_FAKE_OPENCL")
 SANITIZED = bool(os.environ.get("POLYAD_SANITIZE"))
 GOOD_RUN = ("cpd", "good.tns", "-r", "2", "-t", "2", "-i", "3", "-q")
 
@@ -42,3 +43,59 @@ def test_lapack_under_a_limit_of_address_space(polyad, megabytes, init):
     if result.status == 1:
         check_error(result.err.splitlines()[-1])
         assert "memory" in result.err
+
+
+needs_module = pytest.mark.skipif(not FAKE_OPENCL, reason="built without the OpenCL module")
+
+
+def broken(how):
+    return {"LD_LIBRARY_PATH": FAKE_OPENCL, "FAKE_OPENCL": how}
+
+
+@needs_module
+@pytest.mark.parametrize("how", ["load", "platforms", "exit"])
+@pytest.mark.parametrize("arguments", [
+    ("--version",), ("--help",), ("formats",), ("cpd", "--help"), ("info", "good.tns"),
+    ("convert", "good.tns", "good.ptn"), ("generate", "g.tns", "--dims", "4,5", "--nnz", "6"),
+    ("cpd", "good.tns", "-r", "2"), ("cpd", "good.tns", "-r", "2", "--device", "cpu"),
+    ("tucker", "good.tns", "-r", "1,1,1"),
+    ("bench", "mttkrp", "good.tns", "-r", "2", "--repeat", "1", "--json", "bench.json")])
+def test_a_driver_that_nobody_asked_for_does_no_harm(polyad, how, arguments):
+    polyad.ok(*arguments, env=broken(how))
+
+
+@needs_module
+@pytest.mark.parametrize("arguments", [
+    (), ("cpdd",), ("cpd",), ("cpd", "good.tns"), ("cpd", "good.tns", "-r", "2", "--format", "x"),
+    ("devices", "--kind", "gpu")])
+def test_a_driver_does_not_disturb_errors_of_usage(polyad, arguments):
+    assert polyad.run(*arguments, env=broken("load")).status == 2
+
+
+@needs_module
+@pytest.mark.parametrize("how, says", [("load", "signal 6"), ("platforms", "signal 6"),
+                                       ("exit", "exit status 3")])
+def test_a_driver_that_ends_its_process_is_named(polyad, how, says):
+    devices = polyad.json("devices", env=broken(how))
+    assert devices["devices"][0]["name"] == "cpu"
+    assert says in devices["absent"]["opencl"] and "driver" in devices["absent"]["opencl"]
+    assert "no opencl: " in polyad.ok("devices", env=broken(how)).out.decode()
+    for named in ("opencl", "opencl:0", "cpu,opencl"):
+        polyad.fails(1, "cpd", "good.tns", "-r", "2", "--device", named, env=broken(how),
+                     says=["opencl", "driver", says])
+
+
+@needs_module
+def test_opencl_without_a_driver(polyad):
+    devices = polyad.json("devices", env=broken("none"))
+    assert devices["absent"]["opencl"] == "this machine has no OpenCL driver"
+    polyad.fails(1, "cpd", "good.tns", "-r", "2", "--device", "opencl", env=broken("none"),
+                 says="no OpenCL driver")
+
+
+@needs_module
+def test_devices_of_one_kind(polyad):
+    assert [d["name"] for d in polyad.json("devices", "--kind", "cpu")["devices"]] == ["cpu"]
+    found = polyad.json("devices", "--kind", "opencl")
+    assert all(d["name"].startswith("opencl:") for d in found["devices"])
+    assert found["devices"] or "opencl" in found["absent"]

@@ -1,4 +1,4 @@
-/* The module's entry: finds the GPUs and hands over their tables. */
+/* The module's entry, and opening: finds the GPUs and hands over their tables. */
 #include "device/cuda/cuda_state.h"
 #include "formats/alto/alto_cuda.h"
 #include "formats/bcsf/bcsf.h"
@@ -69,29 +69,32 @@ static bool add_device(int index, struct pd_module *module) {
   return true;
 }
 
-__attribute__((visibility("default"))) int pd_module_entry(const struct pd_services *services,
-                                                           struct pd_module *module);
-
-int pd_module_entry(const struct pd_services *services, struct pd_module *module) {
-  memset(module, 0, sizeof *module);
-  if (services->interface != PD_MODULE_INTERFACE) return 1;
-  pd_cuda_services = services;
-  module->interface = PD_MODULE_INTERFACE;
+/* The first call of the CUDA runtime starts the driver. */
+static void open_devices(struct pd_module *module) {
   int count = 0;
   cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) {
     (void)cudaGetLastError();
     snprintf(module->why_not, sizeof module->why_not, "no usable NVIDIA GPU: %s",
              cudaGetErrorString(code));
-    return 0;
+    return;
   }
   for (int k = 0; k < count && module->device_count < PD_MODULE_DEVICES; ++k)
     (void)add_device(k, module);
   if (count == 0)
     snprintf(module->why_not, sizeof module->why_not, "this machine has no NVIDIA GPU");
-  if (module->device_count == 0) return 0;
-  module->why_not[0] = '\0';
-  module->kernel_count = (int)(sizeof kernels / sizeof *kernels);
-  module->kernels = kernels;
+  if (module->device_count > 0) module->why_not[0] = '\0';
+}
+
+__attribute__((visibility("default"))) int pd_module_entry(const struct pd_services *services,
+                                                           struct pd_module *module);
+
+int pd_module_entry(const struct pd_services *services, struct pd_module *module) {
+  *module = (struct pd_module){.interface = PD_MODULE_INTERFACE,
+                               .kernel_count = (int)(sizeof kernels / sizeof *kernels),
+                               .kernels = kernels,
+                               .open = open_devices};
+  if (services->interface != PD_MODULE_INTERFACE) return 1;
+  pd_cuda_services = services;
   return 0;
 }

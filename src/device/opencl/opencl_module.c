@@ -1,4 +1,4 @@
-/* The module's entry: finds OpenCL's devices and hands over their tables. */
+/* The module's entry, and opening: finds OpenCL's devices and hands over their tables. */
 #include "device/opencl/opencl_state.h"
 #include <stdio.h>
 #include <string.h>
@@ -98,21 +98,24 @@ static void add_platform(cl_platform_id platform, struct pd_module *module) {
     if (module->device_count < PD_MODULE_DEVICES) add_device(ids[k], module);
 }
 
+/* OpenCL's library and the drivers that it finds. */
+static void open_devices(struct pd_module *module) {
+  cl_platform_id platforms[16];
+  cl_uint count = 0;
+  if (!pd_opencl_load(module->why_not, sizeof module->why_not)) return;
+  snprintf(module->why_not, sizeof module->why_not, "this machine has no OpenCL driver");
+  if (pd_cl.clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return;
+  for (cl_uint k = 0; k < count && k < 16; ++k)
+    add_platform(platforms[k], module);
+  if (module->device_count > 0) module->why_not[0] = '\0';
+}
+
 __attribute__((visibility("default"))) int pd_module_entry(const struct pd_services *services,
                                                            struct pd_module *module);
 
 int pd_module_entry(const struct pd_services *services, struct pd_module *module) {
-  cl_platform_id platforms[16];
-  cl_uint count = 0;
-  memset(module, 0, sizeof *module);
+  *module = (struct pd_module){.interface = PD_MODULE_INTERFACE, .open = open_devices};
   if (services->interface != PD_MODULE_INTERFACE) return 1;
   pd_opencl_services = services;
-  module->interface = PD_MODULE_INTERFACE;
-  if (!pd_opencl_load(module->why_not, sizeof module->why_not)) return 0;
-  snprintf(module->why_not, sizeof module->why_not, "this machine has no OpenCL driver");
-  if (pd_cl.clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return 0;
-  for (cl_uint k = 0; k < count && k < 16; ++k)
-    add_platform(platforms[k], module);
-  if (module->device_count > 0) module->why_not[0] = '\0';
   return 0;
 }

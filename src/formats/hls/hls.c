@@ -15,11 +15,10 @@ struct pd_hls_scheme pd_hls_scheme_of(const char *variant) {
 }
 
 int pd_hls_capability(const struct pd_device *device) {
-  struct pd_device_entry entry;
+  polyad_device_description about;
   if (device == NULL) return 0;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (entry.device == device) return (int)(10 * atof(entry.description.capability) + 0.5);
-  return 0;
+  pd_device_describe(device, &about);
+  return (int)(10 * atof(about.capability) + 0.5);
 }
 
 static bool on_gpu(const struct pd_request *request) {

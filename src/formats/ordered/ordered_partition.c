@@ -5,12 +5,11 @@
 #include <string.h>
 
 int pd_partition_count(const struct pd_request *request) {
-  struct pd_device_entry entry;
+  polyad_device_description about;
   if (request->partitions > 0) return request->partitions;
   if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
-  for (int which = 0; pd_device_entry_at(which, &entry); ++which)
-    if (entry.device == request->device) return entry.description.processors;
-  return request->threads;
+  pd_device_describe(request->device, &about);
+  return about.processors;
 }
 
 /* ---- a heap of partitions, the least filled on top --------------------------------------------

@@ -1,0 +1,19 @@
+/* Running the command once more: in a child process, or in place of itself. */
+#ifndef CLI_SELF_H
+#define CLI_SELF_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/** Called first of all: keeps the arguments as they were given. */
+void cli_self_keep(int argc, char **argv);
+
+/** Replaces the process by a fresh start of the same command with the same arguments. Returns
+ *  only where that is not possible. */
+void cli_self_start_again(void);
+
+/** Starts the command with other arguments (argv[0] its name, ended by NULL) in a child process.
+ *  Its standard output can be read from *output; it has no other. -1: that is not possible. */
+pid_t cli_self_start_child(char *const *arguments, int *output);
+
+#endif
