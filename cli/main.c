@@ -18,17 +18,18 @@ static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
   const char *summary;
+  bool computes; /* with threads */
 } commands[] = {
-    {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)"},
-    {"tucker", cli_tucker,
-     "find a core tensor and directions of every mode (Tucker decomposition)"},
-    {"info", cli_info, "say what a tensor is like, and its size in every storage format"},
-    {"convert", cli_convert, "convert between file formats"},
-    {"generate", cli_generate, "make a synthetic tensor"},
-    {"bench", cli_bench, "measure kernels, reading and building on this machine"},
-    {"score", cli_score, "compare two models"},
-    {"formats", cli_formats, "list the storage formats of this build"},
-    {"devices", cli_devices, "list the devices of this machine"},
+    {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)", true},
+    {"tucker", cli_tucker, "find a core tensor and directions of every mode (Tucker decomposition)",
+     true},
+    {"info", cli_info, "say what a tensor is like, and its size in every storage format", true},
+    {"convert", cli_convert, "convert between file formats", true},
+    {"generate", cli_generate, "make a synthetic tensor", true},
+    {"bench", cli_bench, "measure kernels, reading and building on this machine", true},
+    {"score", cli_score, "compare two models", false},
+    {"formats", cli_formats, "list the storage formats of this build", false},
+    {"devices", cli_devices, "list the devices of this machine", false},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -98,7 +99,10 @@ static int run(int argc, char **argv) {
   }
   if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
   for (int k = 0; k < COMMANDS; ++k)
-    if (strcmp(name, commands[k].name) == 0) return commands[k].run(argc - 1, argv + 1);
+    if (strcmp(name, commands[k].name) == 0) {
+      if (commands[k].computes) cli_self_keep(argc, argv);
+      return commands[k].run(argc - 1, argv + 1);
+    }
   char quoted[CLI_QUOTE_BYTES];
   if (name[0] == '-')
     return cli_usage_error("unknown option %s; see polyad --help", cli_quote(quoted, name));
@@ -112,7 +116,6 @@ int main(int argc, char **argv) {
     mallopt(M_ARENA_MAX, 1);                /* others would map 64 MiB for each thread */
     setenv("OPENBLAS_NUM_THREADS", "1", 0); /* it maps 128 MiB for each of its threads */
   }
-  cli_self_keep(argc, argv);
   int status = run(argc, argv);
   /* Where address space was refused, a library's own threads may not have started, and its clean-up
    * would wait for them for ever. */

@@ -36,7 +36,7 @@ void cli_json_run(cJSON *object, const struct cli_session *session, const struct
   cli_json_text(object, "variant", polyad_plan_variant(run->plan));
   cli_json_text(object, "device", polyad_plan_device(run->plan));
   cli_json_text(object, "precision", session->precision);
-  cli_json_count(object, "threads", (uint64_t)polyad_threads(session->context));
+  cli_json_count(object, "threads", (uint64_t)info->threads);
   cli_json_count(object, "seed", session->seed);
   cli_json_count(object, "iterations", (uint64_t)info->iterations);
   cli_json_bool(object, "converged", info->converged);

@@ -12,7 +12,6 @@ extern char **environ;
 static char **kept;
 
 void cli_self_keep(int argc, char **argv) {
-  /* A copy: getopt_long() reorders argv. */
   kept = calloc((size_t)argc + 1, sizeof *kept);
   if (kept != NULL && argc > 0) memcpy(kept, argv, (size_t)argc * sizeof *kept);
 }

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/** Called first of all: keeps the arguments as they were given. */
+/** Called before the arguments are parsed, which reorders them: keeps them for another start. */
 void cli_self_keep(int argc, char **argv);
 
 /** Replaces the process by a fresh start of the same command with the same arguments. Returns
- *  only where that is not possible. */
+ *  only where that is not possible, or cli_self_keep() was not called. */
 void cli_self_start_again(void);
 
 /** Starts the command with other arguments (argv[0] its name, ended by NULL) in a child process.

@@ -1,6 +1,7 @@
 #include "session.h"
 #include "device_trial.h"
 #include "progress.h"
+#include "self.h"
 #include "text.h"
 #include <errno.h>
 #include <poll.h>
@@ -41,8 +42,19 @@ static int set_threads(struct cli_session *session) {
   return 0;
 }
 
+/* By default libgomp's threads spin for milliseconds before they sleep, in which a busy machine
+ * lets neither the others nor itself get on; a thousand turns last longer than the gaps between
+ * kernels, and no longer. libgomp reads the number when it is loaded. */
+static void spin_briefly(const struct cli_session *session) {
+  uint64_t threads =
+      session->threads > 0 ? session->threads : (uint64_t)polyad_threads(session->context);
+  if (threads < 2 || getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 0) == 0) cli_self_start_again();
+}
+
 int cli_session_open(struct cli_session *session) {
   if (polyad_context_create(&session->context) != POLYAD_OK) return cli_failure("out of memory");
+  spin_briefly(session);
   polyad_set_log(session->context, session->verbose ? POLYAD_LOG_DEBUG : POLYAD_LOG_WARNING,
                  log_message, session);
   polyad_set_seed(session->context, session->seed);

@@ -27,12 +27,14 @@ _polyad() {
       $common" ;;
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
-    formats | devices) options=$talk ;;
+    formats) options=$talk ;;
+    devices) options="--kind $talk" ;;
   esac
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
+    --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;

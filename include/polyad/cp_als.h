@@ -96,6 +96,9 @@ typedef struct polyad_run_info {
   double seconds_pi[POLYAD_MAX_ORDER];     /**< the same of storing Pi */
   double seconds_kkt[POLYAD_MAX_ORDER];    /**< the same of checking for convergence */
   double seconds_mu[POLYAD_MAX_ORDER];     /**< the same of multiplying by Phi */
+  int threads;                             /**< of the CPU that kernels over nonzeros used: those of
+                                                the context, or fewer where nonzeros times columns
+                                                are too few to keep them busy */
   int best_restart;                        /**< which start was best, from 0 */
   uint64_t regularized_solves; /**< normal equations too ill-conditioned to be solved as they are */
   char diagnosis[512];         /**< plain words about singular or degenerate models; "" if none */

@@ -1,4 +1,5 @@
 #include "algorithms/apr_rows.h"
+#include "core/threads.h"
 #include "linalg/factor_kernels.h"
 #include <math.h>
 #include <omp.h>
@@ -48,7 +49,7 @@ static uint64_t numbers_per_thread(const struct pd_apr *apr, const struct pd_apr
 
 static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows) {
   uint64_t numbers = numbers_per_thread(apr, rows), rank = apr->options->rank;
-  rows->threads = pd_threads_for(apr->context, pd_mul_saturated(apr->plan->nnz, rank), 1 << 12);
+  rows->threads = pd_kernel_threads(apr->context, apr->plan->nnz, rank);
   uint64_t total = pd_mul_saturated(numbers, (uint64_t)rows->threads);
   PD_TRY(pd_memory_check(apr->context, pd_mul_saturated(total, sizeof(double)),
                          "the rows that are solved at once"));

@@ -178,7 +178,9 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
   PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
+  int threads = pd_run_threads(context, plan, options->rank);
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
+  found.threads = threads;
   PD_TRY_CLEANUP(finish_model(als, &found));
   PD_TRY_CLEANUP(pd_als_diagnose(als, &found));
   found.seconds = pd_seconds() - als->run.started;

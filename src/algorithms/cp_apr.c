@@ -180,7 +180,9 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_apr_create(context, plan, options, &apr));
   PD_TRY_CLEANUP(pd_apr_checkpoint_open(apr));
+  int threads = pd_run_threads(context, plan, options->rank);
   PD_TRY_CLEANUP(run_starts(apr, &best, &found));
+  found.threads = threads;
   found.seconds = pd_seconds() - apr->run.started;
   PD_TRY_CLEANUP(finish_model(apr, best, &found));
   if (info != NULL) {

@@ -1,6 +1,7 @@
 #include "algorithms/hosvd.h"
 #include "core/radix_sort.h"
 #include "core/random.h"
+#include "core/threads.h"
 #include "linalg/subspace.h"
 #include <math.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static inline void apply_block(const struct unfolding *x, const struct pd_subspa
 static void apply(const struct unfolding *x, struct pd_subspace *s) {
   memset(s->y, 0, s->rows * s->columns * sizeof *s->y);
   size_t blocks = (s->columns + BLOCK - 1) / BLOCK;
-  int threads = pd_threads_for(x->context, pd_mul_saturated(x->tensor->nnz, s->columns), 1 << 14);
+  int threads = pd_kernel_threads(x->context, x->tensor->nnz, s->columns);
   if ((size_t)threads > blocks) threads = (int)blocks;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (size_t b = 0; b < blocks; ++b) {

@@ -1,4 +1,6 @@
 #include "algorithms/run_steps.h"
+#include "core/threads.h"
+#include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,4 +200,12 @@ polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, poly
   }
   pd_free(run->context, times);
   return status;
+}
+
+int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t columns) {
+  int most = polyad_threads(context), used = most;
+  if (plan->device->functions->host_memory) used = pd_kernel_threads(context, plan->nnz, columns);
+  pd_log(context, POLYAD_LOG_INFO, "%d thread%s%s", used, used == 1 ? "" : "s",
+         used < most ? ": there is too little work for more" : "");
+  return used;
 }

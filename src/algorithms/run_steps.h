@@ -64,6 +64,10 @@ bool pd_run_growth_below(const struct pd_run *run, double tolerance);
 polyad_status pd_run_loop(struct pd_run *run, const struct pd_run_steps *steps, void *state,
                           polyad_reason *reason);
 
+/** Threads that kernels over a plan's nonzeros use with `columns` columns (the rank; of a chain, a
+ *  product of ranks), for polyad_run_info; said at level info. */
+int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t columns);
+
 /** Writes what a run knows of itself over `info`: reason, iterations, trace and times; fit,
  *  log-likelihood and KKT violation as in the last row of the trace, or NaN. */
 polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, polyad_run_info *info);

@@ -77,8 +77,17 @@ static void diagnose(const struct pd_tucker *t, polyad_run_info *info) {
     }
 }
 
+/* Of the widest chain. */
+static uint64_t most_columns(const struct pd_tucker *t) {
+  uint64_t most = 0;
+  for (int n = 0; n < t->order; ++n)
+    most = t->columns[n] > most ? t->columns[n] : most;
+  return most;
+}
+
 static polyad_status run(struct pd_tucker *t, polyad_run_info *info) {
   polyad_reason reason;
+  int threads = pd_run_threads(t->context, t->plan, most_columns(t));
   PD_TRY(pd_tucker_initialize(t));
   PD_TRY(pd_tucker_run(t, &reason));
   PD_TRY(pd_tucker_finish(t));
@@ -86,6 +95,7 @@ static polyad_status run(struct pd_tucker *t, polyad_run_info *info) {
   refine_fit(t, info);
   diagnose(t, info);
   info->seconds = pd_run_seconds(&t->run);
+  info->threads = threads;
   return POLYAD_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "io/compressor.h"
 #include "io/system_calls.h"
+#include "io/temporaries.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct pd_output {
   char name[PATH_BYTES];      /* as the caller gave it */
   char target[PATH_BYTES];    /* with links resolved */
   char temporary[PATH_BYTES]; /* "" where there is none */
+  struct pd_temporary listed; /* while there is one */
   int file;
   struct pd_compressor *compressor; /* NULL: plain */
   unsigned char *buffer;
@@ -80,7 +82,10 @@ static polyad_status create_temporary(struct pd_output *output) {
     output->file = pd_sys_create(output->temporary, 0666);
     if (output->file >= 0 || errno != EEXIST) break;
   }
-  if (output->file >= 0) return POLYAD_OK;
+  if (output->file >= 0) {
+    pd_temporary_add(&output->listed, output->temporary);
+    return POLYAD_OK;
+  }
   output->temporary[0] = '\0';
   return fail(output, "open for writing");
 }
@@ -210,6 +215,7 @@ static polyad_status finish(struct pd_output *output) {
   if (pd_sys_close(file) < 0) return fail(output, "write");
   if (!renames) return POLYAD_OK;
   if (pd_sys_rename(output->temporary, output->target) < 0) return fail(output, "replace");
+  pd_temporary_remove(&output->listed);
   output->temporary[0] = '\0';
   sync_directory(output);
   return POLYAD_OK;
@@ -225,6 +231,7 @@ void pd_output_abort(struct pd_output *output) {
   if (output == NULL) return;
   if (output->file >= 0) (void)pd_sys_close(output->file);
   if (output->temporary[0] != '\0') (void)unlink(output->temporary);
+  pd_temporary_remove(&output->listed);
   pd_compressor_destroy(output->compressor);
   pd_free(output->context, output->buffer);
   pd_free(output->context, output);

@@ -1,4 +1,5 @@
 #include "linalg/cpu_dense.h"
+#include "core/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -44,14 +45,6 @@ static double entry(const struct pd_matrix *y, uint64_t k) {
   return y->type == POLYAD_F32 ? (double)((const float *)y->data)[k] : ((const double *)y->data)[k];
 }
 
-enum { LEAST_PRODUCTS = 1 << 15 }; /* worth a thread of its own */
-
-/* Threads worth starting; their number follows from the sizes alone. */
-static int worth(uint64_t products, int threads) {
-  uint64_t most = products / LEAST_PRODUCTS;
-  return most >= (uint64_t)threads ? threads : most < 1 ? 1 : (int)most;
-}
-
 static uint64_t products_of(const struct pd_matrix *y, uint64_t each) {
   return pd_mul_saturated(pd_mul_saturated(y->rows, y->columns), each);
 }
@@ -68,7 +61,7 @@ static void add_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
 void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
   size_t columns = (size_t)y->columns, padded = pd_padded(columns);
-  int threads = worth(products_of(y, columns), gram->threads);
+  int threads = pd_worth_threads_dense(gram->threads, products_of(y, columns));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(y->rows, t, threads),
@@ -85,7 +78,7 @@ void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y
 void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
   size_t rows = (size_t)y->rows, padded = pd_padded(rows);
-  int threads = worth(products_of(y, rows), gram->threads);
+  int threads = pd_worth_threads_dense(gram->threads, products_of(y, rows));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t end = pd_part_begin(y->columns, t + 1, threads);
@@ -105,7 +98,7 @@ void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
 
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,
                     uint64_t count, double *restrict to) {
-  threads = worth(products_of(y, count), threads);
+  threads = pd_worth_threads_dense(threads, products_of(y, count));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t i = 0; i < y->rows; ++i) {
     double *row = to + i * count;
@@ -122,7 +115,7 @@ void pd_dense_times(int threads, const struct pd_matrix *y, const double *restri
 void pd_dense_project(int threads, const struct pd_matrix *y, const double *restrict q,
                       uint64_t count, double *restrict to) {
   uint64_t columns = y->columns;
-  threads = worth(products_of(y, count), threads);
+  threads = pd_worth_threads_dense(threads, products_of(y, count));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(columns, t, threads),

@@ -1,14 +1,13 @@
 /* Passes over the rows of tall factor matrices. */
+#include "core/threads.h"
 #include "linalg/cpu_work.h"
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 32 << 10, LEAST_WORK = 1 << 15 };
+enum { BLOCK_BYTES = 32 << 10 };
 
 int pd_cpu_pass_threads(const struct pd_linalg_work *work, const struct pd_matrix *a) {
-  uint64_t useful = a->rows * a->columns / LEAST_WORK;
-  if (useful <= 1) return 1;
-  return useful < (uint64_t)work->threads ? (int)useful : work->threads;
+  return pd_worth_threads(work->threads, a->rows * a->columns);
 }
 
 static uint64_t block_rows(const struct pd_matrix *a) {

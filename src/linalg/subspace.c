@@ -1,4 +1,5 @@
 #include "linalg/subspace.h"
+#include "core/threads.h"
 #include "linalg/cpu_work.h"
 #include "linalg/lapack.h"
 #include <float.h>
@@ -50,10 +51,7 @@ static polyad_status decompose(struct pd_subspace *s) {
 /* y = y rotation, row by row. */
 static void rotate(struct pd_subspace *s) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
-  uint64_t products = s->rows * s->columns * s->columns, least = 1 << 15; /* worth a thread */
-  int threads = s->work->threads;
-  if (products / least < (uint64_t)threads)
-    threads = products < least ? 1 : (int)(products / least);
+  int threads = pd_worth_threads_dense(s->work->threads, s->rows * s->columns * s->columns);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(s->rows, t, threads);

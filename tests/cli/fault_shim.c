@@ -1,11 +1,13 @@
 /* Makes the k-th call of one kind fail, or all of them odd: FAULT_CALL names it (write, fsync,
- * close, rename, read, open), FAULT_AT says which (from 1; 0: all), FAULT_HOW is an errno's number,
- * "short" (one byte at a time) or "eintr" (every other call). Only descriptors of regular files
- * and pipes above 2 are touched, and only renames and opens of names that contain FAULT_NAME. */
+ * close, rename, read, open, thread), FAULT_AT says which (from 1; 0: all), FAULT_HOW is an errno's
+ * number, "short" (one byte at a time) or "eintr" (every other call). Only descriptors of regular
+ * files and pipes above 2 are touched, and only renames and opens of names that contain FAULT_NAME.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -121,4 +123,11 @@ int close(int file) {
 int rename(const char *from, const char *to) {
   REAL("rename", on_names);
   return is_named(to) && fails("rename") ? -1 : real(from, to);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+                   void *argument) {
+  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return fails("thread") ? EAGAIN : real(thread, attributes, function, argument);
 }

@@ -2,12 +2,14 @@
 
 import os
 import resource
+import subprocess
 
 import pytest
 
-from conftest import check_error
+from conftest import COMMAND, GOOD, check_error
 
 FAKE_OPENCL = os.environ.get("POLYAD_FAKE_OPENCL")
+SHIM = os.environ.get("POLYAD_FAULT_SHIM", "")
 SANITIZED = bool(os.environ.get("POLYAD_SANITIZE"))
 GOOD_RUN = ("cpd", "good.tns", "-r", "2", "-t", "2", "-i", "3", "-q")
 
@@ -99,3 +101,68 @@ def test_devices_of_one_kind(polyad):
     found = polyad.json("devices", "--kind", "opencl")
     assert all(d["name"].startswith("opencl:") for d in found["devices"])
     assert found["devices"] or "opencl" in found["absent"]
+
+
+def starts(polyad, *arguments, **options):
+    """How often the program is started during a run."""
+    env = {"LD_DEBUG": "files", **options.pop("env", {})}
+    return polyad.ok(*arguments, env=env, **options).err.count("initialize program:")
+
+
+RUN = ("cpd", "good.tns", "-r", "2", "-i", "3", "--device", "cpu")
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers set LD_PRELOAD and addresses of their own")
+@pytest.mark.parametrize("arguments, env, expected", [
+    (RUN + ("-t", "2"), {}, 2), (RUN + ("-t", "1"), {}, 1), (("formats",), {}, 1),
+    (("--version",), {}, 1), (("devices", "--kind", "cpu"), {}, 1),
+    (RUN + ("-t", "2"), {"OMP_WAIT_POLICY": "passive"}, 1),
+    (RUN + ("-t", "2"), {"GOMP_SPINCOUNT": "300"}, 1)])
+def test_the_command_starts_again_for_threads_that_wait_briefly(polyad, arguments, env, expected):
+    assert starts(polyad, *arguments, env=env) == expected
+
+
+@pytest.mark.parametrize("name", ["polyad", "another-name", "-polyad", ""])
+def test_another_start_keeps_name_arguments_and_input(polyad, name):
+    """Options after the file: what getopt_long() reorders comes in the old order again."""
+    done = subprocess.run([name, "cpd", "-", "-r", "2", "-t", "2", "-i", "3", "--json", "-"],
+                          executable=COMMAND, input=GOOD.encode(), capture_output=True,
+                          cwd=polyad.folder, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b'"nnz":\t3' in done.stdout
+
+
+def test_another_start_repeats_no_message(polyad):
+    result = polyad.ok("cpd", "good.tns", "-r", "2", "-t", "300", "-i", "1")
+    assert result.err.count("threads are more than useful") == 1
+
+
+@pytest.mark.skipif(not SHIM, reason="built with sanitizers: no LD_PRELOAD")
+@pytest.mark.parametrize("arguments", [
+    ("generate", "g.tns", "--dims", "90,80,70", "--nnz", "60000"),
+    ("convert", "large.tns", "out.tns.gz"), ("convert", "large.tns", "out.ptn"),
+    ("convert", "large.tns", "out.tns.zst")])
+def test_an_exit_of_libgomp_leaves_no_temporary(polyad, arguments):
+    """It ends the process where it cannot start a thread, also while an output is written."""
+    polyad.ok("generate", "large.tns", "--dims", "90,80,70", "--nnz", "60000")
+    before = polyad.snapshot()
+    for k in range(1, 9):
+        env = {"LD_PRELOAD": SHIM, "FAULT_CALL": "thread", "FAULT_AT": str(k)}
+        result = polyad.run(*arguments, "-t", "6", env=env)
+        assert result.status in (0, 1), (k, result.status, result.err)
+        now = polyad.snapshot()
+        output = arguments[1] if arguments[0] == "generate" else arguments[2]
+        assert set(now) - set(before) == ({output} if result.status == 0 else set()), (k, result.err)
+        if result.status == 0:
+            polyad.path(output).unlink()
+
+
+def test_small_tensors_take_one_thread(polyad):
+    """The number follows from nonzeros and rank alone, and is reported."""
+    polyad.ok("generate", "g.tns", "--dims", "100,80,60", "--nnz", "5332")
+    polyad.ok("generate", "h.tns", "--dims", "100,80,60", "--nnz", "40000")
+    run = ("-t", "3", "-i", "2", "--device", "cpu")
+    assert polyad.json("cpd", "g.tns", "-r", "8", *run)["threads"] == 1
+    assert polyad.json("cpd", "h.tns", "-r", "16", *run)["threads"] == 3
+    assert polyad.json("tucker", "g.tns", "--ranks", "3,3,3", *run)["threads"] == 1
+    assert "1 thread: there is too little work" in polyad.ok("cpd", "g.tns", "-r", "8", "-v", *run).err

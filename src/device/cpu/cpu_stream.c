@@ -1,5 +1,6 @@
 /* STREAM on the CPU: loops tuned by hand. Stores bypass the cache where the instruction set can do
  * that, since the lines would otherwise be read before they are overwritten. */
+#include "core/threads.h"
 #include "device/cpu/cpu_portable.h"
 #include "device/device_registry.h"
 #include <string.h>
@@ -78,7 +79,10 @@ polyad_status pd_cpu_stream(polyad_context *context, const struct pd_device *dev
 polyad_status pd_cpu_rows(polyad_context *context, const struct pd_device *device,
                           const struct pd_rows_launch *launch) {
   (void)device;
-  pd_portable_cpu_for(pd_cpu_capability())->rows(launch, polyad_threads(context));
+  int threads = polyad_threads(context);
+  if (launch->what < PD_ROWS_JOIN)
+    threads = pd_kernel_threads(context, launch->job.nnz, launch->job.columns);
+  pd_portable_cpu_for(pd_cpu_capability())->rows(launch, threads);
   return POLYAD_OK;
 }
 

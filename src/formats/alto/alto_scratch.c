@@ -1,4 +1,5 @@
 #include "formats/alto/alto_scratch.h"
+#include "core/threads.h"
 #include "formats/rowsum/isa.h"
 
 /* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
@@ -162,7 +163,7 @@ polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_de
   struct pd_alto_scratch *s = NULL;
   *scratch = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
-  s->threads = pd_rowsum_threads(context, alto->order, alto->nnz, rank);
+  s->threads = pd_kernel_threads(context, alto->nnz, rank);
   s->rank = rank;
   s->padded = pd_rowsum_padded(rank);
   s->isa = current_isa();

@@ -1,4 +1,5 @@
 /* Kernels of "coo" on the CPU. */
+#include "core/threads.h"
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
 
@@ -31,7 +32,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   const struct pd_coo *coo = storage;
   struct pd_rowsum_scratch *sums;
   PD_TRY(pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
-                                  pd_rowsum_threads(context, coo->order, coo->nnz, rank), &sums));
+                                  pd_kernel_threads(context, coo->nnz, rank), &sums));
   polyad_status status = pd_rowsum_scratch_add_tables(context, table_bytes(coo, rank), sums);
   if (status != POLYAD_OK) {
     pd_rowsum_scratch_destroy(context, sums);

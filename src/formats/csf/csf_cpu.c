@@ -1,6 +1,7 @@
 /* MTTKRP of "csf" on the CPU: threads walk equal shares of the nonzeros. Root outputs are written
  * directly, rows that two threads share are joined in the threads' order. Other outputs go into
  * one private copy per thread; the copies are added in the threads' order. */
+#include "core/threads.h"
 #include "formats/csf/csf.h"
 #include "formats/csf/csf_walk.h"
 #include "formats/rowsum/isa.h"
@@ -63,7 +64,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   uint64_t each = 0, all = 0;
   *scratch = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
-  s->threads = pd_rowsum_threads(context, csf->order, csf->nnz, rank);
+  s->threads = pd_kernel_threads(context, csf->nnz, rank);
   s->walk = current_walk();
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);

@@ -1,5 +1,6 @@
 /* MTTKRP of "flycoo" on the CPU: threads take partitions, compute their rows and write their
  * elements to the places of the next mode's order. No two threads write one place: no locks. */
+#include "core/threads.h"
 #include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include <omp.h>
@@ -67,7 +68,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   uint64_t numbers;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = polyad_threads(context);
+  scratch->threads = pd_kernel_threads(context, host->nnz, rank);
   scratch->current = host->elements[0];
   if (!pd_mul((uint64_t)scratch->threads, rank, &numbers) || numbers > UINT64_MAX / 4) {
     status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);

@@ -2,6 +2,7 @@
  * time, with all tiles and nonzeros that add to them, in the workspace's order; where a mode is so
  * short that threads would idle, groups are cut into parts that are added up in order. Results do
  * not depend on who computes what. */
+#include "core/threads.h"
 #include "formats/hls/hls.h"
 #include "formats/hls/hls_walk.h"
 #include "formats/rowsum/isa.h"
@@ -94,7 +95,7 @@ static polyad_status create(polyad_context *context, const struct pd_hls *hls, u
   uint64_t rows, lines, numbers;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = pd_threads_for(context, pd_mul_saturated(hls->nnz, columns), 1 << 14);
+  scratch->threads = pd_kernel_threads(context, hls->nnz, columns);
   scratch->walk = current_walk();
   scratch->columns = columns;
   if (!pd_mul(columns, PD_HLS_SIDE * most_blocks(hls, scratch->threads), &rows) ||

@@ -1,6 +1,7 @@
 /* MTTKRP of "modecopy" on the CPU. By default threads take equal numbers of nonzeros and a row
  * that spans threads is added up in their order; in the paper's variants a thread takes whole
  * partitions. */
+#include "core/threads.h"
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_layout.h"
 #include <math.h>
@@ -67,7 +68,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   uint64_t numbers;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = polyad_threads(context);
+  scratch->threads = pd_kernel_threads(context, host->nnz, rank);
   scratch->rank = rank;
   if (!pd_mul((uint64_t)scratch->threads, rank, &numbers) || numbers > UINT64_MAX / 4) {
     status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);

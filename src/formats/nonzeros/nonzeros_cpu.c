@@ -5,11 +5,12 @@
  * into an output of its own, and these are summed in the order of the threads; when that needs too
  * much memory, every thread walks the whole list and takes the rows that are its own. A format may
  * bring a schedule of parts that do not conflict: it is used where it has work for all threads. */
+#include "core/threads.h"
 #include "formats/nonzeros/nonzeros.h"
 #include <omp.h>
 #include <string.h>
 
-enum { PRIVATE_BYTES = 256 << 20, LEAST_PRODUCTS = 1 << 14 };
+enum { PRIVATE_BYTES = 256 << 20 };
 
 struct scratch {
   int threads;
@@ -78,10 +79,7 @@ polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_de
   uint64_t numbers, all;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  /* A handful of nonzeros is summed sooner than a second thread wakes up. */
-  scratch->threads = pd_threads_for(
-      context, pd_mul_saturated(head->nnz, pd_mul_saturated(rank, (uint64_t)head->order)),
-      LEAST_PRODUCTS);
+  scratch->threads = pd_kernel_threads(context, head->nnz, rank);
   scratch->rank = rank;
   scratch->private_sums = fits_private(head, rank, scratch->threads);
   uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;

@@ -1,6 +1,7 @@
 /* Threads of the chain take equal numbers of nonzeros; a row that spans threads is added up in
  * their order. */
 #include "formats/ttmc/ttmc_rows.h"
+#include "core/threads.h"
 #include "formats/rowsum/isa.h"
 #include "formats/ttmc/ttmc_walk.h"
 #include <string.h>
@@ -14,8 +15,6 @@ struct pd_ttmc_work {
   uint32_t *place; /* of a row's numbers */
   struct pd_ttmc_order order[POLYAD_MAX_ORDER];
 };
-
-enum { LEAST_PRODUCTS = 1 << 14 }; /* worth a thread of its own */
 
 /* Numbers of the longest row, and of the partial sums below it in any order of the columns: each
  * is a product that leaves out at least one rank. */
@@ -67,7 +66,7 @@ polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_
                    "the product of the ranks is too large; expected at most %llu columns",
                    (unsigned long long)UINT32_MAX);
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &work));
-  work->threads = pd_threads_for(context, pd_mul_saturated(shape->nnz, row), LEAST_PRODUCTS);
+  work->threads = pd_kernel_threads(context, shape->nnz, row);
   work->row = row;
   work->partial = partial;
   uint64_t threads = (uint64_t)work->threads;
