@@ -2,7 +2,7 @@
 """What a second thread costs where processors are busy, and what brief spinning costs where not.
 
 usage: bench/threads_by_work.py [--polyad build/polyad] [--load 10] [--threads 2] [--rounds 5]
-           [--large-nonzeros 2000000] [--output results.json]
+           [--repeat 10] [--large-nonzeros 2000000] [--output results.json]
 
 small  300 iterations of apr-mu on a tensor of 5,332 nonzeros at rank 8, beside processes that only
        count (--load of them): wall seconds with one thread and with --threads, in turn. The ratio of
@@ -72,7 +72,7 @@ def small(options, folder):
 
 
 def sum_over_modes(out):
-    return sum(row["seconds_median"] for row in json.loads(out)["results"])
+    return sum(row["median_seconds"] for row in json.loads(out)["results"])
 
 
 def large(options, folder, count):
@@ -85,7 +85,7 @@ def large(options, folder, count):
         for _ in range(options.rounds):
             for name, spins in WAITING.items():
                 _, out = polyad(options, "bench", "mttkrp", tensor, "-r", 16, "-t", options.threads,
-                                "--repeat", 10, "-q", "--json", "-", spins=spins)
+                                "--repeat", options.repeat, "-q", "--json", "-", spins=spins)
                 seconds[name].append(sum_over_modes(out))
     medians = {name: statistics.median(found) for name, found in seconds.items()}
     return {"load": count, "threads": options.threads, "nonzeros": options.large_nonzeros,
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--load", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--large-nonzeros", type=int, default=2000000)
     parser.add_argument("--output")
     options = parser.parse_args()

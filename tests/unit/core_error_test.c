@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include "core/core.h"
+#include "core/threads.h"
 #include <polyad/polyad.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,8 +169,22 @@ static void address_space_limits_threads(void **state) {
   }
 }
 
+/* The number of threads follows from the work and what was asked for. */
+static void threads_follow_the_work(void **state) {
+  (void)state;
+  pd_worth_threads_force(0);
+  assert_int_equal(pd_worth_threads(8, 0), 1);
+  assert_int_equal(pd_worth_threads(8, 2 * PD_THREAD_WORK - 1), 1);
+  assert_int_equal(pd_worth_threads(8, 2 * PD_THREAD_WORK), 2);
+  assert_int_equal(pd_worth_threads(8, 9 * PD_THREAD_WORK), 8);
+  assert_int_equal(pd_worth_threads(4096, UINT64_MAX), 4096);
+  assert_int_equal(pd_worth_threads_dense(8, 8 * PD_THREAD_WORK), 2);
+  pd_worth_threads_force(1 << 9);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(threads_follow_the_work),
     cmocka_unit_test(first_error_stays),
     cmocka_unit_test(standard_input_has_a_name),
     cmocka_unit_test(quoting_escapes),

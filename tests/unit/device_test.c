@@ -46,6 +46,31 @@ static void every_device_can_be_chosen(void **state) {
   polyad_context_destroy(context);
 }
 
+/* A context that nobody tells anything takes a GPU where there is one. */
+static void auto_is_settled_when_it_is_needed(void **state) {
+  (void)state;
+  polyad_context *context = new_context();
+  polyad_device_description about;
+  const struct pd_device *device;
+  assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
+  const char *expected = polyad_device_why_not(context, "cuda")[0] == '\0' ? "cuda:0" : "cpu";
+  assert_string_equal(device->name, expected);
+  assert_string_equal(polyad_device(context), expected);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "auto"), POLYAD_OK);
+  assert_string_equal(polyad_device(context), expected);
+  polyad_context_destroy(context);
+  context = new_context();
+  assert_string_equal(polyad_device(context), expected);
+  assert_int_equal(polyad_device_describe_named(context, "cpu", &about), POLYAD_OK);
+  assert_string_equal(about.name, "cpu");
+  assert_int_equal(polyad_device_describe_named(context, "gpu", &about), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_device_describe_named(context, "cuda:15", &about), POLYAD_DEVICE);
+  assert_int_equal(polyad_device_describe_named(context, NULL, &about), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_device_describe_named(context, "cpu", NULL), POLYAD_INVALID_ARGUMENT);
+  polyad_context_destroy(context);
+}
+
 static void words_that_are_no_device(void **state) {
   (void)state;
   polyad_context *context = new_context();
@@ -111,8 +136,11 @@ static void matrices_hold_their_numbers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_cpu_is_always_there),     cmocka_unit_test(every_device_can_be_chosen),
-      cmocka_unit_test(words_that_are_no_device),    cmocka_unit_test(missing_devices_say_why),
+      cmocka_unit_test(the_cpu_is_always_there),
+      cmocka_unit_test(every_device_can_be_chosen),
+      cmocka_unit_test(auto_is_settled_when_it_is_needed),
+      cmocka_unit_test(words_that_are_no_device),
+      cmocka_unit_test(missing_devices_say_why),
       cmocka_unit_test(matrices_hold_their_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,15 +42,6 @@ struct pd_rowsum {
 /** Memory of running jobs of one type and rank, and the kernels they use. */
 struct pd_rowsum_scratch;
 
-/** Threads worth starting for the MTTKRP of a tensor: a handful of nonzeros is summed sooner than
- *  a second thread wakes up. */
-static inline int pd_rowsum_threads(const polyad_context *context, int order, uint64_t nnz,
-                                    uint64_t rank) {
-  enum { LEAST_PRODUCTS = 1 << 12 };
-  return pd_threads_for(context, pd_mul_saturated(pd_mul_saturated(nnz, rank), (uint64_t)order),
-                        LEAST_PRODUCTS);
-}
-
 /** `threads` is what jobs will run with; `block_rows` the most rows that a block of their lists
  *  has (1 when all are plain). */
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
