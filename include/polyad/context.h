@@ -112,6 +112,14 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_set_device(polyad_context *contex
  */
 POLYAD_API const char *polyad_device(polyad_context *context);
 
+/** Sets the number that messages give to the first mode, row, component and nonzero: 0 (default),
+ * as this interface counts them, or 1, as files and people do. Messages about a place in a file
+ * count as the file does. A plan's explanation keeps the base that was set when the plan was made.
+ *  @return POLYAD_INVALID_ARGUMENT for another number */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_set_message_base(polyad_context *context, int base);
+/** The number that messages give to the first mode. */
+POLYAD_API int polyad_message_base(const polyad_context *context);
+
 /** Sets who receives messages of `level` and more important ones; NULL: nobody. */
 POLYAD_API void polyad_set_log(polyad_context *context, polyad_log_level level,
                                polyad_log_function function, void *user);

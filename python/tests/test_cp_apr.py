@@ -58,7 +58,7 @@ def test_errors(small):
     with pytest.raises(ValueError, match="algorithm 'newton' is unknown"):
         polyad.cp_apr(small, 2, algorithm="newton")
     negative = polyad.SparseTensor(COORDS, [1, 2, -3, 4, -5, 6], shape=(3, 3, 3))
-    with pytest.raises(polyad.Error, match=r"\(1, 2, 3\) is -3"):
+    with pytest.raises(polyad.Error, match=r"\(0, 1, 2\) is -3"):
         polyad.cp_apr(negative, 2)
     with pytest.raises(polyad.Error, match="random factors or from a model"):
         polyad.cp_apr(small, 2, init="hosvd")

@@ -23,9 +23,9 @@ static polyad_status check_memory(polyad_context *context, const polyad_plan *pl
       return pd_fail(context, POLYAD_MEMORY_LIMIT,
                      "mode %d has length %llu: its factor of rank %llu needs %s (%llu bytes), the "
                      "memory limit is %s",
-                     n + 1, (unsigned long long)plan->dims[n], (unsigned long long)options->rank,
-                     pd_bytes_text(need, bytes), (unsigned long long)bytes,
-                     pd_bytes_text(have, limit));
+                     pd_shown_mode(context, n), (unsigned long long)plan->dims[n],
+                     (unsigned long long)options->rank, pd_bytes_text(need, bytes),
+                     (unsigned long long)bytes, pd_bytes_text(have, limit));
   }
   total = pd_mul_saturated(total, 2); /* spares */
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)

@@ -23,7 +23,7 @@ static polyad_status fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS])
   return pd_fail(apr->context, POLYAD_NUMERICAL,
                  "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
                  "values or the initial model",
-                 apr->run.iteration + 1, n + 1);
+                 apr->run.iteration + 1, pd_shown_mode(apr->context, n));
 }
 
 /* B = (A + S) diag(lambda), and Pi where it is to be stored. */

@@ -210,7 +210,7 @@ static polyad_status update_mode(struct pd_apr *apr, int mode, pd_apr_row_solver
     return pd_fail(apr->context, POLYAD_NUMERICAL,
                    "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
                    "values or the initial model",
-                   apr->run.iteration + 1, mode + 1);
+                   apr->run.iteration + 1, pd_shown_mode(apr->context, mode));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[mode],
                                 &apr->lambda));

@@ -11,7 +11,7 @@ static polyad_status check_weights(struct pd_apr *apr, const polyad_ktensor *ini
       return pd_fail(apr->context, POLYAD_NUMERICAL,
                      "weight %llu of the initial model is %g; expected a finite number of at least "
                      "0",
-                     (unsigned long long)r + 1, weight);
+                     (unsigned long long)pd_shown(apr->context, r), weight);
   }
   return POLYAD_OK;
 }
@@ -27,7 +27,8 @@ static polyad_status take_initial(struct pd_apr *apr) {
         return pd_fail(apr->context, POLYAD_NUMERICAL,
                        "the initial factor of mode %d has the negative entry %g in row %llu; "
                        "expected at least 0",
-                       n + 1, value, (unsigned long long)(k / initial->rank + 1));
+                       pd_shown_mode(apr->context, n), value,
+                       (unsigned long long)pd_shown(apr->context, k / initial->rank));
     }
   for (uint64_t r = 0; r < initial->rank; ++r)
     pd_model_set(apr->model, apr->model->weights, r,

@@ -37,7 +37,7 @@ static polyad_status check_initial(polyad_context *context, const polyad_ktensor
       return pd_fail(context, POLYAD_MISMATCH,
                      "mode %d of the initial model has length %llu; expected %llu, as the tensor "
                      "has",
-                     n + 1, (unsigned long long)initial->dims[n],
+                     pd_shown_mode(context, n), (unsigned long long)initial->dims[n],
                      (unsigned long long)model->dims[n]);
   return POLYAD_OK;
 }
@@ -51,7 +51,8 @@ polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktenso
       if (!isfinite(value))
         return pd_fail(context, POLYAD_NUMERICAL,
                        "the initial factor of mode %d has an entry that is not finite in row %llu",
-                       n + 1, (unsigned long long)(k / initial->rank + 1));
+                       pd_shown_mode(context, n),
+                       (unsigned long long)pd_shown(context, k / initial->rank));
       pd_model_set(model, model->factor[n], k, clip && value < 0 ? 0 : value);
     }
   return POLYAD_OK;
@@ -65,7 +66,7 @@ polyad_status pd_model_scale_weights(polyad_context *context, int exponent, poly
     if (!isfinite(pd_model_number(model, model->weights, r)))
       return pd_fail(context, POLYAD_NUMERICAL,
                      "weight %llu of the model is too large for %s; scale the tensor's values",
-                     (unsigned long long)r + 1,
+                     (unsigned long long)pd_shown(context, r),
                      model->type == POLYAD_F64 ? "double precision" : "single precision");
   }
   return POLYAD_OK;

@@ -50,7 +50,7 @@ static polyad_status compare_tensor(polyad_context *context, const char *path,
   char what[64], text[2][24];
   PD_TRY(pd_run_compare(context, path, "another tensor: order", there->order, here->order));
   for (int n = 0; n < (int)here->order; ++n) {
-    snprintf(what, sizeof what, "another tensor: length of mode %d", n + 1);
+    snprintf(what, sizeof what, "another tensor: length of mode %d", pd_shown_mode(context, n));
     PD_TRY(pd_run_compare(context, path, what, there->dims[n], here->dims[n]));
   }
   PD_TRY(

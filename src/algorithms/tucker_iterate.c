@@ -38,7 +38,7 @@ static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *in
       return pd_fail(t->context, POLYAD_MISMATCH,
                      "the factor of mode %d of the initial model is %llu x %llu; expected %llu x "
                      "%llu",
-                     n + 1, (unsigned long long)initial->dims[n],
+                     pd_shown_mode(t->context, n), (unsigned long long)initial->dims[n],
                      (unsigned long long)initial->ranks[n], (unsigned long long)t->model->dims[n],
                      (unsigned long long)t->model->ranks[n]);
   return POLYAD_OK;
@@ -53,7 +53,8 @@ static polyad_status copy_initial(struct pd_tucker *t) {
       if (!isfinite(value))
         return pd_fail(t->context, POLYAD_NUMERICAL,
                        "the initial factor of mode %d has an entry that is not finite in row %llu",
-                       n + 1, (unsigned long long)(k / initial->ranks[n] + 1));
+                       pd_shown_mode(t->context, n),
+                       (unsigned long long)pd_shown(t->context, k / initial->ranks[n]));
       put_number(t->model->factor[n], t->model->type, k, value);
     }
   return POLYAD_OK;

@@ -89,6 +89,24 @@ void polyad_set_seed(polyad_context *context, uint64_t seed) { context->seed = s
 
 uint64_t polyad_seed(const polyad_context *context) { return context->seed; }
 
+polyad_status polyad_set_message_base(polyad_context *context, int base) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (base != 0 && base != 1)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "message base %d found; expected 0 or 1",
+                   base);
+  context->message_base = base;
+  return POLYAD_OK;
+}
+
+int polyad_message_base(const polyad_context *context) { return context->message_base; }
+
+int pd_shown_mode(const polyad_context *context, int mode) { return mode + context->message_base; }
+
+uint64_t pd_shown(const polyad_context *context, uint64_t number) {
+  return pd_add_saturated(number, (uint64_t)context->message_base);
+}
+
 void polyad_set_log(polyad_context *context, polyad_log_level level, polyad_log_function function,
                     void *user) {
   context->log_level = level;

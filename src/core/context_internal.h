@@ -16,7 +16,8 @@ struct polyad_context {
   _Atomic uint64_t memory_in_use;
   _Atomic uint64_t memory_peak;
   uint64_t seed;
-  char device[68]; /* a name, or two with a comma between */
+  int message_base; /* number of the first mode, row or component in messages: 0 or 1 */
+  char device[68];  /* a name, or two with a comma between */
   polyad_log_level log_level;
   polyad_log_function log;
   void *log_user;

@@ -55,6 +55,13 @@ polyad_status pd_fail_memory(polyad_context *context, uint64_t bytes);
  *  Returns `out`. */
 const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length);
 
+/** Number of a mode in messages: `mode` plus the base that polyad_set_message_base() set. Every
+ *  message that names a mode of a tensor or model in memory writes this number. Messages about a
+ *  place in a file count as the file does, and do without. */
+int pd_shown_mode(const polyad_context *context, int mode);
+/** The same for a row, an index, a component or a nonzero. */
+uint64_t pd_shown(const polyad_context *context, uint64_t number);
+
 /* ---- memory ----------------------------------------------------------------------------
  * All memory comes from the context's allocator, 64-byte aligned (2 MiB and huge pages for
  * large blocks), is counted, and is checked against the memory limit. */
@@ -74,8 +81,9 @@ void pd_free(polyad_context *context, void *pointer);
 #define PD_NEW_ZERO(context, count, out)                                                           \
   pd_alloc_zero(context, count, sizeof **(out), (void **)(out))
 
-/** Fails with POLYAD_MEMORY_LIMIT when `bytes` more would pass the limit: "WHAT needs N bytes,
- *  limit L". Called with estimates before anything large is allocated. */
+/** Fails with POLYAD_MEMORY_LIMIT when `bytes` more would pass the limit: "WHAT: N bytes
+ *  more are needed and U are in use, N + U in all; the memory limit is L". Called with estimates
+ *  before anything large is allocated. */
 polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what);
 
 /** a * b and a + b; false when they overflow. */

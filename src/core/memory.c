@@ -45,13 +45,14 @@ static void count_bytes(polyad_context *context, uint64_t bytes) {
 }
 
 polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what) {
-  uint64_t total = pd_add_saturated(atomic_load(&context->memory_in_use), bytes);
+  uint64_t used = atomic_load(&context->memory_in_use), total = pd_add_saturated(used, bytes);
   if (total <= context->memory_limit) return POLYAD_OK;
-  char need[32], limit[32];
+  char need[32], have[32], sum[32], limit[32];
   return pd_fail(context, POLYAD_MEMORY_LIMIT,
-                 "%s needs %s (%llu bytes), the memory limit is %s; raise the memory limit or "
-                 "ask for less",
+                 "%s: %s (%llu bytes) more are needed and %s are in use, %s in all; the memory "
+                 "limit is %s: raise it or ask for less",
                  what, pd_bytes_text(need, bytes), (unsigned long long)bytes,
+                 pd_bytes_text(have, used), pd_bytes_text(sum, total),
                  pd_bytes_text(limit, context->memory_limit));
 }
 

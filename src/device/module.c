@@ -16,6 +16,7 @@ static const struct pd_services services = {
     .bytes_text = pd_bytes_text,
     .memory_limit = polyad_memory_limit,
     .threads = polyad_threads,
+    .shown_mode = pd_shown_mode,
     .host_device = &pd_cpu_device,
 };
 

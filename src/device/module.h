@@ -31,6 +31,7 @@ struct pd_services {
   const char *(*bytes_text)(char out[32], uint64_t bytes);
   uint64_t (*memory_limit)(const polyad_context *context);
   int (*threads)(const polyad_context *context);
+  int (*shown_mode)(const polyad_context *context, int mode);
   /** The CPU: a device without dense algebra of its own borrows the host's. */
   const struct pd_device *host_device;
 };

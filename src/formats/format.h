@@ -26,6 +26,7 @@ struct pd_request {
   polyad_kernel kernel;   /* that must be there */
   polyad_compute compute; /* types that products are computed in */
   int tile_threshold;     /* nonzeros that make a tile of "hls" dense; 0: its default */
+  int first_mode;         /* number of mode 0 in reasons: pd_shown_mode(context, 0) */
   bool keep_values;       /* values are not to be scaled: they have been */
   const struct pd_device *device;
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
@@ -71,8 +72,9 @@ struct polyad_format {
   polyad_status (*check)(polyad_context *context, const void *storage);
   /** Bytes the storage takes. */
   uint64_t (*bytes)(const void *storage);
-  /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3". */
-  void (*describe)(const void *storage, char text[PD_REASON_BYTES]);
+  /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3"; mode 0 has the number
+   *  `first_mode` there. */
+  void (*describe)(const void *storage, int first_mode, char text[PD_REASON_BYTES]);
   void (*destroy)(polyad_context *context, void *storage);
   /** Decodes some nonzeros, with the values that the kernels see. What needs the nonzeros
    *  themselves (first factors by HOSVD, residuals, round trips) gets them here. */

@@ -51,7 +51,7 @@ static polyad_status check_options(polyad_context *context, const polyad_read_op
     if (options->dims[n] < 1 || options->dims[n] > (uint64_t)INT64_MAX)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                      "length %llu of mode %d found; expected 1 to 9223372036854775807",
-                     (unsigned long long)options->dims[n], n + 1);
+                     (unsigned long long)options->dims[n], pd_shown_mode(context, n));
   if (options->type != POLYAD_F32 && options->type != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value type %d is unknown",
                    (int)options->type);

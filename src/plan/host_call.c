@@ -11,11 +11,13 @@ polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *pla
   if (workspace->plan != plan)
     return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for another plan");
   if (mode < 0 || mode >= plan->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected 0 to %d", mode,
-                   plan->order - 1);
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
+                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+                   pd_shown_mode(context, plan->order - 1));
   for (int n = 0; n < plan->order; ++n)
     if (n != mode && factors[n] == NULL)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL", n);
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
+                     pd_shown_mode(context, n));
   return POLYAD_OK;
 }
 

@@ -21,7 +21,8 @@ static polyad_status check_create(polyad_context *context, const polyad_plan *pl
   *measurement = NULL;
   for (int n = 0; n < plan->order; ++n)
     if (factors[n] == NULL)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL", n);
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
+                     pd_shown_mode(context, n));
   return POLYAD_OK;
 }
 
@@ -140,8 +141,9 @@ static polyad_status check_run(const polyad_measurement *m, polyad_kernel kernel
       mode >= m->plan->order || seconds == NULL || !(epsilon >= 0))
     return pd_fail(m->context, POLYAD_INVALID_ARGUMENT,
                    "kernel %d, mode %d and epsilon %g found; expected one of polyad_kernel, a mode "
-                   "from 0 to %d, an epsilon that is not negative, and a place for the seconds",
-                   (int)kernel, mode, epsilon, m->plan->order - 1);
+                   "from %d to %d, an epsilon that is not negative, and a place for the seconds",
+                   (int)kernel, pd_shown_mode(m->context, mode), epsilon,
+                   pd_shown_mode(m->context, 0), pd_shown_mode(m->context, m->plan->order - 1));
   if ((kernel == POLYAD_KERNEL_TTMC) != (m->workspace->rank == 0))
     return pd_fail(m->context, POLYAD_MISMATCH,
                    "the measurement was made by polyad_%smeasurement_create(): for other kernels",
@@ -183,7 +185,8 @@ polyad_status polyad_measurement_result(const polyad_measurement *measurement, i
   pd_begin(context);
   if (out == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "out is NULL");
   if (measurement->mode < 0 || measurement->mode != mode)
-    return pd_fail(context, POLYAD_MISMATCH, "there is no result of mode %d", mode);
+    return pd_fail(context, POLYAD_MISMATCH, "there is no result of mode %d",
+                   pd_shown_mode(context, mode));
   PD_TRY(pd_matrix_to_host(context, &measurement->out, out));
   pd_plan_unscale(plan, out, measurement->out.rows * measurement->out.columns);
   return POLYAD_OK;

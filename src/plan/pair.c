@@ -20,7 +20,8 @@ static uint64_t bytes(const void *storage) {
   return polyad_plan_bytes(pair->part[0]) + polyad_plan_bytes(pair->part[1]);
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_pair *pair = storage;
   snprintf(text, PD_REASON_BYTES, "%.1f%% on %s (%.80s), %.1f%% on %s (%.80s)",
            100 * (1 - pair->share), pair->part[0]->device->name, pair->part[0]->variant,

@@ -191,7 +191,7 @@ static polyad_status store(polyad_context *context, const polyad_tensor *tensor,
   PD_TRY(create_parts(context, tensor, request, options, pair));
   pair->format.deterministic =
       pair->part[0]->format->deterministic && pair->part[1]->format->deterministic;
-  plan->format->describe(pair, plan->variant);
+  plan->format->describe(pair, request->first_mode, plan->variant);
   explain(plan, pair);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   return request->compute == POLYAD_COMPUTE_NATIVE ? POLYAD_OK

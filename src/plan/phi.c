@@ -78,7 +78,8 @@ polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
                    "epsilon %g found; expected a finite number above 0", epsilon);
   PD_TRY(start_call(context, plan, workspace, mode, factors, out, &call));
   if (factors[mode] == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL", mode);
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
+                   pd_shown_mode(context, mode));
   call.phi = pd_plan_phi;
   call.epsilon = epsilon;
   return pd_host_call(context, &call, out);

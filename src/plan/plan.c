@@ -61,6 +61,7 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
                                  .partitions = options->partitions,
                                  .columns = options->columns,
                                  .order_for_mode = options->order_for_mode,
+                                 .first_mode = pd_shown_mode(context, 0),
                                  .kernel = options->kernel,
                                  .compute = options->compute,
                                  .tile_threshold = options->tile_threshold};
@@ -165,7 +166,7 @@ static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool 
   }
   if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
   PD_TRY(pd_storage_build(context, plan->format, tensor, take, request, &plan->storage));
-  plan->format->describe(plan->storage, plan->variant);
+  plan->format->describe(plan->storage, request->first_mode, plan->variant);
   if (plan->kernels->upload == NULL) {
     plan->on_device = plan->storage;
     return POLYAD_OK;

@@ -9,18 +9,19 @@ polyad_status polyad_ttmc_columns(polyad_context *context, const polyad_plan *pl
   if (plan == NULL || ranks == NULL || columns == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, ranks or columns is NULL");
   if (mode < 0 || mode >= plan->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected 0 to %d", mode,
-                   plan->order - 1);
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
+                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+                   pd_shown_mode(context, plan->order - 1));
   uint64_t product = 1;
   for (int n = 0; n < plan->order; ++n) {
     if (ranks[n] < 1)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "rank 0 of mode %d found; expected 1 or more", n);
+                     "rank 0 of mode %d found; expected 1 or more", pd_shown_mode(context, n));
     if (n != mode && !pd_mul(product, ranks[n], &product))
       return pd_fail(context, POLYAD_OVERFLOW,
                      "the chain of mode %d has more than 2^64 columns: the product of the other "
                      "modes' ranks is too large",
-                     n);
+                     pd_shown_mode(context, mode));
   }
   *columns = product;
   return POLYAD_OK;
@@ -37,9 +38,9 @@ polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *pla
     return pd_fail(context, POLYAD_MEMORY_LIMIT,
                    "the chain of mode %d is %llu x %llu: it needs %s (%llu bytes), the memory "
                    "limit is %s; lower the other modes' ranks",
-                   mode + 1, (unsigned long long)plan->dims[mode], (unsigned long long)columns,
-                   pd_bytes_text(need, *bytes), (unsigned long long)*bytes,
-                   pd_bytes_text(have, limit));
+                   pd_shown_mode(context, mode), (unsigned long long)plan->dims[mode],
+                   (unsigned long long)columns, pd_bytes_text(need, *bytes),
+                   (unsigned long long)*bytes, pd_bytes_text(have, limit));
   return POLYAD_OK;
 }
 

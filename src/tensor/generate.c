@@ -22,11 +22,11 @@ static polyad_status check_laws(polyad_context *context, const polyad_generate_o
   for (int n = 0; n < options->order; ++n) {
     if (options->dims[n] == 0 || options->dims[n] > INT64_MAX)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, n, options->dims[n],
-                     INT64_MAX);
+                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
+                     pd_shown_mode(context, n), options->dims[n], INT64_MAX);
     if (!(options->skew[n] >= 0 && options->skew[n] <= 8))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "skew %g of mode %d; expected 0 to 8",
-                     options->skew[n], n);
+                     options->skew[n], pd_shown_mode(context, n));
   }
   if (!(options->cluster >= 0 && options->cluster < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "cluster %g; expected 0 to below 1",

@@ -12,8 +12,8 @@ static polyad_status check_shape(polyad_context *context, int order, const uint6
   for (int n = 0; n < order; ++n)
     if (dims[n] == 0 || dims[n] > INT64_MAX)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, n, dims[n],
-                     INT64_MAX);
+                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
+                     pd_shown_mode(context, n), dims[n], INT64_MAX);
   return POLYAD_OK;
 }
 

@@ -24,7 +24,7 @@ polyad_status pd_check_same_dims(polyad_context *context, const polyad_ktensor *
       return pd_fail(context, POLYAD_MISMATCH,
                      "mode %d of the model has length %" PRIu64 "; expected %" PRIu64
                      " as in the tensor",
-                     n, ktensor->dims[n], tensor->dims[n]);
+                     pd_shown_mode(context, n), ktensor->dims[n], tensor->dims[n]);
   return POLYAD_OK;
 }
 

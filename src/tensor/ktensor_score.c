@@ -17,7 +17,7 @@ static polyad_status check_pair(polyad_context *context, const polyad_ktensor *a
       return pd_fail(context, POLYAD_MISMATCH,
                      "mode %d has length %" PRIu64 " in one model and %" PRIu64
                      " in the other; expected the same",
-                     n, a->dims[n], b->dims[n]);
+                     pd_shown_mode(context, n), a->dims[n], b->dims[n]);
   return POLYAD_OK;
 }
 

@@ -41,12 +41,14 @@ polyad_status polyad_ktensor_top(polyad_context *context, const polyad_ktensor *
   pd_begin(context);
   if (ktensor == NULL || indices == NULL || mode < 0 || mode >= ktensor->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "mode %d; expected a mode of the model and a place for the indices", mode);
+                   "mode %d; expected a mode of the model and a place for the indices",
+                   pd_shown_mode(context, mode));
   if (component >= ktensor->rank || count > ktensor->dims[mode])
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "%" PRIu64 " rows of component %" PRIu64 "; expected at most %" PRIu64
                    " rows and a component below %" PRIu64,
-                   count, component, ktensor->dims[mode], ktensor->rank);
+                   count, pd_shown(context, component), ktensor->dims[mode],
+                   pd_shown(context, ktensor->rank));
   if (count == 0) return POLYAD_OK;
   struct heap heap = {ktensor, mode, component, indices};
   for (uint64_t i = 0; i < count; ++i)

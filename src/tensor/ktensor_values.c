@@ -20,8 +20,10 @@ polyad_status polyad_ktensor_values(polyad_context *context, const polyad_ktenso
     if (coordinates[bad * order + n] >= ktensor->dims[n])
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                      "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
-                     "; expected 0 to %" PRIu64 " (all counted from 0)",
-                     bad, coordinates[bad * order + n], n, ktensor->dims[n] - 1);
+                     "; expected %d to %" PRIu64 " (all counted from %d)",
+                     pd_shown(context, bad), pd_shown(context, coordinates[bad * order + n]),
+                     pd_shown(context, n), pd_shown_mode(context, 0),
+                     pd_shown(context, ktensor->dims[n] - 1), pd_shown_mode(context, 0));
 
   struct pd_scaled_model model;
   PD_TRY(pd_scale_model(context, ktensor, &model));

@@ -10,8 +10,8 @@ static polyad_status check_mode(polyad_context *context, const polyad_tensor *te
   uint64_t dim = tensor->dims[mode];
   if (dim == 0 || dim > INT64_MAX || tensor->index_bytes[mode] != pd_index_bytes(dim))
     return pd_fail(context, POLYAD_INTERNAL,
-                   "mode %d has length %" PRIu64 " and indices of %d bytes", mode, dim,
-                   tensor->index_bytes[mode]);
+                   "mode %d has length %" PRIu64 " and indices of %d bytes",
+                   pd_shown_mode(context, mode), dim, tensor->index_bytes[mode]);
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   uint64_t bad = UINT64_MAX;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
@@ -19,8 +19,9 @@ static polyad_status check_mode(polyad_context *context, const polyad_tensor *te
     if (pd_tensor_index(tensor, mode, p) >= dim && p < bad) bad = p;
   if (bad == UINT64_MAX) return POLYAD_OK;
   return pd_fail(context, POLYAD_INTERNAL,
-                 "nonzero %" PRIu64 " has index %" PRIu64 " in mode %d of length %" PRIu64, bad,
-                 pd_tensor_index(tensor, mode, bad), mode, dim);
+                 "nonzero %" PRIu64 " has index %" PRIu64 " in mode %d of length %" PRIu64,
+                 pd_shown(context, bad), pd_shown(context, pd_tensor_index(tensor, mode, bad)),
+                 pd_shown_mode(context, mode), dim);
 }
 
 static polyad_status check_values(polyad_context *context, const polyad_tensor *tensor) {
@@ -32,8 +33,8 @@ static polyad_status check_values(polyad_context *context, const polyad_tensor *
     if ((value == 0 || !isfinite(value)) && p < bad) bad = p;
   }
   if (bad == UINT64_MAX) return POLYAD_OK;
-  return pd_fail(context, POLYAD_INTERNAL, "nonzero %" PRIu64 " has value %g", bad,
-                 pd_tensor_value(tensor, bad));
+  return pd_fail(context, POLYAD_INTERNAL, "nonzero %" PRIu64 " has value %g",
+                 pd_shown(context, bad), pd_tensor_value(tensor, bad));
 }
 
 polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor) {

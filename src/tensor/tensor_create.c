@@ -72,11 +72,12 @@ static polyad_status check_input(polyad_context *context, const polyad_tensor_in
                    (int)input->duplicates);
   for (int n = 0; n < input->order; ++n) {
     if (input->nnz != 0 && input->index[n] == NULL)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d has no indices", n);
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d has no indices",
+                     pd_shown_mode(context, n));
     if (input->dims != NULL && (input->dims[n] == 0 || input->dims[n] > INT64_MAX))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, n, input->dims[n],
-                     INT64_MAX);
+                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
+                     pd_shown_mode(context, n), input->dims[n], INT64_MAX);
   }
   return POLYAD_OK;
 }
@@ -87,13 +88,14 @@ static polyad_status fail_index(polyad_context *context, const polyad_tensor_inp
   uint64_t index = index_of(input, mode, p, &negative);
   char text[32];
   if (negative)
-    snprintf(text, sizeof text, "%" PRId64, (int64_t)index);
+    snprintf(text, sizeof text, "%" PRId64, (int64_t)index + pd_shown_mode(context, 0));
   else
-    snprintf(text, sizeof text, "%" PRIu64, index);
+    snprintf(text, sizeof text, "%" PRIu64, pd_shown(context, index));
   return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                 "nonzero %" PRIu64 " has index %s in mode %d; expected 0 to %" PRIu64
-                 " (all counted from 0)",
-                 p, text, mode, dim - 1);
+                 "nonzero %" PRIu64 " has index %s in mode %d; expected %d to %" PRIu64
+                 " (all counted from %d)",
+                 pd_shown(context, p), text, pd_shown_mode(context, mode),
+                 pd_shown_mode(context, 0), pd_shown(context, dim - 1), pd_shown_mode(context, 0));
 }
 
 /* Length of a mode from its largest index. */
@@ -156,12 +158,12 @@ static polyad_status copy_values(polyad_context *context, const polyad_tensor_in
   double value = value_of(input, bad);
   if (isfinite(value))
     return pd_fail(context, POLYAD_NUMERICAL,
-                   "nonzero %" PRIu64 " (counted from 0) has value %.17g, which does not fit "
+                   "nonzero %" PRIu64 " (counted from %d) has value %.17g, which does not fit "
                    "float32; expected at most 3.4e38 in magnitude, or float64",
-                   bad, value);
+                   pd_shown(context, bad), pd_shown_mode(context, 0), value);
   return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                 "nonzero %" PRIu64 " (counted from 0) has value %g; expected a finite number", bad,
-                 value);
+                 "nonzero %" PRIu64 " (counted from %d) has value %g; expected a finite number",
+                 pd_shown(context, bad), pd_shown_mode(context, 0), value);
 }
 
 polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_input *input,

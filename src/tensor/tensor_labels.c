@@ -57,10 +57,11 @@ polyad_status polyad_tensor_set_labels(polyad_context *context, polyad_tensor *t
   pd_begin(context);
   if (tensor == NULL || mode < 0 || mode >= tensor->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "mode %d of an order-%d tensor; expected 0 to "
+                   "mode %d of an order-%d tensor; expected %d to "
                    "%d",
-                   mode, tensor == NULL ? 0 : tensor->order,
-                   tensor == NULL ? 0 : tensor->order - 1);
+                   pd_shown_mode(context, mode), tensor == NULL ? 0 : tensor->order,
+                   pd_shown_mode(context, 0),
+                   pd_shown_mode(context, tensor == NULL ? 0 : tensor->order - 1));
   polyad_status status = POLYAD_OK;
   char *name_copy = NULL;
   struct pd_labels copy = {0};

@@ -48,8 +48,10 @@ static polyad_status check_coordinates(polyad_context *context, const polyad_tte
       if (coordinates[p * order + n] >= model->dims[n])
         return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                        "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
-                       "; expected 0 to %" PRIu64 " (all counted from 0)",
-                       p, coordinates[p * order + n], n, model->dims[n] - 1);
+                       "; expected %d to %" PRIu64 " (all counted from %d)",
+                       pd_shown(context, p), pd_shown(context, coordinates[p * order + n]),
+                       pd_shown(context, n), pd_shown_mode(context, 0),
+                       pd_shown(context, model->dims[n] - 1), pd_shown_mode(context, 0));
   return POLYAD_OK;
 }
 

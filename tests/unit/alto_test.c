@@ -304,7 +304,7 @@ static void descriptions_name_edition_and_bytes(void **state) {
   for (int v = 0; v < VARIANTS; ++v) {
     char text[PD_REASON_BYTES];
     struct pd_alto *alto = fixture_build(context, &pd_alto_format, variants[v], 0, tensor);
-    pd_alto_format.describe(alto, text);
+    pd_alto_format.describe(alto, 1, text);
     assert_string_equal(text, expected[v]);
     pd_alto_format.destroy(context, alto);
   }

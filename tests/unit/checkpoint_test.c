@@ -326,7 +326,7 @@ static void another_tensor(void **state) {
     uint64_t nnz, seed;
     const char *words;
   } others[] = {
-      {longer, 2000, 4, "length of mode 1 30; expected 31"},
+      {longer, 2000, 4, "length of mode 0 30; expected 31"},
       {dims, 1900, 4, "number of nonzeros"},
       {dims, 2000, 4, NULL},
   };
@@ -494,8 +494,8 @@ static void left_overs_of_a_killed_run_go(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   char stale[160], foreign[160], lock[160];
-  snprintf(stale, sizeof stale, "%s/.state.0123456789abcdef.tmp", s.folder);
-  snprintf(foreign, sizeof foreign, "%s/.state2.0123456789abcdef.tmp", s.folder);
+  snprintf(stale, sizeof stale, "%s/.state.polyad-0.tmp", s.folder);
+  snprintf(foreign, sizeof foreign, "%s/.state2.polyad-0.tmp", s.folder);
   snprintf(lock, sizeof lock, "%s.lock", s.path);
   store(stale, (const unsigned char *)"x", 1);
   store(foreign, (const unsigned char *)"x", 1);

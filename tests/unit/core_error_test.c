@@ -71,6 +71,26 @@ static void memory_is_counted_and_limited(void **state) {
   polyad_context_destroy(context);
 }
 
+/* What is asked for, what is in use, their sum and the limit: so that the refusal adds up. */
+static void a_refusal_of_memory_adds_up(void **state) {
+  (void)state;
+  polyad_context *context;
+  char *held;
+  char expected[300];
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_memory_limit(context, 4 << 20), POLYAD_OK);
+  assert_int_equal(PD_NEW(context, (3 << 20) - 64, &held), POLYAD_OK);
+  assert_int_equal(polyad_memory_in_use(context), 3 << 20);
+  assert_int_equal(pd_memory_check(context, 2 << 20, "a workspace"), POLYAD_MEMORY_LIMIT);
+  snprintf(expected, sizeof expected,
+           "a workspace: 2.0 MiB (%d bytes) more are needed and 3.0 MiB are in use, 5.0 MiB in "
+           "all; the memory limit is 4.0 MiB: raise it or ask for less",
+           2 << 20);
+  assert_string_equal(polyad_last_error(context), expected);
+  pd_free(context, held);
+  polyad_context_destroy(context);
+}
+
 static void long_messages_end_in_dots(void **state) {
   (void)state;
   polyad_context *context;
@@ -189,6 +209,7 @@ int main(void) {
     cmocka_unit_test(standard_input_has_a_name),
     cmocka_unit_test(quoting_escapes),
     cmocka_unit_test(memory_is_counted_and_limited),
+    cmocka_unit_test(a_refusal_of_memory_adds_up),
     cmocka_unit_test(long_messages_end_in_dots),
     cmocka_unit_test(every_status_has_a_name),
     cmocka_unit_test(bad_thread_counts_are_refused),

@@ -36,14 +36,14 @@ static void wrong_options_are_refused(void **state) {
   REFUSE(restarts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
   REFUSE(init, (polyad_init)9, POLYAD_INVALID_ARGUMENT, "9");
   REFUSE(init, POLYAD_INIT_MODEL, POLYAD_INVALID_ARGUMENT, "no initial model");
-  REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 1");
+  REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 0");
 #undef REFUSE
   static const uint64_t dims[3] = {300, 40, 201};
   polyad_ktensor *start = als_random_model(s.context, 3, dims, 8, 1, 0);
   options = options_of(8);
   options.init = POLYAD_INIT_MODEL;
   options.initial = start;
-  refuse(&s, &options, POLYAD_MISMATCH, "mode 3 of the initial model has length 201; expected 200");
+  refuse(&s, &options, POLYAD_MISMATCH, "mode 2 of the initial model has length 201; expected 200");
   options.rank = 7;
   refuse(&s, &options, POLYAD_MISMATCH, "rank 8; expected 7");
   polyad_ktensor_destroy(start);
@@ -66,7 +66,7 @@ static void memory_limit_names_the_mode(void **state) {
   struct setting s = set_up(1, POLYAD_F64);
   polyad_cp_als_options options = options_of(100000);
   ALS_OK(s.context, polyad_set_memory_limit(s.context, UINT64_C(200) << 20));
-  refuse(&s, &options, POLYAD_MEMORY_LIMIT, "mode 1 has length 300");
+  refuse(&s, &options, POLYAD_MEMORY_LIMIT, "mode 0 has length 300");
   tear_down(&s);
 }
 

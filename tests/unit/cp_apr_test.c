@@ -402,7 +402,9 @@ static void test_negative_value(void **state) {
   struct run run = start_run(&c, POLYAD_APR_MU, "coo", POLYAD_F64);
   assert_int_equal(polyad_cp_apr(run.context, run.plan, &run.options, &run.model, &run.info),
                    POLYAD_NUMERICAL);
-  assert_non_null(strstr(polyad_last_error(run.context), "(3, 4, 2) is -2.5"));
+  assert_non_null(
+      strstr(polyad_last_error(run.context),
+             "(2, 3, 1) is -2.5; CP-APR expects counts, of at least 0 (indices from 0"));
   assert_null(run.model);
   end_run(&run);
   free_counts(&c);
@@ -436,7 +438,7 @@ static void test_options(void **state) {
   REFUSE(rank = 3, "rank 2; expected 3");
   run.options = good;
   ((double *)polyad_ktensor_factor(run.initial, 1))[3] = -1;
-  refuse(&run, "negative entry -1 in row 2");
+  refuse(&run, "negative entry -1 in row 1");
   end_run(&run);
   free_counts(&c);
 }

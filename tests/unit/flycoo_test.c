@@ -213,7 +213,7 @@ static void cyclic_reports_its_imbalance(void **state) {
     const char *variant = turn == 0 ? "cyclic" : "auto";
     void *storage = fixture_build(context, &pd_flycoo_format, variant, 2, tensor);
     char text[PD_REASON_BYTES], expected[64];
-    pd_flycoo_format.describe(storage, text);
+    pd_flycoo_format.describe(storage, 1, text);
     snprintf(expected, sizeof expected, "fullest %.2f times the mean",
              (double)largest(turn == 0 ? cyclic : greedy, 2) / DEGREE);
     assert_non_null(strstr(text, expected));

@@ -76,7 +76,7 @@ static void bad_options_are_errors(void **state) {
   options.order = 2;
   options.dims[0] = 3;
   options.dims[1] = 0;
-  refused(polyad_tensor_read(context, at("x.tns"), &options, &tensor), "length 0 of mode 2");
+  refused(polyad_tensor_read(context, at("x.tns"), &options, &tensor), "length 0 of mode 1");
   polyad_read_options_init(&options);
   options.type = (polyad_type)77;
   refused(polyad_tensor_read(context, at("x.tns"), &options, &tensor), "value type 77");

@@ -29,7 +29,7 @@ static void the_scheme_depends_on_the_length(void **state) {
     for (int n = 0; n < 5; ++n)
       assert_int_equal(storage->copy[n].scheme, v == 1 ? expected[n] : v - 1);
     char text[PD_REASON_BYTES];
-    pd_modecopy_format.describe(storage, text);
+    pd_modecopy_format.describe(storage, 1, text);
     assert_non_null(strstr(text, v == 1 ? "82 partitions, schemes 2 1 1 2 1" : "82 partitions"));
     pd_modecopy_format.destroy(context, storage);
   }
@@ -165,7 +165,7 @@ static void bits_are_reported(void **state) {
           fixture_tensor(context, order, table[c].dims, 500, false, (polyad_type)type);
       struct pd_modecopy *storage = fixture_build(context, &pd_modecopy_format, "auto", 0, tensor);
       char text[PD_REASON_BYTES], expected[PD_REASON_BYTES];
-      pd_modecopy_format.describe(storage, text);
+      pd_modecopy_format.describe(storage, 1, text);
       snprintf(expected, sizeof expected, "sorted, %d copies of together %d bits (COO: %d)", order,
                32 * table[c].planes + order * value, order * one);
       assert_string_equal(text, expected);

@@ -12,7 +12,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
     bits += pd_index_bits(traits->dims[n]);
     if (!gpu || traits->dims[n] <= UINT64_C(1) << 32) continue;
     snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32 on a GPU",
-             n + 1, (unsigned long long)traits->dims[n]);
+             n + request->first_mode, (unsigned long long)traits->dims[n]);
     return false;
   }
   if (gpu && traits->nnz > UINT32_MAX) {
@@ -95,7 +95,8 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   return POLYAD_OK;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_alto *alto = storage;
   const char *edition = alto->atomic ? "atomic" : "pull";
   if (alto->decoded) {

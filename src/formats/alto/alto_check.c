@@ -50,7 +50,8 @@ static polyad_status check_indices(polyad_context *context, const struct pd_alto
     for (uint64_t p = 0; p < count; ++p)
       if (index[p] >= alto->dims[mode])
         return pd_fail(context, POLYAD_INTERNAL, "alto: nonzero %llu has index %llu in mode %d",
-                       (unsigned long long)(first + p), (unsigned long long)index[p], mode + 1);
+                       (unsigned long long)(first + p), (unsigned long long)index[p],
+                       pd_shown_mode(context, mode));
   }
   return POLYAD_OK;
 }
@@ -66,7 +67,7 @@ polyad_status pd_alto_check(polyad_context *context, const void *storage) {
       struct pd_alto_span noted = alto->span[s * alto->order + n];
       if (noted.begin != real.begin || noted.end != real.end)
         return pd_fail(context, POLYAD_INTERNAL, "alto: the span of segment %d in mode %d is wrong",
-                       s, n + 1);
+                       s, pd_shown_mode(context, n));
     }
   return POLYAD_OK;
 }

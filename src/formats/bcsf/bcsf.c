@@ -81,7 +81,8 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_bcsf *bcsf = storage;
   snprintf(text, PD_REASON_BYTES, "%d trees, fibers of at most %d nonzeros", bcsf->head.order,
            PD_BCSF_FIBER_MOST);

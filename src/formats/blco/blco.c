@@ -39,7 +39,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
                      char reason[PD_REASON_BYTES]) {
   if (request->order_for_mode > traits->order) {
     snprintf(reason, PD_REASON_BYTES, "it cannot be ordered for mode %d: there are %d modes",
-             request->order_for_mode, traits->order);
+             request->order_for_mode - 1 + request->first_mode, traits->order);
     return false;
   }
   return pd_nz_supports(traits, request, reason);
@@ -167,16 +167,16 @@ static uint64_t bytes(const void *storage) {
   return bytes_of(blco->head.order, blco->head.nnz, blco->blocks, blco->head.type);
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_blco *blco = storage;
   int bits = 0;
   for (int n = 0; n < blco->head.order; ++n)
     bits += blco->bits[n];
   int length = snprintf(text, PD_REASON_BYTES, "%u blocks, keys of %d bits", blco->blocks, bits);
   if (blco->ordered_for >= 0)
-    length +=
-        snprintf(text + length, (size_t)(PD_REASON_BYTES - length),
-                 "; ordered for mode %d in %.3g s", blco->ordered_for + 1, blco->seconds_order);
+    length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length),
+                       "; ordered for mode %d in %.3g s", blco->ordered_for + first_mode,
+                       blco->seconds_order);
   if (blco->stream)
     snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "; streamed from host memory");
 }

@@ -142,7 +142,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_coo *coo = storage;
   int length = snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->order);
   const char *word = "; tiled: modes";
@@ -151,7 +151,8 @@ static void describe(const void *storage, char text[PD_REASON_BYTES]) {
                       coo->shared.values != NULL ? " and a permutation per mode" : "");
   for (int n = 0; n < coo->order; ++n) {
     if (coo->list[n].blocks == 0) continue;
-    length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s %d", word, n + 1);
+    length +=
+        snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s %d", word, n + first_mode);
     word = ",";
   }
 }

@@ -101,7 +101,8 @@ static polyad_status check(polyad_context *context, const void *storage) {
     PD_TRY(pd_csf_tree_check(context, csf, t));
   for (int n = 0; n < csf->order; ++n)
     if (csf->tree[csf->tree_of[n]].mode[csf->level_of[n]] != n)
-      return pd_fail(context, POLYAD_INTERNAL, "csf: mode %d is not at its place", n + 1);
+      return pd_fail(context, POLYAD_INTERNAL, "csf: mode %d is not at its place",
+                     pd_shown_mode(context, n));
   return POLYAD_OK;
 }
 
@@ -119,14 +120,14 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_csf *csf = storage;
   int length = snprintf(text, PD_REASON_BYTES, "%d tree%s, mode orders", csf->trees,
                         csf->trees == 1 ? "" : "s");
   for (int t = 0; t < csf->trees; ++t)
     for (int l = 0; l < csf->order && length < PD_REASON_BYTES; ++l)
       length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s%d",
-                         l == 0 ? " " : "-", csf->tree[t].mode[l] + 1);
+                         l == 0 ? " " : "-", csf->tree[t].mode[l] + first_mode);
 }
 
 /* The node of `level` whose children in the next level include `child`. */

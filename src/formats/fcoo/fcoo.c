@@ -158,7 +158,8 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_fcoo *fcoo = storage;
   snprintf(text, PD_REASON_BYTES, "%d lists with a flag per nonzero", fcoo->head.order);
 }

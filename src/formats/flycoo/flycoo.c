@@ -12,7 +12,7 @@ static void read_variant(const char *name, struct pd_flycoo *storage) {
 static bool supports(const struct pd_traits *traits, const struct pd_request *request,
                      char reason[PD_REASON_BYTES]) {
   (void)request;
-  return pd_ordered_supports(traits, reason);
+  return pd_ordered_supports(traits, request, reason);
 }
 
 static uint64_t mode_bytes(const struct pd_flycoo *storage, uint64_t rows) {
@@ -111,7 +111,8 @@ static double imbalance(const struct pd_flycoo *storage) {
   return worst;
 }
 
-static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_flycoo *storage = pointer;
   snprintf(text, PD_REASON_BYTES,
            "%s, %s%d partitions, fullest %.2f times the mean, elements of %d words (%d of %d bits)",

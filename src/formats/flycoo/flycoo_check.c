@@ -2,8 +2,8 @@
 #include "formats/flycoo/flycoo_layout.h"
 
 static polyad_status broken(polyad_context *context, int mode, uint64_t p, const char *what) {
-  return pd_fail(context, POLYAD_INTERNAL, "flycoo, mode %d, element %llu: %s", mode + 1,
-                 (unsigned long long)p, what);
+  return pd_fail(context, POLYAD_INTERNAL, "flycoo, mode %d, element %llu: %s",
+                 pd_shown_mode(context, mode), (unsigned long long)p, what);
 }
 
 /* What checking works on. */
@@ -27,7 +27,8 @@ static polyad_status list_places(polyad_context *context, const struct work *wor
     uint32_t place = pd_flycoo_get(element, &storage->packing.remap[mode]);
     if (place >= storage->nnz || taken[place])
       return broken(context, mode, p, "remap ids are no permutation");
-    if (mode == 0 && place != p) return broken(context, mode, p, "not in the order of mode 0");
+    if (mode == 0 && place != p)
+      return broken(context, mode, p, "not in the order of the first mode");
     taken[place] = 1;
     work->at[place] = p;
     output[place] = pd_flycoo_get(element, &storage->packing.index[mode]);

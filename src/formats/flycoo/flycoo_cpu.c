@@ -102,7 +102,7 @@ static void arrange(polyad_context *context, const struct pd_flycoo *host, struc
   const uint32_t *from = scratch->current;
   size_t words = (size_t)host->packing.words;
   pd_log(context, POLYAD_LOG_DEBUG, "flycoo: remapping into the order of mode %d, out of turn",
-         mode + 1);
+         pd_shown_mode(context, mode));
 #pragma omp parallel for num_threads(scratch->threads) schedule(static)
   for (uint64_t p = 0; p < host->nnz; ++p)
     memcpy(to + pd_flycoo_get(from + p * words, &host->packing.remap[mode]) * words,

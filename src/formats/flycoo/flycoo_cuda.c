@@ -163,7 +163,8 @@ static polyad_status arrange(polyad_context *context, const struct on_device *ma
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   uint32_t *to = other_copy(scratch);
   pd_cuda_services->log(context, POLYAD_LOG_DEBUG,
-                        "flycoo: remapping into the order of mode %d, out of turn", mode + 1);
+                        "flycoo: remapping into the order of mode %d, out of turn",
+                        pd_cuda_services->shown_mode(context, mode));
   polyad_status status =
       PD_CUDA(context, state,
               pd_flycoo_remap(host->nnz, host->packing.words, bits_of(&host->packing.remap[mode]),

@@ -142,12 +142,12 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_fwc *fwc = storage;
   int length = snprintf(text, PD_REASON_BYTES, "fibers along");
   for (int n = 0; n < fwc->head.order; ++n)
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s mode %d",
-                       n > 0 ? "," : "", fwc->mode[n].level[fwc->head.order - 1] + 1);
+                       n > 0 ? "," : "", fwc->mode[n].level[fwc->head.order - 1] + first_mode);
 }
 
 const struct polyad_format pd_fwc_format = {

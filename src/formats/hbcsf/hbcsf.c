@@ -131,7 +131,8 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_hbcsf *hbcsf = storage;
   double singles = 0, listed = 0, nnz = (double)hbcsf->head.nnz * hbcsf->head.order;
   for (int n = 0; n < hbcsf->head.order; ++n) {

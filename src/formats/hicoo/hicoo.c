@@ -252,7 +252,8 @@ static uint64_t bytes(const void *storage) {
                   hicoo->head.type);
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_hicoo *hicoo = storage;
   snprintf(text, PD_REASON_BYTES, "%u blocks of edge %d, %.3g nonzeros in each, %u superblocks",
            hicoo->blocks, 1 << PD_HICOO_BITS,

@@ -34,8 +34,8 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
   }
   for (int n = 0; n < traits->order; ++n)
     if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
-               (unsigned long long)traits->dims[n]);
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
+               n + request->first_mode, (unsigned long long)traits->dims[n]);
       return false;
     }
   if (!on_gpu(request)) return true;
@@ -97,15 +97,16 @@ double pd_hls_formula_bytes(const struct pd_hls *hls) {
   return bits / 8;
 }
 
-static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
   static const char *const names[] = {"f16", "bf16", "f32", "f64"};
   const struct pd_hls *hls = pointer;
-  int at = snprintf(text, PD_REASON_BYTES,
-                    "%llu dense tiles over modes %d, %d and %d with %llu of %llu nonzeros "
-                    "(threshold %d), %s values",
-                    (unsigned long long)hls->tiles, hls->span[0] + 1, hls->span[1] + 1,
-                    hls->span[2] + 1, (unsigned long long)hls->dense_nnz,
-                    (unsigned long long)hls->nnz, hls->threshold, names[hls->value]);
+  int at =
+      snprintf(text, PD_REASON_BYTES,
+               "%llu dense tiles over modes %d, %d and %d with %llu of %llu nonzeros "
+               "(threshold %d), %s values",
+               (unsigned long long)hls->tiles, hls->span[0] + first_mode, hls->span[1] + first_mode,
+               hls->span[2] + first_mode, (unsigned long long)hls->dense_nnz,
+               (unsigned long long)hls->nnz, hls->threshold, names[hls->value]);
   if (hls->exponent != 0)
     snprintf(text + at, (size_t)(PD_REASON_BYTES - at), " times 2^%d", hls->exponent);
 }

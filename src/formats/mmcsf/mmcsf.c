@@ -174,12 +174,12 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_mmcsf *mmcsf = storage;
   int length = snprintf(text, PD_REASON_BYTES, "nonzeros along");
   for (int t = 0; t < mmcsf->trees; ++t)
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%s mode %d: %.0f%%",
-                       t > 0 ? "," : "", mmcsf->tree[t].level[mmcsf->head.order - 1] + 1,
+                       t > 0 ? "," : "", mmcsf->tree[t].level[mmcsf->head.order - 1] + first_mode,
                        100.0 * mmcsf->tree[t].nnz / (double)mmcsf->head.nnz);
 }
 

@@ -14,7 +14,7 @@ static enum pd_modecopy_variant variant_of(const char *name) {
 static bool supports(const struct pd_traits *traits, const struct pd_request *request,
                      char reason[PD_REASON_BYTES]) {
   (void)request;
-  return pd_ordered_supports(traits, reason);
+  return pd_ordered_supports(traits, request, reason);
 }
 
 static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy) {
@@ -124,7 +124,8 @@ static void count_bits(const struct pd_modecopy *storage, int *formula, int *sto
   }
 }
 
-static void describe(const void *pointer, char text[PD_REASON_BYTES]) {
+static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
+  (void)first_mode;
   const struct pd_modecopy *storage = pointer;
   int formula, stored;
   count_bits(storage, &formula, &stored);

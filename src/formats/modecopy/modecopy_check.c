@@ -2,8 +2,8 @@
 #include "formats/modecopy/modecopy_build.h"
 
 static polyad_status broken(polyad_context *context, int mode, uint64_t p, const char *what) {
-  return pd_fail(context, POLYAD_INTERNAL, "modecopy, mode %d, nonzero %llu: %s", mode + 1,
-                 (unsigned long long)p, what);
+  return pd_fail(context, POLYAD_INTERNAL, "modecopy, mode %d, nonzero %llu: %s",
+                 pd_shown_mode(context, mode), (unsigned long long)p, what);
 }
 
 static uint32_t index_at(const void *pointer, int mode, int k, uint64_t p) {

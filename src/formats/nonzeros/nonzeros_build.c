@@ -15,7 +15,6 @@ void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_te
 
 bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *request,
                     char reason[PD_REASON_BYTES]) {
-  (void)request;
   /* Kernels take several at a time and count in 32 bits. */
   if (traits->nnz > UINT32_MAX - 8) {
     snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32 - 8",
@@ -24,8 +23,8 @@ bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *req
   }
   for (int n = 0; n < traits->order; ++n)
     if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
-               (unsigned long long)traits->dims[n]);
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
+               n + request->first_mode, (unsigned long long)traits->dims[n]);
       return false;
     }
   return true;

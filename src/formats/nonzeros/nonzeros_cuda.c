@@ -283,7 +283,8 @@ polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct
     if (columns > INT32_MAX / 2)
       return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                     "the chain of mode %d has %llu columns; expected at most 2^30",
-                                    mode + 1, (unsigned long long)columns);
+                                    pd_cuda_services->shown_mode(context, mode),
+                                    (unsigned long long)columns);
   }
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct scratch){.device = device};

@@ -9,7 +9,8 @@ static int threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
 }
 
-bool pd_ordered_supports(const struct pd_traits *traits, char reason[PD_REASON_BYTES]) {
+bool pd_ordered_supports(const struct pd_traits *traits, const struct pd_request *request,
+                         char reason[PD_REASON_BYTES]) {
   if (traits->nnz > UINT32_MAX) {
     snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
              (unsigned long long)traits->nnz);
@@ -17,8 +18,8 @@ bool pd_ordered_supports(const struct pd_traits *traits, char reason[PD_REASON_B
   }
   for (int n = 0; n < traits->order; ++n)
     if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32", n + 1,
-               (unsigned long long)traits->dims[n]);
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
+               n + request->first_mode, (unsigned long long)traits->dims[n]);
       return false;
     }
   return true;

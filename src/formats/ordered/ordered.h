@@ -74,7 +74,8 @@ polyad_status pd_ordered_check(polyad_context *context, const char *format, cons
 /** Partitions that were asked for, else one per multiprocessor or thread of the device. */
 int pd_partition_count(const struct pd_request *request);
 /** Whether nonzeros and indices fit into 32 bits; if not, says why. */
-bool pd_ordered_supports(const struct pd_traits *traits, char reason[PD_REASON_BYTES]);
+bool pd_ordered_supports(const struct pd_traits *traits, const struct pd_request *request,
+                         char reason[PD_REASON_BYTES]);
 
 /** Deals vertices to partitions in descending order of degree (ties: ascending index), each to the
  *  least filled one (ties: the lowest): Algorithm 1 of paper A. Cyclic: to the partitions in turn,

@@ -14,7 +14,8 @@ struct subject {
 
 static polyad_status broken(const struct subject *subject, uint64_t p, const char *what) {
   return pd_fail(subject->context, POLYAD_INTERNAL, "%s, mode %d, nonzero %llu: %s",
-                 subject->format, subject->mode + 1, (unsigned long long)p, what);
+                 subject->format, pd_shown_mode(subject->context, subject->mode),
+                 (unsigned long long)p, what);
 }
 
 static polyad_status check_rows(const struct subject *subject) {

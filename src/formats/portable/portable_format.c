@@ -61,10 +61,10 @@ static uint64_t bytes(const void *storage) {
   return sizeof *portable + pd_modecopy_format.bytes(portable->lists);
 }
 
-static void describe(const void *storage, char text[PD_REASON_BYTES]) {
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_portable *portable = storage;
   char lists[PD_REASON_BYTES];
-  pd_modecopy_format.describe(portable->lists, lists);
+  pd_modecopy_format.describe(portable->lists, first_mode, lists);
   snprintf(text, PD_REASON_BYTES, "%s%s, %.200s", portable->atomic ? "atomic" : "pull-based",
            portable->stores_pi ? ", stores Pi" : "", lists);
 }

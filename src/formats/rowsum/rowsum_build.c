@@ -299,8 +299,8 @@ uint64_t pd_rowsum_building_bytes(uint64_t nnz) {
 }
 
 static polyad_status broken(polyad_context *context, int mode, const char *what, uint64_t place) {
-  return pd_fail(context, POLYAD_INTERNAL, "list of mode %d: %s at %llu", mode + 1, what,
-                 (unsigned long long)place);
+  return pd_fail(context, POLYAD_INTERNAL, "list of mode %d: %s at %llu",
+                 pd_shown_mode(context, mode), what, (unsigned long long)place);
 }
 
 static polyad_status check_blocks(polyad_context *context, const struct pd_rowsum *list, int mode) {
