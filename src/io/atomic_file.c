@@ -1,23 +1,20 @@
 #include "io/atomic_file.h"
-#include "core/random.h"
 #include "io/compressor.h"
 #include "io/system_calls.h"
-#include "io/temporaries.h"
+#include "io/temporary.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, BUFFER_BYTES = 1 << 20, MOST_LINKS = 40, MOST_NAMES = 100 };
+enum { PATH_BYTES = PD_PATH_BYTES, BUFFER_BYTES = 1 << 20, MOST_LINKS = 40 };
 
 struct pd_output {
   polyad_context *context;
-  char name[PATH_BYTES];      /* as the caller gave it */
-  char target[PATH_BYTES];    /* with links resolved */
-  char temporary[PATH_BYTES]; /* "" where there is none */
-  struct pd_temporary listed; /* while there is one */
+  char name[PATH_BYTES];   /* as the caller gave it */
+  char target[PATH_BYTES]; /* with links resolved */
+  struct pd_temporary temporary;
   int file;
   struct pd_compressor *compressor; /* NULL: plain */
   unsigned char *buffer;
@@ -49,7 +46,8 @@ static int directory_length(const char *path) {
 }
 
 /* Follows symbolic links, also to a file that does not exist yet, so that renaming replaces the
- * file and not the link. */
+ * file and not the link. A name that is too long for its file system is found out here, since the
+ * temporary's name is shorter and would do. */
 static polyad_status resolve(struct pd_output *output) {
   struct stat about;
   memcpy(output->target, output->name, PATH_BYTES);
@@ -65,29 +63,9 @@ static polyad_status resolve(struct pd_output *output) {
       return fail_with(output, "follow the link", ENAMETOOLONG);
     memcpy(output->target, joined, (size_t)needed + 1);
   }
+  if (lstat(output->target, &about) < 0 && errno == ENAMETOOLONG)
+    return fail(output, "open for writing");
   return POLYAD_OK;
-}
-
-/* A new file beside the target, with a name that no other process uses. */
-static polyad_status create_temporary(struct pd_output *output) {
-  int directory = directory_length(output->target);
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  for (uint64_t attempt = 0; attempt < MOST_NAMES; ++attempt) {
-    uint64_t tag = pd_random_u64((uint64_t)now.tv_nsec, (uint64_t)getpid(), attempt);
-    int length = snprintf(output->temporary, PATH_BYTES, "%.*s.%.100s.%016llx.tmp", directory,
-                          output->target, output->target + directory, (unsigned long long)tag);
-    errno = ENAMETOOLONG;
-    if (length < 0 || length >= PATH_BYTES) break;
-    output->file = pd_sys_create(output->temporary, 0666);
-    if (output->file >= 0 || errno != EEXIST) break;
-  }
-  if (output->file >= 0) {
-    pd_temporary_add(&output->listed, output->temporary);
-    return POLYAD_OK;
-  }
-  output->temporary[0] = '\0';
-  return fail(output, "open for writing");
 }
 
 static polyad_status open_file(struct pd_output *output) {
@@ -104,7 +82,10 @@ static polyad_status open_file(struct pd_output *output) {
   }
   if (exists && access(output->name, W_OK) < 0) return fail(output, "open for writing");
   PD_TRY(resolve(output));
-  PD_TRY(create_temporary(output));
+  if (pd_temporary_create(output->target, false, &output->temporary) < 0)
+    return fail(output, "open for writing");
+  output->file = output->temporary.file;
+  output->temporary.file = -1;
   if (exists) (void)fchmod(output->file, about.st_mode & 07777);
   return POLYAD_OK;
 }
@@ -119,7 +100,7 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
     return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot open for writing: name too long");
   PD_TRY(PD_NEW_ZERO(context, 1, &output));
   output->context = context;
-  output->file = -1;
+  output->file = output->temporary.file = output->temporary.lock = -1;
   memcpy(output->name, path, strlen(path) + 1);
   output->capacity = BUFFER_BYTES;
   polyad_status status = POLYAD_OK;
@@ -178,7 +159,7 @@ polyad_status pd_output_printf(struct pd_output *output, const char *format, ...
 }
 
 bool pd_output_can_patch(const struct pd_output *output) {
-  return output->compressor == NULL && output->temporary[0] != '\0';
+  return output->compressor == NULL && output->temporary.path[0] != '\0';
 }
 
 polyad_status pd_output_patch(struct pd_output *output, uint64_t offset, const void *data,
@@ -207,16 +188,14 @@ static void sync_directory(struct pd_output *output) {
 }
 
 static polyad_status finish(struct pd_output *output) {
-  bool renames = output->temporary[0] != '\0';
+  bool renames = output->temporary.path[0] != '\0';
   PD_TRY(flush(output, true));
   if (renames && pd_sys_sync(output->file) < 0) return fail(output, "write");
   int file = output->file;
   output->file = -1;
   if (pd_sys_close(file) < 0) return fail(output, "write");
   if (!renames) return POLYAD_OK;
-  if (pd_sys_rename(output->temporary, output->target) < 0) return fail(output, "replace");
-  pd_temporary_remove(&output->listed);
-  output->temporary[0] = '\0';
+  if (pd_temporary_replace(&output->temporary, output->target) < 0) return fail(output, "replace");
   sync_directory(output);
   return POLYAD_OK;
 }
@@ -230,8 +209,7 @@ polyad_status pd_output_commit(struct pd_output *output) {
 void pd_output_abort(struct pd_output *output) {
   if (output == NULL) return;
   if (output->file >= 0) (void)pd_sys_close(output->file);
-  if (output->temporary[0] != '\0') (void)unlink(output->temporary);
-  pd_temporary_remove(&output->listed);
+  pd_temporary_remove(&output->temporary);
   pd_compressor_destroy(output->compressor);
   pd_free(output->context, output->buffer);
   pd_free(output->context, output);

@@ -2,7 +2,6 @@
 #include "io/checkpoint.h"
 #include "io/checkpoint_format.h"
 #include "io/system_calls.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { PATH_BYTES = 4096, TAG_DIGITS = 16 };
+enum { PATH_BYTES = 4096 };
 
 struct pd_checkpoint {
   polyad_context *context;
@@ -58,33 +57,18 @@ static polyad_status take_lock(struct pd_checkpoint *checkpoint) {
   }
 }
 
-/* Whether `name` is ".BASE.", 16 hexadecimal digits, ".tmp": a temporary file of BASE. */
-static bool is_temporary_of(const char *name, const char *base) {
-  size_t length = strlen(base);
-  if (length > 100) length = 100;
-  if (name[0] != '.' || strncmp(name + 1, base, length) != 0 || name[1 + length] != '.')
-    return false;
-  const char *tag = name + 2 + length;
-  return strspn(tag, "0123456789abcdef") == TAG_DIGITS && strcmp(tag + TAG_DIGITS, ".tmp") == 0;
+/* The second name that a checkpoint has for a moment on its way to FILE.prev. */
+static void second_name_of(const char *path, char second[PATH_BYTES + 128]) {
+  const char *slash = strrchr(path, '/'), *base = slash == NULL ? path : slash + 1;
+  snprintf(second, PATH_BYTES + 128, "%.*s.%.100s.polyad-prev.tmp", (int)(base - path), path, base);
 }
 
-static void split_path(const char *path, char directory[PATH_BYTES], const char **base) {
-  const char *slash = strrchr(path, '/');
-  *base = slash == NULL ? path : slash + 1;
-  snprintf(directory, PATH_BYTES, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
-           slash == NULL ? "." : path);
-}
-
-/* Nobody else writes this checkpoint, so temporary files of it are what a killed run left. */
+/* Nobody else writes this checkpoint, so a second name of it is what a killed run left. (Other
+ * temporary files go when the next output is opened.) */
 static void remove_stale(const char *path) {
-  char directory[PATH_BYTES];
-  const char *base;
-  split_path(path, directory, &base);
-  DIR *list = opendir(directory);
-  if (list == NULL) return;
-  for (const struct dirent *entry; (entry = readdir(list)) != NULL;)
-    if (is_temporary_of(entry->d_name, base)) (void)unlinkat(dirfd(list), entry->d_name, 0);
-  (void)closedir(list);
+  char second[PATH_BYTES + 128];
+  second_name_of(path, second);
+  (void)unlink(second);
 }
 
 static polyad_status resolve(struct pd_checkpoint *checkpoint, const char *path) {
@@ -153,14 +137,11 @@ polyad_status pd_checkpoint_put(struct pd_checkpoint *checkpoint, const void *da
 /* FILE.prev becomes a second name of FILE, so that FILE is never missing. A file that another run
  * left is looked at first: a damaged one must not replace a good FILE.prev. */
 static polyad_status keep_previous(struct pd_checkpoint *checkpoint) {
-  char previous[PATH_BYTES], directory[PATH_BYTES], second[PATH_BYTES + 128], why[160];
-  const char *base;
+  char previous[PATH_BYTES], second[PATH_BYTES + 128], why[160];
   if (!checkpoint->own && pd_checkpoint_examine(checkpoint->path, why) != PD_CHECKPOINT_GOOD)
     return POLYAD_OK;
   snprintf(previous, sizeof previous, "%.*s.prev", PATH_BYTES - 8, checkpoint->path);
-  split_path(checkpoint->path, directory, &base);
-  snprintf(second, sizeof second, "%s.%.100s.%016x.tmp", base == checkpoint->path ? "" : directory,
-           base, 0u);
+  second_name_of(checkpoint->path, second);
   (void)unlink(second);
   if (link(checkpoint->path, second) < 0) { /* a file system without second names */
     if (errno == ENOENT || pd_sys_rename(checkpoint->path, previous) == 0) return POLYAD_OK;

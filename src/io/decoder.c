@@ -95,6 +95,9 @@ const char *pd_compressor_name(const unsigned char *in, size_t size) {
                {"lz4", "\x04\x22\x4d\x18", 4},
                {"7-zip", "7z\xbc\xaf\x27\x1c", 6},
                {"compress", "\x1f\x9d", 2}};
+  /* Programs that compress in parallel or make files seekable begin with a frame to be skipped, one
+   * of sixteen kinds (RFC 8878, section 3.1.2), which the decompressor skips. */
+  if (size >= 4 && (in[0] & 0xf0) == 0x50 && memcmp(in + 1, "\x2a\x4d\x18", 3) == 0) return "zstd";
   for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
     if (size >= known[k].length && memcmp(in, known[k].magic, known[k].length) == 0)
       return known[k].name;

@@ -26,6 +26,11 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
                                  uint64_t lines, polyad_tensor **tensor);
 polyad_status pd_tns_write(polyad_context *context, const polyad_tensor *tensor, const char *path);
 /** Appends the nonzeros as lines, formatted in parallel. */
+/** What a comment that states the dims begins with; they follow, each behind a blank. */
+#define PD_TNS_DIMS_COMMENT "# dims:"
+/** Writes the line "# dims: I1 I2 ...", a comment for other readers, by which pd_tns_read() knows
+ * the lengths of modes that end in empty slices. */
+polyad_status pd_tns_write_dims(struct pd_output *output, int order, const uint64_t *dims);
 polyad_status pd_tns_write_lines(polyad_context *context, const polyad_tensor *tensor,
                                  struct pd_output *output);
 

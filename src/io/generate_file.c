@@ -19,7 +19,10 @@ static polyad_status open_target(polyad_context *context, const struct pd_genera
     return pd_ptn_writer_open(context, path, pd_generator_order(generator),
                               pd_generator_dims(generator), pd_generator_nnz(generator), type,
                               &target->binary);
-  return pd_output_open(context, path, pd_compression_of(path), &target->text);
+  PD_TRY(pd_output_open(context, path, pd_compression_of(path), &target->text));
+  /* Which slices are empty is known when all nonzeros have been written: too late for a header. */
+  return pd_tns_write_dims(target->text, pd_generator_order(generator),
+                           pd_generator_dims(generator));
 }
 
 static polyad_status put_chunk(polyad_context *context, const struct target *target,

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Files found for the modes; "" where there is none. */
 struct found {
@@ -66,6 +67,16 @@ static polyad_status set_name(polyad_context *context, polyad_tensor *tensor, in
   return POLYAD_OK;
 }
 
+/* Label files are found by their names, not asked for one by one: a pipe among them, which nobody
+ * may ever write to, is refused and not waited for. */
+static polyad_status check_file(polyad_context *context, const char *file) {
+  struct stat about;
+  if (stat(file, &about) < 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))
+    return POLYAD_OK; /* or reading says why not */
+  return pd_fail_at(context, POLYAD_IO, file, 0, 0, "a %s found; expected a regular file of labels",
+                    S_ISFIFO(about.st_mode) ? "pipe" : "device or socket");
+}
+
 polyad_status pd_labels_attach(polyad_context *context, const char *path,
                                const polyad_read_options *options, polyad_tensor *tensor) {
   char beside[PD_LABELS_PATH_BYTES], file[PD_LABELS_PATH_BYTES + PD_LABELS_NAME_BYTES + 16];
@@ -87,6 +98,7 @@ polyad_status pd_labels_attach(polyad_context *context, const char *path,
     if (found->file[n][0] == '\0' || (!wanted && tensor->labels[n].count != 0)) continue;
     struct pd_labels labels = {0};
     snprintf(file, sizeof file, "%s/%s", directory, found->file[n]);
+    PD_TRY_CLEANUP(check_file(context, file));
     PD_TRY_CLEANUP(pd_labels_read_lines(context, file, n, tensor->dims[n], &labels));
     pd_tensor_take_labels(tensor, n, &labels);
     PD_TRY_CLEANUP(set_name(context, tensor, n, found->name[n]));

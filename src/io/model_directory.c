@@ -1,21 +1,19 @@
 /* A model as a directory of plain text, written beside its place and renamed, so that it is whole
  * or absent. */
 #include "io/model_directory.h"
-#include "core/random.h"
 #include "io/atomic_file.h"
 #include "io/number.h"
 #include "io/system_calls.h"
+#include "io/temporary.h"
 #include "tensor/tensor.h"
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, MOST_NAMES = 100 };
+enum { PATH_BYTES = PD_PATH_BYTES };
 
 static double number_at(const void *array, polyad_type type, uint64_t i) {
   return type == POLYAD_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
@@ -95,34 +93,6 @@ static polyad_status fail(polyad_context *context, const char *path, const char 
                     pd_errno_text(text, error));
 }
 
-/* A new directory beside the target, with a name that no other process uses. */
-static polyad_status create_temporary(polyad_context *context, const char *target,
-                                      char temporary[PATH_BYTES]) {
-  const char *slash = strrchr(target, '/');
-  int directory = slash == NULL ? 0 : (int)(slash - target) + 1;
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  for (uint64_t attempt = 0; attempt < MOST_NAMES; ++attempt) {
-    uint64_t tag = pd_random_u64((uint64_t)now.tv_nsec, (uint64_t)getpid(), attempt);
-    int length = snprintf(temporary, PATH_BYTES, "%.*s.%.100s.%016" PRIx64 ".tmp", directory,
-                          target, target + directory, tag);
-    if (length < 0 || length >= PATH_BYTES) return fail(context, target, "create", ENAMETOOLONG);
-    if (mkdir(temporary, 0777) == 0) return POLYAD_OK;
-    if (errno != EEXIST) break;
-  }
-  return fail(context, target, "create", errno);
-}
-
-/* Removes the temporary directory, in which there are files only. */
-static void remove_directory(const char *path) {
-  DIR *listing = opendir(path);
-  if (listing == NULL) return;
-  for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing))
-    (void)unlinkat(dirfd(listing), entry->d_name, 0);
-  (void)closedir(listing);
-  (void)rmdir(path);
-}
-
 static void sync_parent(const char *target) {
   char parent[PATH_BYTES] = ".";
   const char *slash = strrchr(target, '/');
@@ -153,7 +123,8 @@ polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *t
                                  const uint64_t *dims, const char *path,
                                  pd_directory_function *write, const void *user) {
   PD_TRY(check_model(context, tensor, order, dims, path));
-  char target[PATH_BYTES], temporary[PATH_BYTES];
+  struct pd_temporary temporary;
+  char target[PATH_BYTES];
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/')
     --length;
@@ -163,13 +134,12 @@ polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *t
   if (lstat(target, &about) == 0)
     return pd_fail_at(context, POLYAD_IO, path, 0, 0,
                       "exists already; expected the name of a new directory");
-  PD_TRY(create_temporary(context, target, temporary));
-  polyad_status status = write(context, user, temporary);
-  if (status == POLYAD_OK && pd_sys_rename(temporary, target) != 0)
+  if (errno == ENAMETOOLONG || pd_temporary_create(target, true, &temporary) < 0)
+    return fail(context, path, "create", errno);
+  polyad_status status = write(context, user, temporary.path);
+  if (status == POLYAD_OK && pd_temporary_replace(&temporary, target) < 0)
     status = fail(context, path, "create", errno);
-  if (status != POLYAD_OK)
-    remove_directory(temporary);
-  else
-    sync_parent(target);
+  if (status == POLYAD_OK) sync_parent(target);
+  pd_temporary_remove(&temporary);
   return status;
 }

@@ -123,6 +123,31 @@ static polyad_status check_sections(polyad_context *context, const char *path,
   return POLYAD_OK;
 }
 
+/* Bytes without a meaning are 0, so that one tensor has one header and a later version of the
+ * format can give them a meaning that this one refuses. */
+static polyad_status check_unused(polyad_context *context, const char *path,
+                                  const struct pd_ptn_header *header) {
+  const unsigned char *bytes = (const unsigned char *)header;
+  const struct {
+    size_t from, to;
+  } unused[] = {
+      {offsetof(struct pd_ptn_header, index_bytes) + header->order,
+       offsetof(struct pd_ptn_header, dims)},
+      {offsetof(struct pd_ptn_header, dims) + header->order * sizeof *header->dims,
+       offsetof(struct pd_ptn_header, section)},
+      {offsetof(struct pd_ptn_header, section) + header->section_count * sizeof *header->section,
+       offsetof(struct pd_ptn_header, checksum)},
+  };
+  for (size_t k = 0; k < sizeof unused / sizeof *unused; ++k)
+    for (size_t at = unused[k].from; at < unused[k].to; ++at)
+      if (bytes[at] != 0)
+        return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                          "byte %zu of the header is %d; expected 0, since a tensor of %" PRIu32
+                          " modes does not use it",
+                          at, bytes[at], header->order);
+  return POLYAD_OK;
+}
+
 polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
                                   const struct pd_ptn_header *header, size_t got,
                                   uint64_t file_bytes) {
@@ -134,5 +159,6 @@ polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
   struct pd_ptn_header expected = *header;
   bool fits = pd_ptn_lay_out(&expected, declared_label_bytes(header));
   PD_TRY(check_size(context, path, header, &expected, fits, file_bytes));
-  return check_sections(context, path, header, &expected);
+  PD_TRY(check_sections(context, path, header, &expected));
+  return check_unused(context, path, header);
 }

@@ -19,6 +19,8 @@ struct reader {
   uint64_t declared;                   /* nonzeros that a header promised; UINT64_MAX: no header */
   uint64_t lines;                      /* before the current text */
   uint64_t underflows, underflow_line; /* values that round to zero; the line of the first */
+  uint64_t stated[POLYAD_MAX_ORDER];   /* dims that a comment states */
+  int stated_order;                    /* number of them; 0: no comment does */
   bool started;                        /* the first bytes were looked at */
   bool inside_comment;                 /* the rest of the carried line is dropped */
   char *buffer;
@@ -44,7 +46,29 @@ static polyad_status start(struct reader *r, const char **text, const char *end)
   return POLYAD_OK;
 }
 
-/* The first line with fields says how many modes there are. */
+/* Takes the dims from a comment "# dims: 4 5 6", which writers put before the nonzeros. Any other
+ * comment is left alone. */
+static void read_dims_comment(struct reader *r, const char *p, const char *end) {
+  uint64_t dims[POLYAD_MAX_ORDER];
+  int order = 0;
+  size_t length = strlen(PD_TNS_DIMS_COMMENT);
+  if ((size_t)(end - p) <= length || memcmp(p, PD_TNS_DIMS_COMMENT, length) != 0) return;
+  if (end[-1] == '\r') --end;
+  for (p += length; p < end; ++order) {
+    if (*p++ != ' ' || order == POLYAD_MAX_ORDER) return;
+    uint64_t dim = 0;
+    const char *first = p;
+    for (; p < end && *p >= '0' && *p <= '9'; ++p)
+      if (!pd_mul(dim, 10, &dim) || !pd_add(dim, (uint64_t)(*p - '0'), &dim)) return;
+    if (p == first || dim < 1 || dim > INT64_MAX) return;
+    dims[order] = dim;
+  }
+  memcpy(r->stated, dims, sizeof dims);
+  r->stated_order = order;
+}
+
+/* The first line with fields says how many modes there are; dims that a comment before it states
+ * for so many modes hold. */
 static polyad_status find_order(struct reader *r, const char *text, const char *end,
                                 bool truncated) {
   uint64_t line = r->lines, index[POLYAD_MAX_ORDER];
@@ -54,6 +78,7 @@ static polyad_status find_order(struct reader *r, const char *text, const char *
     bool underflow = false;
     struct pd_tns_error error;
     ++line;
+    read_dims_comment(r, p, stop);
     int found = pd_tns_parse_line(&r->form, p, stop, truncated && stop + 1 == end, index, &value,
                                   &underflow, &error);
     if (found < 0) return fail_line(r, line, &error);
@@ -61,6 +86,7 @@ static polyad_status find_order(struct reader *r, const char *text, const char *
     p = stop + 1;
   }
   r->coordinates.order = r->form.order;
+  if (r->form.order > 0 && r->form.order == r->stated_order) r->form.dims = r->stated;
   return POLYAD_OK;
 }
 

@@ -48,10 +48,33 @@ cleanup:
   return status;
 }
 
+polyad_status pd_tns_write_dims(struct pd_output *output, int order, const uint64_t *dims) {
+  PD_TRY(pd_output_printf(output, "%s", PD_TNS_DIMS_COMMENT));
+  for (int n = 0; n < order; ++n)
+    PD_TRY(pd_output_printf(output, " %llu", (unsigned long long)dims[n]));
+  return pd_output_write(output, "\n", 1);
+}
+
+/* Whether some mode ends in empty slices, so that the nonzeros alone do not tell its length. */
+static bool ends_in_empty_slices(const polyad_context *context, const polyad_tensor *tensor) {
+  int threads = pd_threads_for(context, tensor->nnz, BATCH / 4);
+  for (int n = 0; n < tensor->order; ++n) {
+    bool met = false;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(|| : met)
+    for (uint64_t p = 0; p < tensor->nnz; ++p)
+      met = met || pd_tensor_index(tensor, n, p) == tensor->dims[n] - 1;
+    if (!met) return true;
+  }
+  return false;
+}
+
 polyad_status pd_tns_write(polyad_context *context, const polyad_tensor *tensor, const char *path) {
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = pd_tns_write_lines(context, tensor, output);
+  polyad_status status = POLYAD_OK;
+  if (ends_in_empty_slices(context, tensor))
+    status = pd_tns_write_dims(output, tensor->order, tensor->dims);
+  if (status == POLYAD_OK) status = pd_tns_write_lines(context, tensor, output);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

@@ -263,6 +263,26 @@ static void e14_sections(void **state) {
   refused(f, POLYAD_PARSE, "error");
 }
 
+/* A right checksum does not excuse bytes that mean nothing: each of them must be 0. */
+static void unused_bytes_are_zero(void **state) {
+  struct fixture *f = *state;
+  const struct pd_ptn_header *good = header_of(f->good);
+  const size_t sections = good->order + 2u + (pd_ptn_label_section(good) >= 0);
+  size_t refusals = 0;
+  for (size_t at = offsetof(struct pd_ptn_header, index_bytes);
+       at < offsetof(struct pd_ptn_header, checksum); ++at) {
+    bool width = at >= 80u + good->order && at < 96;
+    bool dim = at >= 96u + 8 * good->order && at < 224;
+    if (!width && !dim && at < 224 + 32 * sections) continue;
+    restore(f);
+    f->bytes.data[at] = 1;
+    seal_header(f->bytes);
+    refused(f, POLYAD_PARSE, "of the header is 1; expected 0");
+    ++refusals;
+  }
+  assert_int_equal(refusals, 13 + 8 * 13 + 32 * (20 - sections) + 152);
+}
+
 static void e15_labels(void **state) {
   struct fixture *f = *state;
   uint64_t at = head(f)->section[4].offset;
@@ -543,6 +563,7 @@ int main(void) {
       TEST(e09_e10_e13_shapes),
       TEST(e12_indices_and_values_in_range),
       TEST(e14_sections),
+      TEST(unused_bytes_are_zero),
       TEST(e15_labels),
       TEST(e18_foreign_files),
       TEST(e19_a_sparse_terabyte_meets_the_limit),
