@@ -268,7 +268,7 @@ static const struct cli_usage usage = {
         "one factor row per nonzero gathered from the mode where that is fastest; two flops per\n"
         "nonzero and column; of build the tensor read and the format written as fast as a copy.\n"
         "These rates of the machine are measured first; reached is the bound's share of the\n"
-        "median.",
+        "median, and invalid above 120%: the machine was busy then.",
     .example = "  polyad bench mttkrp like:uber -r 32 --format all",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,

@@ -48,6 +48,7 @@ struct bench {
   struct bench_rate {
     double bytes, rate;
   } copy[BENCH_RATES], gather[BENCH_RATES], flops; /* measured so far; rate 0: not yet */
+  bool rates_again; /* rates that were measured are measured once more, and the better one kept */
   cJSON *rows;
 };
 
@@ -71,6 +72,17 @@ int bench_load(struct bench *bench);
 double bench_copy(struct bench *bench, double bytes);
 double bench_gather(struct bench *bench, double bytes);
 double bench_flops(struct bench *bench);
+
+/** More than this share of what the machine can reach is an error of measurement: the rates were
+ *  measured while the machine was busy, or the measurement was too short for the clock. Caches may
+ *  give a little over 1. */
+#define BENCH_SHARE_MOST 1.2
+/** bound_seconds / median: how much of what the machine can reach was reached; NaN where there is
+ * no bound, and where the share would pass BENCH_SHARE_MOST. */
+double bench_share(double bound_seconds, double median);
+/** The least seconds that the rates allow, as `bound(user)` finds them with bench_copy() and the
+ *  like; the rates are measured again when `median` passes what they allow. */
+double bench_bound(struct bench *bench, double median, double (*bound)(void *user), void *user);
 
 /** Whether a format can hold the tensor as asked and has the kernel. */
 bool bench_holds(const struct bench *bench, const char *format);

@@ -37,12 +37,36 @@ static double value_bytes(const struct bench_job *job) {
   return half ? 2 : (double)bench_width(job->type);
 }
 
+/* What the bound of a kernel's time rests on. */
+struct needs {
+  const struct bench_job *job;
+  int mode;
+  double once, flops; /* bytes moved and operations at the least */
+};
+
+/* Everything is moved once, computed once, and rows of some factor are gathered for every nonzero:
+ * of the one that takes the least time. */
+static double bound_of(void *user) {
+  const struct needs *needs = user;
+  struct bench *bench = needs->job->bench;
+  const polyad_tensor *tensor = bench->tensor;
+  double row = (double)bench->rank * (double)bench_width(needs->job->type), gather = 0;
+  for (int n = 0; n < polyad_tensor_order(tensor); ++n) {
+    if (n == needs->mode) continue;
+    double table = (double)polyad_tensor_dims(tensor)[n] * row;
+    double seconds = (double)polyad_tensor_nnz(tensor) * row / bench_gather(bench, table);
+    if (gather == 0 || seconds < gather) gather = seconds;
+  }
+  return fmax(needs->once / bench_copy(bench, needs->once),
+              fmax(needs->flops / bench_flops(bench), gather));
+}
+
 void bench_model(const struct bench_job *job, int mode, struct bench_row *row) {
   const polyad_tensor *tensor = job->bench->tensor;
   struct shape shape = shape_of(job, mode);
   int order = polyad_tensor_order(tensor);
   double nnz = (double)polyad_tensor_nnz(tensor), rank = (double)job->bench->rank;
-  double w = (double)bench_width(job->type), factors = 0, gather = 0;
+  double w = (double)bench_width(job->type), factors = 0;
   bool valued = job->kernel != POLYAD_KERNEL_PI; /* Pi does not depend on the values */
   double least = valued ? 8 * value_bytes(job) : 0, stream = valued ? w : 0;
   for (int n = 0; n < order; ++n) {
@@ -51,13 +75,10 @@ void bench_model(const struct bench_job *job, int mode, struct bench_row *row) {
     least += dim > 1 ? ceil(log2(dim)) : 0;
     if (n == mode && job->kernel != POLYAD_KERNEL_PHI) continue;
     factors += rank * w * fmin(dim, nnz); /* rows that no nonzero needs are not read */
-    if (n == mode) continue;
-    double seconds = nnz * rank * w / bench_gather(job->bench, dim * rank * w);
-    if (gather == 0 || seconds < gather) gather = seconds;
   }
   double once = nnz * least / 8 + factors + shape.written * w;
   row->flops = shape.flops;
   row->bytes_moved = nnz * (stream + shape.rows_read * rank * w) + shape.written * w;
-  row->bound_seconds = fmax(once / bench_copy(job->bench, once),
-                            fmax(shape.least_flops / bench_flops(job->bench), gather));
+  struct needs needs = {job, mode, once, shape.least_flops};
+  row->bound_seconds = bench_bound(job->bench, row->median, bound_of, &needs);
 }

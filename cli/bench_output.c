@@ -40,7 +40,7 @@ static cJSON *row_object(const struct bench_row *row) {
   cli_json_real(o, "gflops", 1e-9 * ratio(known(row->flops), row->median));
   cli_json_real(o, "gbytes_per_second", 1e-9 * ratio(known(row->bytes_moved), row->median));
   cli_json_real(o, "bound_seconds", known(row->bound_seconds));
-  cli_json_real(o, "bound_share", ratio(known(row->bound_seconds), row->median));
+  cli_json_real(o, "bound_share", bench_share(row->bound_seconds, row->median));
   cli_json_real(o, "build_seconds", known(row->build_seconds));
   if (row->bytes_format > 0)
     cli_json_count(o, "bytes_format", row->bytes_format);
@@ -181,7 +181,11 @@ static void print_row(const struct bench *bench, const struct bench_row *row) {
   if (layout->columns & FLOPS) print_number(8, 2, 1e-9 * ratio(known(row->flops), row->median), "");
   if (layout->columns & BOUND) {
     print_number(9, 3, 1e3 * known(row->bound_seconds), "");
-    print_number(6, 0, 100 * ratio(known(row->bound_seconds), row->median), "%");
+    double share = bench_share(row->bound_seconds, row->median);
+    if (row->bound_seconds > 0 && row->median > 0 && !isfinite(share))
+      printf(" %7s", "invalid");
+    else
+      print_number(6, 0, 100 * share, "%");
   }
   if (layout->columns & SIZE) print_number(10, 3, 1e-6 * known((double)row->bytes_format), "");
   if (layout->columns & ERROR) print_error(row->max_relative_error);

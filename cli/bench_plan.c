@@ -66,6 +66,17 @@ int bench_each_format(struct bench *bench, int (*each)(void *user, const char *f
   return measured > 0 ? 0 : first_failure;
 }
 
+/* What building has to move. */
+struct moved {
+  struct bench *bench;
+  double bytes;
+};
+
+static double bound_of(void *user) {
+  const struct moved *moved = user;
+  return moved->bytes / bench_copy(moved->bench, moved->bytes);
+}
+
 static int build_format(void *user, const char *format) {
   struct bench *bench = user;
   double *seconds = malloc(bench->repeat * sizeof *seconds);
@@ -84,7 +95,8 @@ static int build_format(void *user, const char *format) {
   if (status == 0) {
     bench_summarise(seconds, runs, &row);
     row.bytes_moved = (double)row.bytes_format + (double)polyad_tensor_bytes(bench->tensor);
-    row.bound_seconds = row.bytes_moved / bench_copy(bench, row.bytes_moved);
+    struct moved moved = {bench, row.bytes_moved};
+    row.bound_seconds = bench_bound(bench, row.median, bound_of, &moved);
     bench_add(bench, &row);
   }
   free(seconds);

@@ -21,7 +21,7 @@ struct tucker {
   polyad_plan *plan;
   polyad_ttensor *initial, *model;
   polyad_run_info info;
-  double seconds_read, seconds_build;
+  struct cli_times times;
 };
 
 /* R, R1,R2,... or auto:ENERGY. */
@@ -124,7 +124,8 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, tucker, &first);
   if (status != 0) return status;
   tucker->file = argv[first];
-  status = parse_ranks(tucker);
+  status = cli_check_model_name("--output", tucker->output, ".ttensor");
+  if (status == 0) status = parse_ranks(tucker);
   return status != 0 ? status : cli_check_format(tucker->format, false);
 }
 
@@ -162,10 +163,10 @@ static int spread_ranks(struct tucker *tucker, const polyad_tensor *tensor) {
 static int build_plan(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tensor *tensor = NULL;
-  double begin = cli_now();
+  tucker->times.read = cli_now();
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
-  tucker->seconds_read = cli_now() - begin;
+  tucker->times.build = cli_now();
   status = spread_ranks(tucker, tensor);
   if (status != 0) {
     polyad_tensor_destroy(tensor);
@@ -178,11 +179,9 @@ static int build_plan(struct tucker *tucker) {
   cli_set_partitions(session, &options);
   options.precision = cli_precision(session);
   options.kernel = POLYAD_KERNEL_TTMC;
-  begin = cli_now();
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
   if (made == POLYAD_OK)
     made = polyad_plan_create_take(session->context, &tensor, &options, &tucker->plan);
-  tucker->seconds_build = cli_now() - begin;
   polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
@@ -201,6 +200,7 @@ static int decompose(struct tucker *tucker) {
                  : strcmp(tucker->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                       : POLYAD_INIT_RANDOM;
   options.initial = tucker->initial;
+  tucker->times.run = cli_now();
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done = POLYAD_OK;
@@ -226,11 +226,8 @@ static int write_model(struct tucker *tucker) {
 }
 
 static int write_json(struct tucker *tucker) {
-  const struct cli_run run = {.file = tucker->file,
-                              .plan = tucker->plan,
-                              .info = &tucker->info,
-                              .seconds_read = tucker->seconds_read,
-                              .seconds_build = tucker->seconds_build};
+  const struct cli_run run = {
+      .file = tucker->file, .plan = tucker->plan, .info = &tucker->info, .times = tucker->times};
   int order = polyad_plan_order(tucker->plan);
   if (tucker->session.json == NULL) return 0;
   cJSON *o = cJSON_CreateObject();
@@ -241,6 +238,7 @@ static int write_json(struct tucker *tucker) {
   cli_json_run(o, &tucker->session, &run);
   cli_json_real(o, "seconds_mttkrp", NAN);
   cli_json_reals(o, "seconds_ttmc", tucker->info.seconds_mttkrp, order);
+  cli_json_reals(o, "seconds_ttmc_total", tucker->info.seconds_mttkrp_total, order);
   cli_json_trace(o, &run);
   return cli_json_write(&tucker->session, o);
 }
@@ -310,9 +308,13 @@ static int run(struct tucker *tucker) {
   if (status == 0) status = prepare(tucker);
   if (status == 0) status = build_plan(tucker);
   if (status == 0) status = decompose(tucker);
+  tucker->times.write = cli_now();
   if (status == 0) status = write_model(tucker);
+  tucker->times.end = cli_now();
   if (status == 0) status = write_json(tucker);
   if (status == 0) status = report(tucker);
+  if (status == 0)
+    cli_tell_stopped(&tucker->session, tucker->info.iterations, tucker->output, NULL);
   return status == 0 ? cli_signal_status() : status;
 }
 
@@ -324,6 +326,7 @@ int cli_tucker(int argc, char **argv) {
                           .format = "auto",
                           .variant = "auto",
                           .init = "hosvd"};
+  tucker.times.start = cli_now();
   cli_session_init(&tucker.session);
   int status = parse(&tucker, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;

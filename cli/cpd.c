@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "run_report.h"
 #include "text.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct cpd {
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
-  double seconds_read, seconds_build;
+  struct cli_times times;
 };
 
 static const struct cli_option option_table[] = {
@@ -109,7 +110,8 @@ static const struct cli_option option_table[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cpd, output),
      .argument = "PATH",
-     .help = "write the model: a file (Tensor Toolbox text),\nor DIR/ for one file per factor"},
+     .help = "write the model: a file (.ktensor or .txt, Tensor\nToolbox text), or DIR/ for one "
+             "file per factor"},
     {.name = "top",
      .kind = CLI_COUNT,
      .offset = offsetof(struct cpd, top),
@@ -145,16 +147,24 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
   if (cpd->max_iterations == UNSET) cpd->max_iterations = cli_is_apr(cpd->algorithm) ? 1000 : 50;
-  return cli_check_format(cpd->format, false);
+  status = cli_check_model_name("--output", cpd->output, ".ktensor");
+  return status != 0 ? status : cli_check_format(cpd->format, false);
 }
 
 /* Everything that can go wrong before the work starts does so here. */
 static int prepare(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
+  char previous[4096 + 8];
+  if (cpd->checkpoint != NULL) snprintf(previous, sizeof previous, "%.4096s.prev", cpd->checkpoint);
   const struct cli_output outputs[] = {
-      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->checkpoint}};
+      {"--output", cpd->output},
+      {"--json", session->json},
+      {"--checkpoint", cpd->checkpoint},
+      {"FILE.prev of --checkpoint", cpd->checkpoint != NULL ? previous : NULL}};
   const char *const inputs[] = {cpd->file, cpd->init};
-  int status = cli_check_outputs(session, outputs, 3, inputs, 2);
+  /* Only a checkpoint may replace the one that is resumed. */
+  int status = cli_check_inputs(outputs, 2, &cpd->resume, 1);
+  if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 2);
   if (status != 0) return status;
   if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
       polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
@@ -166,10 +176,10 @@ static int prepare(struct cpd *cpd) {
 static int build_plan(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  double begin = cli_now();
+  cpd->times.read = cli_now();
   int status = cli_read_tensor(session, cpd->file, &tensor);
   if (status != 0) return status;
-  cpd->seconds_read = cli_now() - begin;
+  cpd->times.build = cli_now();
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = cpd->format;
@@ -179,11 +189,9 @@ static int build_plan(struct cpd *cpd) {
   options.rank = cpd->rank;
   options.precision = cli_precision(session);
   cli_set_tuning(session, &options);
-  begin = cli_now();
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (made == POLYAD_OK)
     made = polyad_plan_create_take(session->context, &tensor, &options, &cpd->plan);
-  cpd->seconds_build = cli_now() - begin;
   polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
@@ -228,6 +236,7 @@ static polyad_status decompose_apr(struct cpd *cpd) {
 
 static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
+  cpd->times.run = cli_now();
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done = cli_is_apr(cpd->algorithm) ? decompose_apr(cpd) : decompose_als(cpd);
@@ -248,13 +257,10 @@ static int write_model(struct cpd *cpd) {
 }
 
 static int write_json(struct cpd *cpd) {
-  const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
-                                        .rank = cpd->rank,
-                                        .run = {.file = cpd->file,
-                                                .plan = cpd->plan,
-                                                .info = &cpd->info,
-                                                .seconds_read = cpd->seconds_read,
-                                                .seconds_build = cpd->seconds_build}};
+  const struct cli_cpd_result result = {
+      .algorithm = cpd->algorithm,
+      .rank = cpd->rank,
+      .run = {.file = cpd->file, .plan = cpd->plan, .info = &cpd->info, .times = cpd->times}};
   return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
 }
 
@@ -272,6 +278,9 @@ static void print_summary(const struct cpd *cpd) {
 
 static int report(struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
+  bool apr = cli_is_apr(cpd->algorithm);
+  cli_tell_starts(&cpd->session, info, apr ? "log-likelihood" : "fit",
+                  apr ? 1e-4 : fmax(cpd->tolerance, 1e-6));
   if (info->diagnosis[0] != '\0') cli_talk(&cpd->session, "polyad: warning: %s\n", info->diagnosis);
   if (!cli_shows_results(&cpd->session, cpd->output)) return 0;
   const uint64_t *dims = polyad_plan_dims(cpd->plan);
@@ -288,9 +297,13 @@ static int run(struct cpd *cpd) {
   if (status == 0) status = prepare(cpd);
   if (status == 0) status = build_plan(cpd);
   if (status == 0) status = decompose(cpd);
+  cpd->times.write = cli_now();
   if (status == 0) status = write_model(cpd);
+  cpd->times.end = cli_now();
   if (status == 0) status = write_json(cpd);
   if (status == 0) status = report(cpd);
+  if (status == 0)
+    cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->checkpoint);
   return status == 0 ? cli_signal_status() : status;
 }
 
@@ -304,6 +317,7 @@ int cli_cpd(int argc, char **argv) {
                     .format = "auto",
                     .variant = "auto",
                     .init = "random"};
+  cpd.times.start = cli_now();
   cli_session_init(&cpd.session);
   cli_apr_options_init(&cpd.apr);
   int status = parse(&cpd, argc, argv);

@@ -12,6 +12,7 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
   cli_json_run(o, session, &result->run);
   if (strcmp(result->algorithm, "als") == 0) {
     cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
+    cli_json_reals(o, "seconds_mttkrp_total", info->seconds_mttkrp_total, order);
     cli_json_real(o, "seconds_outside", info->seconds_outside);
   } else {
     cli_json_reals(o, "seconds_phi", info->seconds_phi, order);
@@ -20,6 +21,7 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
     cli_json_reals(o, "seconds_mu", info->seconds_mu, order);
   }
   cli_json_count(o, "regularized_solves", info->regularized_solves);
+  cli_json_starts(o, info, strcmp(result->algorithm, "als") == 0 ? "fit" : "log_likelihood");
   cli_json_trace(o, &result->run);
   return cli_json_write(session, o);
 }

@@ -39,7 +39,7 @@ static void print_usage(FILE *to) {
         to);
   for (int k = 0; k < COMMANDS; ++k)
     fprintf(to, "  %-10s %s\n", commands[k].name, commands[k].summary);
-  fputs("\npolyad SUBCOMMAND --help explains each; polyad --version says what is installed.\n\n"
+  fputs("\npolyad help SUBCOMMAND explains each; polyad --version says what is installed.\n\n"
         "example:\n  polyad cpd rides.csv --rank 8 --nonnegative\n",
         to);
 }
@@ -71,6 +71,22 @@ static int unknown_command(const char *name) {
   return cli_usage_error("%s is no subcommand; see polyad --help", quoted);
 }
 
+static int run_command(int argc, char **argv) {
+  for (int k = 0; k < COMMANDS; ++k)
+    if (strcmp(argv[0], commands[k].name) == 0) return commands[k].run(argc, argv);
+  return unknown_command(argv[0]);
+}
+
+/* polyad help [SUBCOMMAND]: what polyad --help and polyad SUBCOMMAND --help print. */
+static int help(int argc, char **argv) {
+  static char option[] = "--help";
+  if (argc > 2)
+    return cli_usage_error("one subcommand found after another; expected help [SUBCOMMAND]");
+  if (argc == 2 && argv[1][0] != '-') return run_command(2, (char *[]){argv[1], option, NULL});
+  print_usage(stdout);
+  return cli_finish_output();
+}
+
 /* A closed standard stream would let a data file get its number and receive our text. Opened the
  * other way round, writing to it is an error, as it should be. */
 static bool open_standard_streams(void) {
@@ -93,20 +109,14 @@ static int run(int argc, char **argv) {
     print_usage(stdout);
     return cli_finish_output();
   }
-  if (strcmp(name, "help") == 0) {
-    print_usage(stderr);
-    return 2;
-  }
+  if (strcmp(name, "help") == 0) return help(argc - 1, argv + 1);
   if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
   for (int k = 0; k < COMMANDS; ++k)
-    if (strcmp(name, commands[k].name) == 0) {
-      if (commands[k].computes) cli_self_keep(argc, argv);
-      return commands[k].run(argc - 1, argv + 1);
-    }
+    if (strcmp(name, commands[k].name) == 0 && commands[k].computes) cli_self_keep(argc, argv);
   char quoted[CLI_QUOTE_BYTES];
   if (name[0] == '-')
     return cli_usage_error("unknown option %s; see polyad --help", cli_quote(quoted, name));
-  return unknown_command(name);
+  return run_command(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {

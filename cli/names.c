@@ -40,6 +40,19 @@ static bool ends_with(const char *path, size_t length, const char *end) {
   return length > size && memcmp(path + length - size, end, size) == 0;
 }
 
+int cli_check_model_name(const char *option, const char *path, const char *extension) {
+  char quoted[CLI_QUOTE_BYTES];
+  if (path == NULL) return 0;
+  const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+  const char *dot = strrchr(name, '.');
+  /* A name that begins with its only dot is hidden; it has no extension. */
+  if (*name == '\0' || dot == NULL || dot == name) return 0;
+  if (strcmp(dot, extension) == 0 || strcmp(dot, ".txt") == 0) return 0;
+  return cli_usage_error("%s %s has an extension that no model has; expected %s or .txt (Tensor "
+                         "Toolbox text), or DIR/ for a directory",
+                         option, cli_quote(quoted, path), extension);
+}
+
 int cli_check_tensor_name(const char *path) {
   static const char *const extensions[] = {".tns", ".txt", ".sptensor", ".csv", ".tsv"};
   char quoted[CLI_QUOTE_BYTES];

@@ -2,6 +2,7 @@
 #include "session.h"
 #include "text.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,11 +13,27 @@ bool cli_is_directory_name(const char *path) {
   return length > 0 && path[length - 1] == '/';
 }
 
+/* Whether two names of files that need not exist are the same name in the same directory. */
+static bool is_same_place(const char *a, const char *b) {
+  const char *paths[] = {a, b};
+  struct stat directory[2];
+  const char *name[2];
+  for (int k = 0; k < 2; ++k) {
+    char parent[4096] = ".";
+    const char *slash = strrchr(paths[k], '/');
+    name[k] = slash == NULL ? paths[k] : slash + 1;
+    if (slash != NULL) snprintf(parent, sizeof parent, "%.*s", (int)(name[k] - paths[k]), paths[k]);
+    if (stat(parent, &directory[k]) != 0) return false;
+  }
+  return *name[0] != '\0' && strcmp(name[0], name[1]) == 0 &&
+         directory[0].st_dev == directory[1].st_dev && directory[0].st_ino == directory[1].st_ino;
+}
+
 /* Whether two names lead to one file, also through symbolic and hard links. */
 static bool is_same_file(const char *a, const char *b) {
   struct stat one, other;
   if (strcmp(a, b) == 0) return true;
-  if (stat(a, &one) != 0 || stat(b, &other) != 0) return false;
+  if (stat(a, &one) != 0 || stat(b, &other) != 0) return is_same_place(a, b);
   return S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
@@ -36,14 +53,25 @@ static int check_new_directory(struct cli_session *session, const struct cli_out
   return status == POLYAD_OK ? 0 : cli_library_failure(session->context);
 }
 
+int cli_check_inputs(const struct cli_output *outputs, int count, const char *const *inputs,
+                     int input_count) {
+  char quoted[CLI_QUOTE_BYTES];
+  for (int k = 0; k < count; ++k) {
+    const struct cli_output *output = &outputs[k];
+    if (output->path == NULL || strcmp(output->path, "-") == 0) continue;
+    for (int i = 0; i < input_count; ++i)
+      if (inputs[i] != NULL && is_same_file(output->path, inputs[i]))
+        return cli_failure("%s %s is the input; expected another file", output->name,
+                           cli_quote(quoted, output->path));
+  }
+  return 0;
+}
+
 static int check_output(struct cli_session *session, const struct cli_output *output,
                         const char *const *inputs, int input_count) {
-  char quoted[CLI_QUOTE_BYTES];
   if (output->path == NULL || strcmp(output->path, "-") == 0) return 0;
-  for (int k = 0; k < input_count; ++k)
-    if (inputs[k] != NULL && is_same_file(output->path, inputs[k]))
-      return cli_failure("%s %s is the input; expected another file", output->name,
-                         cli_quote(quoted, output->path));
+  int status = cli_check_inputs(output, 1, inputs, input_count);
+  if (status != 0) return status;
   if (cli_is_directory_name(output->path)) return check_new_directory(session, output);
   if (polyad_output_check(session->context, output->path) != POLYAD_OK)
     return cli_library_failure(session->context);

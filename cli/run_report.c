@@ -47,9 +47,51 @@ void cli_json_run(cJSON *object, const struct cli_session *session, const struct
   cli_json_real(object, "log_likelihood", info->log_likelihood);
   cli_json_real(object, "kkt_violation", info->kkt_violation);
   cli_json_real(object, "seconds", info->seconds);
-  cli_json_real(object, "seconds_read", run->seconds_read);
-  cli_json_real(object, "seconds_build", run->seconds_build);
+  const struct cli_times *t = &run->times;
+  cli_json_real(object, "seconds_start", t->read - t->start);
+  cli_json_real(object, "seconds_read", t->build - t->read);
+  cli_json_real(object, "seconds_build", t->run - t->build);
+  cli_json_real(object, "seconds_init", info->seconds_init);
+  cli_json_real(object, "seconds_iterations", info->seconds_iterations);
+  cli_json_real(object, "seconds_finish",
+                t->write - t->run - info->seconds_init - info->seconds_iterations);
+  cli_json_real(object, "seconds_write", t->end - t->write);
+  cli_json_real(object, "seconds_wall", t->end - t->start);
   cli_json_real(object, "seconds_per_iteration", info->seconds_per_iteration);
+}
+
+void cli_tell_starts(const struct cli_session *session, const polyad_run_info *info,
+                     const char *what, double tolerance) {
+  enum { SHOWN = 20 };
+  double least = INFINITY, most = -INFINITY;
+  if (info->start_count < 2) return;
+  for (int k = 0; k < info->start_count; ++k) {
+    const polyad_start *start = &info->starts[k];
+    least = fmin(least, start->objective);
+    most = fmax(most, start->objective);
+    if (session->verbose || k >= SHOWN) continue; /* -v told of each when it ended */
+    cli_talk(session, "start %d: %s %.6f after %d iteration%s (%s)\n", k + 1, what,
+             start->objective, start->iterations, start->iterations == 1 ? "" : "s",
+             polyad_reason_string(start->reason));
+  }
+  if (!session->verbose && info->start_count > SHOWN)
+    cli_talk(session, "... and %d more\n", info->start_count - SHOWN);
+  cli_talk(session, "%d starts: %s from %.6f to %.6f, start %d is the best\n", info->start_count,
+           what, least, most, info->best_restart + 1);
+  if (most - least > 10 * tolerance * fmax(1, fabs(most)))
+    cli_talk(session, "the starts ended in different models: more --restarts may find a better "
+                      "one\n");
+}
+
+void cli_json_starts(cJSON *object, const polyad_run_info *info, const char *what) {
+  cJSON *rows = cJSON_AddArrayToObject(object, "starts");
+  for (int k = 0; k < info->start_count; ++k) {
+    cJSON *item = cJSON_CreateObject();
+    cli_json_real(item, what, info->starts[k].objective);
+    cli_json_count(item, "iterations", (uint64_t)info->starts[k].iterations);
+    cli_json_text(item, "reason", polyad_reason_string(info->starts[k].reason));
+    cJSON_AddItemToArray(rows, item);
+  }
 }
 
 void cli_json_trace(cJSON *object, const struct cli_run *run) {

@@ -6,17 +6,28 @@
 
 /** Seconds on a clock that never goes back. */
 double cli_now(void);
+/** When the parts of a decomposition began, by cli_now(): each ends where the next one begins, so
+ *  that the parts of the wall-clock time add up to the whole. */
+struct cli_times {
+  double start, read, build, run, write, end;
+};
 /** A decomposition that has run. */
 struct cli_run {
   const char *file;
   const polyad_plan *plan;
   const polyad_run_info *info;
-  double seconds_read, seconds_build;
+  struct cli_times times;
 };
 /** Members of the JSON object, in their order: what was decomposed; how, and how long it took; ...
  */
 void cli_json_subject(cJSON *object, const struct cli_run *run);
 void cli_json_run(cJSON *object, const struct cli_session *session, const struct cli_run *run);
+/** Says how each of several starts ended, how far they are from each other, and what to do when
+ *  they differ. `what` is what they maximised, `tolerance` how closely. */
+void cli_tell_starts(const struct cli_session *session, const polyad_run_info *info,
+                     const char *what, double tolerance);
+/** The array "starts" of the JSON object; `what` is the key of what they maximised. */
+void cli_json_starts(cJSON *object, const polyad_run_info *info, const char *what);
 /** ... memory, and the array "trace", a row per iteration. */
 void cli_json_trace(cJSON *object, const struct cli_run *run);
 

@@ -58,6 +58,8 @@ int cli_session_open(struct cli_session *session) {
   polyad_set_log(session->context, session->verbose ? POLYAD_LOG_DEBUG : POLYAD_LOG_WARNING,
                  log_message, session);
   polyad_set_seed(session->context, session->seed);
+  if (polyad_set_message_base(session->context, 1) != POLYAD_OK) /* as people count */
+    return cli_library_failure(session->context);
   int status = set_threads(session);
   if (status != 0) return status;
   if (session->memory_limit > 0 &&
@@ -143,7 +145,7 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
 }
 
 bool cli_shows_results(const struct cli_session *session, const char *output) {
-  return !session->quiet && (session->json == NULL || strcmp(session->json, "-") != 0) &&
+  return (session->json == NULL || strcmp(session->json, "-") != 0) &&
          (output == NULL || strcmp(output, "-") != 0);
 }
 

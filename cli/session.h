@@ -34,7 +34,7 @@ struct cli_session {
   {.name = "json", .kind = CLI_TEXT, .offset = offsetof(t, session.json), .argument = "FILE",      \
    .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
   {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),         \
-   .help = "no talk, only errors"},                                                                \
+   .help = "no talk on standard error, only errors; results stay"},                                                                \
   {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),     \
    .help = "say what is chosen and why"}
 
@@ -156,24 +156,32 @@ struct cli_output {
  *  links), and that each can be written. 0, or an exit status. */
 int cli_check_outputs(struct cli_session *session, const struct cli_output *outputs, int count,
                       const char *const *inputs, int input_count);
+/** Checks that no output is an input, also through links. 0, or an exit status. */
+int cli_check_inputs(const struct cli_output *outputs, int count, const char *const *inputs,
+                     int input_count);
 /** Whether a name asks for a directory: it ends in a slash. */
 bool cli_is_directory_name(const char *path);
-/** Whether results are printed for people: not with --quiet, nor when standard output belongs to
- *  the JSON object or to `output` (may be NULL). */
+/** Whether results are printed for people: not when standard output belongs to the JSON object or
+ * to `output` (may be NULL). */
 bool cli_shows_results(const struct cli_session *session, const char *output);
 
 /** A message on standard error, unless --quiet. */
 void cli_talk(const struct cli_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Called first of all: SIGINT, SIGTERM and SIGHUP end the process with status 130, 143 or 129. */
+/** Called first of all: SIGINT, SIGTERM, SIGHUP and SIGXCPU (the limit of processor time) end the
+ *  process with status 130, 143, 129 or 152. */
 void cli_signals_install(void);
 /** Between these, a first signal ends the computation after its iteration (a second one ends the
  *  process). After the end results are written, which signals do not cut short. */
 void cli_computing_begin(struct cli_session *session);
 void cli_computing_end(void);
-/** Exit status for a signal that came while computing (130, 143, 129), or 0. */
+/** Exit status for a signal that came while computing (130, 143, 129, 152), or 0. */
 int cli_signal_status(void);
+/** After such a signal: says after which iteration the run was stopped, where its model is and how
+ *  to go on. `output` and `checkpoint` may be NULL. */
+void cli_tell_stopped(const struct cli_session *session, int iterations, const char *output,
+                      const char *checkpoint);
 
 /** Flushes standard output. 0, or an exit status after an error (quiet when the reader has gone).
  */

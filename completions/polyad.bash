@@ -11,7 +11,7 @@ _polyad() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$commands help --help --version" -- "$current")
     return
   fi
   case $command in
@@ -29,6 +29,10 @@ _polyad() {
     score) options="--no-weights $talk" ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
+    help)
+      mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+      return
+      ;;
   esac
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;

@@ -77,6 +77,13 @@ typedef struct polyad_trace_row {
   polyad_fit_from fit_from;  /**< CP-ALS */
 } polyad_trace_row;
 
+/** One of the starts of a run. */
+typedef struct polyad_start {
+  double objective;     /**< what it maximised: the fit, or for CP-APR the log-likelihood */
+  int iterations;       /**< that it took */
+  polyad_reason reason; /**< why it ended */
+} polyad_start;
+
 /** What a run did. Start with all zero; free with polyad_run_info_clear(). */
 typedef struct polyad_run_info {
   int iterations;               /**< iterations of the returned model's start */
@@ -88,22 +95,26 @@ typedef struct polyad_run_info {
   double log_likelihood;        /**< final; CP-APR only */
   double kkt_violation;         /**< largest of the last iteration; CP-APR only */
   double seconds;               /**< wall-clock time of all starts */
+  double seconds_init;          /**< of it, before the first iterations of all starts */
+  double seconds_iterations;    /**< of it, in the iterations of all starts */
   double seconds_per_iteration; /**< median */
   double seconds_outside;       /**< CP-ALS: median of an iteration's time outside MTTKRP */
-  double seconds_mttkrp[POLYAD_MAX_ORDER]; /**< median per mode; on a GPU by its own clock */
-  double seconds_phi[POLYAD_MAX_ORDER];    /**< CP-APR: mean per mode and outer iteration, all its
-                                                inner iterations; with PDNR and PQNR the rows */
-  double seconds_pi[POLYAD_MAX_ORDER];     /**< the same of storing Pi */
-  double seconds_kkt[POLYAD_MAX_ORDER];    /**< the same of checking for convergence */
-  double seconds_mu[POLYAD_MAX_ORDER];     /**< the same of multiplying by Phi */
-  int threads;                             /**< of the CPU that kernels over nonzeros used: those of
-                                                the context, or fewer where nonzeros times columns
-                                                are too few to keep them busy */
-  int best_restart;                        /**< which start was best, from 0 */
+  double seconds_mttkrp[POLYAD_MAX_ORDER];       /**< median per mode; on a GPU by its own clock */
+  double seconds_mttkrp_total[POLYAD_MAX_ORDER]; /**< sum over the iterations */
+  double seconds_phi[POLYAD_MAX_ORDER]; /**< CP-APR: mean per mode and outer iteration, all its
+                                             inner iterations; with PDNR and PQNR the rows */
+  double seconds_pi[POLYAD_MAX_ORDER];  /**< the same of storing Pi */
+  double seconds_kkt[POLYAD_MAX_ORDER]; /**< the same of checking for convergence */
+  double seconds_mu[POLYAD_MAX_ORDER];  /**< the same of multiplying by Phi */
+  int threads; /**< of the CPU that kernels over nonzeros used: those of the context, or fewer where
+                    nonzeros times columns are too few to keep them busy */
+  int best_restart;            /**< which start was best, from 0 */
   uint64_t regularized_solves; /**< normal equations too ill-conditioned to be solved as they are */
   char diagnosis[512];         /**< plain words about singular or degenerate models; "" if none */
   int trace_rows;              /**< rows of `trace` */
   polyad_trace_row *trace;     /**< one row per iteration of the returned model's start */
+  int start_count;             /**< starts that ran */
+  polyad_start *starts;        /**< one for each of them, in their order */
   void *owner;                 /**< private */
 } polyad_run_info;
 

@@ -1,6 +1,7 @@
 /* CP decomposition by alternating least squares: options, starts, and the result. */
 #include "algorithms/als_checkpoint.h"
 #include "algorithms/model_start.h"
+#include "algorithms/run_starts.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <string.h>
@@ -148,6 +149,7 @@ static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polya
   for (int restart = 0; restart < als->options->restarts; ++restart) {
     polyad_reason reason;
     PD_TRY(run_start(als, restart, &reason));
+    PD_TRY(pd_run_note_start(&als->run, "fit", als->fit.fit, reason));
     if (als->fit.fit > best_fit) {
       best_fit = als->fit.fit;
       PD_TRY(record_run(als, reason, info));
@@ -181,6 +183,7 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   int threads = pd_run_threads(context, plan, options->rank);
   PD_TRY_CLEANUP(run_starts(als, &best, &found));
   found.threads = threads;
+  pd_run_report_starts(&als->run, &found);
   PD_TRY_CLEANUP(finish_model(als, &found));
   PD_TRY_CLEANUP(pd_als_diagnose(als, &found));
   found.seconds = pd_seconds() - als->run.started;

@@ -1,6 +1,7 @@
 /* CP decomposition of counts by alternating Poisson regression: options, starts, and the result. */
 #include "algorithms/apr_checkpoint.h"
 #include "algorithms/model_start.h"
+#include "algorithms/run_starts.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -80,12 +81,12 @@ static polyad_status check_values(polyad_context *context, const polyad_plan *pl
   if (!plan->negative.found) return POLYAD_OK;
   for (int n = 0; n < plan->order; ++n)
     length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,
-                       n > 0 ? ", " : "", plan->negative.index[n] + 1);
+                       n > 0 ? ", " : "", pd_shown(context, plan->negative.index[n]));
   return pd_fail(
       context, POLYAD_NUMERICAL,
-      "the value at (%s) is %g; CP-APR expects counts, of at least 0 (indices from 1; it "
+      "the value at (%s) is %g; CP-APR expects counts, of at least 0 (indices from %d; it "
       "is the first negative value)",
-      place, plan->negative.value);
+      place, plan->negative.value, pd_shown_mode(context, 0));
 }
 
 /* ---- starts ------------------------------------------------------------------------------- */
@@ -126,6 +127,7 @@ static polyad_status run_starts(struct pd_apr *apr, polyad_ktensor **best, polya
   for (int restart = 0; restart < apr->options->restarts; ++restart) {
     polyad_reason reason;
     PD_TRY(run_start(apr, restart, &reason));
+    PD_TRY(pd_run_note_start(&apr->run, "log-likelihood", apr->result.log_likelihood, reason));
     if (restart == 0 || apr->result.log_likelihood > highest) {
       highest = apr->result.log_likelihood;
       PD_TRY(record_run(apr, reason, info));
@@ -183,6 +185,7 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
   int threads = pd_run_threads(context, plan, options->rank);
   PD_TRY_CLEANUP(run_starts(apr, &best, &found));
   found.threads = threads;
+  pd_run_report_starts(&apr->run, &found);
   found.seconds = pd_seconds() - apr->run.started;
   PD_TRY_CLEANUP(finish_model(apr, best, &found));
   if (info != NULL) {

@@ -26,5 +26,6 @@ const char *polyad_fit_from_string(polyad_fit_from from) {
 void polyad_run_info_clear(polyad_run_info *info) {
   if (info == NULL) return;
   pd_free(NULL, info->trace);
+  pd_free(NULL, info->starts);
   memset(info, 0, sizeof *info);
 }

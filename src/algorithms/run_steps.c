@@ -29,8 +29,10 @@ polyad_status pd_run_open(struct pd_run *run) {
 void pd_run_clear(struct pd_run *run) {
   pd_free(run->context, run->trace);
   pd_free(run->context, run->kernel_seconds);
+  pd_free(run->context, run->starts);
   run->trace = NULL;
   run->kernel_seconds = NULL;
+  run->starts = NULL;
 }
 
 void pd_run_restart(struct pd_run *run, int restart) {
@@ -163,8 +165,10 @@ static void report_times(const struct pd_run *run, double *times, polyad_run_inf
   int first = run->first_iteration, rows = run->iteration - first;
   double before = run->start_seconds;
   for (int n = 0; n < run->order; ++n) {
-    for (int k = 0; k < rows; ++k)
+    for (int k = 0; k < rows; ++k) {
       times[k] = run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
+      info->seconds_mttkrp_total[n] += times[k];
+    }
     info->seconds_mttkrp[n] = median_of(times, rows);
   }
   for (int k = 0; k < rows; ++k) {

@@ -22,6 +22,11 @@ struct pd_run {
   int room;              /* iterations that the next two have room for */
   polyad_trace_row *trace;
   double *kernel_seconds; /* `order` numbers per iteration */
+  /* Of all starts; see run_starts.h. */
+  polyad_start *starts;
+  int start_count;
+  double noted_seconds; /* pd_run_seconds() when the last start was recorded */
+  double seconds_init, seconds_iterations;
 };
 
 /** What differs between algorithms. `state` is the algorithm's own. */

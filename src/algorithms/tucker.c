@@ -1,5 +1,6 @@
 /* Tucker decomposition by higher-order orthogonal iteration: options and the result. */
 #include "algorithms/hosvd.h"
+#include "algorithms/run_starts.h"
 #include "algorithms/tucker_state.h"
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   for (int n = 0; n < plan->order; ++n)
     EXPECT(options->ranks[n] >= 1 && options->ranks[n] <= plan->dims[n],
            "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
-           (unsigned long long)options->ranks[n], n + 1, (unsigned long long)plan->dims[n]);
+           (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
+           (unsigned long long)plan->dims[n]);
   EXPECT(options->max_iterations >= 1 && options->max_iterations < 1000000000,
          "%d iterations found; expected 1 to 999999999", options->max_iterations);
   EXPECT(isfinite(options->tolerance) && options->tolerance >= 0,
@@ -72,7 +74,8 @@ static void diagnose(const struct pd_tucker *t, polyad_run_info *info) {
       snprintf(info->diagnosis, sizeof info->diagnosis,
                "rank %llu of mode %d is more than the product of the other ranks, %llu: further "
                "columns add nothing",
-               (unsigned long long)t->options->ranks[n], n + 1, (unsigned long long)t->columns[n]);
+               (unsigned long long)t->options->ranks[n], pd_shown_mode(t->context, n),
+               (unsigned long long)t->columns[n]);
       return;
     }
 }
@@ -92,6 +95,8 @@ static polyad_status run(struct pd_tucker *t, polyad_run_info *info) {
   PD_TRY(pd_tucker_run(t, &reason));
   PD_TRY(pd_tucker_finish(t));
   PD_TRY(pd_run_report(&t->run, reason, info));
+  PD_TRY(pd_run_note_start(&t->run, "fit", info->fit, reason));
+  pd_run_report_starts(&t->run, info);
   refine_fit(t, info);
   diagnose(t, info);
   info->seconds = pd_run_seconds(&t->run);

@@ -115,6 +115,8 @@ def read_tns(path):
     found = {}
     with opener(path, "rt") as file:
         for line in file:
+            if line.startswith("#"):
+                continue
             *index, value = line.split()
             found[tuple(map(int, index))] = float(value)
     return found

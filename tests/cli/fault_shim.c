@@ -112,9 +112,13 @@ int fdatasync(int file) {
   return is_file(file) && fails("fsync") ? -1 : real(file);
 }
 
+/* Whether closing can lose what was written. */
+static int is_writable(int file) { return (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY; }
+
 int close(int file) {
   REAL("close", on_file);
-  int failing = is_file(file) && fails("close"), number = errno, result = real(file);
+  int failing = is_file(file) && is_writable(file) && fails("close"), number = errno,
+      result = real(file);
   if (!failing) return result;
   errno = number;
   return -1;

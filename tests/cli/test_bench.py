@@ -23,7 +23,7 @@ def test_bench_mttkrp(polyad, precision, epsilon):
         assert row["gflops"] == pytest.approx(row["flops"] / row["median_seconds"] / 1e9)
         # |error| / sum of magnitudes is at most (terms + factors) roundings of a sum in any order.
         assert 0 <= row["max_relative_error"] <= (longest + 4) * epsilon
-        assert 0 < row["bound_share"]
+        assert row["bound_share"] is None or 0 < row["bound_share"] <= 1.2
 
 
 def test_bench_cache_and_best(polyad):

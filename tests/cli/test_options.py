@@ -16,8 +16,10 @@ def test_no_arguments(polyad):
 
 
 def test_help_word(polyad):
-    result = polyad.run("help")
-    assert result.status == 2 and result.out == b"" and "usage: polyad" in result.err
+    assert polyad.ok("help").out == polyad.ok("--help").out
+    assert polyad.ok("help", "cpd").out == polyad.ok("cpd", "--help").out
+    polyad.fails(2, "help", "cdp", says="did you mean cpd?")
+    polyad.fails(2, "help", "cpd", "info", says="help [SUBCOMMAND]")
 
 
 @pytest.mark.parametrize("typed, meant", [

@@ -1,0 +1,207 @@
+"""Where results go: names that cannot be, names that clash, what killed runs leave behind."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import COMMAND
+
+CPD = ("cpd", "good.tns", "-r", "1", "-i", "1")
+
+
+# ---- names that are too long are refused before the work ----------------------------------------
+
+def long_name(extension, length=300):
+    return "n" * (length - len(extension)) + extension
+
+
+@pytest.mark.parametrize("arguments", [
+    (*CPD, "--output", long_name(".ktensor")), (*CPD, "--json", long_name(".json")),
+    (*CPD, "--output", long_name("/")), (*CPD, "--checkpoint", long_name(".state")),
+    ("tucker", "good.tns", "-r", "1", "--output", long_name(".ttensor")),
+    ("info", "good.tns", "--json", long_name(".json")),
+    ("generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", long_name(".ktensor"), "o.tns"),
+    *[("convert", "good.tns", long_name(e)) for e in (".tns", ".txt", ".ptn", ".csv", ".tns.gz",
+                                                      ".csv.zst")],
+    *[("generate", "--dims", "3,4", "--nnz", "5", long_name(e)) for e in (".tns", ".ptn")]])
+def test_names_too_long(polyad, arguments):
+    """An input that does not exist would be the first error of the work itself."""
+    absent = [a if a != "good.tns" else "absent.tns" for a in arguments]
+    polyad.fails(1, *absent, says="name too long")
+
+
+def test_longest_name_is_accepted(polyad):
+    name = long_name(".ktensor", os.pathconf(polyad.folder, "PC_NAME_MAX"))
+    polyad.ok(*CPD, "--output", name)
+    assert polyad.path(name).exists()
+
+
+# ---- extensions ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.ttensor", "a.b/m.tns", "m.ktensor.gz"])
+def test_unknown_extension_of_a_model(polyad, name):
+    polyad.path("a.b").mkdir()
+    polyad.fails(2, *CPD, "-o", name, says=("--output", ".ktensor", ".txt", "DIR/"))
+
+
+def test_unknown_extension_of_a_tucker_model_and_of_the_truth(polyad):
+    polyad.fails(2, "tucker", "good.tns", "-r", "1", "-o", "m.ktensor", says=(".ttensor", "DIR/"))
+    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.json",
+                 "o.tns", says=("--truth", ".ktensor"))
+
+
+@pytest.mark.parametrize("name", ["m.ktensor", "m.txt", "model", ".model", "a.b/model", "/dev/null",
+                                  "d.x/"])
+def test_known_names_of_a_model(polyad, name):
+    polyad.path("a.b").mkdir()
+    polyad.ok(*CPD, "-o", name)
+
+
+# ---- two results in one file ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("options", [
+    ("--json", "q.prev", "--checkpoint", "q"), ("--json", "./q.prev", "--checkpoint", "q"),
+    ("--json", "sub/../q.prev", "--checkpoint", "q"), ("--json", "./m", "--output", "m")])
+def test_results_that_would_share_a_file(polyad, options):
+    polyad.path("sub").mkdir()
+    polyad.fails(2, *CPD, *options, says="both go to the same file")
+
+
+def test_previous_checkpoint_that_is_the_input(polyad):
+    polyad.write("q.prev", polyad.path("good.tns").read_bytes())
+    polyad.fails(1, "cpd", "q.prev", "-r", "1", "--checkpoint", "q", says="is the input")
+
+
+def test_a_resumed_checkpoint_is_no_place_for_other_results(polyad):
+    polyad.ok(*CPD, "--checkpoint", "state")
+    polyad.fails(1, *CPD, "--resume", "state", "--json", "state", says="is the input")
+    polyad.ok(*CPD, "--resume", "state", "--checkpoint", "state")
+
+
+# ---- what killed runs leave ------------------------------------------------------------------------
+
+def hidden(polyad):
+    return sorted(path.name for path in polyad.folder.iterdir() if path.name.startswith("."))
+
+
+def kill_while_writing(polyad, out):
+    """Kills a writer while its temporary file is there."""
+    process = subprocess.Popen([COMMAND, "convert", "large.ptn", out], cwd=polyad.folder)
+    try:
+        end = time.monotonic() + 60
+        while not hidden(polyad) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.0005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(polyad):
+    polyad.ok("generate", "--dims", "3000,2000,1000", "--nnz", "400000", "large.ptn")
+    for _ in range(5):
+        kill_while_writing(polyad, "out.tns")
+        if hidden(polyad):
+            break
+    assert hidden(polyad) == [".out.tns.polyad-0.tmp"]
+    polyad.ok("convert", "good.tns", "other.tns")
+    assert hidden(polyad) == [".out.tns.polyad-0.tmp"]  # of another target
+    polyad.ok("convert", "good.tns", "out.tns")
+    assert hidden(polyad) == []
+
+
+def test_left_over_directories_and_gaps(polyad):
+    for number in (0, 3):
+        left = polyad.path(f".m.polyad-{number}.tmp")
+        left.mkdir()
+        (left / "lambda.txt").write_text("1\n")
+        (left / ".mode1.txt.polyad-0.tmp").write_text("1\n")
+    polyad.ok(*CPD, "-o", "m/")
+    assert hidden(polyad) == []
+
+
+def test_a_writer_that_lives_keeps_its_temporary(polyad):
+    alive, foreign = ".out.tns.polyad-0.tmp", ".out.tns.mine.tmp"
+    polyad.write(alive, "half\n")
+    polyad.write(foreign, "x\n")
+    polyad.path(".out.tns.polyad-1.tmp").symlink_to("good.tns")
+    with open(polyad.path(alive), "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        polyad.ok("convert", "good.tns", "out.tns")
+        assert hidden(polyad) == [foreign, alive, ".out.tns.polyad-1.tmp"]
+    polyad.ok("convert", "good.tns", "out.tns")
+    assert hidden(polyad) == [foreign, ".out.tns.polyad-1.tmp"]
+    assert polyad.path("good.tns").exists()
+
+
+def test_many_writers_of_one_file(polyad):
+    processes = [subprocess.Popen([COMMAND, "convert", "good.tns", "out.tns"], cwd=polyad.folder)
+                 for _ in range(20)]
+    assert [process.wait() for process in processes] == [0] * 20
+    assert hidden(polyad) == []
+    assert polyad.path("out.tns").read_bytes() == polyad.path("good.tns").read_bytes().replace(
+        b".0", b"")
+
+
+# ---- inputs ---------------------------------------------------------------------------------------
+
+def test_label_file_that_is_a_pipe(polyad):
+    polyad.path("good.labels").mkdir()
+    os.mkfifo(polyad.path("good.labels/mode-1-a.map"))
+    result = polyad.run("info", "good.tns", timeout=20)
+    assert result.status == 1 and result.out == b""
+    assert "mode-1-a.map: error: a pipe found; expected a regular file" in result.err
+
+
+@pytest.mark.parametrize("kind", [0x50, 0x57, 0x5f])
+def test_zstd_that_begins_with_a_frame_to_be_skipped(polyad, kind):
+    polyad.ok("convert", "good.tns", "z.tns.zst")
+    frame = bytes([kind]) + b"\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
+    content = polyad.path("z.tns.zst").read_bytes()
+    polyad.write("s.tns.zst", frame + content)
+    polyad.write("t.tns", frame + content + frame)
+    for name in ("s.tns.zst", "t.tns"):
+        polyad.ok("convert", name, "back.tns")
+        assert polyad.path("back.tns").read_bytes() == b"1 1 1 1\n1 2 1 2\n2 1 2 3\n"
+    polyad.write("cut.tns.zst", frame[:-2])
+    polyad.fails(1, "info", "cut.tns.zst", says="truncated")
+
+
+# ---- dims of text ------------------------------------------------------------------------------------
+
+def test_text_keeps_empty_slices_at_the_end(polyad):
+    polyad.ok("generate", "--dims", "40,50,60", "--nnz", "30", "a.tns")
+    assert polyad.path("a.tns").read_text().startswith("# dims: 40 50 60\n")
+    assert polyad.json("info", "a.tns")["dims"] == [40, 50, 60]
+    polyad.ok("generate", "--dims", "40,50,60", "--nnz", "30", "-r", "2", "--truth", "t.ktensor",
+              "b.tns.gz")
+    assert polyad.json("info", "b.tns.gz")["dims"] == [40, 50, 60]
+    polyad.ok("cpd", "b.tns.gz", "-r", "2", "-o", "m.ktensor")
+    polyad.ok("score", "t.ktensor", "m.ktensor")
+    polyad.ok("convert", "a.tns", "a.ptn")
+    polyad.ok("convert", "a.ptn", "c.tns")
+    assert polyad.json("info", "c.tns")["dims"] == [40, 50, 60]
+    assert polyad.json("info", "c.tns", "--dims", "41,51,61")["dims"] == [41, 51, 61]
+
+
+def test_text_whose_nonzeros_tell_the_dims_has_no_comment(polyad):
+    polyad.ok("convert", "good.tns", "out.tns")
+    assert polyad.path("out.tns").read_bytes() == b"1 1 1 1\n1 2 1 2\n2 1 2 3\n"
+
+
+@pytest.mark.parametrize("comment, dims", [
+    ("# dims: 5 6 7\n", [5, 6, 7]), ("# by hand\n\n# dims: 5 6 7\r\n", [5, 6, 7]),
+    ("# dims: 5 6\n", [2, 2, 2]), ("# dims: 5x6x7\n", [2, 2, 2]), ("# dims:\n", [2, 2, 2]),
+    ("# dims: 5 6 0\n", [2, 2, 2]), ("# dims:  5 6 7\n", [2, 2, 2]),
+    ("# dims: 5 6 99999999999999999999\n", [2, 2, 2])])
+def test_comment_with_dims(polyad, comment, dims):
+    polyad.write("c.tns", comment + polyad.path("good.tns").read_text())
+    assert polyad.json("info", "c.tns")["dims"] == dims
+
+
+def test_comment_with_dims_that_are_too_small(polyad):
+    polyad.write("c.tns", "# dims: 2 1 2\n" + polyad.path("good.tns").read_text())
+    polyad.fails(1, "info", "c.tns", says=("c.tns:3:3: error:", "expected at most 1"))
