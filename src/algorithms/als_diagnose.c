@@ -6,6 +6,7 @@
 #include <string.h>
 
 struct report {
+  const polyad_context *context;
   char *text;
   size_t size, used;
 };
@@ -104,7 +105,7 @@ static void report_empty_slices(const polyad_ktensor *model, struct report *repo
     if (empty > 0)
       say(report,
           "%" PRIu64 " of %" PRIu64 " slices of mode %d have no nonzero: their rows are zero.",
-          empty, model->dims[n], n + 1);
+          empty, model->dims[n], pd_shown_mode(report->context, n));
   }
 }
 
@@ -149,17 +150,18 @@ static void report_pairs(const polyad_ktensor *model, const double *cosine, stru
         "Components %" PRIu64 " and %" PRIu64
         " nearly cancel (cosine %.4f): the model is degenerate "
         "and its weights may grow without bound; try a lower rank, nonnegative factors or a ridge.",
-        least[0] + 1, least[1] + 1, smallest);
+        pd_shown(report->context, least[0]), pd_shown(report->context, least[1]), smallest);
   if (largest > 0.99)
     say(report,
         "Components %" PRIu64 " and %" PRIu64 " are nearly the same (cosine %.4f): the rank may be "
         "too large, or convergence slow.",
-        most[0] + 1, most[1] + 1, largest);
+        pd_shown(report->context, most[0]), pd_shown(report->context, most[1]), largest);
 }
 
 polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info) {
   const polyad_ktensor *model = als->model;
-  struct report report = {.text = info->diagnosis, .size = sizeof info->diagnosis};
+  struct report report = {
+      .context = als->context, .text = info->diagnosis, .size = sizeof info->diagnosis};
   uint64_t pairs = model->rank * model->rank;
   double *cosine = NULL;
   polyad_status status = POLYAD_OK;
