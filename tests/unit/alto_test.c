@@ -259,7 +259,8 @@ static void storages_hold_the_tensor(void **state) {
         struct pd_alto *alto =
             fixture_build(context, &pd_alto_format, variants[v], partitions[k], tensor);
         polyad_tensor *back = NULL;
-        assert_int_equal(pd_storage_expand(context, &pd_alto_format, alto, tensor, &back), POLYAD_OK);
+        assert_int_equal(pd_storage_expand(context, &pd_alto_format, alto, tensor, &back),
+                         POLYAD_OK);
         assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
         polyad_tensor_destroy(back);
         pd_alto_format.destroy(context, alto);

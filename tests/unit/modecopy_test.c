@@ -205,7 +205,8 @@ static void storages_hold_the_tensor(void **state) {
             fixture_build(context, &pd_modecopy_format, variants[v], partitions[k], tensor);
         assert_int_equal(storage->partitions, partitions[k] == 0 ? 3 : partitions[k]);
         polyad_tensor *back = NULL;
-        assert_int_equal(pd_storage_expand(context, &pd_modecopy_format, storage, tensor, &back), POLYAD_OK);
+        assert_int_equal(pd_storage_expand(context, &pd_modecopy_format, storage, tensor, &back),
+                         POLYAD_OK);
         assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
         polyad_tensor_destroy(back);
         pd_modecopy_format.destroy(context, storage);
