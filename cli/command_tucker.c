@@ -60,7 +60,9 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct tucker, ranks_text),
      .argument = "R1,R2,...",
      .help = "columns of each mode's factor (required); one R for\n"
-             "all modes; auto:X the fewest that keep the share X\nof the squared norm"},
+             "all modes; auto:X chooses them jointly: the\n"
+             "smallest core found that keeps the share X of the\n"
+             "squared norm within --memory-limit"},
     {.name = "svd",
      .kind = CLI_CHOICE,
      .offset = offsetof(struct tucker, svd),
@@ -126,6 +128,10 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   tucker->file = argv[first];
   status = cli_check_model_name("--output", tucker->output, ".ttensor");
   if (status == 0) status = parse_ranks(tucker);
+  if (status == 0 && tucker->energy > 0 &&
+      (strcmp(tucker->init, "hosvd") != 0 || strcmp(tucker->svd, "exact") != 0))
+    return cli_usage_error("--ranks auto:X found with --init or --svd; expected neither: the ranks "
+                           "come with first factors that keep X, and exact singular vectors do");
   return status != 0 ? status : cli_check_format(tucker->format, false);
 }
 
@@ -203,15 +209,16 @@ static int decompose(struct tucker *tucker) {
   tucker->times.run = cli_now();
   cli_progress_start(session);
   cli_computing_begin(session);
-  polyad_status done = POLYAD_OK;
-  if (tucker->energy > 0)
-    done = polyad_tucker_ranks(session->context, tucker->plan, tucker->energy, tucker->ranks);
+  options.energy = tucker->energy;
   memcpy(options.ranks, tucker->ranks, sizeof options.ranks);
-  if (done == POLYAD_OK)
-    done = polyad_tucker(session->context, tucker->plan, &options, &tucker->model, &tucker->info);
+  polyad_status done =
+      polyad_tucker(session->context, tucker->plan, &options, &tucker->model, &tucker->info);
   cli_computing_end();
   cli_progress_clear();
-  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+  if (done != POLYAD_OK) return cli_library_failure(session->context);
+  memcpy(tucker->ranks, polyad_ttensor_ranks(tucker->model),
+         (size_t)polyad_plan_order(tucker->plan) * sizeof *tucker->ranks);
+  return 0;
 }
 
 static int write_model(struct tucker *tucker) {

@@ -8,8 +8,19 @@ enum { BAR_WIDTH = 20 };
 static bool shown;
 static double last_shown;
 
+/* What goes before the first iteration. */
+static int show_stage(const polyad_progress *p) {
+  fprintf(stderr, "\r\033[K%s", p->stage);
+  if (isfinite(p->fit)) fprintf(stderr, "  fit %.6f so far", p->fit);
+  fprintf(stderr, "  %.1f s", p->seconds);
+  fflush(stderr);
+  shown = true;
+  return 0;
+}
+
 static int show(void *user, const polyad_progress *p) {
   (void)user;
+  if (p->stage != NULL) return show_stage(p);
   if (p->iteration < p->max_iterations && p->seconds - last_shown < 0.05 && p->iteration > 1)
     return 0; /* often enough for an eye */
   last_shown = p->seconds;

@@ -27,7 +27,8 @@ typedef enum polyad_log_level {
 /** Receives one message without a trailing newline. Called on the thread that uses the context. */
 typedef void (*polyad_log_function)(void *user, polyad_log_level level, const char *message);
 
-/** State of a running decomposition, given to the progress function after each iteration. */
+/** State of a running decomposition, given to the progress function after each iteration, and
+ *  about twice a second during long work before the first one. */
 typedef struct polyad_progress {
   int iteration;         /**< iterations done, from 1 */
   int max_iterations;    /**< limit on iterations */
@@ -37,9 +38,12 @@ typedef struct polyad_progress {
   double kkt_violation;  /**< largest violation of the optimality conditions; NaN where unused */
   double seconds;        /**< wall-clock seconds since the start */
   int restart;           /**< which of several starts is running, from 0 */
+  const char *stage;     /**< NULL after an iteration; else what is done before the first one, such
+                              as "choosing ranks": `iteration` is 0 then, `fit` NaN where unknown */
 } polyad_progress;
 
-/** Called after each iteration; a non-zero result ends the run as polyad_cancel() does. */
+/** Called after each iteration, and during long work before the first one; a non-zero result ends
+ *  the run as polyad_cancel() does. */
 typedef int (*polyad_progress_function)(void *user, const polyad_progress *progress);
 
 /** Where the library takes its memory from. Both functions may be called from several
@@ -127,8 +131,9 @@ POLYAD_API void polyad_set_log(polyad_context *context, polyad_log_level level,
 POLYAD_API void polyad_set_progress(polyad_context *context, polyad_progress_function function,
                                     void *user);
 
-/** Asks a running computation to end after its current iteration. May be called from any
- *  thread and from signal handlers. Stays in force until polyad_clear_cancel(). */
+/** Asks a running computation to end after its current iteration; before the first one, when there
+ *  is no model yet, it ends with POLYAD_CANCELLED. May be called from any thread and from signal
+ *  handlers. Stays in force until polyad_clear_cancel(). */
 POLYAD_API void polyad_cancel(polyad_context *context);
 /** Forgets an earlier polyad_cancel(). */
 POLYAD_API void polyad_clear_cancel(polyad_context *context);

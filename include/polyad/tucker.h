@@ -27,19 +27,28 @@ typedef struct polyad_tucker_options {
   polyad_init init;              /**< default POLYAD_INIT_HOSVD */
   const polyad_ttensor *initial; /**< first factors for POLYAD_INIT_MODEL; its core is ignored */
   polyad_svd svd;                /**< default POLYAD_SVD_EXACT */
+  double energy; /**< above 0, at most 1: `ranks` are not read but chosen as polyad_tucker_ranks()
+                      does, and iterations start from the factors found with them, so that the
+                      model keeps at least this share of ||X||^2 (to within the rounding of its
+                      type); needs init POLYAD_INIT_HOSVD and svd POLYAD_SVD_EXACT; default 0 */
 } polyad_tucker_options;
 
 /** Sets the defaults named above; ranks are left 0 for the caller. */
 POLYAD_API void polyad_tucker_options_init(polyad_tucker_options *options);
 
-/** Ranks that keep the share `energy` of the tensor's squared norm: for each mode the fewest
- *  leading singular vectors of the unfolding that leave out at most (1 - energy) / N of it, so that
- *  the truncated HOSVD, and with it the Tucker decomposition of these ranks, keeps at least
- *  `energy` (L. De Lathauwer, B. De Moor and J. Vandewalle 2000, property 10).
+/** Ranks of the smallest core (product of the ranks) found whose model keeps at least the share
+ *  `energy` of the tensor's squared norm. A model's share is what higher-order orthogonal iteration
+ *  of its ranks reaches. First the truncated HOSVD (L. De Lathauwer, B. De Moor and J. Vandewalle
+ *  2000) of the fewest cells is found exactly, among all within the bases that memory allows; then
+ *  smaller cores are tried by iterations, those first that promise most, until none is left or the
+ *  work since the last success is a multiple of what one decomposition takes. Only ranks whose
+ *  decomposition fits the memory limit are chosen.
  *  @param energy  above 0, at most 1
  *  @param[out] ranks  one number per mode
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_NUMERICAL for a tensor without nonzeros,
- *  POLYAD_UNSUPPORTED when the plan's format cannot give its nonzeros back */
+ *  POLYAD_MEMORY_LIMIT when no ranks that fit keep the share (the message tells which ranks keep
+ *  most, and how much), POLYAD_CANCELLED, POLYAD_OUT_OF_MEMORY, POLYAD_UNSUPPORTED when the plan's
+ *  format cannot give its nonzeros back */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tucker_ranks(polyad_context *context,
                                                             const polyad_plan *plan, double energy,
                                                             uint64_t *ranks);
@@ -50,7 +59,12 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tucker_ranks(polyad_context *cont
  *  factor becomes the leading left singular vectors of the tensor multiplied by all others. Factors
  *  are orthonormal, the entry of largest magnitude of each column is positive. In `info`,
  *  seconds_mttkrp are those of the tensor-times-matrix chain. Cancellation is no error: the model
- *  so far is returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED.
+ *  so far is returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED; only before the first
+ *  iteration, while ranks are chosen or HOSVD runs, there is none, and the result is
+ *  POLYAD_CANCELLED. The fit is 1 - sqrt(1 - ||G||^2 / ||X||^2) where that is exact enough for the
+ *  tolerance, else it is summed from the residual's entries. The first factors of POLYAD_INIT_HOSVD
+ *  are exact for modes of up to 1024 rows, and for longer ones found to a residual of 1e-8 (the
+ *  diagnosis tells where they are not).
  *  @param plan  made with polyad_plan_options::kernel POLYAD_KERNEL_TTMC, or another whose format
  *               has the chain
  *  @param[out] model  destroyed with polyad_ttensor_destroy()

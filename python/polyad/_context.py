@@ -180,7 +180,8 @@ def _progress(user: Any, progress: Any) -> int:
             "iteration": progress.iteration, "max_iterations": progress.max_iterations,
             "fit": progress.fit, "change": progress.change,
             "log_likelihood": progress.log_likelihood, "kkt_violation": progress.kkt_violation,
-            "seconds": progress.seconds, "restart": progress.restart}) else 0
+            "seconds": progress.seconds, "restart": progress.restart,
+            "stage": text(progress.stage) if progress.stage else ""}) else 0
     finally:
         if self.watches:
             lib.polyad_python_running(0)

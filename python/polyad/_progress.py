@@ -54,6 +54,8 @@ class ProgressLine:
         def call(progress: Progress) -> Any:
             if self.shown:
                 self._show(progress)
+            if progress["stage"]:  # before the first iteration; Ctrl-C comes through all the same
+                return False
             return callback(progress) if callback is not None else False
 
         return call
@@ -66,6 +68,8 @@ class ProgressLine:
             self.next = now + PAUSE
 
     def _text(self, p: Progress) -> str:
+        if p["stage"]:
+            return f"{p['stage']}  {p['seconds']:.1f} s"
         if p["restart"] != self.restart:
             self.restart, self.before = p["restart"], p["seconds"]
         done, most = p["iteration"], p["max_iterations"]

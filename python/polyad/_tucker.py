@@ -21,10 +21,12 @@ _SVDS = {"exact": lib.POLYAD_SVD_EXACT, "randomized": lib.POLYAD_SVD_RANDOMIZED}
 def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: str = "auto",
                  precision: Precision | None = None, threads: int | None = None,
                  variant: str = "auto") -> tuple[int, ...]:
-    """Ranks with which a Tucker model keeps at least the share ``energy`` of ||X||².
+    """Ranks of the smallest core found whose model keeps at least the share ``energy`` of ||X||².
 
-    For each mode the fewest leading singular vectors of the unfolding that leave out at most
-    (1 - energy) / N of it.
+    They are chosen jointly: first the truncated HOSVD of the fewest cells is found, then smaller
+    cores are tried by higher-order orthogonal iteration. Only ranks whose decomposition fits in
+    memory are chosen; where none keep the share, the error tells how much can be kept. Ctrl-C ends
+    the search.
 
     Parameters
     ----------
@@ -42,17 +44,32 @@ def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: 
                       variant=variant, kernel="ttmc")
     ranks, ctx = ffi.new("uint64_t[]", len(plan.shape)), context()
     ctx.configure(threads=plan.threads if threads is None else threads, device=plan.device_asked)
-    ctx.check(lib.polyad_tucker_ranks(ctx.pointer, plan._handle, float(energy), ranks))
+    status = ctx.run(lib.polyad_tucker_ranks, plan._handle, float(energy), ranks)
+    if ctx.interrupted:
+        raise Interrupted("interrupted while ranks were being chosen")
+    ctx.check(status)
     return tuple(int(rank) for rank in ranks)
+
+
+def _energy(ranks: Any) -> float:
+    """The share in "auto:X"; 0 where ranks are given as numbers."""
+    if not isinstance(ranks, str):
+        return 0.0
+    word, _, share = ranks.partition(":")
+    energy = 0.0
+    if word == "auto":
+        try:
+            energy = float(share or 0.95)
+        except ValueError:
+            pass
+    if not 0 < energy <= 1:
+        raise ValueError(f"ranks {ranks!r} is unknown; expected 'auto' or 'auto:X' with X above 0 "
+                         "and at most 1")
+    return energy
 
 
 def _ranks(ranks: Any, plan: Plan) -> tuple[int, ...]:
     order = len(plan.shape)
-    if isinstance(ranks, str):
-        word, _, share = ranks.partition(":")
-        if word != "auto":
-            raise ValueError(f"ranks {ranks!r} is unknown; expected 'auto' or 'auto:0.95'")
-        return tucker_ranks(plan, float(share or 0.95))
     given = ([index(ranks, "ranks")] * order if np.ndim(ranks) == 0 else
              [index(rank, "ranks") for rank in ranks])
     if len(given) != order:
@@ -82,7 +99,9 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     x : SparseTensor, Plan (with ``kernel="ttmc"``), NumPy array, or a sparse tensor of another
         package
     ranks : sequence of int, int, or "auto:0.95"
-        Columns of each mode's factor; one number for all modes; or see :func:`tucker_ranks`.
+        Columns of each mode's factor; one number for all modes; or the smallest core found that
+        keeps this share of ||X||² (see :func:`tucker_ranks`; needs the default ``init`` and
+        ``svd``).
     tol : float
         Stop when the fit changes by less; 0: never.
     max_iters : int
@@ -122,7 +141,10 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     tensor, plan = choose(x, 16, choice)
     options = ffi.new("polyad_tucker_options *")
     lib.polyad_tucker_options_init(options)
-    wanted = _ranks(ranks, plan)
+    options.energy = _energy(ranks)
+    wanted = () if options.energy else _ranks(ranks, plan)
+    if options.energy and not isinstance(init, str):
+        raise ValueError(f"ranks {ranks!r} bring first factors of their own; expected init 'hosvd'")
     for mode, rank in enumerate(wanted):
         options.ranks[mode] = rank
     common_options(options, run)

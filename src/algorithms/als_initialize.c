@@ -8,7 +8,7 @@ static polyad_status start_by_hosvd(struct pd_als *als) {
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < als->order; ++n)
     ranks[n] = als->model->rank;
-  return pd_hosvd(als->context, als->plan, ranks, als->model->type, als->model->factor);
+  return pd_hosvd(als->context, als->plan, ranks, als->model->type, als->model->factor, NULL);
 }
 
 /* HALS needs nonnegative factors; a singular vector's sign means nothing. */

@@ -1,5 +1,5 @@
 /* Tucker decomposition by higher-order orthogonal iteration: options and the result. */
-#include "algorithms/hosvd.h"
+#include "algorithms/rank_search.h"
 #include "algorithms/run_starts.h"
 #include "algorithms/tucker_state.h"
 #include <math.h>
@@ -22,7 +22,14 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
                                    const polyad_tucker_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-  for (int n = 0; n < plan->order; ++n)
+  EXPECT(options->energy >= 0 && options->energy <= 1,
+         "energy %g found; expected a share above 0 and at most 1, or 0", options->energy);
+  EXPECT(!(options->energy > 0) ||
+             (options->init == POLYAD_INIT_HOSVD && options->svd == POLYAD_SVD_EXACT),
+         "energy %g needs the first factors that come with its ranks, and exact singular vectors, "
+         "which keep it",
+         options->energy);
+  for (int n = 0; n < plan->order && !(options->energy > 0); ++n)
     EXPECT(options->ranks[n] >= 1 && options->ranks[n] <= plan->dims[n],
            "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
            (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
@@ -42,42 +49,43 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   return check_tensor(context, plan);
 }
 
-/* Relative residuals whose square is below this are rounding error for the most part when they
- * come from a difference of squares. */
-static const double rounding_residual = 1e-10;
-
-/* Sums the residual of a nearly exact model from the nonzeros themselves. Where there is no
- * memory for them the rounded fit stays. */
-static void refine_fit(const struct pd_tucker *t, polyad_run_info *info) {
-  double relative;
-  if (!((1 - info->fit) * (1 - info->fit) < rounding_residual) || t->plan->value_exponent != 0)
-    return;
-  polyad_tensor *tensor = NULL;
-  polyad_status status = pd_plan_expand(t->context, t->plan, &tensor);
-  if (status == POLYAD_OK) status = pd_ttensor_residual(t->context, t->model, tensor, &relative);
-  polyad_tensor_destroy(tensor);
-  if (status != POLYAD_OK) {
-    pd_log(t->context, POLYAD_LOG_INFO, "the fit keeps its rounding error: %s",
-           polyad_last_error(t->context));
-    pd_begin(t->context);
-    return;
+/* Puts words behind those that are there. */
+static void say(polyad_run_info *info, const char *format, ...) PD_PRINTF(2, 3);
+static void say(polyad_run_info *info, const char *format, ...) {
+  size_t length = strlen(info->diagnosis), room = sizeof info->diagnosis;
+  if (length > 0 && length + 2 < room) {
+    memcpy(info->diagnosis + length, "; ", 3);
+    length += 2;
   }
-  info->fit = 1 - relative;
-  info->trace[info->trace_rows - 1].fit = info->fit;
-  info->trace[info->trace_rows - 1].residual = relative * relative;
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(info->diagnosis + length, room - length, format, arguments);
+  va_end(arguments);
 }
 
-/* Columns beyond the product of the other ranks cannot help. */
-static void diagnose(const struct pd_tucker *t, polyad_run_info *info) {
+static void diagnose(const struct pd_tucker *t, double energy, polyad_run_info *info) {
   for (int n = 0; n < t->order; ++n)
     if (t->options->ranks[n] > t->columns[n]) {
-      snprintf(info->diagnosis, sizeof info->diagnosis,
-               "rank %llu of mode %d is more than the product of the other ranks, %llu: further "
-               "columns add nothing",
-               (unsigned long long)t->options->ranks[n], pd_shown_mode(t->context, n),
-               (unsigned long long)t->columns[n]);
-      return;
+      say(info,
+          "rank %llu of mode %d is more than the product of the other ranks, %llu: further "
+          "columns add nothing",
+          (unsigned long long)t->options->ranks[n], pd_shown_mode(t->context, n),
+          (unsigned long long)t->columns[n]);
+      break;
     }
+  if (t->hosvd.mode >= 0)
+    say(info,
+        "the first factor of mode %d is no exact HOSVD: its residual was %.1e after %d products",
+        pd_shown_mode(t->context, t->hosvd.mode), t->hosvd.residual, PD_HOSVD_PRODUCTS);
+  if (t->no_sum)
+    say(info, "the fit may be wrong by %.1e: there is no room to sum the residual of the nonzeros",
+        t->fit_error);
+  const polyad_trace_row *last = &info->trace[info->trace_rows - 1];
+  if (1 - last->residual < energy - pd_tucker_share_error(t))
+    say(info,
+        "the model keeps %.6f of the squared norm, less than the %g asked for: products in a "
+        "narrower type lose it",
+        1 - last->residual, energy);
 }
 
 /* Of the widest chain. */
@@ -88,20 +96,65 @@ static uint64_t most_columns(const struct pd_tucker *t) {
   return most;
 }
 
-static polyad_status run(struct pd_tucker *t, polyad_run_info *info) {
+static polyad_status run(struct pd_tucker *t, const struct pd_rank_search *found, double energy,
+                         polyad_run_info *info) {
   polyad_reason reason;
   int threads = pd_run_threads(t->context, t->plan, most_columns(t));
-  PD_TRY(pd_tucker_initialize(t));
+  PD_TRY(pd_tucker_initialize(t, found));
   PD_TRY(pd_tucker_run(t, &reason));
   PD_TRY(pd_tucker_finish(t));
   PD_TRY(pd_run_report(&t->run, reason, info));
   PD_TRY(pd_run_note_start(&t->run, "fit", info->fit, reason));
   pd_run_report_starts(&t->run, info);
-  refine_fit(t, info);
-  diagnose(t, info);
+  diagnose(t, energy, info);
   info->seconds = pd_run_seconds(&t->run);
   info->threads = threads;
   return POLYAD_OK;
+}
+
+/* ---- ranks from a share of the norm --------------------------------------------------------- */
+
+struct room {
+  polyad_context *context;
+  const polyad_plan *plan;
+  uint64_t bytes;
+};
+
+static bool fits(const void *user, const uint64_t *ranks) {
+  const struct room *room = user;
+  return pd_tucker_bytes(room->context, room->plan, ranks, PD_SVD_EXACT) <= room->bytes;
+}
+
+static polyad_status find_ranks(polyad_context *context, const polyad_plan *plan, double energy,
+                                double deadline, struct pd_rank_search *found) {
+  uint64_t used = polyad_memory_in_use(context), limit = polyad_memory_limit(context);
+  struct room room = {context, plan, limit > used ? limit - used : 0};
+  return pd_rank_search(context, plan, energy, deadline, fits, &room, found);
+}
+
+/* ---- entry points --------------------------------------------------------------------------- */
+
+static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
+                               const polyad_tucker_options *options, polyad_ttensor **model,
+                               polyad_run_info *info) {
+  double started = pd_seconds();
+  polyad_tucker_options own = *options;
+  struct pd_rank_search found = {.share = 0};
+  struct pd_tucker *t = NULL;
+  polyad_status status = POLYAD_OK;
+  if (options->energy > 0) {
+    double deadline = options->max_seconds > 0 ? started + options->max_seconds : INFINITY;
+    PD_TRY_CLEANUP(find_ranks(context, plan, options->energy, deadline, &found));
+    memcpy(own.ranks, found.ranks, sizeof own.ranks);
+  }
+  PD_TRY_CLEANUP(pd_tucker_create(context, plan, &own, started, &t));
+  PD_TRY_CLEANUP(run(t, options->energy > 0 ? &found : NULL, options->energy, info));
+  *model = t->model;
+  t->model = NULL;
+cleanup:
+  pd_tucker_destroy(t);
+  pd_rank_search_clear(context, &found);
+  return status;
 }
 
 polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
@@ -114,20 +167,13 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(check_options(context, plan, options));
   polyad_run_info found = {0};
-  struct pd_tucker *t = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_tucker_create(context, plan, options, &t));
-  PD_TRY_CLEANUP(run(t, &found));
-  *model = t->model;
-  t->model = NULL;
-  if (info != NULL) {
+  polyad_status status = decompose(context, plan, options, model, &found);
+  if (status == POLYAD_OK && info != NULL) {
     polyad_run_info_clear(info);
     *info = found;
     found = (polyad_run_info){0};
   }
-cleanup:
   polyad_run_info_clear(&found);
-  pd_tucker_destroy(t);
   return status;
 }
 
@@ -141,5 +187,9 @@ polyad_status polyad_tucker_ranks(polyad_context *context, const polyad_plan *pl
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "energy %g found; expected a share above 0 and at most 1", energy);
   PD_TRY(check_tensor(context, plan));
-  return pd_hosvd_ranks(context, plan, energy, ranks);
+  struct pd_rank_search found;
+  PD_TRY(find_ranks(context, plan, energy, INFINITY, &found));
+  memcpy(ranks, found.ranks, (size_t)plan->order * sizeof *ranks);
+  pd_rank_search_clear(context, &found);
+  return POLYAD_OK;
 }

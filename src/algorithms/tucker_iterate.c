@@ -60,14 +60,19 @@ static polyad_status copy_initial(struct pd_tucker *t) {
   return POLYAD_OK;
 }
 
-polyad_status pd_tucker_initialize(struct pd_tucker *t) {
+polyad_status pd_tucker_initialize(struct pd_tucker *t, const struct pd_rank_search *found) {
   if (t->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(copy_initial(t));
+  } else if (found != NULL) {
+    for (int n = 0; n < t->order; ++n)
+      pd_hosvd_store(t->model->dims[n], found->ranks[n], found->factor[n], found->ranks[n],
+                     found->ranks[n], t->model->type, t->model->factor[n]);
   } else {
     for (int n = 0; n < t->order; ++n)
       fill_random(t, n);
     if (t->options->init == POLYAD_INIT_HOSVD)
-      PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor));
+      PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor,
+                      &t->hosvd));
   }
   for (int n = 0; n < t->order; ++n)
     PD_TRY(pd_matrix_from_host(t->context, &t->factor[n], t->model->factor[n]));
@@ -97,47 +102,29 @@ static polyad_status update_all(struct pd_tucker *t, double *seconds) {
   return POLYAD_OK;
 }
 
-/* With orthonormal factors ||X - M||^2 = ||X||^2 - ||G||^2. */
-static polyad_status fetch_fit(struct pd_tucker *t, double *fit, double *residual) {
-  double core;
-  PD_TRY(t->svd->sum_of_squares(t->context, t->work, &t->core, &core));
-  *residual = (t->norm_squared - core) / t->norm_squared;
-  if (!isfinite(*residual))
-    return pd_fail(t->context, POLYAD_NUMERICAL, "iteration %d overflows; scale the values",
-                   t->run.iteration + 1);
-  if (*residual < 0) *residual = 0; /* rounding */
-  *fit = 1 - sqrt(*residual);
-  return POLYAD_OK;
-}
-
 static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_tucker *t = state;
   PD_TRY(update_all(t, kernel_seconds));
-  return fetch_fit(t, &row->fit, &row->residual);
-}
-
-static bool converged(const void *state) {
-  const struct pd_tucker *t = state;
-  return pd_run_growth_below(&t->run, t->options->tolerance);
+  return pd_tucker_fit(t, &row->fit, &row->residual);
 }
 
 polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, NULL, converged, NULL};
+  static const struct pd_run_steps steps = {iterate, NULL, pd_tucker_converged, NULL};
   pd_run_begin(&t->run);
   return pd_run_loop(&t->run, &steps, t, reason);
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */
 
-/* The core arrives unfolded along the last mode, and the values' scale comes back. */
-static polyad_status download_core(struct pd_tucker *t) {
+/* The core arrives unfolded along the last mode. */
+static polyad_status download_core(struct pd_tucker *t, int exponent) {
   polyad_ttensor *model = t->model;
   void *unfolded;
   uint64_t rank = t->core.rows, columns = t->core.columns;
   PD_TRY(pd_alloc(t->context, model->core_size, pd_type_bytes(model->type), &unfolded));
   polyad_status status = pd_matrix_to_host(t->context, &t->core, unfolded);
   for (uint64_t k = 0; k < model->core_size && status == POLYAD_OK; ++k) {
-    double value = ldexp(number_at(unfolded, model->type, k), t->plan->value_exponent);
+    double value = ldexp(number_at(unfolded, model->type, k), exponent);
     put_number(model->core, model->type, k % columns * rank + k / columns, value);
     if (!isfinite(model->type == POLYAD_F32 ? (double)(float)value : value))
       status = pd_fail(t->context, POLYAD_NUMERICAL,
@@ -170,10 +157,14 @@ static void turn(polyad_ttensor *model, int n, uint64_t r) {
       put_number(model->core, model->type, k, -number_at(model->core, model->type, k));
 }
 
-polyad_status pd_tucker_finish(struct pd_tucker *t) {
+polyad_status pd_tucker_download(struct pd_tucker *t, int exponent) {
   for (int n = 0; n < t->order; ++n)
     PD_TRY(pd_matrix_to_host(t->context, &t->factor[n], t->model->factor[n]));
-  PD_TRY(download_core(t));
+  return download_core(t, exponent);
+}
+
+polyad_status pd_tucker_finish(struct pd_tucker *t) {
+  PD_TRY(pd_tucker_download(t, t->plan->value_exponent));
   for (int n = 0; n < t->order; ++n)
     for (uint64_t r = 0; r < t->model->ranks[n]; ++r)
       if (is_turned(t->model, n, r)) turn(t->model, n, r);

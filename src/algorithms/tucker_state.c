@@ -2,21 +2,42 @@
 #include "linalg/linalg.h"
 #include <math.h>
 
-/* Bytes of every part, each refused by its name when it alone passes the limit. */
-static polyad_status check_memory(struct pd_tucker *t, const struct pd_svd_size *sizes) {
-  const polyad_plan *plan = t->plan;
-  const uint64_t *ranks = t->options->ranks;
-  enum pd_svd_method method = (enum pd_svd_method)t->options->svd;
-  uint64_t total = pd_ttensor_bytes(t->order, plan->dims, ranks, plan->type), chain = 0, bytes;
-  for (int n = 0; n < t->order; ++n) {
-    PD_TRY(pd_plan_ttmc_bytes(t->context, plan, ranks, n, &bytes));
+/* LAPACK counts the memory of its largest matrix in 32 bits. */
+enum { MOST_LAPACK_ROWS = 32000 };
+
+uint64_t pd_tucker_bytes(polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
+                         enum pd_svd_method method) {
+  struct pd_svd_size sizes[POLYAD_MAX_ORDER];
+  uint64_t total = pd_ttensor_bytes(plan->order, plan->dims, ranks, plan->type), chain = 0, bytes;
+  for (int n = 0; n < plan->order; ++n) {
+    uint64_t columns = 1;
+    for (int m = 0; m < plan->order; ++m)
+      if (m != n) columns = pd_mul_saturated(columns, ranks[m]);
+    if (columns == UINT64_MAX || pd_plan_ttmc_bytes(context, plan, ranks, n, &bytes) != POLYAD_OK ||
+        (method == PD_SVD_EXACT && columns > MOST_LAPACK_ROWS &&
+         plan->dims[n] > MOST_LAPACK_ROWS)) {
+      pd_begin(context);
+      return UINT64_MAX;
+    }
+    sizes[n] = (struct pd_svd_size){plan->dims[n], columns, ranks[n]};
     if (bytes > chain) chain = bytes;
   }
-  PD_TRY(pd_memory_check(t->context, total, "a Tucker model of these ranks"));
+  const struct pd_svd *svd = plan->device->linalg->svd;
   total = pd_add_saturated(total, chain);
-  total =
-      pd_add_saturated(total, t->svd->bytes(t->order, sizes, method, polyad_threads(t->context)));
-  return pd_memory_check(t->context, total, "a Tucker decomposition of these ranks");
+  return pd_add_saturated(total, svd->bytes(plan->order, sizes, method, polyad_threads(context)));
+}
+
+/* Bytes of every part, each refused by its name when it alone passes the limit. */
+static polyad_status check_memory(struct pd_tucker *t) {
+  const polyad_plan *plan = t->plan;
+  const uint64_t *ranks = t->options->ranks;
+  uint64_t model = pd_ttensor_bytes(t->order, plan->dims, ranks, plan->type), bytes;
+  for (int n = 0; n < t->order; ++n)
+    PD_TRY(pd_plan_ttmc_bytes(t->context, plan, ranks, n, &bytes));
+  PD_TRY(pd_memory_check(t->context, model, "a Tucker model of these ranks"));
+  enum pd_svd_method method = (enum pd_svd_method)t->options->svd;
+  bytes = pd_tucker_bytes(t->context, plan, ranks, method);
+  return pd_memory_check(t->context, bytes, "a Tucker decomposition of these ranks");
 }
 
 static polyad_status create_matrices(struct pd_tucker *t) {
@@ -46,7 +67,7 @@ static polyad_status fill(struct pd_tucker *t) {
     PD_TRY(polyad_ttmc_columns(context, plan, ranks, n, &t->columns[n]));
     sizes[n] = (struct pd_svd_size){plan->dims[n], t->columns[n], ranks[n]};
   }
-  PD_TRY(check_memory(t, sizes));
+  PD_TRY(check_memory(t));
   PD_TRY(polyad_ttensor_create(context, t->order, plan->dims, ranks, plan->type, &t->model));
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &t->workspace));
   PD_TRY(t->svd->create(context, t->device, t->order, sizes, method, &t->work));
@@ -55,7 +76,8 @@ static polyad_status fill(struct pd_tucker *t) {
 }
 
 polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
-                               const polyad_tucker_options *options, struct pd_tucker **out) {
+                               const polyad_tucker_options *options, double started,
+                               struct pd_tucker **out) {
   struct pd_tucker *t = NULL;
   *out = NULL;
   if (plan->device->linalg->svd == NULL)
@@ -70,11 +92,12 @@ polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
   t->order = plan->order;
   t->norm_squared =
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
+  t->hosvd.mode = -1;
   t->run = (struct pd_run){.context = context,
                            .order = plan->order,
                            .max_iterations = options->max_iterations,
                            .max_seconds = options->max_seconds,
-                           .started = pd_seconds()};
+                           .started = started};
   polyad_status status = fill(t);
   if (status != POLYAD_OK) {
     pd_tucker_destroy(t);
@@ -93,6 +116,7 @@ void pd_tucker_destroy(struct pd_tucker *t) {
   if (t->work != NULL) t->svd->destroy(t->context, t->work);
   polyad_workspace_destroy(t->workspace);
   polyad_ttensor_destroy(t->model);
+  polyad_tensor_destroy(t->nonzeros);
   pd_run_clear(&t->run);
   pd_free(t->context, t);
 }

@@ -2,6 +2,8 @@
 #ifndef PD_TUCKER_STATE_H
 #define PD_TUCKER_STATE_H
 
+#include "algorithms/hosvd.h"
+#include "algorithms/rank_search.h"
 #include "algorithms/run_steps.h"
 #include "linalg/svd.h"
 #include "plan/plan.h"
@@ -22,19 +24,36 @@ struct pd_tucker {
   polyad_ttensor *model; /* its factors are the matrices' memory where the device allows */
   struct pd_matrix factor[POLYAD_MAX_ORDER];
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
-  struct pd_matrix chain; /* room for every mode's */
-  struct pd_matrix core;  /* unfolded along the last mode: R_N x the product of the others */
+  struct pd_matrix chain;  /* room for every mode's */
+  struct pd_matrix core;   /* unfolded along the last mode: R_N x the product of the others */
+  polyad_tensor *nonzeros; /* for residuals that are summed; NULL until the first */
+  bool no_sum;             /* there is no memory for them */
+  double fit_error, fit_error_before; /* bounds of the last two iterations' fits' rounding */
+  struct pd_hosvd_report hosvd;
   struct pd_run run;
 };
 
-/** Allocates everything a run needs, after checking sizes and the memory limit. */
+/** Bytes of a run of these ranks; UINT64_MAX when they do not fit 64 bits or LAPACK's integers. */
+uint64_t pd_tucker_bytes(polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
+                         enum pd_svd_method method);
+/** Allocates everything a run needs, after checking sizes and the memory limit. `started` is when
+ *  the run began. */
 polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
-                               const polyad_tucker_options *options, struct pd_tucker **tucker);
+                               const polyad_tucker_options *options, double started,
+                               struct pd_tucker **tucker);
 void pd_tucker_destroy(struct pd_tucker *tucker);
-/** First factors, on the device. */
-polyad_status pd_tucker_initialize(struct pd_tucker *tucker);
+/** First factors, on the device: those of `found` unless that is NULL. */
+polyad_status pd_tucker_initialize(struct pd_tucker *tucker, const struct pd_rank_search *found);
 /** Iterates until a stopping rule holds. */
 polyad_status pd_tucker_run(struct pd_tucker *tucker, polyad_reason *reason);
+/** Fit and relative squared residual of the model so far. */
+polyad_status pd_tucker_fit(struct pd_tucker *tucker, double *fit, double *residual);
+/** A bound of the rounding error of ||G||^2 / ||X||^2. */
+double pd_tucker_share_error(const struct pd_tucker *tucker);
+/** Whether the fit rose by less than the tolerance; `state` is the struct pd_tucker. */
+bool pd_tucker_converged(const void *state);
+/** Brings factors and core into tucker->model; the core times 2^exponent. */
+polyad_status pd_tucker_download(struct pd_tucker *tucker, int exponent);
 /** Brings factors and core into tucker->model, with signs fixed and the values' scale restored. */
 polyad_status pd_tucker_finish(struct pd_tucker *tucker);
 

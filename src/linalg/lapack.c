@@ -13,11 +13,19 @@ typedef void (*syevd_function)(const char *job, const char *triangle, const int 
                                const int *stride, double *values, double *work,
                                const int *work_size, int *integers, const int *integers_size,
                                int *info, size_t, size_t);
+typedef void (*syevr_function)(const char *job, const char *range, const char *triangle,
+                               const int *n, double *a, const int *stride, const double *from,
+                               const double *to, const int *first, const int *last,
+                               const double *tolerance, int *found, double *values, double *vectors,
+                               const int *vectors_stride, int *support, double *work,
+                               const int *work_size, int *integers, const int *integers_size,
+                               int *info, size_t, size_t, size_t);
 
 static struct {
   pthread_mutex_t lock;
   syev_function syev;
   syevd_function syevd;
+  syevr_function syevr;
 } lapack = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Address space that OpenBLAS maps with `threads` threads: its code, and a stack and a buffer of
@@ -42,14 +50,19 @@ static int openblas_threads(void) {
   return threads < MOST ? threads : MOST;
 }
 
-/* Takes both routines from one library. */
+static bool complete(void) {
+  return lapack.syev != NULL && lapack.syevd != NULL && lapack.syevr != NULL;
+}
+
+/* Takes all routines from one library. */
 static bool take(const char *library) {
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) return false;
   /* POSIX guarantees that object and function pointers convert; ISO C does not. */
   *(void **)&lapack.syev = dlsym(handle, "dsyev_");
   *(void **)&lapack.syevd = dlsym(handle, "dsyevd_");
-  if (lapack.syev != NULL && lapack.syevd != NULL) return true;
+  *(void **)&lapack.syevr = dlsym(handle, "dsyevr_");
+  if (complete()) return true;
   dlclose(handle);
   return false;
 }
@@ -58,7 +71,7 @@ static bool take(const char *library) {
 static polyad_status load(polyad_context *context) {
   static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", "libopenblas.so",
                                       "liblapack.so"};
-  if (lapack.syev != NULL && lapack.syevd != NULL) return POLYAD_OK;
+  if (complete()) return POLYAD_OK;
   uint64_t needed = openblas_bytes(openblas_threads());
   if (pd_machine_address_space() < needed) return pd_fail_memory(context, needed);
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
@@ -105,5 +118,22 @@ polyad_status pd_eigen_large(polyad_context *context, size_t n, double *a, size_
   PD_TRY(loaded(context));
   lapack.syevd("V", "L", &size, a, &step, values, work, &work_size, integers, &integers_size, &info,
                1, 1);
+  return end(context, info);
+}
+
+size_t pd_eigen_leading_numbers(size_t n) { return (BLOCK + 6) * n; }
+
+size_t pd_eigen_leading_integers(size_t n) { return 10 * n + 2 * n; }
+
+polyad_status pd_eigen_leading(polyad_context *context, size_t n, double *a, size_t count,
+                               double *values, double *vectors, double *work, int *integers) {
+  int size = (int)n, first = (int)(n - count) + 1, found = 0, info = 0;
+  int work_size = (int)pd_eigen_leading_numbers(n), integers_size = 10 * (int)n;
+  double none = 0;
+  PD_TRY(loaded(context));
+  lapack.syevr("V", count == n ? "A" : "I", "U", &size, a, &size, &none, &none, &first, &size, &none,
+               &found, values, vectors, &size, integers + integers_size, work, &work_size, integers,
+               &integers_size, &info, 1, 1, 1);
+  if (info == 0 && (size_t)found < count) info = 1;
   return end(context, info);
 }

@@ -27,4 +27,14 @@ size_t pd_eigen_large_numbers(size_t n);
 size_t pd_eigen_large_integers(size_t n);
 enum { PD_EIGEN_LARGEST = 32000 };
 
+/** The `count` largest eigenvalues (ascending, in values[0] on; `values` has n numbers) and their
+ *  eigenvectors, column k of `vectors` (n numbers each), of the n x n matrix in `a`, which is
+ *  overwritten, by relatively robust representations (dsyevr, upper triangle): computes no others.
+ *  `work` has pd_eigen_leading_numbers(n) numbers and `integers` pd_eigen_leading_integers(n); n is
+ *  at most PD_EIGEN_LARGEST. */
+polyad_status pd_eigen_leading(polyad_context *context, size_t n, double *a, size_t count,
+                               double *values, double *vectors, double *work, int *integers);
+size_t pd_eigen_leading_numbers(size_t n);
+size_t pd_eigen_leading_integers(size_t n);
+
 #endif

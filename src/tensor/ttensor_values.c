@@ -16,28 +16,74 @@ static double number_at(const void *array, polyad_type type, uint64_t k) {
   return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
 }
 
-/* Numbers that a product of the core with one row in the last mode leaves. */
+/* ---- one entry ------------------------------------------------------------------------------ */
+
+/* The core multiplied by one row of the factors of the first modes, for each number of them:
+ * entries that share their first coordinates, as sorted ones do, share these products. */
+struct path {
+  const polyad_ttensor *model;
+  bool started;
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  double *product[POLYAD_MAX_ORDER + 1]; /* product[n]: of modes below n; product[0] is not used */
+};
+
+/* Numbers of a path. */
 static uint64_t scratch_size(const polyad_ttensor *model) {
-  return model->core_size / model->ranks[model->order - 1];
+  uint64_t size = model->core_size, total = 0;
+  for (int n = 0; n < model->order; ++n) {
+    size /= model->ranks[n];
+    total = pd_add_saturated(total, size);
+  }
+  return total;
 }
 
-/* The core times one row of each factor, from the last mode on; `scratch` is scratch_size() long.
- */
-static double value_at(const polyad_ttensor *model, const uint64_t *coordinate, double *scratch) {
+static struct path begin_path(const polyad_ttensor *model, double *scratch) {
+  struct path path = {.model = model};
   uint64_t size = model->core_size;
-  for (int n = model->order - 1; n >= 0; --n) {
-    uint64_t rank = model->ranks[n], first = coordinate[n] * rank;
-    size /= rank;
-    bool core = n == model->order - 1;
-    for (uint64_t k = 0; k < size; ++k) {
-      double sum = 0;
-      for (uint64_t r = 0; r < rank; ++r)
-        sum += (core ? number_at(model->core, model->type, k * rank + r) : scratch[k * rank + r]) *
-               number_at(model->factor[n], model->type, first + r);
-      scratch[k] = sum;
+  for (int n = 0; n < model->order; ++n) {
+    size /= model->ranks[n];
+    path.product[n + 1] = scratch;
+    scratch += size;
+  }
+  return path;
+}
+
+/* The product after mode n, of `size` numbers, from that before; `before` NULL: from the core. */
+static void multiply_row(const struct path *path, int n, uint64_t size, const double *before,
+                         double *restrict to) {
+  const polyad_ttensor *model = path->model;
+  uint64_t rank = model->ranks[n], first = path->coordinate[n] * rank;
+  memset(to, 0, size * sizeof *to);
+  for (uint64_t r = 0; r < rank; ++r) {
+    double u = number_at(model->factor[n], model->type, first + r);
+    if (before != NULL) {
+      const double *restrict from = before + r * size;
+      for (uint64_t k = 0; k < size; ++k)
+        to[k] += u * from[k];
+    } else if (model->type == POLYAD_F32) {
+      const float *restrict from = (const float *)model->core + r * size;
+      for (uint64_t k = 0; k < size; ++k)
+        to[k] += u * (double)from[k];
+    } else {
+      const double *restrict from = (const double *)model->core + r * size;
+      for (uint64_t k = 0; k < size; ++k)
+        to[k] += u * from[k];
     }
   }
-  return scratch[0];
+}
+
+static double value_at(struct path *path, const uint64_t *coordinate) {
+  int order = path->model->order, n = 0;
+  uint64_t size = path->model->core_size;
+  while (path->started && n < order && coordinate[n] == path->coordinate[n])
+    size /= path->model->ranks[n++];
+  for (; n < order; ++n) {
+    size /= path->model->ranks[n];
+    path->coordinate[n] = coordinate[n];
+    multiply_row(path, n, size, n > 0 ? path->product[n] : NULL, path->product[n + 1]);
+  }
+  path->started = true;
+  return path->product[order][0];
 }
 
 static polyad_status check_coordinates(polyad_context *context, const polyad_ttensor *model,
@@ -72,11 +118,12 @@ polyad_status polyad_ttensor_values(polyad_context *context, const polyad_ttenso
   double *scratch;
   PD_TRY(PD_NEW(context, pd_mul_saturated(each, (uint64_t)threads), &scratch));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
+  for (int t = 0; t < threads; ++t) {
+    struct path path = begin_path(ttensor, scratch + (uint64_t)t * each);
     for (uint64_t p = pd_part_begin(count, t, threads); p < pd_part_begin(count, t + 1, threads);
          ++p)
-      values[p] = value_at(ttensor, coordinates + p * (uint64_t)ttensor->order,
-                           scratch + (uint64_t)t * each);
+      values[p] = value_at(&path, coordinates + p * (uint64_t)ttensor->order);
+  }
   pd_free(context, scratch);
   return POLYAD_OK;
 }
@@ -161,10 +208,11 @@ static struct sums sum_part(const polyad_ttensor *model, const polyad_tensor *te
                             uint64_t begin, uint64_t end, double *scratch) {
   struct sums sum = {0};
   uint64_t coordinate[POLYAD_MAX_ORDER];
+  struct path path = begin_path(model, scratch);
   for (uint64_t p = begin; p < end; ++p) {
     for (int n = 0; n < tensor->order; ++n)
       coordinate[n] = pd_tensor_index(tensor, n, p);
-    long double x = pd_tensor_value(tensor, p), m = value_at(model, coordinate, scratch);
+    long double x = pd_tensor_value(tensor, p), m = value_at(&path, coordinate);
     sum.tensor += x * x;
     sum.product += x * m;
     sum.model += m * m;
@@ -185,11 +233,12 @@ static long double square_between(const polyad_ttensor *model, const polyad_tens
                                   uint64_t cells, double *scratch) {
   uint64_t coordinate[POLYAD_MAX_ORDER] = {0}, p = 0;
   long double sum = 0;
+  struct path path = begin_path(model, scratch);
   for (uint64_t cell = 0; cell < cells; ++cell) {
     if (is_at(tensor, p, coordinate)) {
       ++p;
     } else {
-      long double m = value_at(model, coordinate, scratch);
+      long double m = value_at(&path, coordinate);
       sum += m * m;
     }
     int n = model->order - 1;

@@ -2,8 +2,10 @@
  * numbers. */
 #include "harness.h"
 
+#include "algorithms/tucker_state.h"
 #include "core/random.h"
 #include "linalg/linalg.h"
+#include "linalg/symmetric.h"
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
@@ -154,6 +156,64 @@ static void test_more_than_there_are(void **state) {
     }
 }
 
+/* ---- eigenvectors by products -------------------------------------------------------------- */
+
+enum { ROWS = 1500 };
+
+/* A = D + 2 w w^T / ||w||^2 with D diagonal: five eigenvalues 7, then a slowly falling spectrum. */
+static double diagonal(uint64_t i) { return i < 5 ? 7 : 5 / (1 + (double)i / ROWS); }
+
+static polyad_status times(void *user, const double *x, double *y) {
+  ++*(int *)user;
+  double inner[PD_SYMMETRIC_BLOCK] = {0};
+  for (uint64_t i = 0; i < ROWS; ++i)
+    for (int c = 0; c < PD_SYMMETRIC_BLOCK; ++c)
+      inner[c] += x[i * PD_SYMMETRIC_BLOCK + (uint64_t)c];
+  for (uint64_t i = 0; i < ROWS; ++i)
+    for (int c = 0; c < PD_SYMMETRIC_BLOCK; ++c)
+      y[i * PD_SYMMETRIC_BLOCK + (uint64_t)c] =
+          diagonal(i) * x[i * PD_SYMMETRIC_BLOCK + (uint64_t)c] + 2.0 / ROWS * inner[c];
+  return POLYAD_OK;
+}
+
+static void test_eigenvectors_by_products(void **state) {
+  (void)state;
+  enum { WANTED = 9 };
+  static double values[WANTED], vectors[ROWS * WANTED], dense[ROWS * ROWS], all[ROWS * WANTED];
+  double expected[WANTED];
+  int products = 0;
+  struct pd_stage stage = pd_stage_begin(context, "testing");
+  const struct pd_symmetric_operator a = {.user = &products, .rows = ROWS, .apply = times};
+  struct pd_symmetric_search search = {.wanted = WANTED, .tolerance = 1e-9, .most_products = 2000};
+  if (pd_symmetric_krylov(&stage, &a, &search, values, vectors) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  assert_int_equal(search.products, products);
+  assert_true(search.residual <= 1e-9);
+  for (uint64_t i = 0; i < ROWS; ++i)
+    for (uint64_t j = 0; j <= i; ++j)
+      dense[i * ROWS + j] = 2.0 / ROWS + (i == j ? diagonal(i) : 0);
+  assert_int_equal(pd_symmetric_leading(context, ROWS, dense, WANTED, expected, all), POLYAD_OK);
+  for (int r = 0; r < WANTED; ++r) { /* a residual bounds the distance to an eigenvalue */
+    assert_true(fabs(values[r] - expected[r]) <= 1e-9 * expected[0]);
+    for (int q = 0; q <= r; ++q) {
+      double sum = 0;
+      for (uint64_t i = 0; i < ROWS; ++i)
+        sum += vectors[i * WANTED + (uint64_t)r] * vectors[i * WANTED + (uint64_t)q];
+      /* Each product and restart adds the rounding of LAPACK's vectors, of at most 56 rows. */
+      if (!(fabs(sum - (q == r)) < 56 * DBL_EPSILON * search.products))
+        fail_msg("vectors %d and %d: inner product %.17g", r, q, sum);
+    }
+  }
+  /* Too few products: the residual tells. */
+  search.most_products = 4;
+  assert_int_equal(pd_symmetric_krylov(&stage, &a, &search, values, vectors), POLYAD_OK);
+  assert_true(search.products == 4 && search.residual > 1e-9);
+  polyad_cancel(context);
+  assert_int_equal(pd_symmetric_krylov(&stage, &a, &search, values, vectors), POLYAD_CANCELLED);
+  assert_int_equal(pd_symmetric_krylov(&stage, &a, &search, values, vectors), POLYAD_CANCELLED);
+  polyad_clear_cancel(context);
+}
+
 /* ---- the decomposition ---------------------------------------------------------------------- */
 
 static polyad_tensor *tensor_of(const uint64_t *dims, uint64_t nnz, uint64_t seed) {
@@ -291,11 +351,56 @@ static void test_scale(void **state) {
   assert_true(fabs(fits[0] - fits[1]) < 1e-12 && fabs(fits[0] - fits[2]) < 1e-12);
 }
 
+/* However small, a fall of the fit beyond its rounding ends no run. */
+static void test_convergence(void **state) {
+  (void)state;
+  polyad_tucker_options options = {.tolerance = 1e-4};
+  struct pd_tucker tucker = {.options = &options, .fit_error = 1e-9, .fit_error_before = 2e-9};
+  const struct {
+    double change;
+    bool converged;
+  } cases[] = {{NAN, false},  {1e-3, false},  {9e-5, true},   {0, true},
+               {-1e-9, true}, {-4e-9, false}, {-9e-5, false}, {-1e-3, false}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    tucker.run.change = cases[k].change;
+    assert_int_equal(pd_tucker_converged(&tucker), cases[k].converged);
+  }
+  options.tolerance = 0;
+  tucker.run.change = 0;
+  assert_false(pd_tucker_converged(&tucker));
+}
+
+/* Cancelled before its first iteration a run has no model. */
+static void test_cancelled_start(void **state) {
+  (void)state;
+  const uint64_t dims[] = {40, 30, 25};
+  polyad_tensor *tensor = tensor_of(dims, 3000, 1);
+  polyad_plan *plan = plan_of(tensor, "coo");
+  polyad_tucker_options options;
+  polyad_ttensor *model;
+  uint64_t ranks[3];
+  polyad_tucker_options_init(&options);
+  options.energy = 0.5;
+  polyad_cancel(context);
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_CANCELLED);
+  assert_null(model);
+  assert_int_equal(polyad_tucker_ranks(context, plan, 0.5, ranks), POLYAD_CANCELLED);
+  assert_non_null(strstr(polyad_last_error(context), "choosing ranks was cancelled"));
+  polyad_clear_cancel(context);
+  options.init = POLYAD_INIT_RANDOM; /* ranks come with their own start */
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_vectors, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_more_than_there_are, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_eigenvectors_by_products, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_convergence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_cancelled_start, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_scale, set_up, tear_down),
   };

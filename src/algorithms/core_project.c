@@ -1,0 +1,187 @@
+/* Projects a sparse tensor onto a basis of each mode, from the leaves of the tree of its nonzeros
+ * to the roots. The sums of a few roots (a batch) are formed by one thread each; then all threads
+ * add the batch to the core, each to a range of its columns, so that the order of additions does
+ * not depend on their number. */
+#include "algorithms/core_project.h"
+#include "core/radix_sort.h"
+#include <string.h>
+
+enum { BATCH = 8, TILE = 512 };
+
+/* ---- the tree ------------------------------------------------------------------------------- */
+
+static uint64_t index_at(const struct pd_tree *tree, int level, uint64_t place) {
+  return pd_tensor_index(tree->tensor, tree->mode[level], tree->place[place]);
+}
+
+/* The first level at which two places differ. */
+static int differs_at(const struct pd_tree *tree, uint64_t a, uint64_t b) {
+  int level = 0;
+  while (level < tree->order && index_at(tree, level, a) == index_at(tree, level, b))
+    ++level;
+  return level;
+}
+
+static void order_modes(struct pd_tree *tree) {
+  const uint64_t *dims = tree->tensor->dims;
+  for (int n = 0; n < tree->order; ++n) {
+    int at = n;
+    for (; at > 0 && dims[tree->mode[at - 1]] > dims[n]; --at)
+      tree->mode[at] = tree->mode[at - 1];
+    tree->mode[at] = n;
+  }
+}
+
+polyad_status pd_tree_create(polyad_context *context, const polyad_tensor *tensor,
+                             struct pd_tree *tree) {
+  polyad_status status = POLYAD_OK;
+  struct pd_key keys[POLYAD_MAX_ORDER];
+  *tree = (struct pd_tree){.context = context, .tensor = tensor, .order = tensor->order};
+  order_modes(tree);
+  for (int l = 0; l < tree->order; ++l) {
+    int n = tree->mode[l];
+    keys[l] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
+  }
+  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &tree->place));
+  PD_TRY_CLEANUP(pd_sort_permutation(context, tensor->nnz, tree->order, keys, 8, tree->place));
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    int level = p == 0 ? 0 : differs_at(tree, p - 1, p);
+    for (int l = level; l < tree->order; ++l)
+      ++tree->nodes[l + 1];
+  }
+  tree->nodes[0] = 1;
+  PD_TRY_CLEANUP(PD_NEW(context, tree->nodes[1] + 1, &tree->root));
+  uint64_t roots = 0;
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    if (p == 0 || index_at(tree, 0, p) != index_at(tree, 0, p - 1)) tree->root[roots++] = p;
+  tree->root[roots] = tensor->nnz;
+cleanup:
+  if (status != POLYAD_OK) pd_tree_clear(tree);
+  return status;
+}
+
+void pd_tree_clear(struct pd_tree *tree) {
+  if (tree->context == NULL) return;
+  pd_free(tree->context, tree->place);
+  pd_free(tree->context, tree->root);
+  *tree = (struct pd_tree){0};
+}
+
+double pd_project_work(const struct pd_tree *tree, const uint64_t *columns) {
+  double work = 0, size = 1;
+  for (int l = tree->order; l > 0; --l) {
+    size *= (double)columns[l - 1];
+    work += 2 * (double)tree->nodes[l] * size;
+  }
+  return work;
+}
+
+/* ---- projection ----------------------------------------------------------------------------- */
+
+struct projection {
+  struct pd_stage *stage;
+  const struct pd_tree *tree;
+  const struct pd_bases *bases;
+  uint64_t size[POLYAD_MAX_ORDER + 1]; /* size[l]: product of the columns from level l on */
+  int threads, batch;
+  double *roots;                  /* batch x size[1]: the sums below each root */
+  double *path[POLYAD_MAX_ORDER]; /* of levels 2 and more: threads x size[l] */
+};
+
+static const double *row_of(const struct projection *p, int level, uint64_t place) {
+  return p->bases->basis[level] + index_at(p->tree, level, place) * p->bases->stride[level];
+}
+
+/* to += row (x) from, and from = 0. */
+static void flush(const double *restrict row, uint64_t columns, uint64_t size,
+                  double *restrict from, double *restrict to) {
+  for (uint64_t k = 0; k < columns; ++k)
+    for (uint64_t j = 0; j < size; ++j)
+      to[k * size + j] += row[k] * from[j];
+  memset(from, 0, size * sizeof *from);
+}
+
+/* The sums below one root; sum[l] is the path's at level l, sum[1] the result. */
+static void sum_root(const struct projection *p, uint64_t root, double *const *sum) {
+  const struct pd_tree *tree = p->tree;
+  int leaf = tree->order - 1;
+  uint64_t end = tree->root[root + 1];
+  for (uint64_t at = tree->root[root]; at < end; ++at) {
+    double value = pd_tensor_value(tree->tensor, tree->place[at]);
+    const double *row = leaf > 0 ? row_of(p, leaf, at) : NULL;
+    if (leaf == 0) sum[1][0] += value;
+    for (uint64_t k = 0; leaf > 0 && k < p->bases->columns[leaf]; ++k)
+      sum[leaf][k] += value * row[k];
+    int level = at + 1 < end ? differs_at(tree, at, at + 1) : 0;
+    for (int l = leaf; l > 1 && l > level; --l)
+      flush(row_of(p, l - 1, at), p->bases->columns[l - 1], p->size[l], sum[l], sum[l - 1]);
+    if (level <= 1 && pd_cancelled(p->stage->context)) return;
+  }
+}
+
+static void sum_batch(const struct projection *p, uint64_t first, int count) {
+#pragma omp parallel for num_threads(p->threads) schedule(static, 1)
+  for (int t = 0; t < p->threads; ++t) {
+    double *sum[POLYAD_MAX_ORDER + 1];
+    for (int l = 2; l < p->tree->order; ++l)
+      sum[l] = p->path[l] + (uint64_t)t * p->size[l];
+    for (int b = t; b < count; b += p->threads) {
+      sum[1] = p->roots + (uint64_t)b * p->size[1];
+      memset(sum[1], 0, p->size[1] * sizeof *sum[1]);
+      sum_root(p, first + (uint64_t)b, sum);
+    }
+  }
+}
+
+/* core += the batch's rows of the first basis (x) its sums, a tile of columns at a time. */
+static void add_batch(const struct projection *p, uint64_t first, int count, double *core) {
+  uint64_t size = p->size[1], tiles = (size + TILE - 1) / TILE;
+#pragma omp parallel for num_threads(p->threads) schedule(static)
+  for (uint64_t tile = 0; tile < tiles; ++tile) {
+    uint64_t begin = tile * TILE, end = size - begin < TILE ? size : begin + TILE;
+    for (uint64_t k = 0; k < p->bases->columns[0]; ++k)
+      for (int b = 0; b < count; ++b) {
+        double by = row_of(p, 0, p->tree->root[first + (uint64_t)b])[k];
+        const double *restrict from = p->roots + (uint64_t)b * size;
+        double *restrict to = core + k * size;
+        for (uint64_t j = begin; j < end; ++j)
+          to[j] += by * from[j];
+      }
+  }
+}
+
+static polyad_status make(struct projection *p) {
+  polyad_context *context = p->stage->context;
+  int order = p->tree->order;
+  p->size[order] = 1;
+  for (int l = order; l > 0; --l)
+    p->size[l - 1] = p->size[l] * p->bases->columns[l - 1];
+  p->batch = p->bases->columns[0] < BATCH ? (int)p->bases->columns[0] : BATCH;
+  double work = pd_project_work(p->tree, p->bases->columns);
+  p->threads = pd_threads_for(context, work < 1e18 ? (uint64_t)work : UINT64_MAX, 1 << 16);
+  if (p->threads > p->batch) p->threads = p->batch;
+  for (int l = 2; l < order; ++l)
+    PD_TRY(PD_NEW_ZERO(context, (uint64_t)p->threads * p->size[l], &p->path[l]));
+  return PD_NEW(context, (uint64_t)p->batch * p->size[1], &p->roots);
+}
+
+polyad_status pd_project(struct pd_stage *stage, const struct pd_tree *tree,
+                         const struct pd_bases *bases, double *core) {
+  struct projection p = {.stage = stage, .tree = tree, .bases = bases};
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(make(&p));
+  memset(core, 0, p.size[0] * sizeof *core);
+  for (uint64_t first = 0; first < tree->nodes[1]; first += (uint64_t)p.batch) {
+    uint64_t left = tree->nodes[1] - first;
+    int count = left < (uint64_t)p.batch ? (int)left : p.batch;
+    PD_TRY_CLEANUP(pd_stage_tick(stage));
+    sum_batch(&p, first, count);
+    add_batch(&p, first, count, core);
+  }
+  PD_TRY_CLEANUP(pd_stage_tick(stage));
+cleanup:
+  pd_free(stage->context, p.roots);
+  for (int l = 2; l < tree->order; ++l)
+    pd_free(stage->context, p.path[l]);
+  return status;
+}
