@@ -46,6 +46,7 @@ class Context:
         self.device = ""  # as asked for last
         self.watches = False  # SIGINT, during a call
         self.interrupted = False
+        self.used_gpu = False  # a plan was made on one
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
         self._handle = ffi.new_handle(self)
@@ -115,7 +116,7 @@ def _after_fork() -> None:
     _warned = False
     ours: Context | None = getattr(_local, "context", None)
     for each in list(_contexts):
-        _gpus_lost = _gpus_lost or not text(lib.polyad_device(each.pointer)).startswith("cpu")
+        _gpus_lost = _gpus_lost or each.used_gpu
         each.check(lib.polyad_set_threads(each.pointer, 1))
     if ours is not None:
         ours.alone = ours.alone or ours.most_threads > 1

@@ -74,6 +74,8 @@ class Plan:
         if not ctx.interrupted:
             ctx.check(status)
         self._handle = ffi.gc(made[0], lib.polyad_plan_destroy)
+        if made[0] != ffi.NULL:
+            ctx.used_gpu |= not text(lib.polyad_plan_device(made[0])).startswith("cpu")
         if ctx.interrupted:
             raise Interrupted("interrupted while the tensor was being stored; there is no model yet")
         self.rank, self.shape = int(options.rank), tensor.shape

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import Callback, context, index
+from ._errors import Interrupted
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
 from ._run import choose, common_options, execute, initial, run_info
