@@ -7,10 +7,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export DESTDIR
 
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-label-summary
-# The counts of ctest become the last line.
-SUMMARY = | awk '/tests passed, .* tests failed out of/ { line = $$0; next } \
-	/^Total Test time/ { next } { print; fflush() } END { print line }'
+RUN_TESTS = tools/run_tests.sh $(BUILD)
 
 .PHONY: all setup demo check check-long check-gpu bench figures coverage install uninstall format lint docs
 
@@ -32,16 +29,16 @@ check:
 	@tools/setup.sh check || echo "polyad: testing with what is here" >&2
 	@tools/configure.sh $(BUILD) $(CMAKE_FLAGS)
 	@cmake --build $(BUILD)
-	@$(CTEST) -LE 'gpu|long' $(SUMMARY)
+	@$(RUN_TESTS) -LE 'gpu|long'
 
 check-long:
 	@tools/setup.sh all || echo "polyad: testing with what is here" >&2
 	@tools/configure.sh $(BUILD) $(CMAKE_FLAGS)
 	@cmake --build $(BUILD)
-	@$(CTEST) -L long $(SUMMARY)
+	@$(RUN_TESTS) -L long
 
 check-gpu: all
-	@$(CTEST) -L gpu $(SUMMARY)
+	@$(RUN_TESTS) -L gpu
 
 # The papers' figures from what was measured (bench/paper_figures/measure.py makes the archive).
 FIGURES_FROM ?= bench/results/h200/figures.json
