@@ -16,9 +16,39 @@ if(POLYAD_FUZZ)
   # The fuzzer sees which code a run reaches.
   target_compile_options(polyad_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+# Hardening: what a hostile file could reach must end the process before it can do harm. Sanitizers
+# bring stronger checks of their own, which FORTIFY would hide. FORTIFY needs optimisation.
+include(CheckCCompilerFlag)
+include(CheckLinkerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+option(POLYAD_HARDENING "Stack protector, FORTIFY, read-only relocations" ON)
+if(POLYAD_HARDENING AND NOT POLYAD_SANITIZE)
+  foreach(flag -fstack-protector-strong -fstack-clash-protection)
+    string(MAKE_C_IDENTIFIER "POLYAD_HAS${flag}" has)
+    check_c_compiler_flag(${flag} ${has})
+    if(${has})
+      target_compile_options(polyad_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:${flag}>)
+    endif()
+  endforeach()
+  # Some distributions' compilers define a lower level of their own.
+  target_compile_options(polyad_flags INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE>
+    $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=3>)
+  foreach(flag relro now noexecstack)
+    check_linker_flag(C LINKER:-z,${flag} POLYAD_HAS_LINKER_${flag})
+    if(POLYAD_HAS_LINKER_${flag})
+      add_link_options(LINKER:-z,${flag})
+    endif()
+  endforeach()
+endif()
 # For files that hold a kernel many times, once for each instruction set, type and width. Checks of
 # undefined behaviour would make each of them minutes of compilation; AddressSanitizer stays.
 set(POLYAD_KERNEL_OPTIONS -O3)
+if(POLYAD_HAS_fstack_protector_strong)
+  # Kernels read no files: a plan has proved their indices. A canary would be paid for in every row.
+  list(APPEND POLYAD_KERNEL_OPTIONS -fno-stack-protector)
+endif()
 if(POLYAD_SANITIZE)
   set(POLYAD_KERNEL_OPTIONS -O1)
   if(POLYAD_SANITIZE MATCHES "undefined")

@@ -38,6 +38,11 @@ echo "== the installed command, moved elsewhere, finds its library"
 cp -r "$prefix" "$scratch/moved"
 "$scratch/moved/bin/polyad" --version | grep -qF "$version" || fail "the moved command does not run"
 
+if grep -q '^POLYAD_HARDENING:BOOL=ON' "$build/CMakeCache.txt"; then
+  echo "== hardening of what is installed"
+  "$here/hardened.sh" "$cc" "$prefix/bin/polyad" "$libdir/libpolyad.so" || fail "not hardened"
+fi
+
 echo "== a foreign CMake project: examples/"
 "$cmake" -S "$source/examples" -B "$scratch/examples" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" >"$scratch/cmake.log"
