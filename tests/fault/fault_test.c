@@ -112,7 +112,7 @@ static long sweep_calls(const struct route *route, enum faulty_call call, int er
   int files = entries(folder), descriptors = entries("/proc/self/fd");
 
   for (long n = 0;; ++n) {
-    faulty_calls_start((struct fault_plan){call, n, error, false});
+    faulty_calls_start((struct fault_plan){.call = call, .which = n, .error = error});
     polyad_status status = decompose(context, (void *)(uintptr_t)route);
     struct fault_report report = faulty_calls_stop();
     size_t found_size = contents(route->output, found, sizeof found);
@@ -189,7 +189,8 @@ static void directories_are_whole_or_absent(void **state) {
   for (int call = 0; call < FAULTY_CALLS; ++call) {
     struct fault_report report = {true, false};
     for (long n = 0; report.failed; ++n) {
-      faulty_calls_start((struct fault_plan){(enum faulty_call)call, n, EIO, false});
+      faulty_calls_start(
+          (struct fault_plan){.call = (enum faulty_call)call, .which = n, .error = EIO});
       polyad_status status = decompose(context, &route);
       report = faulty_calls_stop();
       assert_true(status == POLYAD_OK ? !report.failed || report.harmless : status == POLYAD_IO);
@@ -238,7 +239,8 @@ static void checkpoints_are_whole(void **state) {
     for (long n = 0; report.failed; ++n) {
       (void)remove(at("state"));
       (void)remove(at("state.prev"));
-      faulty_calls_start((struct fault_plan){(enum faulty_call)call, n, ENOSPC, false});
+      faulty_calls_start(
+          (struct fault_plan){.call = (enum faulty_call)call, .which = n, .error = ENOSPC});
       polyad_status status = decompose_with_state(context, false);
       report = faulty_calls_stop();
       assert_true(status == POLYAD_OK || (report.failed && status == POLYAD_IO));

@@ -31,9 +31,11 @@ struct fault_report faulty_calls_stop(void) {
 
 static bool fails(enum faulty_call call, bool nothing_lost) {
   if (plan.which < 0 || call != plan.call) return false;
-  if (atomic_fetch_add(&calls[call], 1) != plan.which) return false;
-  atomic_store(&failed, 1);
-  atomic_store(&harmless, nothing_lost);
+  long which = atomic_fetch_add(&calls[call], 1);
+  if (which < plan.which || (which > plan.which && !plan.ever)) return false;
+  /* Several failures are harmless together when each of them is. */
+  bool first = atomic_exchange(&failed, 1) == 0;
+  if (first || !nothing_lost) atomic_store(&harmless, nothing_lost);
   errno = plan.error;
   return true;
 }

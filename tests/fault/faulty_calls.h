@@ -22,6 +22,7 @@ struct fault_plan {
   enum faulty_call call;
   long which; /* the which-th call of that kind fails, from 0; -1: none */
   int error;  /* with this errno */
+  bool ever;  /* and all later calls of that kind too */
   bool storm; /* short transfers, and every second call is interrupted once */
 };
 

@@ -1,19 +1,23 @@
-/* An allocator whose n-th allocation fails, to sweep over all of them. */
+/* An allocator whose n-th allocation fails, and all later ones or that one alone, to sweep over all
+ * of them. */
 #ifndef PD_TEST_FAILING_ALLOCATOR_H
 #define PD_TEST_FAILING_ALLOCATOR_H
 
 #include <polyad/polyad.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct failing_allocator {
   atomic_long until_failure; /* allocations that still succeed */
   atomic_long live;          /* blocks given out and not yet released */
+  bool once;                 /* only one allocation fails; else all from that one on */
 };
 
 static inline void *failing_allocate(void *user, size_t alignment, size_t bytes) {
   struct failing_allocator *state = user;
-  if (atomic_fetch_sub(&state->until_failure, 1) <= 0) return NULL;
+  long left = atomic_fetch_sub(&state->until_failure, 1);
+  if (left == 0 || (left < 0 && !state->once)) return NULL;
   void *pointer = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (pointer != NULL) atomic_fetch_add(&state->live, 1);
   return pointer;
@@ -31,7 +35,7 @@ static inline void failing_release(void *user, void *pointer, size_t bytes) {
 static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *), void *data,
                                   int threads) {
   for (long n = 0;; ++n) {
-    struct failing_allocator state = {1, 0};
+    struct failing_allocator state = {1, 0, false};
     polyad_allocator allocator = {failing_allocate, failing_release, &state};
     polyad_context *limited;
     assert_int_equal(polyad_context_create_with_allocator(&allocator, &limited), POLYAD_OK);

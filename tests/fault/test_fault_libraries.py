@@ -1,0 +1,109 @@
+"""Memory runs out anywhere: in polyad and in every library that it links (the C library, OpenMP's,
+OpenBLAS, zlib, zstd, libdeflate, cJSON); modules for devices, and with them drivers, are left out. The k-th allocation after the start fails, once or for ever
+after. The command ends with status 0 or 1, never with a signal; a failure is told; an output is the
+old one or the whole new one; and no temporary file stays."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+from conftest import COMMAND
+from reliability_figures import record
+
+SHIM = os.environ.get("POLYAD_FAULT_SHIM", "")
+pytestmark = pytest.mark.skipif(not SHIM, reason="built with sanitizers: no LD_PRELOAD")
+OLD = b"what was there before\n"
+RUN = ("--threads", "2", "--max-iters", "2", "--quiet")
+CPD = ("cpd", "good.tns", "-r", "2", *RUN)
+PHI = ("coo", "csf", "modecopy", "alto", "portable")
+TTMC = ("coo", "csf", "modecopy", "alto", "hls")
+COMMANDS = {
+    **{f"als {name}": (*CPD, "--format", name, "--output", "out.ktensor")
+       for name in ("coo", "csf", "modecopy", "flycoo", "blco", "mmcsf", "bcsf", "hbcsf", "hicoo",
+                    "fcoo", "fwc", "alto", "hls", "portable")},
+    "als hosvd": (*CPD, "--init", "hosvd", "--output", "out.ktensor"),
+    "als nonnegative f32": (*CPD, "--nonnegative", "--precision", "f32", "--output", "out.ktensor"),
+    **{f"{a} {f}": (*CPD, "-a", a, "--format", f, "--output", "out.ktensor")
+       for a, f in zip(("apr-mu",) * 5, PHI)},
+    "apr-pdnr": (*CPD, "-a", "apr-pdnr", "--output", "out.ktensor"),
+    "apr-pqnr": (*CPD, "-a", "apr-pqnr", "--output", "out.ktensor"),
+    **{f"tucker {f}": ("tucker", "good.tns", "-r", "1,2,2", *RUN, "--format", f, "--output",
+                       "out.ttensor") for f in TTMC},
+    "info": ("info", "good.tns", "--threads", "2", "--json", "out.json"),
+    **{f"convert {name}": ("convert", "good.tns", name, "--threads", "2")
+       for name in ("out.tns", "out.tns.gz", "out.tns.zst", "out.ptn", "out.csv")},
+    "generate": ("generate", "out.tns", "--dims", "9,8,7", "--nnz", "60", "--threads", "2"),
+    "formats": ("formats",),
+    "devices": ("devices",),
+}
+
+
+def target_of(arguments):
+    return next((a for a in arguments if a.startswith("out")), None)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The environment in which the library lies in a folder without modules for devices."""
+    folder = tmp_path / "library"
+    folder.mkdir()
+    for library in pathlib.Path(COMMAND).parent.glob("lib/libpolyad.so.*"):
+        shutil.copy(library, folder / library.name)
+    return {"LD_LIBRARY_PATH": str(folder), "LD_PRELOAD": SHIM, "FAULT_CALL": "memory",
+            "FAULT_COUNT": "count", "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2",
+            "OPENBLAS_NUM_THREADS": "1"}
+
+
+def sweep(polyad, alone, arguments, ever, first, stride):
+    """Fails allocation first, first + stride, … until one is not reached; returns the points."""
+    target, points, at = target_of(arguments), 0, first
+    while True:
+        if target:
+            polyad.write(target, OLD)
+        env = {**alone, "FAULT_AT": str(at), **({"FAULT_AFTER": "1"} if ever else {})}
+        polyad.path("count").unlink(missing_ok=True)
+        result = polyad.run(*arguments, env=env)
+        point = f"allocation {at}{' and all later ones' if ever else ''}"
+        assert result.status in (0, 1), (point, result.status, result.err)
+        assert result.status == 0 or result.err, (point, "no message")
+        left = sorted(p.name for p in polyad.folder.iterdir())
+        assert not [name for name in left if name.endswith(".tmp")], (point, left, result.err)
+        if target:
+            assert polyad.path(target).read_bytes() == OLD or is_whole(polyad, target), point
+        count = polyad.path("count").read_text() if polyad.path("count").exists() else ""
+        if result.status == 0 and count and int(count) < at:
+            return points
+        points += 1
+        at += stride
+
+
+def is_whole(polyad, target):
+    """Complete outputs end in their last byte; readers refuse others."""
+    if target.endswith((".ktensor", ".ttensor", ".json")):
+        return polyad.path(target).read_bytes().endswith(b"\n")
+    return polyad.run("info", target, "--quiet").status == 0
+
+
+def sweep_all(polyad, alone, stride, name):
+    points, commands = {"once": 0, "ever": 0}, list(COMMANDS.values())
+    for number, arguments in enumerate(commands):
+        for how, ever in (("once", False), ("ever", True)):
+            points[how] += sweep(polyad, alone, arguments, ever, 1 + (number + ever) % stride, stride)
+    record(name, commands=len(commands), **points)
+    return sum(points.values())
+
+
+def test_memory_runs_out(polyad, alone):
+    assert sweep_all(polyad, alone, 12, "fault_libraries") >= 500
+
+
+@pytest.mark.long
+def test_memory_runs_out_everywhere(polyad, alone):
+    assert sweep_all(polyad, alone, 1, "fault_libraries_long") >= 6000
+
+
+def test_the_shim_is_in_place(polyad, alone):
+    """Without it nothing would fail and the sweeps would end at once."""
+    result = polyad.run("info", "good.tns", env={**alone, "FAULT_AT": "60", "FAULT_AFTER": "1"})
+    assert result.status == 1 and "ut of memory" in result.err

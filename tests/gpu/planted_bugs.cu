@@ -1,0 +1,60 @@
+/* Four bugs, one for each tool of compute-sanitizer: a tool that lets its bug pass would let
+ * polyad's pass too. tests/gpu/sanitize.sh runs each and expects a report.
+ * usage: planted_bugs bounds | uninitialised | race | barrier | none */
+#include <cstdio>
+#include <cstring>
+
+enum { THREADS = 128 };
+
+/* memcheck: one element behind the array. */
+__global__ void read_behind(const float *data, float *out) {
+  out[threadIdx.x] = data[threadIdx.x + 1];
+}
+
+/* initcheck: sums an array that nobody wrote to. */
+__global__ void add_one(const float *data, float *out) {
+  out[threadIdx.x] = data[threadIdx.x] + 1.0f;
+}
+
+/* racecheck: neighbours in shared memory without a barrier between write and read. */
+__global__ void swap_neighbours(float *out) {
+  __shared__ float shared[THREADS];
+  shared[threadIdx.x] = (float)threadIdx.x;
+  out[threadIdx.x] = shared[(threadIdx.x + 33) % THREADS];
+}
+
+/* synccheck: half of the block never comes to the barrier. */
+__global__ void meet_half(float *out) {
+  if (threadIdx.x < THREADS / 2) {
+    out[threadIdx.x] = 1.0f;
+    __syncthreads();
+  }
+  out[threadIdx.x] += 1.0f;
+}
+
+int main(int count, char **arguments) {
+  const char *bug = count == 2 ? arguments[1] : "";
+  float *data, *out;
+  if (cudaMalloc(&data, THREADS * sizeof(float)) != cudaSuccess ||
+      cudaMalloc(&out, THREADS * sizeof(float)) != cudaSuccess) {
+    fprintf(stderr, "no device memory: %s\n", cudaGetErrorString(cudaGetLastError()));
+    return 2;
+  }
+  cudaMemset(out, 0, THREADS * sizeof(float));
+  if (strcmp(bug, "uninitialised") != 0) cudaMemset(data, 0, THREADS * sizeof(float));
+  if (strcmp(bug, "bounds") == 0)
+    read_behind<<<1, THREADS>>>(data, out);
+  else if (strcmp(bug, "uninitialised") == 0 || strcmp(bug, "none") == 0)
+    add_one<<<1, THREADS>>>(data, out);
+  else if (strcmp(bug, "race") == 0)
+    swap_neighbours<<<1, THREADS>>>(out);
+  else if (strcmp(bug, "barrier") == 0)
+    meet_half<<<1, THREADS>>>(out);
+  else
+    return 2;
+  cudaError_t error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) fprintf(stderr, "%s\n", cudaGetErrorString(error));
+  cudaFree(data);
+  cudaFree(out);
+  return error == cudaSuccess ? 0 : 1;
+}
