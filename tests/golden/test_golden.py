@@ -1,0 +1,99 @@
+"""Files that released versions wrote are read for ever: every kind, each to the same bits. A file of
+a version that does not exist yet is refused with a message that says so."""
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+GOLDEN = pathlib.Path(__file__).parent
+VERSIONS = sorted(path.name for path in GOLDEN.glob("v*"))
+HASH = {"v1": "af31c063ede118d8"}  # of the tensor, as `info` prints it
+TENSORS = ["rides.ptn", "rides.tns", "rides.tns.gz", "rides.tns.zst", "rides.txt", "rides.csv",
+           "rides.tsv"]
+ALGORITHMS = ["als", "apr-mu", "apr-pdnr", "apr-pqnr"]
+
+
+@pytest.fixture(params=VERSIONS)
+def golden(request, polyad):
+    """The command in a folder with copies of one version's files."""
+    shutil.copytree(GOLDEN / request.param, polyad.folder, dirs_exist_ok=True)
+    polyad.version = request.param
+    return polyad
+
+
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("threads", [1, 7])
+def test_tensors(golden, name, threads):
+    found = golden.json("info", name, "--threads", threads)
+    assert found["hash"] == HASH[golden.version] and found["nnz"] == 60
+
+
+@pytest.mark.parametrize("name", ["rides.ptn", "rides.tns", "rides.csv"])
+def test_labels(golden, name):
+    """From .ptn, from the folder beside a .tns, from the cells of a .csv: the same words."""
+    golden.ok("convert", name, "again.csv")
+    assert (golden.path("again.csv").read_bytes() ==
+            (GOLDEN / golden.version / "rides.csv").read_bytes())
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_checkpoints(golden, algorithm, threads):
+    """No iteration is left: the model is the state of the checkpoint, bit for bit."""
+    golden.ok("cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--threads", threads,
+              "--max-iters", "3", "--tol", "0", "--resume", f"{algorithm}.state", "--output",
+              "again.ktensor")
+    assert (golden.path("again.ktensor").read_bytes() ==
+            golden.path(f"{algorithm}.ktensor").read_bytes())
+
+
+def test_model_directory(golden):
+    """The files of a folder are written as they were."""
+    golden.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
+              "--resume", "als.state", "--output", "again/")
+    for path in sorted((GOLDEN / golden.version / "model").iterdir()):
+        assert golden.path("again/" + path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("name", ["rides.ptn", "rides.tns", "rides.csv", "rides.txt"])
+def test_writers_write_as_before(golden, name):
+    golden.ok("convert", "rides.ptn", "again" + pathlib.Path(name).suffix)
+    assert (golden.path("again" + pathlib.Path(name).suffix).read_bytes() ==
+            golden.path(name).read_bytes())
+
+
+def raise_version(golden, name, offset):
+    data = bytearray(golden.path(name).read_bytes())
+    found = int.from_bytes(data[offset:offset + 4], "little")
+    data[offset:offset + 4] = (found + 41).to_bytes(4, "little")
+    golden.path(name).write_bytes(data)
+    return found + 41
+
+
+def test_a_newer_tensor_is_refused(golden):
+    version = raise_version(golden, "rides.ptn", 12)
+    golden.fails(1, "info", "rides.ptn", says=("newer", str(version)))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_newer_checkpoint_is_refused(golden, algorithm):
+    version = raise_version(golden, f"{algorithm}.state", 8)
+    golden.fails(1, "cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--resume",
+                 f"{algorithm}.state", says=("newer", str(version)))
+
+
+def test_a_newer_tuning_cache_is_not_used(golden):
+    """A cache can be measured again: another version is replaced, not refused."""
+    golden.write("cache", "polyad tune cache 42 0123456789abcdef\nanything\n")
+    golden.ok("cpd", "rides.ptn", "-r", "2", "--tune", "--tune-cache", "cache", "--max-iters", "1")
+    assert golden.path("cache").read_text().startswith("polyad tune cache 1 ")
+
+
+def test_every_kind_is_there():
+    """A kind that is added to the writers must be added here."""
+    kinds = {path.suffix for path in (GOLDEN / "v1").iterdir() if path.is_file()}
+    assert kinds == {".csv", ".gz", ".ktensor", ".ptn", ".state", ".tns", ".tsv", ".ttensor",
+                     ".txt", ".zst"}
+    assert json.dumps(sorted(HASH)) == json.dumps(VERSIONS)
