@@ -9,7 +9,7 @@ export DESTDIR
 
 RUN_TESTS = tools/run_tests.sh $(BUILD)
 
-.PHONY: all setup demo check check-long check-gpu bench figures coverage install uninstall format lint docs
+.PHONY: all setup demo check check-long check-gpu bench figures coverage install uninstall format lint docs reliability
 
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -65,3 +65,8 @@ lint: all
 
 docs:
 	@tools/docs.sh $(BUILD)
+
+# Records the figures of docs/reliability.md and writes the page.
+reliability: all
+	@POLYAD_FIGURES=$(CURDIR)/tests/figures $(RUN_TESTS) -R '^(kill|fault|limits|numbers)_' -LE long
+	@tools/reliability.py
