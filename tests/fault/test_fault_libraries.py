@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not SHIM, reason="built with sanitizers: no LD_P
 OLD = b"what was there before\n"
 RUN = ("--threads", "2", "--max-iters", "2", "--quiet")
 CPD = ("cpd", "good.tns", "-r", "2", *RUN)
-PHI = ("coo", "csf", "modecopy", "alto", "portable")
+PHI = ("coo", "csf", "modecopy", "alto")
 TTMC = ("coo", "csf", "modecopy", "alto", "hls")
 COMMANDS = {
     **{f"als {name}": (*CPD, "--format", name, "--output", "out.ktensor")
@@ -23,7 +23,7 @@ COMMANDS = {
     "als hosvd": (*CPD, "--init", "hosvd", "--output", "out.ktensor"),
     "als nonnegative f32": (*CPD, "--nonnegative", "--precision", "f32", "--output", "out.ktensor"),
     **{f"{a} {f}": (*CPD, "-a", a, "--format", f, "--output", "out.ktensor")
-       for a, f in zip(("apr-mu",) * 5, PHI)},
+       for a, f in zip(("apr-mu",) * len(PHI), PHI)},
     "apr-pdnr": (*CPD, "-a", "apr-pdnr", "--output", "out.ktensor"),
     "apr-pqnr": (*CPD, "-a", "apr-pqnr", "--output", "out.ktensor"),
     **{f"tucker {f}": ("tucker", "good.tns", "-r", "1,2,2", *RUN, "--format", f, "--output",
@@ -48,26 +48,30 @@ def alone(tmp_path):
 
 
 def sweep(polyad, alone, arguments, ever, first, stride):
-    """Fails allocation first, first + stride, … until one is not reached; returns the points."""
+    """Fails allocation first, first + stride, … to the last and beyond; returns the points."""
     target, points, at = target_of(arguments), 0, first
-    while True:
+    polyad.ok(*arguments, env={**alone, "FAULT_AT": "1000000000"})
+    most = int(polyad.path("count").read_text())
+    while at <= most + 2 * stride:
         if target:
             polyad.write(target, OLD)
         env = {**alone, "FAULT_AT": str(at), **({"FAULT_AFTER": "1"} if ever else {})}
-        polyad.path("count").unlink(missing_ok=True)
         result = polyad.run(*arguments, env=env)
         point = f"allocation {at}{' and all later ones' if ever else ''}"
         assert result.status in (0, 1), (point, result.status, result.err)
         assert result.status == 0 or result.err, (point, "no message")
         left = sorted(p.name for p in polyad.folder.iterdir())
-        assert not [name for name in left if name.endswith(".tmp")], (point, left, result.err)
+        stale = [name for name in left if name.endswith(".tmp")]
+        # OpenMP's library ends the process itself when it has no memory; the next run tidies up.
+        assert not stale or "libgomp:" in result.err, (point, left, result.err)
+        for name in stale:
+            polyad.path(name).unlink()
         if target:
             assert polyad.path(target).read_bytes() == OLD or is_whole(polyad, target), point
-        count = polyad.path("count").read_text() if polyad.path("count").exists() else ""
-        if result.status == 0 and count and int(count) < at:
-            return points
-        points += 1
+        points += at <= most
         at += stride
+    assert result.status == 0, "the faults never end"
+    return points
 
 
 def is_whole(polyad, target):
