@@ -19,7 +19,7 @@ enum { MOST_BYTES = 1 << 14, THREADS = 2 };
 
 static char folder[64];
 static const char old_output[] = "what was there before\n";
-static long stride = 5; /* from one allocation that fails to the next */
+static long stride = 8; /* from one allocation that fails to the next */
 static long memory_points, call_points, jobs, absorbed;
 
 enum method { ALS, ALS_NONNEGATIVE, ALS_HOSVD, APR_MU, APR_PDNR, APR_PQNR, TUCKER, TUCKER_RANDOM };

@@ -91,7 +91,7 @@ def sweep_all(polyad, alone, stride, name):
 
 
 def test_memory_runs_out(polyad, alone):
-    assert sweep_all(polyad, alone, 24, "fault_libraries") >= 400
+    assert sweep_all(polyad, alone, 36, "fault_libraries") >= 300
 
 
 @pytest.mark.long
