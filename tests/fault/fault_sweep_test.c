@@ -2,7 +2,8 @@
  * each call on a file fails in turn, once and for ever after. A failure is a status with its text,
  * the old output stays as it was, and no block, descriptor or file is left; what succeeds all the
  * same writes the same bytes as ever. Reading the tensor and writing the model are part of each
- * run. */
+ * run.
+ * usage: test_fault_sweep [all]    (without: every eighth allocation, others for each pair) */
 #include "harness.h"
 
 #include "fault/faulty_calls.h"
