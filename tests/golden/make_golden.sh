@@ -3,7 +3,8 @@
 # ever; a new version of a kind gets a folder of its own beside the old one.
 # usage: make_golden.sh POLYAD FOLDER
 set -euo pipefail
-polyad=$1 folder=$2
+here=$(cd "$(dirname "$0")" && pwd)
+polyad=$(realpath "$1") folder=$2
 mkdir -p "$folder"
 cd "$folder"
 {
@@ -24,3 +25,4 @@ for algorithm in als apr-mu apr-pdnr apr-pqnr; do
 done
 "$polyad" tucker rides.ptn -r 2,2,2 --threads 1 --max-iters 3 --tol 0 --quiet --output rides.ttensor
 "$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output model/
+python3 "$here/hash_models.py" . >models.hash

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Prints name and hash of each model in a folder: 64-bit FNV-1a over the doubles of weights, core (last
+mode fastest) and factors. It reads the text by itself, so that a fault of polyad's reader shows.
+
+usage: hash_models.py FOLDER > FOLDER/models.hash"""
+
+import itertools
+import pathlib
+import struct
+import sys
+
+
+def fnv(values):
+    found = 0xcbf29ce484222325
+    for byte in struct.pack(f"<{len(values)}d", *values):
+        found = ((found ^ byte) * 0x100000001b3) % 2 ** 64
+    return found
+
+
+class Words:
+    def __init__(self, path):
+        self.left = path.read_text(encoding="ascii").split()
+
+    def take(self, count=1):
+        taken, self.left = self.left[:count], self.left[count:]
+        return taken
+
+    def integers(self, count):
+        return [int(word) for word in self.take(count)]
+
+    def matrix(self):
+        assert self.take() == ["matrix"]
+        rows, columns = self.integers(3)[1:]
+        return [float(word) for word in self.take(rows * columns)]
+
+
+def ktensor(words):
+    order = words.integers(1)[0]
+    words.integers(order)
+    values = [float(word) for word in words.take(words.integers(1)[0])]
+    return values + [x for _ in range(order) for x in words.matrix()]
+
+
+def ttensor(words):
+    order = words.integers(1)[0]
+    words.integers(order)
+    assert words.take() == ["tensor"]
+    ranks = words.integers(1 + order)[1:]
+    cells = [range(rank) for rank in ranks]
+    first_fastest = [index[::-1] for index in itertools.product(*reversed(cells))]
+    core = {index: float(words.take()[0]) for index in first_fastest}
+    values = [core[index] for index in itertools.product(*cells)]
+    return values + [x for _ in range(order) for x in words.matrix()]
+
+
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.?tensor")):
+    found = Words(path)
+    kind = found.take()[0]
+    print(f"{path.name} {fnv({'ktensor': ktensor, 'ttensor': ttensor}[kind](found)):016x}")
