@@ -11,7 +11,7 @@ from without_modules import without_modules
 
 FORMATS = ["coo", "csf", "modecopy", "flycoo", "blco", "mmcsf", "bcsf", "hbcsf", "hicoo", "fcoo",
            "fwc", "alto", "hls", "portable"]
-PRECISIONS = {"f64": 2.0 ** -53}
+PRECISIONS = {"f64": 2.0 ** -53, "f32": 2.0 ** -24}
 reached = {"runs": 0, "tensors": 0}
 
 
