@@ -1,7 +1,8 @@
 """Memory runs out anywhere: in polyad and in every library that it links (the C library, OpenMP's,
-OpenBLAS, zlib, zstd, libdeflate, cJSON); modules for devices, and with them drivers, are left out. The k-th allocation after the start fails, once or for ever
-after. The command ends with status 0 or 1, never with a signal; a failure is told; an output is the
-old one or the whole new one; and no temporary file stays."""
+OpenBLAS, zlib, zstd, libdeflate, cJSON); modules for devices, and with them drivers, are left out.
+The k-th allocation after the start fails, once or for ever after. The command ends with status 0 or
+1, never with a signal; a failure is told; an output is the old one or the whole new one; and no
+temporary file stays."""
 
 import os
 
@@ -85,7 +86,8 @@ def sweep_all(polyad, alone, stride, name):
     points, commands = {"once": 0, "ever": 0}, list(COMMANDS.values())
     for number, arguments in enumerate(commands):
         for how, ever in (("once", False), ("ever", True)):
-            points[how] += sweep(polyad, alone, arguments, ever, 1 + (number + ever) % stride, stride)
+            first = 1 + (number + ever) % stride
+            points[how] += sweep(polyad, alone, arguments, ever, first, stride)
     record(name, commands=len(commands), **points)
     return sum(points.values())
 

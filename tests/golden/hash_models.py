@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Prints name and hash of each model in a folder: 64-bit FNV-1a over the doubles of weights, core (last
-mode fastest) and factors. It reads the text by itself, so that a fault of polyad's reader shows.
+"""Prints name and hash of each model in a folder: 64-bit FNV-1a over the doubles of weights, core
+(last mode fastest) and factors. It reads the text by itself, so that a fault of
+polyad's reader shows.
 
 usage: hash_models.py FOLDER > FOLDER/models.hash"""
 

@@ -1,5 +1,5 @@
-"""Files that released versions wrote are read for ever: every kind, each to the same bits. A file of
-a version that does not exist yet is refused with a message that says so."""
+"""Files that released versions wrote are read for ever: every kind, each to the same bits. A file
+of a version that does not exist yet is refused with a message that says so."""
 
 import json
 import pathlib
@@ -94,6 +94,6 @@ def test_a_newer_tuning_cache_is_not_used(golden):
 def test_every_kind_is_there():
     """A kind that is added to the writers must be added here."""
     kinds = {path.suffix for path in (GOLDEN / "v1").iterdir() if path.is_file()}
-    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptn", ".state", ".tns", ".tsv", ".ttensor",
-                     ".txt", ".zst"}
+    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptn", ".state", ".tns", ".tsv",
+                                 ".ttensor", ".txt", ".zst"}
     assert json.dumps(sorted(HASH)) == json.dumps(VERSIONS)

@@ -1,5 +1,5 @@
-"""Odd but valid text files (the accepted cases of tests/unit/io_text_cases.c) are one tensor however
-they come: with 1 and 7 threads, through a pipe, compressed, and after conversion."""
+"""Odd but valid text files (the accepted cases of tests/unit/io_text_cases.c) are one tensor
+however they come: with 1 and 7 threads, through a pipe, compressed, and after conversion."""
 
 import gzip
 import os

@@ -10,7 +10,7 @@ GENERATE = ("generate", "made.ptn", "--dims")
 
 
 def option(name, most, status=2):
-    return f"option {name}", most, (*CPD, name, most), (*CPD, name, int(most) + 1), status, str(most)
+    return f"option {name}", most, (*CPD, name, most), (*CPD, name, most + 1), status, str(most)
 
 
 # What is limited; the largest that is accepted, as the table prints it; the file or the options on

@@ -1,5 +1,5 @@
-"""Tensors that break naive ALS, in every format and precision: the answer is finite, its reason has a
-name, and the fit that is reported is the fit of the model that is written, computed here anew."""
+"""Tensors that break naive ALS, in every format and precision: the answer is finite, its reason has
+a name, and the fit that is reported is the fit of the model that is written, computed here anew."""
 
 import math
 

@@ -18,8 +18,8 @@ reached = {"runs": 0, "cases": 0}
 
 def make_input(polyad):
     choose = random.Random(1)
-    cells = sorted({(choose.randint(1, 40), choose.randint(1, 30), int(20 * choose.random() ** 3) + 1)
-                    for _ in range(3000)})
+    cells = sorted({(choose.randint(1, 40), choose.randint(1, 30),
+                     int(20 * choose.random() ** 3) + 1) for _ in range(3000)})
     lines = [f"{i} {j} {k} {choose.randint(1, 9)}\n" for i, j, k in cells]
     polyad.write("x.tns", "".join(lines))
     choose.shuffle(lines)
