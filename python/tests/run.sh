@@ -9,6 +9,7 @@ shift 2
 [ $# -gt 0 ] || set -- python/tests
 [ ! -x "$package/venv/bin/python" ] || python=$package/venv/bin/python
 cd "$(dirname "$0")/../.."
-export PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
+# Threads that wait must not spin: other tests run beside these.
+export PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg OMP_WAIT_POLICY=passive
 # A case that hangs names itself and where it stands, before the limit of its file ends it.
 exec "$python" -m pytest -q -rs -p no:cacheprovider -o faulthandler_timeout=100 --rootdir=. "$@"
