@@ -1,5 +1,6 @@
 """SIGKILL at every call that changes files, and in the middle of every write: the output is the
-old one or the whole new one, and the same command, run again, gives what it always gives."""
+old one or the whole new one, and the same command, run again, gives what it always gives and
+removes the temporary files of the dead."""
 
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import subprocess
 import pytest
 from faults import ENDINGS, SHIM, fault, kill_everywhere
 from reliability_figures import record
-from writers import WRITERS
+from writers import WRITERS, temporaries
 
 pytestmark = pytest.mark.skipif(not SHIM, reason="built with sanitizers: no LD_PRELOAD")
 reached = {"kills": 0, "torn": 0}
@@ -35,6 +36,7 @@ def test_outputs_are_old_or_new(polyad, writer, ending):
     writer.prepare(polyad)
     polyad.ok(*writer.arguments)
     assert writer.is_new(writer.contents(polyad), reference)
+    assert temporaries(polyad.folder) == []
 
 
 def test_a_writer_in_place_is_caught(polyad):
