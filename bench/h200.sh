@@ -123,7 +123,7 @@ sanitize() {
   use_carried
   local tool test
   for tool in memcheck racecheck; do
-    for test in "mttkrp test_few" "mttkrp test_remapping_keeps_the_order" "mttkrp test_two_copies" \
+    for test in "linalg test_residual" "mttkrp test_few" "mttkrp test_remapping_keeps_the_order" "mttkrp test_two_copies" \
       "hls test_few" "hls test_ranges" "ttmc test_few" "linalg test_rank_deficient"; do
       # shellcheck disable=SC2086
       begin "$tool-${test/ /-}" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \

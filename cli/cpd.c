@@ -156,15 +156,18 @@ static int prepare(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   char previous[4096 + 8];
   if (cpd->checkpoint != NULL) snprintf(previous, sizeof previous, "%.4096s.prev", cpd->checkpoint);
+  /* A run that was killed while it saved may have left FILE and FILE.prev two names of one file. */
   const struct cli_output outputs[] = {
+      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->checkpoint}};
+  const struct cli_output beside[] = {
       {"--output", cpd->output},
       {"--json", session->json},
-      {"--checkpoint", cpd->checkpoint},
       {"FILE.prev of --checkpoint", cpd->checkpoint != NULL ? previous : NULL}};
   const char *const inputs[] = {cpd->file, cpd->init};
   /* Only a checkpoint may replace the one that is resumed. */
   int status = cli_check_inputs(outputs, 2, &cpd->resume, 1);
-  if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 2);
+  if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
+  if (status == 0) status = cli_check_outputs(session, beside, 3, inputs, 2);
   if (status != 0) return status;
   if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
       polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=

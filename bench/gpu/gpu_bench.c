@@ -179,7 +179,7 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
                         &storage),
        "build");
   double build = pd_seconds() - begin;
-  format->describe(storage, about);
+  format->describe(storage, 1, about);
   if (kernels->upload != NULL)
     must(run, kernels->upload(run->context, run->device, storage, &on_device), "upload");
   else

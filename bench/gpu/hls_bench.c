@@ -246,7 +246,7 @@ static void time_choice(struct run *run, const struct choice *choice) {
   must(run, pd_storage_build(run->context, format, run->tensor, false, &request, &storage),
        "build");
   double build = pd_seconds() - begin;
-  format->describe(storage, about);
+  format->describe(storage, 1, about);
   if (kernels->upload != NULL)
     must(run, kernels->upload(run->context, run->device, storage, &on_device), "upload");
   else

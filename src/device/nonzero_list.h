@@ -1,5 +1,5 @@
-/* Nonzeros on a device: coordinates and values side by side, in the order in which a storage decodes
- * them. What sums residuals on a device of its own memory reads them. */
+/* Nonzeros on a device: coordinates and values side by side, in the order in which a storage
+ * decodes them. What sums residuals on a device of its own memory reads them. */
 #ifndef PD_NONZERO_LIST_H
 #define PD_NONZERO_LIST_H
 

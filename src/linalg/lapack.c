@@ -131,9 +131,9 @@ polyad_status pd_eigen_leading(polyad_context *context, size_t n, double *a, siz
   int work_size = (int)pd_eigen_leading_numbers(n), integers_size = 10 * (int)n;
   double none = 0;
   PD_TRY(loaded(context));
-  lapack.syevr("V", count == n ? "A" : "I", "U", &size, a, &size, &none, &none, &first, &size, &none,
-               &found, values, vectors, &size, integers + integers_size, work, &work_size, integers,
-               &integers_size, &info, 1, 1, 1);
+  lapack.syevr("V", count == n ? "A" : "I", "U", &size, a, &size, &none, &none, &first, &size,
+               &none, &found, values, vectors, &size, integers + integers_size, work, &work_size,
+               integers, &integers_size, &info, 1, 1, 1);
   if (info == 0 && (size_t)found < count) info = 1;
   return end(context, info);
 }

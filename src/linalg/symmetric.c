@@ -1,4 +1,5 @@
-/* Eigenvectors of dense symmetric matrices: LAPACK computes those that are asked for and no others. */
+/* Eigenvectors of dense symmetric matrices: LAPACK computes those that are asked for and no others.
+ */
 #include "linalg/symmetric.h"
 #include "linalg/lapack.h"
 

@@ -49,6 +49,7 @@ class Polyad:
         everything = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "OMP_"))}
         everything["OMP_WAIT_POLICY"] = "passive"  # other tests run beside this one
         everything.update(env or {})
+        everything = {name: value for name, value in everything.items() if value is not None}
         return Result(subprocess.run(
             [COMMAND, *[os.fsencode(a) if isinstance(a, str) else a for a in map(keep, arguments)]],
             input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,

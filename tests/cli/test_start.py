@@ -105,7 +105,7 @@ def test_devices_of_one_kind(polyad):
 
 def starts(polyad, *arguments, **options):
     """How often the program is started during a run."""
-    env = {"LD_DEBUG": "files", **options.pop("env", {})}
+    env = {"LD_DEBUG": "files", "OMP_WAIT_POLICY": None, **options.pop("env", {})}
     return polyad.ok(*arguments, env=env, **options).err.count("initialize program:")
 
 

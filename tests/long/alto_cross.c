@@ -169,8 +169,8 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
   require(pd_alto_format.build(context, tensor, false, &request, &storage) == POLYAD_OK,
           polyad_last_error(context), variant);
   require(pd_alto_format.check(context, storage) == POLYAD_OK, polyad_last_error(context), variant);
-  require(pd_storage_expand(context, &pd_alto_format, storage, tensor, &back) == POLYAD_OK, polyad_last_error(context),
-          variant);
+  require(pd_storage_expand(context, &pd_alto_format, storage, tensor, &back) == POLYAD_OK,
+          polyad_last_error(context), variant);
   require(back->nnz == tensor->nnz, "nonzeros are lost", variant);
   for (int n = 0; n < tensor->order; ++n)
     for (uint64_t p = 0; p < tensor->nnz; ++p)

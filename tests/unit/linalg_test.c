@@ -204,7 +204,8 @@ static void singular_equations_have_a_least_norm_solution(void **state) {
       for (uint64_t i = 0; i < 200; ++i)
         set(&s.m, i, 1, get(&s.m, i, 0));
       memcpy(s.x.data, s.m.data, 200 * rank * pd_type_bytes((polyad_type)type));
-      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram));
+      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda,
+                              &s.gram));
       OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
       assert_true(scalar[PD_SCALAR_FALLBACKS] == 1);
       assert_true(scalar[PD_SCALAR_KEPT] == (double)rank - 1);
@@ -224,8 +225,8 @@ static void zero_equations_give_zero(void **state) {
   double scalar[PD_SCALARS];
   start(&s, 2, POLYAD_F64, 100, 5);
   fill(&s.x, 3, 0);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_MAX_AT_LEAST_1, &s.lambda,
-                          &s.gram));
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_MAX_AT_LEAST_1,
+                          &s.lambda, &s.gram));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 1 && scalar[PD_SCALAR_KEPT] == 0);
   for (size_t r = 0; r < 5; ++r) {
@@ -234,9 +235,9 @@ static void zero_equations_give_zero(void **state) {
       assert_true(get(&s.x, i, r) == 0);
   }
   set(&s.v, 2, 2, NAN);
-  assert_int_equal(
-      pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda, &s.gram),
-      POLYAD_NUMERICAL);
+  assert_int_equal(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2,
+                                        &s.lambda, &s.gram),
+                   POLYAD_NUMERICAL);
   finish(&s);
 }
 

@@ -48,9 +48,9 @@ struct pd_gpu_matrix {
 cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip, double ridge, int rank,
                             double *v, cudaStream_t stream);
 
-/** inverse = v^-1; or, when v is not numerically positive definite, v^+; or, where a pivot is no more
- *  than `damping` (if not 0) of its diagonal entry, (v + damping diag(v))^-1. Counts and flags go
- *  into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
+/** inverse = v^-1; or, when v is not numerically positive definite, v^+; or, where a pivot is no
+ * more than `damping` (if not 0) of its diagonal entry, (v + damping diag(v))^-1. Counts and flags
+ * go into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
 cudaError_t pd_gpu_invert(const double *v, int rank, double damping, double *inverse,
                           double *scratch, double *scalars, cudaStream_t stream);
 
@@ -64,9 +64,8 @@ struct pd_gpu_pull {
   const double *lambda, *v, *pulls;
 };
 /** x = (x + what pulls) w in place, and sums over columns with the x before as m. */
-cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w,
-                            const struct pd_gpu_pull *pull, int blocks, double *sums,
-                            cudaStream_t stream);
+cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, const struct pd_gpu_pull *pull,
+                            int blocks, double *sums, cudaStream_t stream);
 /** Sums over the columns of x, and of products with m. */
 cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, int blocks,
                                double *sums, cudaStream_t stream);

@@ -21,8 +21,7 @@ struct pd_nz_ops {
   /** Whether all nonzeros of an output row stand together in the list of `mode`. */
   bool (*row_runs)(const void *storage, int mode);
   /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_CHUNK. */
-  void (*decode)(const void *storage, int mode, uint64_t first, int count,
-                 struct pd_chunk *block);
+  void (*decode)(const void *storage, int mode, uint64_t first, int count, struct pd_chunk *block);
   /** How to share out the list of `mode` among threads; NULL: the format has no plan for that. */
   const struct pd_nz_schedule *(*schedule)(const void *storage, int mode);
 };
