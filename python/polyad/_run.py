@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -83,6 +85,8 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
     found["seed"] = seed
     model.info = found
     model.take_labels(plan if tensor is None else tensor)
+    if found.get("reason") == "breakdown":
+        warnings.warn(found["diagnosis"], RuntimeWarning, stacklevel=4)
     if interrupted and run["on_interrupt"] == "raise":
         raise Interrupted(f"interrupted after {found['iterations']} iterations; the model so far is "
                           "this exception's attribute 'model'", model)
@@ -119,12 +123,15 @@ def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def run_info(info: Any, plan: Plan) -> RunInfo:
     """What a run says of itself."""
+    known = not math.isnan(info.fit_bound)
     return {
-        "fit": info.fit, "iterations": info.iterations, "converged": bool(info.converged),
+        "fit": info.fit, "fit_bound": info.fit_bound if known else None,
+        "fit_from": text(lib.polyad_fit_from_string(info.fit_from)) if known else None,
+        "iterations": info.iterations, "converged": bool(info.converged),
         "reason": text(lib.polyad_reason_string(info.reason)), "seconds": info.seconds,
         "seconds_per_iteration": info.seconds_per_iteration,
         "seconds_mttkrp": [info.seconds_mttkrp[mode] for mode in range(len(plan.shape))],
         "best_restart": info.best_restart, "regularized_solves": int(info.regularized_solves),
         "diagnosis": text(info.diagnosis), "format": plan.format, "device": plan.device,
-        "trace": trace_rows(info, ("iteration", "fit", "residual", "seconds")),
+        "trace": trace_rows(info, ("iteration", "fit", "fit_bound", "residual", "seconds")),
     }

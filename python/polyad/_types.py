@@ -29,6 +29,8 @@ class RunInfo(TypedDict, total=False):
     are depends on the algorithm; a model that was made by hand or read has none."""
 
     fit: float
+    fit_bound: float | None
+    fit_from: str | None
     iterations: int
     converged: bool
     reason: str

@@ -356,6 +356,78 @@ static void instruction_sets_agree(void **state) {
 #endif
 }
 
+/* v has a least pivot of about `gap` beside its diagonal: two columns that nearly agree. */
+static void nearly_collinear(struct pd_matrix *v, double gap) {
+  for (size_t r = 0; r < 3; ++r)
+    for (size_t c = 0; c < 3; ++c)
+      set(v, r, c, r == c ? 1 : r + c == 1 ? 1 - 0.5 * gap : 0.25);
+}
+
+/* Solving loses nothing where the inverse would: the residual m - x v is rounding error of x v, as
+ * substitution's is (30 R u, LAPACK's measure), not that times the condition number of v. */
+static void ill_conditioned_equations_are_solved(void **state) {
+  (void)state;
+  for (int k = 1; k <= 13; ++k) {
+    struct setting s;
+    start(&s, 1, POLYAD_F64, 7, 3);
+    fill(&s.m, 1, 0);
+    fill(&s.x, 1, 0);
+    nearly_collinear(&s.v, pow(10, -k));
+    OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda,
+                            &s.gram));
+    double worst = 0, most = 0;
+    for (uint64_t i = 0; i < 7; ++i)
+      for (size_t r = 0; r < 3; ++r) {
+        long double sum = get(&s.m, i, r), size = 0;
+        for (size_t c = 0; c < 3; ++c) {
+          long double x = (long double)get(&s.x, i, c) * get(&s.lambda, 0, c);
+          sum -= x * get(&s.v, c, r);
+          size += fabsl(x * get(&s.v, c, r));
+        }
+        worst = fmax(worst, (double)fabsl(sum));
+        most = fmax(most, (double)size);
+      }
+    /* Above the limit of the explicit inverse its error of eps k^2 is allowed for. */
+    double limit = 30 * 3 * DBL_EPSILON * (k <= 5 ? pow(10, k) : 1);
+    if (!(worst <= limit * most)) fail_msg("gap 1e-%d: %.3g of %.3g", k, worst, most);
+    finish(&s);
+  }
+}
+
+/* A damped update obeys its own equations: x (v + damping d) = m + damping before lambda d. */
+static void damped_update(void **state) {
+  (void)state;
+  struct setting s;
+  struct pd_matrix before;
+  double scalar[PD_SCALARS], weight[3] = {2, 0.5, 3};
+  const double damping = 1e-3;
+  start(&s, 1, POLYAD_F64, 7, 3);
+  OK(pd_matrix_create(s.context, &pd_cpu_device, POLYAD_F64, 7, 3, &before));
+  fill(&before, 9, 0);
+  fill(&s.m, 1, 0);
+  fill(&s.x, 1, 0);
+  nearly_collinear(&s.v, 1e-7);
+  for (size_t r = 0; r < 3; ++r)
+    set(&s.lambda, 0, r, weight[r]);
+  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, damping, &before, &s.x, PD_SCALE_NORM_2,
+                          &s.lambda, &s.gram));
+  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  assert_true(scalar[PD_SCALAR_DAMPED] == 1 && scalar[PD_SCALAR_FALLBACKS] == 0);
+  for (uint64_t i = 0; i < 7; ++i)
+    for (size_t r = 0; r < 3; ++r) {
+      double d = get(&s.v, r, r), left = 0, size = 0;
+      for (size_t c = 0; c < 3; ++c) {
+        double x = get(&s.x, i, c) * get(&s.lambda, 0, c);
+        left += x * (get(&s.v, c, r) + (c == r ? damping * d : 0));
+        size += fabs(x);
+      }
+      double right = get(&s.m, i, r) + damping * get(&before, i, r) * weight[r] * d;
+      assert_true(fabs(left - right) <= 30 * 3 * DBL_EPSILON / damping * (size + fabs(right)));
+    }
+  pd_matrix_destroy(s.context, &before);
+  finish(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gram_is_a_sum_of_products),
@@ -364,6 +436,8 @@ int main(void) {
       cmocka_unit_test(zero_equations_give_zero),
       cmocka_unit_test(hals_descends_and_stays_nonnegative),
       cmocka_unit_test(small_operations),
+      cmocka_unit_test(ill_conditioned_equations_are_solved),
+      cmocka_unit_test(damped_update),
       cmocka_unit_test(instruction_sets_agree),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
