@@ -63,8 +63,11 @@ static void add_found(cJSON *found, cJSON *list, cJSON *absent) {
   cJSON *there = cJSON_GetObjectItem(found, "devices"), *item;
   while ((item = cJSON_DetachItemFromArray(there, 0)) != NULL)
     cJSON_AddItemToArray(list, item);
-  cJSON_ArrayForEach(item, cJSON_GetObjectItem(found, "absent"))
-      cli_json_text(absent, item->string, cJSON_GetStringValue(item));
+  const cJSON *reasons = cJSON_GetObjectItem(found, "absent");
+  for (int k = 0; k < cJSON_GetArraySize(reasons); ++k) {
+    const cJSON *reason = cJSON_GetArrayItem(reasons, k);
+    cli_json_text(absent, reason->string, cJSON_GetStringValue(reason));
+  }
   cJSON_Delete(found);
 }
 

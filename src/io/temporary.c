@@ -90,7 +90,8 @@ static int try_name(struct pd_temporary *temporary, bool directory) {
   bool locked = temporary->lock >= 0 && take_lock(temporary);
   /* What the umask forbids to open for reading cannot be locked, nor be taken for dead. */
   if (locked || (temporary->lock < 0 && error == EACCES && !is_readable(temporary->path))) return 1;
-  bool taken = temporary->lock >= 0; /* by another process, which removes it */
+  /* By another process, which removes it, or has done so before the lock's file was opened. */
+  bool taken = temporary->lock >= 0 || error == ENOENT;
   if (!taken && (directory || is_still(temporary->path, temporary->file)))
     remove_entry(temporary->path, directory);
   close_all(temporary);
