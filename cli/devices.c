@@ -120,9 +120,11 @@ static int list_devices(struct devices *devices) {
   else
     add_opened(context, devices->kind, list, absent);
   if (cli_shows_results(&devices->session, NULL)) {
-    cJSON_ArrayForEach(item, list) show_device(item);
-    cJSON_ArrayForEach(item, absent)
-        printf("no %s: %s\n", item->string, cJSON_GetStringValue(item));
+    for (int k = 0; k < cJSON_GetArraySize(list); ++k)
+      show_device(cJSON_GetArrayItem(list, k));
+    cJSON_ArrayForEach(item, absent) {
+      printf("no %s: %s\n", item->string, cJSON_GetStringValue(item));
+    }
   }
   int status = cli_json_write(&devices->session, object);
   return status == 0 ? cli_finish_output() : status;
