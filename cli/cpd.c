@@ -65,7 +65,7 @@ static const struct cli_option option_table[] = {
      .kind = CLI_REAL,
      .offset = offsetof(struct cpd, tolerance),
      .argument = "X",
-     .help = "als: stop when the fit changes by less; apr-...: when the\n"
+     .help = "als: stop when the fit grows by less; apr-...: when the\n"
              "KKT violation is below (default 1e-4; 0: never)"},
     {.name = "max-seconds",
      .kind = CLI_REAL,

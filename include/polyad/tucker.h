@@ -21,8 +21,8 @@ typedef enum polyad_svd {
 typedef struct polyad_tucker_options {
   uint64_t ranks[POLYAD_MAX_ORDER]; /**< columns of each mode's factor: 1 up to the mode's length */
   int max_iterations;               /**< at least 1; default 50 */
-  double tolerance;              /**< stop when the fit changes by less (from the second iteration
-                                      on); 0: never; default 1e-4 */
+  double tolerance;                 /**< stop when the fit grows by less (from the second iteration
+                                         on); 0: never; default 1e-4 */
   double max_seconds;            /**< stop after the iteration in which this is passed; 0: never */
   polyad_init init;              /**< default POLYAD_INIT_HOSVD */
   const polyad_ttensor *initial; /**< first factors for POLYAD_INIT_MODEL; its core is ignored */

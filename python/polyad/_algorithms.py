@@ -40,7 +40,7 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     rank : int
         Number of components.
     tol : float
-        Stop when the fit changes by less; 0: never.
+        Stop when the fit grows by less; 0: never.
     max_iters : int
         Limit on iterations.
     max_seconds : float

@@ -104,7 +104,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         keeps this share of ||X||² (see :func:`tucker_ranks`; needs the default ``init`` and
         ``svd``).
     tol : float
-        Stop when the fit changes by less; 0: never.
+        Stop when the fit grows by less; 0: never.
     max_iters : int
         Limit on iterations, at least 1.
     max_seconds : float

@@ -121,10 +121,9 @@ static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS])
   return linalg->fetch(als->context, als->work, scalar);
 }
 
-/* The fit by the residual. A device without memory for the nonzeros leaves the fit as it is, with
- * the bound that it has. */
-polyad_status pd_als_measure_fit(struct pd_als *als) {
+polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
   double scalar[PD_SCALARS];
+  *measured = false;
   polyad_status status = sum_residual(als, scalar);
   if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
     pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
@@ -143,6 +142,7 @@ polyad_status pd_als_measure_fit(struct pd_als *als) {
                                                    (als->fit.norms + 2 * sqrt(als->norm_squared)) /
                                                    als->norm_squared;
   set_fit(als, rho, bound, POLYAD_FIT_RESIDUAL);
+  *measured = true;
   return POLYAD_OK;
 }
 
@@ -181,5 +181,6 @@ polyad_status pd_als_fetch_fit(struct pd_als *als) {
   double scaled = als->order * type_roundoff(als) * als->fit.norms / sqrt(als->norm_squared);
   als->fit.bound += scaled;
   if (root_bound(rho, fmax(bound, -rho)) + scaled <= pd_als_fit_limit(als)) return POLYAD_OK;
-  return pd_als_measure_fit(als);
+  bool measured; /* else the formula's fit stays, with its bound */
+  return pd_als_measure_fit(als, &measured);
 }

@@ -114,7 +114,9 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
     return POLYAD_OK;
   }
   PD_TRY(pd_als_put_model(als));
-  PD_TRY(pd_als_measure_fit(als));
+  bool measured;
+  PD_TRY(pd_als_measure_fit(als, &measured));
+  if (!measured) als->fit.bound += moved;
   replace_fit(info, &als->fit);
   return POLYAD_OK;
 }
@@ -130,6 +132,15 @@ static polyad_status finish_model(struct pd_als *als, polyad_run_info *info) {
   return POLYAD_OK;
 }
 
+/* The fit of a first guess has no formula to fall back to. */
+static polyad_status measure_guess(struct pd_als *als) {
+  bool measured;
+  PD_TRY(pd_als_measure_fit(als, &measured));
+  if (measured) return POLYAD_OK;
+  return pd_fail(als->context, POLYAD_OUT_OF_MEMORY,
+                 "there is no memory for the nonzeros that the fit of a first guess needs");
+}
+
 /* One start: first factors (or a checkpoint), iterations, factors back on the host. */
 static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
   if (als->options->resume != NULL)
@@ -137,7 +148,7 @@ static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *r
   else
     PD_TRY(pd_als_initialize(als, restart));
   pd_run_begin(&als->run);
-  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(pd_als_measure_fit(als));
+  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(measure_guess(als));
   PD_TRY(pd_als_run(als, reason));
   return pd_als_download(als);
 }

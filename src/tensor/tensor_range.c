@@ -44,11 +44,3 @@ polyad_status pd_tensor_range(polyad_context *context, const polyad_tensor *tens
   copy_nonzeros(tensor, begin, end, *range, 0);
   return POLYAD_OK;
 }
-
-polyad_status pd_tensor_join(polyad_context *context, const polyad_tensor *first,
-                             const polyad_tensor *second, polyad_tensor **joined) {
-  PD_TRY(create_like(context, first, first->nnz + second->nnz, joined));
-  copy_nonzeros(first, 0, first->nnz, *joined, 0);
-  copy_nonzeros(second, 0, second->nnz, *joined, first->nnz);
-  return POLYAD_OK;
-}

@@ -8,9 +8,4 @@
 polyad_status pd_tensor_range(polyad_context *context, const polyad_tensor *tensor, uint64_t begin,
                               uint64_t end, polyad_tensor **range);
 
-/** The nonzeros of `first` and then those of `second`: tensors of the same modes and type, of which
- *  every coordinate of the first comes before those of the second. */
-polyad_status pd_tensor_join(polyad_context *context, const polyad_tensor *first,
-                             const polyad_tensor *second, polyad_tensor **joined);
-
 #endif
