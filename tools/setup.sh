@@ -13,7 +13,7 @@ check=(g++ gfortran bats bash-completion gzip zstd man-db python3-dev python3-ve
   python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy python3-pandas
   ocl-icd-libopencl1 opencl-headers pocl-opencl-icd)
 all=(git clang libclang-rt-dev llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
-  gcovr mypy ccache valgrind libopenblas0-openmp)
+  gcovr ccache valgrind libopenblas0-openmp)
 
 case ${1:-build} in
   build) packages=("${build[@]}") ;;
