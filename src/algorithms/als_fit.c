@@ -85,16 +85,20 @@ static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit
 
 /* Error of 2 <X, M> over ||X||^2. Entry (i, r) of the MTTKRP is a sum of products, each rounded
  * once for every factor and every addition: its error counts times the entry of the last factor and
- * its weight. No entry of a column of that factor is larger than two, so the root of the sum of all
- * squares is at most twice that of `peaks`. What tensors with many equal entries round in the same
- * way everywhere is not independent: that part counts in full. */
-static double inner_bound(const struct pd_als *als, double inner, const struct pd_als_fit *fit) {
+ * its weight. `spread` is the sum of the squares of what these errors are relative to. What tensors
+ * with many equal entries round in the same way everywhere is not independent: that part counts in
+ * full. */
+static double inner_bound(const struct pd_als *als, double inner, double spread) {
   double unit = unit_roundoff(als);
   double additions =
       (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1) + als->order;
-  double norm = sqrt(als->norm_squared);
-  double spread = DEVIATIONS * norm * 2 * sqrt(fit->peaks) + fabs(inner);
-  return 2 * unit * roundings(additions, unit) * spread / als->norm_squared;
+  return 2 * unit * roundings(additions, unit) * (DEVIATIONS * sqrt(spread) + fabs(inner)) /
+         als->norm_squared;
+}
+
+/* No entry of a column of the last factor is larger than two. */
+static double spread_at_most(const struct pd_als *als) {
+  return 4 * als->norm_squared * als->fit.peaks;
 }
 
 static polyad_status check_finite(const struct pd_als *als, double number) {
@@ -164,23 +168,50 @@ polyad_status pd_als_enqueue_fit(struct pd_als *als) {
   return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
 }
 
+/* Sets the formula's fit. Its bound for the inner product follows from `spread`. */
+static void set_formula(struct pd_als *als, const double scalar[PD_SCALARS], double spread) {
+  double rho = (als->norm_squared + scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]) /
+               als->norm_squared;
+  double bound = norms_bound(als, &als->fit) + inner_bound(als, scalar[PD_SCALAR_INNER], spread);
+  set_fit(als, rho, bound, POLYAD_FIT_FORMULA);
+  /* The formula's model is the one before scaling, which rounds unless it is by powers of two. */
+  if (pd_als_scaling(als) != PD_SCALE_AS_BEFORE)
+    als->fit.bound += als->order * type_roundoff(als) * als->fit.norms / sqrt(als->norm_squared);
+}
+
+/* Where the formula's bound is too wide with the most that SPREAD can be, SPREAD is computed. It
+ * costs a pass over one factor, so much less than the residual, that it is tried wherever it could
+ * be of use. Without memory for it the bound stays. */
+static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS]) {
+  struct pd_als_fit wide = als->fit;
+  double scalar[PD_SCALARS];
+  set_formula(als, found, 0);
+  bool useful = als->fit.bound <= pd_als_fit_limit(als);
+  als->fit = wide;
+  if (!useful) return POLYAD_OK;
+  polyad_status status = pd_als_enqueue_spread(als);
+  if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
+    pd_begin(als->context);
+    return POLYAD_OK;
+  }
+  PD_TRY(status);
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  set_formula(als, found, scalar[PD_SCALAR_SPREAD]);
+  return POLYAD_OK;
+}
+
 polyad_status pd_als_fetch_fit(struct pd_als *als) {
   double scalar[PD_SCALARS];
   PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
   als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
   als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
   if (scalar[PD_SCALAR_FALLBACKS] > 0) als->kept = scalar[PD_SCALAR_KEPT];
-  double model = scalar[PD_SCALAR_MODEL], inner = scalar[PD_SCALAR_INNER];
-  double rho = (als->norm_squared + model - 2.0 * inner) / als->norm_squared;
-  PD_TRY(check_finite(als, rho));
+  PD_TRY(check_finite(als, scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]));
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
-  double bound = norms_bound(als, &als->fit) + inner_bound(als, inner, &als->fit);
-  set_fit(als, rho, bound, POLYAD_FIT_FORMULA);
-  /* The formula's model is the one before scaling rounded its columns. */
-  double scaled = als->order * type_roundoff(als) * als->fit.norms / sqrt(als->norm_squared);
-  als->fit.bound += scaled;
-  if (root_bound(rho, fmax(bound, -rho)) + scaled <= pd_als_fit_limit(als)) return POLYAD_OK;
+  set_formula(als, scalar, spread_at_most(als));
+  if (als->fit.bound > pd_als_fit_limit(als)) PD_TRY(tighten(als, scalar));
+  if (als->fit.bound <= pd_als_fit_limit(als)) return POLYAD_OK;
   bool measured; /* else the formula's fit stays, with its bound */
   return pd_als_measure_fit(als, &measured);
 }

@@ -38,7 +38,7 @@ static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m
   return POLYAD_OK;
 }
 
-static enum pd_scaling scaling_of(const struct pd_als *als) {
+enum pd_scaling pd_als_scaling(const struct pd_als *als) {
   return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
@@ -51,8 +51,8 @@ static polyad_status update_nonnegative(struct pd_als *als, int n, double *secon
                                als->options->ridge, &als->v));
   PD_TRY(als->device->functions->copy(als->context, als->device, x->data, als->factor[n].data,
                                       x->rows * x->stride * pd_type_bytes(x->type)));
-  return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, x, scaling_of(als),
-                                         &als->lambda, &als->gram[n]);
+  return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, x,
+                                         pd_als_scaling(als), &als->lambda, &als->gram[n]);
 }
 
 /* The first guess is no model yet: no update holds on to it. */
@@ -65,7 +65,7 @@ static polyad_status update_least_squares(struct pd_als *als, int n, double *sec
   if (linalg->prepare != NULL) PD_TRY(linalg->prepare(als->context, als->work, &als->v, damping));
   PD_TRY(timed_mttkrp(als, n, &als->spare[n], seconds));
   return linalg->update(als->context, als->work, &als->v, damping, before, &als->spare[n],
-                        scaling_of(als), &als->lambda, &als->gram[n]);
+                        pd_als_scaling(als), &als->lambda, &als->gram[n]);
 }
 
 static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {

@@ -120,6 +120,7 @@ void pd_als_destroy(struct pd_als *als) {
   pd_matrix_destroy(context, &als->lambda_before);
   pd_matrix_destroy(context, &als->v);
   pd_matrix_destroy(context, &als->m);
+  pd_matrix_destroy(context, &als->slices);
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
   polyad_workspace_destroy(als->workspace);
   polyad_ktensor_destroy(als->model);

@@ -52,7 +52,8 @@ struct pd_als {
   void *record[2];
   int exchanges; /* iterations in which they changed places: even or odd */
 
-  struct pd_list *list; /* the nonzeros as residuals want them, once one was summed */
+  struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
+  struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
 
   struct pd_run run;
   struct pd_als_fit fit, best; /* of the running start; of the best so far */
@@ -73,6 +74,8 @@ struct pd_als {
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, struct pd_als **als);
 void pd_als_destroy(struct pd_als *als);
+/** How the columns of a factor are scaled in the running iteration. */
+enum pd_scaling pd_als_scaling(const struct pd_als *als);
 
 /** Gives components of weight zero a new chance, without changing the model. */
 polyad_status pd_als_revive(struct pd_als *als);
@@ -112,6 +115,8 @@ double pd_als_damping(const struct pd_als *als);
 double pd_als_fit_limit(const struct pd_als *als);
 /** Computes on the device what the formula of the fit is made of, beside INNER. */
 polyad_status pd_als_enqueue_fit(struct pd_als *als);
+/** Computes SPREAD of the current iterate on the device; see pd_linalg::spread. */
+polyad_status pd_als_enqueue_spread(struct pd_als *als);
 /** als->fit of the iteration that was enqueued, by the formula or, where that is too imprecise, by
  *  the residual. */
 polyad_status pd_als_fetch_fit(struct pd_als *als);

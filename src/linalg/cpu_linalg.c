@@ -115,25 +115,43 @@ static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
   return POLYAD_OK;
 }
 
+/* Squared norm of a component over that of its column in the last factor. */
+static double others_squared(const struct pd_matrix *g, const struct pd_matrix *last,
+                             const struct pd_matrix *lambda, size_t rank, size_t r) {
+  double weight = ((const double *)lambda->data)[r];
+  double square = weight * weight * ((const double *)g->data)[r * rank + r];
+  return square > 0 ? square / ((const double *)last->data)[r * rank + r] : 0;
+}
+
 static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
                                     const struct pd_matrix *g, const struct pd_matrix *last,
                                     const struct pd_matrix *lambda) {
   (void)context;
   size_t rank = work->rank;
-  const double *matrix = g->data, *of_last = last->data, *weight = lambda->data;
+  const double *matrix = g->data, *weight = lambda->data;
   double sum = 0, norms = 0, peaks = 0;
   for (size_t r = 0; r < rank; ++r) {
     double line = 0;
     for (size_t s = 0; s < rank; ++s)
       line += matrix[r * rank + s] * weight[s];
     sum += weight[r] * line;
-    double square = weight[r] * weight[r] * matrix[r * rank + r];
-    norms += sqrt(square);
-    if (square > 0) peaks += square / of_last[r * rank + r];
+    norms += sqrt(weight[r] * weight[r] * matrix[r * rank + r]);
+    peaks += others_squared(g, last, lambda, rank, r);
   }
   work->scalars[PD_SCALAR_MODEL] = sum;
   work->scalars[PD_SCALAR_NORMS] = norms;
   work->scalars[PD_SCALAR_PEAKS] = peaks;
+  return POLYAD_OK;
+}
+
+static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *slices, const struct pd_matrix *x,
+                            const struct pd_matrix *g, const struct pd_matrix *last,
+                            const struct pd_matrix *lambda) {
+  (void)context;
+  for (size_t r = 0; r < work->rank; ++r)
+    work->numbers[r] = others_squared(g, last, lambda, work->rank, r);
+  work->scalars[PD_SCALAR_SPREAD] = pd_cpu_weighted_squares(work, slices->data, x, work->numbers);
   return POLYAD_OK;
 }
 
@@ -168,6 +186,7 @@ const struct pd_linalg pd_cpu_linalg = {
     .update_nonnegative = pd_cpu_update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .spread = spread,
     .residual = pd_cpu_residual,
     .weigh = pd_cpu_weigh,
     .kkt = pd_cpu_kkt,

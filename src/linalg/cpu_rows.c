@@ -50,6 +50,12 @@ void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const str
   collect_gram(work, threads, gram);
 }
 
+double pd_power_of_two_above(double number) {
+  int exponent;
+  double mantissa = frexp(number, &exponent);
+  return ldexp(1, mantissa == 0.5 ? exponent - 1 : exponent);
+}
+
 /* Norm of column r of what is stored, from what the threads found and its Gram matrix. */
 static double column_norm(const struct pd_linalg_work *work, int threads, size_t r,
                           enum pd_scaling scaling, const double *gram) {
@@ -83,6 +89,8 @@ static bool choose_weights(const struct pd_linalg_work *work, int threads,
     bool at_least_1 =
         update->scaling == PD_SCALE_MAX_AT_LEAST_1 || update->scaling == PD_SCALE_AS_BEFORE;
     if (at_least_1 && norm > 0 && norm < 1) norm = 1;
+    if (update->scaling == PD_SCALE_AS_BEFORE && norm > 0 && isfinite(norm))
+      norm = pd_power_of_two_above(norm);
     factor[r] = norm > 0 ? divided / norm : 1;
     exact = exact && factor[r] == 1;
     as_before = as_before && factor[r] >= 0.5 && factor[r] <= 2;
@@ -169,4 +177,33 @@ void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *
                    pd_cpu_row(x, begin), work->thread[t].inner);
   }
   work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, weight);
+}
+
+static double weighted_squares_part(const struct pd_matrix *x, const double *of_row, uint64_t begin,
+                                    uint64_t end, const double *weight) {
+  double sum = 0;
+  for (uint64_t i = begin; i < end; ++i) {
+    const void *row = pd_cpu_row(x, i);
+    double of_this = 0;
+    for (uint64_t r = 0; r < x->columns; ++r) {
+      double entry = x->type == POLYAD_F64 ? ((const double *)row)[r] : ((const float *)row)[r];
+      of_this += weight[r] * entry * entry;
+    }
+    sum += of_row[i] * of_this;
+  }
+  return sum;
+}
+
+double pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
+                               const struct pd_matrix *x, const double *weight) {
+  int threads = pd_cpu_pass_threads(work, x);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    work->thread[t].inner[0] =
+        weighted_squares_part(x, of_row, pd_part_begin(x->rows, t, threads),
+                              pd_part_begin(x->rows, t + 1, threads), weight);
+  double sum = 0;
+  for (int t = 0; t < threads; ++t)
+    sum += work->thread[t].inner[0];
+  return sum;
 }

@@ -105,11 +105,12 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
   return pd_eigen(context, rank, work->vectors, rank, work->numbers + rank, work->eigen_work);
 }
 
-/* Lets x = m work->inverse come out divided by the weights of before, which work->divided keeps. */
+/* Lets x = m work->inverse come out divided by the weights of before, raised to powers of two (only
+ * those of a first iteration are not), which work->divided keeps. */
 static void divide_inverse(struct pd_linalg_work *work, const double *lambda) {
   size_t rank = work->rank, padded = pd_padded(rank);
   for (size_t r = 0; r < rank; ++r)
-    work->divided[r] = lambda[r] > 0 && isfinite(lambda[r]) ? lambda[r] : 1;
+    work->divided[r] = lambda[r] > 0 && isfinite(lambda[r]) ? pd_power_of_two_above(lambda[r]) : 1;
   for (size_t r = 0; r < rank; ++r)
     for (size_t s = 0; s < rank; ++s)
       work->inverse[r * padded + s] /= work->divided[s];

@@ -53,6 +53,12 @@ void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_cpu_update 
 /** Multiplies the columns of x by `factor`. */
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);
 
+/** The least power of two that is no less than a positive number. */
+double pd_power_of_two_above(double number);
+
+/** Sum over r of weight[r] times sum over i of of_row[i] x(i,r)^2. */
+double pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
+                               const struct pd_matrix *x, const double *weight);
 /** INNER = sum over r of weight[r] times sum over i of m(i,r) x(i,r). */
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
                            const struct pd_matrix *x, const double *weight);

@@ -27,6 +27,7 @@ enum pd_scalar {
   PD_SCALAR_NORMS,     /* sum of the norms of its components (quadratic_form) */
   PD_SCALAR_PEAKS,     /* sum of the squares of those norms, each over the squared norm of the
                           component's column in the last factor (quadratic_form) */
+  PD_SCALAR_SPREAD,    /* what the entries of an MTTKRP may hold at most, by rows (spread) */
   PD_SCALAR_RESIDUAL,  /* sum of (x - m)^2 over the nonzeros x (residual) */
   PD_SCALAR_COVERED,   /* sum of m^2 over the nonzeros (residual) */
   PD_SCALAR_KKT,       /* violation that kkt() found last */
@@ -41,9 +42,9 @@ enum pd_scaling {
   PD_SCALE_NORM_2,         /* by the 2-norm (first iteration, and the end) */
   PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (later iterations) */
   PD_SCALE_NORM_1,         /* by the 1-norm (Poisson models) */
-  PD_SCALE_AS_BEFORE,      /* by the weights in lambda while max(max |entry|, 1) is within a factor
-                              of two of each, else as PD_SCALE_MAX_AT_LEAST_1: spares the pass
-                              that divides. A device may always do the latter. */
+  PD_SCALE_AS_BEFORE,      /* by powers of two, so that no entry is rounded and none is larger than
+                              two. Where the powers of the update before still serve they stay,
+                              which spares the pass that divides. */
 };
 
 struct pd_linalg {
@@ -114,6 +115,14 @@ struct pd_linalg {
   polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
                                   const struct pd_matrix *g, const struct pd_matrix *last,
                                   const struct pd_matrix *lambda);
+  /** SPREAD = sum over r of lambda_r^2 G(r,r) / last(r,r) times sum over i of slices(i) x(i,r)^2,
+   *  with G and `last` as in quadratic_form and x the last factor. slices (rows x 1, F64) holds the
+   *  squared norms of the slices of the last mode: entry (i, r) of its MTTKRP is a sum of products
+   *  that is no larger, sign for sign, than the root of slices(i) G(r,r) / last(r,r). */
+  polyad_status (*spread)(polyad_context *context, struct pd_linalg_work *work,
+                          const struct pd_matrix *slices, const struct pd_matrix *x,
+                          const struct pd_matrix *g, const struct pd_matrix *last,
+                          const struct pd_matrix *lambda);
   /** RESIDUAL and COVERED: the model's value m = sum over r of lambda_r times the product of
    *  factors[n](i_n, r), at every nonzero x, in double throughout and added in fixed order. `list`
    *  has the nonzeros on the device where residual_reads_list; else it is NULL. */

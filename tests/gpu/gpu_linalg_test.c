@@ -14,7 +14,7 @@ struct side {
   polyad_context *context;
   const struct pd_device *device;
   struct pd_linalg_work *work;
-  struct pd_matrix x, m, v, lambda, gram;
+  struct pd_matrix x, m, v, lambda, gram, slices;
 };
 
 enum operation { UPDATE, DAMPED, NONNEGATIVE, WEIGHTED, OPERATIONS };
@@ -80,6 +80,7 @@ static void make_side(struct side *side, const char *device, polyad_type type, u
   fill(side, &side->v, POLYAD_F64, rank, rank, v);
   fill(side, &side->lambda, POLYAD_F64, 1, rank, lambda);
   fill(side, &side->gram, POLYAD_F64, rank, rank, v);
+  fill(side, &side->slices, POLYAD_F64, rows, 1, m); /* the kernels take numbers of any sign */
   free(a);
   free(v);
   free(x);
@@ -93,6 +94,7 @@ static void free_side(struct side *side) {
   pd_matrix_destroy(side->context, &side->v);
   pd_matrix_destroy(side->context, &side->lambda);
   pd_matrix_destroy(side->context, &side->gram);
+  pd_matrix_destroy(side->context, &side->slices);
   side->device->linalg->work_destroy(side->context, side->work);
   polyad_context_destroy(side->context);
 }
@@ -124,6 +126,9 @@ static void run(struct side *side, enum operation operation, enum pd_scaling sca
     if (status == POLYAD_OK) status = linalg->gram(context, side->work, &side->x, &side->gram);
     if (status == POLYAD_OK)
       status = linalg->quadratic_form(context, side->work, &side->v, &side->gram, &side->lambda);
+    if (status == POLYAD_OK)
+      status = linalg->spread(context, side->work, &side->slices, &side->x, &side->v, &side->gram,
+                              &side->lambda);
   }
   if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
   if (linalg->fetch(context, side->work, scalars) != POLYAD_OK)
@@ -179,9 +184,12 @@ static void compare(polyad_type type, uint64_t rows, uint64_t rank, uint64_t mis
   double terms = sqrt((double)rows * r);
   assert_true(fabs(of_cpu[PD_SCALAR_INNER] - of_gpu[PD_SCALAR_INNER]) <=
               bound * terms * (fabs(of_cpu[PD_SCALAR_INNER]) + terms));
-  if (operation == WEIGHTED)
+  if (operation == WEIGHTED) {
     assert_true(fabs(of_cpu[PD_SCALAR_MODEL] - of_gpu[PD_SCALAR_MODEL]) <=
                 bound * fabs(of_cpu[PD_SCALAR_MODEL]));
+    assert_true(fabs(of_cpu[PD_SCALAR_SPREAD] - of_gpu[PD_SCALAR_SPREAD]) <=
+                bound * terms * fabs(of_cpu[PD_SCALAR_MODEL]));
+  }
   assert_true(of_cpu[PD_SCALAR_FALLBACKS] == of_gpu[PD_SCALAR_FALLBACKS]);
   assert_true(of_cpu[PD_SCALAR_DAMPED] == of_gpu[PD_SCALAR_DAMPED]);
   assert_true(of_gpu[PD_SCALAR_DAMPED] == (operation == DAMPED && missing > 0 ? 1 : 0));
@@ -203,6 +211,38 @@ static void test_operations(void **state) {
         compare((polyad_type)type, rows, ranks[k], 0, (enum operation)operation,
                 (enum pd_scaling)((k + (size_t)operation) % 3));
       }
+}
+
+/* Scaling by powers of two rounds nothing: the Gram matrix, which is scaled apart from the factor,
+ * is that of the entries as they are stored. */
+static void test_exact_scaling(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {1, 16, 33, 150};
+  for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k) {
+    struct side gpu;
+    double scalars[PD_SCALARS];
+    size_t rank = ranks[k];
+    make_side(&gpu, "cuda", POLYAD_F32, 400, rank, 0);
+    run(&gpu, UPDATE, PD_SCALE_AS_BEFORE, scalars);
+    double *x = to_doubles(&gpu, &gpu.m), *gram = to_doubles(&gpu, &gpu.gram);
+    double *lambda = to_doubles(&gpu, &gpu.lambda);
+    for (size_t r = 0; r < rank; ++r) {
+      int exponent;
+      assert_true(frexp(lambda[r], &exponent) == 0.5);
+      for (size_t s = 0; s < rank; ++s) {
+        double sum = 0, magnitude = 0;
+        for (size_t i = 0; i < 400; ++i) {
+          sum += x[i * rank + r] * x[i * rank + s];
+          magnitude += fabs(x[i * rank + r] * x[i * rank + s]);
+        }
+        assert_true(fabs(gram[r * rank + s] - sum) <= 800 * DBL_EPSILON * magnitude);
+      }
+    }
+    free(x);
+    free(gram);
+    free(lambda);
+    free_side(&gpu);
+  }
 }
 
 static void test_rank_deficient(void **state) {
@@ -411,10 +451,10 @@ int main(int count, char **arguments) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations), cmocka_unit_test(test_rank_deficient),
-      cmocka_unit_test(test_rounding),   cmocka_unit_test(test_not_finite),
-      cmocka_unit_test(test_residual),   cmocka_unit_test(test_ill_posed),
-      cmocka_unit_test(test_cp_als),
+      cmocka_unit_test(test_operations),     cmocka_unit_test(test_exact_scaling),
+      cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_rounding),
+      cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_residual),
+      cmocka_unit_test(test_ill_posed),      cmocka_unit_test(test_cp_als),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,36 @@ static void update_solves_and_scales(void **state) {
                          shifts[c]);
 }
 
+/* Scaling by powers of two rounds nothing: the Gram matrix is that of the entries as they are
+ * stored, in float too, however the weights of before and the right-hand sides differ in size. */
+static void updates_scale_without_rounding(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q)
+      for (int scale = -20; scale <= 20; scale += 8) {
+        struct setting s;
+        start(&s, 2, (polyad_type)type, 300, ranks[q]);
+        fill_definite(&s.v, 1);
+        for (size_t r = 0; r < ranks[q]; ++r)
+          set(&s.lambda, 0, r, 1.7 + (double)(r * r));
+        for (int sweep = 0; sweep < 3; ++sweep) {
+          fill(&s.x, 9 + (uint64_t)sweep, -3);
+          for (uint64_t i = 0; i < 300; ++i)
+            for (size_t r = 0; r < ranks[q]; ++r)
+              set(&s.x, i, r, ldexp(get(&s.x, i, r), scale));
+          OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_AS_BEFORE,
+                                  &s.lambda, &s.gram));
+          check_gram(&s, 0);
+          for (size_t r = 0; r < ranks[q]; ++r) {
+            int exponent;
+            assert_true(frexp(get(&s.lambda, 0, r), &exponent) == 0.5);
+            assert_true(expected_norm(&s, r, PD_SCALE_AS_BEFORE) <= 2);
+          }
+        }
+        finish(&s);
+      }
+}
+
 /* Two equal columns in v: the solution of least norm gives both the same. */
 static void singular_equations_have_a_least_norm_solution(void **state) {
   (void)state;
@@ -322,6 +352,38 @@ static void small_operations(void **state) {
   finish(&s);
 }
 
+static void spread_is_a_weighted_sum_of_squares(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q) {
+      struct setting s;
+      struct pd_matrix slices;
+      double scalar[PD_SCALARS];
+      size_t rank = ranks[q];
+      start(&s, 3, (polyad_type)type, 1000, rank);
+      OK(pd_matrix_create(s.context, &pd_cpu_device, POLYAD_F64, 1000, 1, &slices));
+      fill(&slices, 3, 0);
+      fill(&s.x, 4, -0.5);
+      fill_definite(&s.v, 1);
+      fill_definite(&s.gram, 2);
+      for (size_t r = 0; r < rank; ++r)
+        set(&s.lambda, 0, r, r == 1 ? 0 : 1 + (double)r);
+      OK(pd_cpu_linalg.spread(s.context, s.work, &slices, &s.x, &s.v, &s.gram, &s.lambda));
+      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      long double sum = 0;
+      for (size_t r = 0; r < rank; ++r) {
+        long double column = 0, weight = get(&s.lambda, 0, r);
+        for (uint64_t i = 0; i < 1000; ++i)
+          column += (long double)get(&slices, i, 0) * get(&s.x, i, r) * get(&s.x, i, r);
+        sum += weight * weight * get(&s.v, r, r) / get(&s.gram, r, r) * column;
+      }
+      assert_true(fabsl(scalar[PD_SCALAR_SPREAD] - sum) <=
+                  (1000 + 8 + (double)rank) * DBL_EPSILON * sum);
+      pd_matrix_destroy(s.context, &slices);
+      finish(&s);
+    }
+}
+
 /* Every instruction set of this machine computes what the plain kernels compute. */
 static void instruction_sets_agree(void **state) {
   (void)state;
@@ -432,6 +494,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gram_is_a_sum_of_products),
       cmocka_unit_test(update_solves_and_scales),
+      cmocka_unit_test(updates_scale_without_rounding),
+      cmocka_unit_test(spread_is_a_weighted_sum_of_squares),
       cmocka_unit_test(singular_equations_have_a_least_norm_solution),
       cmocka_unit_test(zero_equations_give_zero),
       cmocka_unit_test(hals_descends_and_stays_nonnegative),

@@ -255,6 +255,18 @@ static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_wo
                                        pd_cuda_stream(state)));
 }
 
+static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *slices, const struct pd_matrix *x,
+                            const struct pd_matrix *g, const struct pd_matrix *last,
+                            const struct pd_matrix *lambda) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  return PD_CUDA(context, state,
+                 pd_gpu_spread(slices->data, gpu_matrix(x), g->data, last->data, lambda->data,
+                               blocks, work->sums, work->scalars, pd_cuda_stream(state)));
+}
+
 static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
                               const struct pd_nonzeros *nonzeros, const struct pd_list *list,
                               const struct pd_matrix *const *factors,
@@ -356,6 +368,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .spread = spread,
     .residual = residual,
     .residual_reads_list = true,
     .weigh = weigh,
@@ -371,6 +384,7 @@ _Static_assert(
         (int)PD_SCALAR_FALLBACKS == (int)PD_GPU_FALLBACKS &&
         (int)PD_SCALAR_KEPT == (int)PD_GPU_KEPT && (int)PD_SCALAR_DAMPED == (int)PD_GPU_DAMPED &&
         (int)PD_SCALAR_NORMS == (int)PD_GPU_NORMS && (int)PD_SCALAR_PEAKS == (int)PD_GPU_PEAKS &&
+        (int)PD_SCALAR_SPREAD == (int)PD_GPU_SPREAD &&
         (int)PD_SCALAR_RESIDUAL == (int)PD_GPU_RESIDUAL &&
         (int)PD_SCALAR_COVERED == (int)PD_GPU_COVERED &&
         (int)PD_SCALAR_INNER == (int)PD_GPU_INNER && (int)PD_SCALAR_MODEL == (int)PD_GPU_MODEL &&

@@ -3,7 +3,7 @@
 
 enum { THREADS = 256, WARPS = THREADS / 32 };
 enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };
-enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1 };
+enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1, SCALE_AS_BEFORE };
 
 /* ---- products of Gram matrices ----------------------------------------------------------------
  */
@@ -132,9 +132,11 @@ static __global__ void __launch_bounds__(THREADS)
   write_sums(rank, sums, block_sums);
 }
 
+/* INNER sums products of x with m or, where `of_row` is there, its squares times that of their row.
+ */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    column_sums(pd_gpu_matrix m, pd_gpu_matrix x, double *block_sums) {
+    column_sums(pd_gpu_matrix m, pd_gpu_matrix x, const double *of_row, double *block_sums) {
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
@@ -147,9 +149,12 @@ static __global__ void __launch_bounds__(THREADS)
     double mine[4] = {0, 0, 0, 0};
     for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows && r < rank;
          first += (uint64_t)gridDim.x * rows)
-      for (int i = ty; i < rows && first + i < x.rows; i += WARPS)
-        account((double)left[(first + i) * m.stride + r], (double)right[(first + i) * x.stride + r],
-                mine);
+      for (int i = ty; i < rows && first + i < x.rows; i += WARPS) {
+        double entry = (double)right[(first + i) * x.stride + r];
+        account(of_row != nullptr ? of_row[first + i] * entry
+                                  : (double)left[(first + i) * m.stride + r],
+                entry, mine);
+      }
     add_to_sums(mine, rank, r, stage, shared);
   }
   write_sums(rank, shared, block_sums);
@@ -202,14 +207,20 @@ extern "C" cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w,
   return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
-                                          int blocks, double *sums, cudaStream_t stream) {
+static cudaError_t launch_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
+                                      const double *of_row, int blocks, double *sums,
+                                      cudaStream_t stream) {
   size_t bytes = row_bytes(x.rank, false);
   if (x.wide)
-    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, sums);
+    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, of_row, sums);
   else
-    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, sums);
+    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, of_row, sums);
   return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
+                                          int blocks, double *sums, cudaStream_t stream) {
+  return launch_column_sums(m, x, nullptr, blocks, sums, stream);
 }
 
 extern "C" cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
@@ -346,12 +357,21 @@ __device__ static double warp_largest(const double *from, int count, size_t step
   return largest;
 }
 
+/* The least power of two that is no less than a number of at least 1. */
+__device__ static double power_of_two_above(double number) {
+  if (!isfinite(number)) return number;
+  int exponent;
+  double mantissa = frexp(number, &exponent);
+  return ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent);
+}
+
 __device__ static double norm_of(const double *sums, int blocks, int rank, int r, int scaling) {
   size_t step = 4 * (size_t)rank;
   if (scaling == SCALE_NORM_2) return sqrt(warp_sum(sums + SUM_SQUARE * rank + r, blocks, step));
   if (scaling == SCALE_NORM_1) return warp_sum(sums + SUM_ABSOLUTE * rank + r, blocks, step);
   double largest = warp_largest(sums + SUM_LARGEST * rank + r, blocks, step);
-  return largest > 0 ? fmax(1.0, largest) : 0; /* a zero column: lambda 0, as on the CPU */
+  if (!(largest > 0)) return 0; /* a zero column: lambda 0, as on the CPU */
+  return scaling == SCALE_AS_BEFORE ? power_of_two_above(fmax(1.0, largest)) : fmax(1.0, largest);
 }
 
 /* One block: a warp per column. `lambda` NULL: only the inner products, weighted. */
@@ -393,6 +413,39 @@ extern "C" cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int r
   return cudaGetLastError();
 }
 
+/* Squared norm of a component over that of its column in the last factor. */
+__device__ static double others_squared(const double *g, const double *last, const double *lambda,
+                                        int rank, int r) {
+  double square = lambda[r] * lambda[r] * g[(size_t)r * rank + r];
+  return square > 0 ? square / last[(size_t)r * rank + r] : 0;
+}
+
+/* One block: a warp per column. */
+static __global__ void __launch_bounds__(1024)
+    finish_spread(const double *sums, int blocks, int rank, const double *g, const double *last,
+                  const double *lambda, double *scalars) {
+  __shared__ double part[PD_GPU_RANK_MAX];
+  for (int r = (int)threadIdx.x / 32; r < rank; r += 32) {
+    double squares = warp_sum(sums + SUM_INNER * rank + r, blocks, 4 * (size_t)rank);
+    part[r] = others_squared(g, last, lambda, rank, r) * squares;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double total = 0;
+  for (int r = 0; r < rank; ++r)
+    total += part[r];
+  scalars[PD_GPU_SPREAD] = total;
+}
+
+extern "C" cudaError_t pd_gpu_spread(const double *slices, struct pd_gpu_matrix x, const double *g,
+                                     const double *last, const double *lambda, int blocks,
+                                     double *sums, double *scalars, cudaStream_t stream) {
+  cudaError_t status = launch_column_sums(x, x, slices, blocks, sums, stream);
+  if (status != cudaSuccess) return status;
+  finish_spread<<<1, 1024, 0, stream>>>(sums, blocks, x.rank, g, last, lambda, scalars);
+  return cudaGetLastError();
+}
+
 static __global__ void __launch_bounds__(1024)
     quadratic_form(const double *g, const double *last, const double *lambda, int rank,
                    double *scalars) {
@@ -402,9 +455,8 @@ static __global__ void __launch_bounds__(1024)
     for (int s = 0; s < rank; ++s)
       sum += g[s * rank + r] * lambda[s]; /* g is symmetric: neighbours read neighbours */
     line[r] = lambda[r] * sum;
-    square[r] = lambda[r] * lambda[r] * g[(size_t)r * rank + r];
-    peak[r] = square[r] > 0 ? square[r] / last[(size_t)r * rank + r] : 0;
-    square[r] = sqrt(square[r]);
+    square[r] = sqrt(lambda[r] * lambda[r] * g[(size_t)r * rank + r]);
+    peak[r] = others_squared(g, last, lambda, rank, r);
   }
   __syncthreads();
   if (threadIdx.x != 0) return;

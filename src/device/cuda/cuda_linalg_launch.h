@@ -26,16 +26,17 @@ enum {
   PD_GPU_MODEL = 4,
   PD_GPU_NORMS = 5,
   PD_GPU_PEAKS = 6,
-  PD_GPU_RESIDUAL = 7,
-  PD_GPU_COVERED = 8,
-  PD_GPU_KKT = 9,
-  PD_GPU_UPDATES = 10,
-  PD_GPU_SHIFTED = 11,
-  PD_GPU_MASS = 12,
-  PD_GPU_NOT_FINITE = 13,
-  PD_GPU_FAILED = 14,
-  PD_GPU_PULLS = 15, /* whether the inverse is a damped one */
-  PD_GPU_SCALARS = 16
+  PD_GPU_SPREAD = 7,
+  PD_GPU_RESIDUAL = 8,
+  PD_GPU_COVERED = 9,
+  PD_GPU_KKT = 10,
+  PD_GPU_UPDATES = 11,
+  PD_GPU_SHIFTED = 12,
+  PD_GPU_MASS = 13,
+  PD_GPU_NOT_FINITE = 14,
+  PD_GPU_FAILED = 15,
+  PD_GPU_PULLS = 16, /* whether the inverse is a damped one */
+  PD_GPU_SCALARS = 17
 };
 
 /** A factor matrix. */
@@ -69,6 +70,10 @@ cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, const struc
 /** Sums over the columns of x, and of products with m. */
 cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, int blocks,
                                double *sums, cudaStream_t stream);
+/** SPREAD, as pd_linalg::spread has it; `sums` as above. */
+cudaError_t pd_gpu_spread(const double *slices, struct pd_gpu_matrix x, const double *g,
+                          const double *last, const double *lambda, int blocks, double *sums,
+                          double *scalars, cudaStream_t stream);
 /** One sweep of HALS over every row, from x with its columns multiplied by lambda. */
 cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
                         const double *lambda, int blocks, cudaStream_t stream);

@@ -153,6 +153,19 @@ static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_wo
   return host_linalg()->quadratic_form(context, work->host, &hg, &ht, &hl);
 }
 
+static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
+                            const struct pd_matrix *slices, const struct pd_matrix *x,
+                            const struct pd_matrix *g, const struct pd_matrix *last,
+                            const struct pd_matrix *lambda) {
+  struct pd_matrix hs, hx, hg, ht, hl;
+  PD_TRY(take(context, work, 0, slices, &hs));
+  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(take(context, work, 2, g, &hg));
+  PD_TRY(take(context, work, 3, last, &ht));
+  PD_TRY(take(context, work, 4, lambda, &hl));
+  return host_linalg()->spread(context, work->host, &hs, &hx, &hg, &ht, &hl);
+}
+
 static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
                               const struct pd_nonzeros *nonzeros, const struct pd_list *list,
                               const struct pd_matrix *const *factors,
@@ -232,6 +245,7 @@ const struct pd_linalg pd_opencl_linalg = {
     .update_nonnegative = update_nonnegative,
     .weighted_inner = weighted_inner,
     .quadratic_form = quadratic_form,
+    .spread = spread,
     .residual = residual,
     .weigh = weigh,
     .kkt = kkt,
