@@ -1,5 +1,6 @@
 /* polyad tucker: Tucker decomposition of a tensor. */
 #include "command.h"
+#include "manifest.h"
 #include "names.h"
 #include "progress.h"
 #include "run_report.h"
@@ -22,6 +23,7 @@ struct tucker {
   polyad_ttensor *initial, *model;
   polyad_run_info info;
   struct cli_times times;
+  uint64_t tensor_hash; /* for --json */
 };
 
 /* R, R1,R2,... or auto:ENERGY. */
@@ -172,6 +174,7 @@ static int build_plan(struct tucker *tucker) {
   tucker->times.read = cli_now();
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
+  if (session->json != NULL) tucker->tensor_hash = polyad_tensor_hash(tensor);
   tucker->times.build = cli_now();
   status = spread_ranks(tucker, tensor);
   if (status != 0) {
@@ -233,8 +236,13 @@ static int write_model(struct tucker *tucker) {
 }
 
 static int write_json(struct tucker *tucker) {
-  const struct cli_run run = {
-      .file = tucker->file, .plan = tucker->plan, .info = &tucker->info, .times = tucker->times};
+  const struct cli_run run = {.command = "tucker",
+                              .tensor_hash = tucker->tensor_hash,
+                              .model_hash = polyad_ttensor_hash(tucker->model),
+                              .file = tucker->file,
+                              .plan = tucker->plan,
+                              .info = &tucker->info,
+                              .times = tucker->times};
   int order = polyad_plan_order(tucker->plan);
   if (tucker->session.json == NULL) return 0;
   cJSON *o = cJSON_CreateObject();
@@ -247,6 +255,7 @@ static int write_json(struct tucker *tucker) {
   cli_json_reals(o, "seconds_ttmc", tucker->info.seconds_mttkrp, order);
   cli_json_reals(o, "seconds_ttmc_total", tucker->info.seconds_mttkrp_total, order);
   cli_json_trace(o, &run);
+  cli_json_manifest(o, &tucker->session, &run);
   return cli_json_write(&tucker->session, o);
 }
 

@@ -25,6 +25,7 @@ struct cpd {
   polyad_ktensor *initial, *model;
   polyad_run_info info;
   struct cli_times times;
+  uint64_t tensor_hash; /* for --json */
 };
 
 static const struct cli_option option_table[] = {
@@ -182,6 +183,7 @@ static int build_plan(struct cpd *cpd) {
   cpd->times.read = cli_now();
   int status = cli_read_tensor(session, cpd->file, &tensor);
   if (status != 0) return status;
+  if (session->json != NULL) cpd->tensor_hash = polyad_tensor_hash(tensor);
   cpd->times.build = cli_now();
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -260,10 +262,15 @@ static int write_model(struct cpd *cpd) {
 }
 
 static int write_json(struct cpd *cpd) {
-  const struct cli_cpd_result result = {
-      .algorithm = cpd->algorithm,
-      .rank = cpd->rank,
-      .run = {.file = cpd->file, .plan = cpd->plan, .info = &cpd->info, .times = cpd->times}};
+  const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
+                                        .rank = cpd->rank,
+                                        .run = {.command = "cpd",
+                                                .tensor_hash = cpd->tensor_hash,
+                                                .model_hash = polyad_ktensor_hash(cpd->model),
+                                                .file = cpd->file,
+                                                .plan = cpd->plan,
+                                                .info = &cpd->info,
+                                                .times = cpd->times}};
   return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
 }
 

@@ -1,5 +1,6 @@
 /* The JSON object of polyad cpd. */
 #include "cpd_json.h"
+#include "manifest.h"
 #include <string.h>
 
 int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *result) {
@@ -23,5 +24,6 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
   cli_json_count(o, "regularized_solves", info->regularized_solves);
   cli_json_starts(o, info, strcmp(result->algorithm, "als") == 0 ? "fit" : "log_likelihood");
   cli_json_trace(o, &result->run);
+  cli_json_manifest(o, session, &result->run);
   return cli_json_write(session, o);
 }

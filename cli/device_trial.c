@@ -18,7 +18,7 @@ bool cli_device_trial_start(struct cli_device_trial *trial, const char *kind) {
   snprintf(kind_of, sizeof kind_of, "%s", kind);
   char *arguments[] = {"polyad", "devices", "--kind", kind_of, "--json", "-", NULL};
   trial->kind = kind;
-  trial->child = cli_self_start_child(arguments, &trial->output);
+  trial->child = cli_self_start_child(arguments, CLI_NO_ERRORS, &trial->output);
   return trial->child >= 0;
 }
 

@@ -28,6 +28,7 @@ static const struct {
     {"generate", cli_generate, "make a synthetic tensor", true},
     {"bench", cli_bench, "measure kernels, reading and building on this machine", true},
     {"score", cli_score, "compare two models", false},
+    {"replay", cli_replay, "do a run again, and say whether the same came out", false},
     {"formats", cli_formats, "list the storage formats of this build", false},
     {"devices", cli_devices, "list the devices of this machine", false},
 };

@@ -1,4 +1,5 @@
 #include "options.h"
+#include "parsed.h"
 #include "text.h"
 #include <ctype.h>
 #include <errno.h>
@@ -272,6 +273,7 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
   struct option longs[OPTIONS_MAX + 2];
   char shorts[2 * OPTIONS_MAX + 4];
   make_tables(usage, longs, shorts);
+  cli_parsed_clear();
   opterr = 0;
   optind = 1;
   for (;;) {
@@ -288,7 +290,10 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
                              find(usage, optopt)->argument);
     int status = store(find(usage, result), optarg, into);
     if (status != 0) return status;
+    cli_parsed_add(find(usage, result)->name, optarg);
   }
   *first = optind;
+  for (int k = optind; k < argc; ++k)
+    cli_parsed_add(NULL, argv[k]);
   return check_arguments(usage, argc, argv);
 }

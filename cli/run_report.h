@@ -13,6 +13,8 @@ struct cli_times {
 };
 /** A decomposition that has run. */
 struct cli_run {
+  const char *command;              /* "cpd" */
+  uint64_t tensor_hash, model_hash; /* of what went in and what came out */
   const char *file;
   const polyad_plan *plan;
   const polyad_run_info *info;

@@ -32,7 +32,7 @@ void cli_self_start_again(void) {
   if (file != NULL && kept != NULL && kept[0] != NULL) (void)execv(file, kept);
 }
 
-pid_t cli_self_start_child(char *const *arguments, int *output) {
+pid_t cli_self_start_child(char *const *arguments, enum cli_errors errors, int *output) {
   const char *file = own_file();
   posix_spawn_file_actions_t actions;
   int ends[2];
@@ -42,7 +42,8 @@ pid_t cli_self_start_child(char *const *arguments, int *output) {
     bool ready =
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) == 0 &&
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0;
+        (errors == CLI_SHARE_ERRORS ||
+         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0);
     if (!ready || posix_spawn(&child, file, &actions, NULL, arguments, environ) != 0) child = -1;
     posix_spawn_file_actions_destroy(&actions);
   }

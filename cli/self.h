@@ -12,8 +12,11 @@ void cli_self_keep(int argc, char **argv);
  *  only where that is not possible, or cli_self_keep() was not called. */
 void cli_self_start_again(void);
 
+/** Where a child process says what goes wrong. */
+enum cli_errors { CLI_NO_ERRORS, CLI_SHARE_ERRORS };
 /** Starts the command with other arguments (argv[0] its name, ended by NULL) in a child process.
- *  Its standard output can be read from *output; it has no other. -1: that is not possible. */
-pid_t cli_self_start_child(char *const *arguments, int *output);
+ *  Its standard output can be read from *output; its standard error is nowhere or that of this
+ *  process. -1: that is not possible. */
+pid_t cli_self_start_child(char *const *arguments, enum cli_errors errors, int *output);
 
 #endif

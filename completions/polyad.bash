@@ -3,7 +3,7 @@
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd tucker info convert generate bench score formats devices"
+  local commands="cpd tucker info convert generate bench score replay formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
@@ -27,6 +27,7 @@ _polyad() {
       $common" ;;
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
     score) options="--no-weights $talk" ;;
+    replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
     help)

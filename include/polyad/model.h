@@ -44,6 +44,10 @@ POLYAD_API void *polyad_ktensor_weights(polyad_ktensor *ktensor);
  *  tensor, writable. */
 POLYAD_API void *polyad_ktensor_factor(polyad_ktensor *ktensor, int mode);
 
+/** A 64-bit hash of dims, type and all numbers: models that are equal to the last bit have the same
+ *  hash. */
+POLYAD_API uint64_t polyad_ktensor_hash(const polyad_ktensor *ktensor);
+
 /** Which norm columns are scaled to. */
 typedef enum polyad_norm {
   POLYAD_NORM_2 = 0, /**< Euclidean norm */

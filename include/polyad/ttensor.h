@@ -51,6 +51,10 @@ POLYAD_API void *polyad_ttensor_core(polyad_ttensor *ttensor);
  *  writable; NULL when there is no such mode. */
 POLYAD_API void *polyad_ttensor_factor(polyad_ttensor *ttensor, int mode);
 
+/** A 64-bit hash of dims, ranks, type and all numbers: models that are equal to the last bit have
+ *  the same hash. */
+POLYAD_API uint64_t polyad_ttensor_hash(const polyad_ttensor *ttensor);
+
 /** Frobenius norm of the full tensor, from the core and the factors' Gram matrices. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_norm(polyad_context *context,
                                                             const polyad_ttensor *ttensor,

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import COMMAND, ROOT
 
-COMMANDS = ["cpd", "tucker", "info", "convert", "generate", "bench", "score", "formats", "devices"]
+COMMANDS = ["cpd", "tucker", "info", "convert", "generate", "bench", "score", "replay", "formats", "devices"]
 
 
 def options_of(polyad, command):

@@ -1,0 +1,44 @@
+#include "parsed.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char **words;
+static size_t count, room;
+static bool files; /* have begun, after the word -- */
+
+void cli_parsed_clear(void) {
+  while (count > 0)
+    free(words[--count]);
+  free(words);
+  words = NULL;
+  room = 0;
+  files = false;
+}
+
+/* Without memory a word is missing: replay is then told that options differ. */
+static void add_word(const char *word) {
+  if (count == room) {
+    size_t more = room == 0 ? 32 : 2 * room;
+    char **longer = realloc(words, more * sizeof *longer);
+    if (longer == NULL) return;
+    words = longer;
+    room = more;
+  }
+  char *copy = strdup(word);
+  if (copy != NULL) words[count++] = copy;
+}
+
+void cli_parsed_add(const char *option, const char *value) {
+  char name[80] = "--";
+  bool first_file = option == NULL && !files;
+  files = option == NULL;
+  if (option != NULL) snprintf(name, sizeof name, "--%s", option);
+  if (option != NULL || first_file) add_word(name);
+  if (value != NULL) add_word(value);
+}
+
+size_t cli_parsed_count(void) { return count; }
+
+const char *cli_parsed_word(size_t k) { return words[k]; }

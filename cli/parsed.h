@@ -1,0 +1,18 @@
+/* The words of the command line after the subcommand, as they were parsed: options by their long
+ * names, each before its value, then -- and the files. */
+#ifndef CLI_PARSED_H
+#define CLI_PARSED_H
+
+#include <stddef.h>
+
+/** Forgets all words. */
+void cli_parsed_clear(void);
+/** Adds an option by its long name, with its value (NULL: it has none), or, without a name, a file.
+ *  Files come last. */
+void cli_parsed_add(const char *option, const char *value);
+/** Number of words. */
+size_t cli_parsed_count(void);
+/** Word k. */
+const char *cli_parsed_word(size_t k);
+
+#endif
