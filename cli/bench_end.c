@@ -37,8 +37,8 @@ static polyad_status run_als(struct bench *bench, const polyad_plan *plan, polya
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = bench->rank;
-  if (bench->max_iterations > 0) options.max_iterations = (int)bench->max_iterations;
-  if (bench->tolerance >= 0) options.tolerance = bench->tolerance;
+  if (bench->max_iterations > 0) options.run.max_iterations = (int)bench->max_iterations;
+  if (bench->tolerance >= 0) options.run.tolerance = bench->tolerance;
   return polyad_cp_als(bench->session.context, plan, &options, model, info);
 }
 
@@ -48,8 +48,8 @@ static polyad_status run_apr(struct bench *bench, const polyad_plan *plan, polya
   cli_apr_options_init(&apr);
   cli_apr_options_finish(&apr, bench->algorithm);
   apr.options.rank = bench->rank;
-  if (bench->max_iterations > 0) apr.options.max_iterations = (int)bench->max_iterations;
-  if (bench->tolerance >= 0) apr.options.tolerance = bench->tolerance;
+  if (bench->max_iterations > 0) apr.options.run.max_iterations = (int)bench->max_iterations;
+  if (bench->tolerance >= 0) apr.options.run.tolerance = bench->tolerance;
   return polyad_cp_apr(bench->session.context, plan, &apr.options, model, info);
 }
 

@@ -3,6 +3,7 @@
 #include "manifest.h"
 #include "names.h"
 #include "progress.h"
+#include "run_arguments.h"
 #include "run_report.h"
 #include "text.h"
 #include <math.h>
@@ -12,8 +13,8 @@
 
 struct tucker {
   struct cli_session session;
-  uint64_t max_iterations, top;
-  double tolerance, max_seconds;
+  struct cli_run_options run;
+  uint64_t top;
   const char *ranks_text, *svd, *format, *variant, *init, *output, *file;
   uint64_t ranks[POLYAD_MAX_ORDER];
   int rank_count; /* as given: 1 means every mode; 0: by energy */
@@ -75,19 +76,19 @@ static const struct cli_option option_table[] = {
     {.name = "max-iters",
      .letter = 'i',
      .kind = CLI_COUNT,
-     .offset = offsetof(struct tucker, max_iterations),
+     .offset = offsetof(struct tucker, run.max_iterations),
      .argument = "N",
      .help = "most iterations (default 50)",
      .least = 1,
      .most = 999999999},
     {.name = "tol",
      .kind = CLI_REAL,
-     .offset = offsetof(struct tucker, tolerance),
+     .offset = offsetof(struct tucker, run.tolerance),
      .argument = "X",
      .help = "stop when the fit grows by less (default 1e-4; 0: never)"},
     {.name = "max-seconds",
      .kind = CLI_REAL,
-     .offset = offsetof(struct tucker, max_seconds),
+     .offset = offsetof(struct tucker, run.max_seconds),
      .argument = "S",
      .help = "stop after the iteration in which S seconds have passed"},
     {.name = "init",
@@ -201,9 +202,7 @@ static int decompose(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tucker_options options;
   polyad_tucker_options_init(&options);
-  options.max_iterations = (int)tucker->max_iterations;
-  options.tolerance = tucker->tolerance;
-  options.max_seconds = tucker->max_seconds;
+  cli_run_options_set(&tucker->run, &options.run);
   options.svd = strcmp(tucker->svd, "randomized") == 0 ? POLYAD_SVD_RANDOMIZED : POLYAD_SVD_EXACT;
   options.init = tucker->initial != NULL              ? POLYAD_INIT_MODEL
                  : strcmp(tucker->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
@@ -335,8 +334,9 @@ static int run(struct tucker *tucker) {
 }
 
 int cli_tucker(int argc, char **argv) {
-  struct tucker tucker = {.max_iterations = 50,
-                          .tolerance = 1e-4,
+  polyad_tucker_options defaults;
+  polyad_tucker_options_init(&defaults);
+  struct tucker tucker = {.run = cli_run_options_from(&defaults.run),
                           .top = 5,
                           .svd = "exact",
                           .format = "auto",

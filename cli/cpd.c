@@ -5,20 +5,20 @@
 #include "cpd_json.h"
 #include "names.h"
 #include "progress.h"
+#include "run_arguments.h"
 #include "run_report.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define UNSET UINT64_MAX
-
 struct cpd {
   struct cli_session session;
-  uint64_t rank, max_iterations, restarts, checkpoint_every, top;
-  double tolerance, max_seconds, ridge;
+  uint64_t rank, top;
+  double ridge;
   bool nonnegative;
-  const char *algorithm, *format, *variant, *init, *output, *checkpoint, *resume, *file;
+  const char *algorithm, *format, *variant, *init, *output, *file;
+  struct cli_run_options run;
   struct cli_apr_options apr;
   polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
   polyad_plan *plan;
@@ -58,19 +58,19 @@ static const struct cli_option option_table[] = {
     {.name = "max-iters",
      .letter = 'i',
      .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, max_iterations),
+     .offset = offsetof(struct cpd, run.max_iterations),
      .argument = "N",
      .help = "most iterations (default 50; 1000 with apr-...)",
      .most = 999999999},
     {.name = "tol",
      .kind = CLI_REAL,
-     .offset = offsetof(struct cpd, tolerance),
+     .offset = offsetof(struct cpd, run.tolerance),
      .argument = "X",
      .help = "als: stop when the fit grows by less; apr-...: when the\n"
              "KKT violation is below (default 1e-4; 0: never)"},
     {.name = "max-seconds",
      .kind = CLI_REAL,
-     .offset = offsetof(struct cpd, max_seconds),
+     .offset = offsetof(struct cpd, run.max_seconds),
      .argument = "S",
      .help = "stop after the iteration in which S seconds have passed"},
     {.name = "init",
@@ -80,26 +80,26 @@ static const struct cli_option option_table[] = {
      .help = "random (default), hosvd (als), or a ktensor file"},
     {.name = "restarts",
      .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, restarts),
+     .offset = offsetof(struct cpd, run.restarts),
      .argument = "N",
      .help = "starts; the best one is kept (default 1)",
      .least = 1,
      .most = 1000000},
     {.name = "checkpoint",
      .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, checkpoint),
+     .offset = offsetof(struct cpd, run.checkpoint),
      .argument = "FILE",
      .help = "keep the state in FILE (and the one before in FILE.prev)"},
     {.name = "checkpoint-every",
      .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, checkpoint_every),
+     .offset = offsetof(struct cpd, run.checkpoint_every),
      .argument = "K",
      .help = "iterations between checkpoints (default 10)",
      .least = 1,
      .most = 999999999},
     {.name = "resume",
      .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, resume),
+     .offset = offsetof(struct cpd, run.resume),
      .argument = "FILE",
      .help = "go on from a checkpoint"},
     CLI_APR_OPTIONS(struct cpd),
@@ -139,15 +139,14 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   cpd->file = argv[first];
   if (cpd->rank == 0)
     return cli_usage_error("the rank is missing; give it with --rank R (see polyad cpd --help)");
-  if (cpd->checkpoint != NULL &&
-      (strcmp(cpd->checkpoint, "-") == 0 || cli_is_directory_name(cpd->checkpoint)))
+  if (cpd->run.checkpoint != NULL &&
+      (strcmp(cpd->run.checkpoint, "-") == 0 || cli_is_directory_name(cpd->run.checkpoint)))
     return cli_usage_error("--checkpoint expects the name of a file");
   if (cli_is_apr(cpd->algorithm) && strcmp(cpd->init, "hosvd") == 0)
     return cli_usage_error("--init hosvd found; %s starts from random or a ktensor file",
                            cpd->algorithm);
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
-  if (cpd->max_iterations == UNSET) cpd->max_iterations = cli_is_apr(cpd->algorithm) ? 1000 : 50;
   status = cli_check_model_name("--output", cpd->output, ".ktensor");
   return status != 0 ? status : cli_check_format(cpd->format, false);
 }
@@ -156,17 +155,18 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
 static int prepare(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   char previous[4096 + 8];
-  if (cpd->checkpoint != NULL) snprintf(previous, sizeof previous, "%.4096s.prev", cpd->checkpoint);
+  if (cpd->run.checkpoint != NULL)
+    snprintf(previous, sizeof previous, "%.4096s.prev", cpd->run.checkpoint);
   /* A run that was killed while it saved may have left FILE and FILE.prev two names of one file. */
   const struct cli_output outputs[] = {
-      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->checkpoint}};
+      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->run.checkpoint}};
   const struct cli_output beside[] = {
       {"--output", cpd->output},
       {"--json", session->json},
-      {"FILE.prev of --checkpoint", cpd->checkpoint != NULL ? previous : NULL}};
+      {"FILE.prev of --checkpoint", cpd->run.checkpoint != NULL ? previous : NULL}};
   const char *const inputs[] = {cpd->file, cpd->init};
   /* Only a checkpoint may replace the one that is resumed. */
-  int status = cli_check_inputs(outputs, 2, &cpd->resume, 1);
+  int status = cli_check_inputs(outputs, 2, &cpd->run.resume, 1);
   if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
   if (status == 0) status = cli_check_outputs(session, beside, 3, inputs, 2);
   if (status != 0) return status;
@@ -207,15 +207,9 @@ static polyad_status decompose_als(struct cpd *cpd) {
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = cpd->rank;
-  options.max_iterations = (int)cpd->max_iterations;
-  options.tolerance = cpd->tolerance;
-  options.max_seconds = cpd->max_seconds;
+  cli_run_options_set(&cpd->run, &options.run);
   options.ridge = cpd->ridge;
-  options.restarts = (int)cpd->restarts;
   options.nonnegative = cpd->nonnegative;
-  options.checkpoint = cpd->checkpoint;
-  options.checkpoint_every = (int)cpd->checkpoint_every;
-  options.resume = cpd->resume;
   options.init = cpd->initial != NULL              ? POLYAD_INIT_MODEL
                  : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                    : POLYAD_INIT_RANDOM;
@@ -227,13 +221,7 @@ static polyad_status decompose_apr(struct cpd *cpd) {
   polyad_cp_apr_options *options = &cpd->apr.options;
   cli_apr_options_finish(&cpd->apr, cpd->algorithm);
   options->rank = cpd->rank;
-  options->max_iterations = (int)cpd->max_iterations;
-  options->tolerance = cpd->tolerance;
-  options->max_seconds = cpd->max_seconds;
-  options->restarts = (int)cpd->restarts;
-  options->checkpoint = cpd->checkpoint;
-  options->checkpoint_every = (int)cpd->checkpoint_every;
-  options->resume = cpd->resume;
+  cli_run_options_set(&cpd->run, &options->run);
   options->init = cpd->initial != NULL ? POLYAD_INIT_MODEL : POLYAD_INIT_RANDOM;
   options->initial = cpd->initial;
   return polyad_cp_apr(cpd->session.context, cpd->plan, options, &cpd->model, &cpd->info);
@@ -290,7 +278,7 @@ static int report(struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
   bool apr = cli_is_apr(cpd->algorithm);
   cli_tell_starts(&cpd->session, info, apr ? "log-likelihood" : "fit",
-                  apr ? 1e-4 : fmax(cpd->tolerance, 1e-6));
+                  apr ? 1e-4 : fmax(cpd->run.tolerance, 1e-6));
   if (info->diagnosis[0] != '\0') cli_talk(&cpd->session, "polyad: warning: %s\n", info->diagnosis);
   if (!cli_shows_results(&cpd->session, cpd->output)) return 0;
   const uint64_t *dims = polyad_plan_dims(cpd->plan);
@@ -313,23 +301,17 @@ static int run(struct cpd *cpd) {
   if (status == 0) status = write_json(cpd);
   if (status == 0) status = report(cpd);
   if (status == 0)
-    cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->checkpoint);
+    cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->run.checkpoint);
   return status == 0 ? cli_signal_status() : status;
 }
 
 int cli_cpd(int argc, char **argv) {
-  struct cpd cpd = {.max_iterations = UNSET,
-                    .tolerance = 1e-4,
-                    .restarts = 1,
-                    .checkpoint_every = 10,
-                    .top = 5,
-                    .algorithm = "als",
-                    .format = "auto",
-                    .variant = "auto",
-                    .init = "random"};
+  struct cpd cpd = {
+      .top = 5, .algorithm = "als", .format = "auto", .variant = "auto", .init = "random"};
   cpd.times.start = cli_now();
   cli_session_init(&cpd.session);
   cli_apr_options_init(&cpd.apr);
+  cpd.run = cli_run_options_from(&cpd.apr.options.run);
   int status = parse(&cpd, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = run(&cpd);

@@ -42,14 +42,14 @@ int main(void) {
   polyad_plan_options_init(&plan_options);
   polyad_cp_als_options_init(&als_options);
   plan_options.rank = als_options.rank = 2;
-  als_options.restarts = 3;
+  als_options.run.starts = 3;
 
   polyad_status status = polyad_context_create(&context);
   if (status == POLYAD_OK) status = polyad_tensor_create(context, &input, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create_take(context, &tensor, &plan_options, &plan);
   if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &als_options, &model, &info);
   if (status == POLYAD_OK)
-    printf("fit %.6f, best of %d starts: number %d\n", info.fit, als_options.restarts,
+    printf("fit %.6f, best of %d starts: number %d\n", info.fit, als_options.run.starts,
            info.best_restart + 1);
   else
     fprintf(stderr, "%s\n", context ? polyad_last_error(context) : polyad_status_string(status));

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   polyad_plan_options_init(&plan_options);
   polyad_cp_als_options_init(&als_options);
   plan_options.rank = als_options.rank = strtoull(argv[2], NULL, 10);
-  als_options.tolerance = 0; /* only the fit, the limit on iterations or a signal ends it */
+  als_options.run.tolerance = 0; /* only the fit, the limit on iterations or a signal ends it */
 
   if (polyad_context_create(&running) != POLYAD_OK) return 1;
   polyad_set_log(running, POLYAD_LOG_INFO, on_message, NULL);

@@ -222,8 +222,8 @@ static void time_als(struct run *run) {
   options.rank = run->rank;
   polyad_cp_als_options_init(&als);
   als.rank = run->rank;
-  als.max_iterations = 50;
-  als.tolerance = 0;
+  als.run.max_iterations = 50;
+  als.run.tolerance = 0;
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
     polyad_plan *plan = NULL;
     polyad_ktensor *model = NULL;

@@ -3,7 +3,9 @@
 #ifndef POLYAD_CP_APR_H
 #define POLYAD_CP_APR_H
 
-#include <polyad/cp_als.h>
+#include <polyad/model.h>
+#include <polyad/plan.h>
+#include <polyad/run.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,12 +22,12 @@ typedef enum polyad_apr_method {
 /** Options of polyad_cp_apr(); names in parentheses are the Tensor Toolbox's. Start from
  *  polyad_cp_apr_options_init(). */
 typedef struct polyad_cp_apr_options {
-  uint64_t rank;            /**< number of components R, at least 1 */
+  polyad_run_options run; /**< iterations are the outer ones (maxiters); the tolerance is on the KKT
+                               violation, tau (stoptol); the best of several starts is that of the
+                               highest log-likelihood */
+  uint64_t rank;          /**< number of components R, at least 1 */
   polyad_apr_method method; /**< default POLYAD_APR_MU (alg) */
-  int max_iterations;       /**< outer iterations (maxiters); default 1000; 0: the first guess */
   int max_inner_iterations; /**< of each mode or row (maxinneriters); default 10 */
-  double tolerance;         /**< on the KKT violation, tau (stoptol); default 1e-4 */
-  double max_seconds;       /**< stop after the iteration in which this is passed; 0: never */
   double epsilon;           /**< least divisor (epsDivZero); default 1e-10 */
   int store_pi; /**< MU: non-zero: the rows of Pi are stored before the inner iterations of a mode;
                      default 0: made on the fly */
@@ -40,15 +42,9 @@ typedef struct polyad_cp_apr_options {
   polyad_init init;              /**< POLYAD_INIT_RANDOM (default) or POLYAD_INIT_MODEL */
   const polyad_ktensor *initial; /**< first model for POLYAD_INIT_MODEL, weights included; nothing
                                       in it may be negative */
-  int restarts;                  /**< number of starts; that of the highest log-likelihood is
-                                      returned; default 1 */
-  const char *checkpoint;        /**< file that keeps the state, or NULL; the state before is
-                                      FILE.prev */
-  int checkpoint_every;          /**< iterations from one checkpoint to the next; default 10 */
-  const char *resume;            /**< checkpoint to go on from, or NULL */
 } polyad_cp_apr_options;
 
-/** Sets the defaults named above, rank 16. */
+/** Sets the defaults named above and at polyad_run_options, rank 16. */
 POLYAD_API void polyad_cp_apr_options_init(polyad_cp_apr_options *options);
 
 /** Fits a CP model of `options->rank` components to the plan's tensor of counts by maximising the

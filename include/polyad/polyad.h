@@ -14,6 +14,7 @@
 #include <polyad/model.h>
 #include <polyad/plan.h>
 #include <polyad/roof.h>
+#include <polyad/run.h>
 #include <polyad/status.h>
 #include <polyad/stream.h>
 #include <polyad/tensor.h>

@@ -3,7 +3,8 @@
 #ifndef POLYAD_TUCKER_H
 #define POLYAD_TUCKER_H
 
-#include <polyad/cp_als.h>
+#include <polyad/plan.h>
+#include <polyad/run.h>
 #include <polyad/ttensor.h>
 
 #ifdef __cplusplus
@@ -19,21 +20,19 @@ typedef enum polyad_svd {
 
 /** Options of polyad_tucker(). Start from polyad_tucker_options_init(). */
 typedef struct polyad_tucker_options {
+  polyad_run_options run; /**< has converged when the fit grows by less than the tolerance (from the
+                               second iteration on) */
   uint64_t ranks[POLYAD_MAX_ORDER]; /**< columns of each mode's factor: 1 up to the mode's length */
-  int max_iterations;               /**< at least 1; default 50 */
-  double tolerance;                 /**< stop when the fit grows by less (from the second iteration
-                                         on); 0: never; default 1e-4 */
-  double max_seconds;            /**< stop after the iteration in which this is passed; 0: never */
-  polyad_init init;              /**< default POLYAD_INIT_HOSVD */
-  const polyad_ttensor *initial; /**< first factors for POLYAD_INIT_MODEL; its core is ignored */
-  polyad_svd svd;                /**< default POLYAD_SVD_EXACT */
+  polyad_init init;                 /**< default POLYAD_INIT_HOSVD */
+  const polyad_ttensor *initial;    /**< first factors for POLYAD_INIT_MODEL; its core is ignored */
+  polyad_svd svd;                   /**< default POLYAD_SVD_EXACT */
   double energy; /**< above 0, at most 1: `ranks` are not read but chosen as polyad_tucker_ranks()
                       does, and iterations start from the factors found with them, so that the
                       model keeps at least this share of ||X||^2 (to within the rounding of its
                       type); needs init POLYAD_INIT_HOSVD and svd POLYAD_SVD_EXACT; default 0 */
 } polyad_tucker_options;
 
-/** Sets the defaults named above; ranks are left 0 for the caller. */
+/** Sets the defaults named above and at polyad_run_options; ranks are left 0 for the caller. */
 POLYAD_API void polyad_tucker_options_init(polyad_tucker_options *options);
 
 /** Ranks of the smallest core (product of the ranks) found whose model keeps at least the share

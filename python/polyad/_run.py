@@ -35,10 +35,20 @@ def choose(x: Any, rank: int, choice: dict[str, Any]) -> tuple[SparseTensor | No
     return plan_of(x, rank, **choice)
 
 
-def common_options(options: Any, run: dict[str, Any]) -> None:
-    """What all decompositions can be told about stopping."""
+def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
+    """Sets what all decompositions can be told about starts, stopping and checkpoints (`options` is
+    a polyad_run_options). What is returned must live until the call."""
     options.tolerance, options.max_seconds = float(run["tol"]), float(run["max_seconds"])
     options.max_iterations = index(run["max_iters"], "max_iters")
+    kept = []
+    for name, key in (("starts", "restarts"), ("checkpoint_every", "checkpoint_every")):
+        if key in run:
+            setattr(options, name, index(run[key], key))
+    for name in ("checkpoint", "resume"):
+        if run.get(name) is not None:
+            kept.append(ffi.new("char[]", encode(run[name], name)))
+            setattr(options, name, kept[-1])
+    return kept
 
 
 def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]) -> list[Any]:
@@ -98,20 +108,14 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
     options.rank = rank_argument(rank)
     tensor, plan = choose(x, options.rank, choice)
-    common_options(options, run)
-    options.restarts = index(run["restarts"], "restarts")
-    options.checkpoint_every = index(run["checkpoint_every"], "checkpoint_every")
+    kept = run_options(options.run, run)
 
     def first() -> KruskalTensor:
         given = as_kruskal(run["init"])
         dtype = plan.dtype
         return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors])
 
-    kept = initial(options, run["init"], "KruskalTensor", first)
-    for name in ("checkpoint", "resume"):
-        if run[name] is not None:
-            kept.append(ffi.new("char[]", encode(run[name], name)))
-            setattr(options, name, kept[-1])
+    kept += initial(options, run["init"], "KruskalTensor", first)
     return execute(KruskalTensor, function, plan, tensor, options, choice, run, report)
 
 

@@ -12,7 +12,7 @@ from ._context import Callback, context, index
 from ._errors import Interrupted
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
-from ._run import choose, common_options, execute, initial, run_info
+from ._run import choose, execute, initial, run_info, run_options
 from ._tucker_model import TuckerTensor, tucker_factors
 from ._types import CPInit, Matrices, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
 
@@ -148,7 +148,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         raise ValueError(f"ranks {ranks!r} bring first factors of their own; expected init 'hosvd'")
     for mode, rank in enumerate(wanted):
         options.ranks[mode] = rank
-    common_options(options, run)
+    kept = run_options(options.run, run)
     if svd not in _SVDS:
         raise ValueError(f"svd {svd!r} is unknown; expected 'exact' or 'randomized'")
     options.svd = _SVDS[svd]
@@ -160,7 +160,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         return TuckerTensor(np.zeros(wanted, plan.dtype),
                             [np.asarray(f, plan.dtype) for f in factors])
 
-    kept = initial(options, init, "TuckerTensor", first)
+    kept += initial(options, init, "TuckerTensor", first)
     model = execute(TuckerTensor, lib.polyad_tucker, plan, tensor, options, choice, run,
                     _tucker_info)
     del kept

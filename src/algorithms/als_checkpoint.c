@@ -76,15 +76,15 @@ static polyad_status put_state(struct pd_als *als) {
 }
 
 polyad_status pd_als_checkpoint_open(struct pd_als *als) {
-  if (als->options->checkpoint == NULL) return POLYAD_OK;
-  PD_TRY(pd_checkpoint_open(als->context, als->options->checkpoint, &als->checkpoint));
+  if (als->options->run.checkpoint == NULL) return POLYAD_OK;
+  PD_TRY(pd_checkpoint_open(als->context, als->options->run.checkpoint, &als->checkpoint));
   PD_TRY(put_state(als));
   return pd_checkpoint_rehearse(als->checkpoint);
 }
 
 polyad_status pd_als_checkpoint_save(struct pd_als *als, bool end) {
   if (als->checkpoint == NULL) return POLYAD_OK;
-  if (!end && als->run.iteration % als->options->checkpoint_every != 0) return POLYAD_OK;
+  if (!end && als->run.iteration % als->options->run.checkpoint_every != 0) return POLYAD_OK;
   PD_TRY(fetch_state(als));
   pd_run_save_end(als->context, als->checkpoint, put_state(als), als->run.iteration, &als->unsaved);
   return POLYAD_OK;
@@ -188,7 +188,7 @@ static polyad_status get_state(struct pd_als *als, struct pd_checkpoint_input *i
 
 polyad_status pd_als_resume(struct pd_als *als) {
   struct pd_checkpoint_input *input;
-  PD_TRY(pd_checkpoint_input_open(als->context, als->options->resume, &input));
+  PD_TRY(pd_checkpoint_input_open(als->context, als->options->run.resume, &input));
   polyad_status status = get_state(als, input);
   if (status == POLYAD_OK)
     pd_log(als->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",

@@ -12,8 +12,8 @@ polyad_status pd_als_checkpoint_open(struct pd_als *als);
 polyad_status pd_als_checkpoint_save(struct pd_als *als, bool end);
 void pd_als_checkpoint_close(struct pd_als *als);
 
-/** Fills the state from options->resume: iterations then go on to the same bits as if the run had
- *  never ended.
+/** Fills the state from options->run.resume: iterations then go on to the same bits as if the run
+ * had never ended.
  *  @return POLYAD_MISMATCH, naming both values, for another tensor, rank, precision, seed, ... */
 polyad_status pd_als_resume(struct pd_als *als);
 

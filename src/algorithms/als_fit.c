@@ -51,7 +51,7 @@ double pd_als_damping(const struct pd_als *als) {
 }
 
 double pd_als_fit_limit(const struct pd_als *als) {
-  return 0.1 * fmax(als->options->tolerance, 1e-5);
+  return 0.1 * fmax(als->options->run.tolerance, 1e-5);
 }
 
 /* What an error of `bound` in rho may change its root by. */

@@ -187,7 +187,7 @@ static polyad_status judge(void *state, const polyad_trace_row *row, bool *break
 /* With a ridge the fit may fall to its limit. Below zero the model is worse than none. */
 static bool converged(const void *state) {
   const struct pd_als *als = state;
-  double tolerance = als->options->tolerance;
+  double tolerance = als->options->run.tolerance;
   if (als->options->ridge > 0) return tolerance > 0 && fabs(als->run.change) < tolerance;
   return als->fit.fit >= 0 && pd_run_growth_below(&als->run, tolerance);
 }

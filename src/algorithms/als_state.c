@@ -32,7 +32,7 @@ static polyad_status check_memory(polyad_context *context, const polyad_plan *pl
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   if (options->nonnegative)
     total = pd_add_saturated(total, pd_mul_saturated(longest_mode(plan), row));
-  if (options->restarts > 1) total = pd_mul_saturated(total, 2);
+  if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
   total = pd_add_saturated(
       total, plan->device->linalg->work_bytes(options->rank, polyad_threads(context)));
   return pd_memory_check(context, total, "the factors");
@@ -95,8 +95,8 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
   als->run = (struct pd_run){.context = context,
                              .order = plan->order,
-                             .max_iterations = options->max_iterations,
-                             .max_seconds = options->max_seconds,
+                             .max_iterations = options->run.max_iterations,
+                             .max_seconds = options->run.max_seconds,
                              .started = pd_seconds()};
   polyad_status status = fill(als);
   if (status != POLYAD_OK) {

@@ -6,6 +6,7 @@
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
+#include <polyad/cp_als.h>
 
 /** Fit and residual of the current model, as the last fetch found them. */
 struct pd_als_fit {

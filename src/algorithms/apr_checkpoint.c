@@ -29,7 +29,7 @@ static struct saved describe(const struct pd_apr *apr) {
       .max_inner_iterations = (uint64_t)options->max_inner_iterations,
       .inexact = options->inexact != 0,
       .memory = (uint64_t)options->memory,
-      .tolerance = options->tolerance,
+      .tolerance = options->run.tolerance,
       .epsilon = options->epsilon,
       .kappa = options->kappa,
       .kappa_tolerance = options->kappa_tolerance,
@@ -95,15 +95,15 @@ static polyad_status put_state(struct pd_apr *apr) {
 }
 
 polyad_status pd_apr_checkpoint_open(struct pd_apr *apr) {
-  if (apr->options->checkpoint == NULL) return POLYAD_OK;
-  PD_TRY(pd_checkpoint_open(apr->context, apr->options->checkpoint, &apr->checkpoint));
+  if (apr->options->run.checkpoint == NULL) return POLYAD_OK;
+  PD_TRY(pd_checkpoint_open(apr->context, apr->options->run.checkpoint, &apr->checkpoint));
   PD_TRY(put_state(apr));
   return pd_checkpoint_rehearse(apr->checkpoint);
 }
 
 polyad_status pd_apr_checkpoint_save(struct pd_apr *apr, bool end) {
   if (apr->checkpoint == NULL) return POLYAD_OK;
-  if (!end && apr->run.iteration % apr->options->checkpoint_every != 0) return POLYAD_OK;
+  if (!end && apr->run.iteration % apr->options->run.checkpoint_every != 0) return POLYAD_OK;
   PD_TRY(pd_apr_download(apr));
   pd_run_save_end(apr->context, apr->checkpoint, put_state(apr), apr->run.iteration, &apr->unsaved);
   return POLYAD_OK;
@@ -209,7 +209,7 @@ static polyad_status get_state(struct pd_apr *apr, struct pd_checkpoint_input *i
 
 polyad_status pd_apr_resume(struct pd_apr *apr) {
   struct pd_checkpoint_input *input;
-  PD_TRY(pd_checkpoint_input_open(apr->context, apr->options->resume, &input));
+  PD_TRY(pd_checkpoint_input_open(apr->context, apr->options->run.resume, &input));
   polyad_status status = get_state(apr, input);
   if (status == POLYAD_OK)
     pd_log(apr->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",

@@ -7,7 +7,7 @@
 polyad_status pd_apr_checkpoint_open(struct pd_apr *apr);
 polyad_status pd_apr_checkpoint_save(struct pd_apr *apr, bool end);
 void pd_apr_checkpoint_close(struct pd_apr *apr);
-/** Fills the state from options->resume. */
+/** Fills the state from options->run.resume. */
 polyad_status pd_apr_resume(struct pd_apr *apr);
 
 #endif

@@ -54,8 +54,8 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   PD_TRY(apr->linalg->kkt(context, apr->work, &apr->phi[n], &apr->factor[n]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_KKT, n));
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(
-      apr->linalg->multiply(context, apr->work, &apr->phi[n], options->tolerance, &apr->factor[n]));
+  PD_TRY(apr->linalg->multiply(context, apr->work, &apr->phi[n], options->run.tolerance,
+                               &apr->factor[n]));
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
@@ -79,9 +79,9 @@ static polyad_status update_mode(struct pd_apr *apr, int n) {
     if (!looks_after(apr, i)) continue;
     PD_TRY(fetch(apr, n, scalar));
     updates += scalar[PD_SCALAR_UPDATES];
-    if (scalar[PD_SCALAR_KKT] < apr->options->tolerance) break;
+    if (scalar[PD_SCALAR_KKT] < apr->options->run.tolerance) break;
   }
-  bool reached = scalar[PD_SCALAR_KKT] < apr->options->tolerance;
+  bool reached = scalar[PD_SCALAR_KKT] < apr->options->run.tolerance;
   result->inner += (uint64_t)updates + (reached ? 1 : 0);
   result->converged = result->converged && updates == 0;
   if (scalar[PD_SCALAR_KKT] > result->kkt) result->kkt = scalar[PD_SCALAR_KKT];

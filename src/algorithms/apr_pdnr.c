@@ -151,7 +151,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr) {
   PD_TRY(pd_apr_rows_iterate(apr, solve));
   if (apr->options->inexact)
-    apr->row_tolerance = fmax(apr->options->tolerance, apr->result.kkt / 100);
+    apr->row_tolerance = fmax(apr->options->run.tolerance, apr->result.kkt / 100);
   return POLYAD_OK;
 }
 

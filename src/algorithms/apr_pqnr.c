@@ -112,7 +112,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
     double kkt = pd_apr_row_gradient(row);
     if (result.inner++ == 0) result.kkt = kkt;
     if (isnan(kkt)) result.kkt = NAN;
-    if (!(kkt >= apr->options->tolerance)) break;
+    if (!(kkt >= apr->options->run.tolerance)) break;
     result.changed = true;
     remember(&memory, row);
     find_direction(apr, &memory, row);

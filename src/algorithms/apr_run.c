@@ -29,8 +29,8 @@ static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_
  * loosely at first. */
 static bool converged(const void *state) {
   const struct pd_apr *apr = state;
-  return apr->result.converged &&
-         (apr->options->method != POLYAD_APR_PDNR || apr->row_tolerance <= apr->options->tolerance);
+  return apr->result.converged && (apr->options->method != POLYAD_APR_PDNR ||
+                                   apr->row_tolerance <= apr->options->run.tolerance);
 }
 
 static polyad_status save(void *state, bool end) { return pd_apr_checkpoint_save(state, end); }

@@ -52,7 +52,7 @@ static void lift_zero_rows(struct pd_apr *apr) {
  * weights of the guess are those that the guess itself has. */
 polyad_status pd_apr_initialize(struct pd_apr *apr, int restart) {
   pd_run_restart(&apr->run, restart);
-  apr->row_tolerance = apr->options->tolerance;
+  apr->row_tolerance = apr->options->run.tolerance;
   apr->timed_iterations = 0;
   memset(apr->seconds, 0, sizeof apr->seconds);
   pd_model_unit_weights(apr->model);

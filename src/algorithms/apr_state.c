@@ -11,7 +11,7 @@ static polyad_status check_memory(const struct pd_apr *apr) {
   for (int n = 0; n < apr->order; ++n)
     total = pd_add_saturated(total, pd_mul_saturated(apr->plan->dims[n], row));
   if (!by_rows(apr)) total = pd_mul_saturated(total, 2); /* Phi */
-  if (apr->options->restarts > 1) total = pd_mul_saturated(total, 2);
+  if (apr->options->run.starts > 1) total = pd_mul_saturated(total, 2);
   total = pd_add_saturated(
       total, apr->linalg->work_bytes(apr->options->rank, polyad_threads(apr->context)));
   return pd_memory_check(apr->context, total, "the factors");
@@ -75,8 +75,8 @@ polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
   apr->linalg = plan->device->linalg;
   apr->order = plan->order;
   apr->run = (struct pd_run){.context = context,
-                             .max_iterations = options->max_iterations,
-                             .max_seconds = options->max_seconds,
+                             .max_iterations = options->run.max_iterations,
+                             .max_seconds = options->run.max_seconds,
                              .started = pd_seconds()};
   polyad_status status = fill(apr);
   if (status != POLYAD_OK) {

@@ -1,18 +1,15 @@
 /* CP decomposition by alternating least squares: options, starts, and the result. */
 #include "algorithms/als_checkpoint.h"
 #include "algorithms/model_start.h"
+#include "algorithms/run_options.h"
 #include "algorithms/run_starts.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <string.h>
 
 void polyad_cp_als_options_init(polyad_cp_als_options *options) {
-  *options = (polyad_cp_als_options){.rank = 16,
-                                     .max_iterations = 50,
-                                     .tolerance = 1e-4,
-                                     .init = POLYAD_INIT_RANDOM,
-                                     .restarts = 1,
-                                     .checkpoint_every = 10};
+  *options = (polyad_cp_als_options){
+      .run = pd_run_options_default(50), .rank = 16, .init = POLYAD_INIT_RANDOM};
 }
 
 static polyad_status check_options(polyad_context *context, const polyad_plan *plan,
@@ -20,23 +17,13 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
   EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
-  EXPECT(options->max_iterations >= 0 && options->max_iterations < 1000000000,
-         "%d iterations found; expected 0 to 999999999", options->max_iterations);
-  EXPECT(isfinite(options->tolerance) && options->tolerance >= 0,
-         "tolerance %g found; expected a finite number of at least 0", options->tolerance);
-  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
-         options->max_seconds);
   EXPECT(isfinite(options->ridge) && options->ridge >= 0,
          "ridge %g found; expected a finite number of at least 0", options->ridge);
-  EXPECT(options->restarts >= 1, "%d starts found; expected at least 1", options->restarts);
-  EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
-         "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
-  EXPECT(options->restarts == 1 || (options->checkpoint == NULL && options->resume == NULL),
-         "checkpoints of several starts are not possible; use one start");
   EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
              options->init == POLYAD_INIT_MODEL,
          "initialisation %d is unknown", (int)options->init);
 #undef EXPECT
+  PD_TRY(pd_run_options_check(context, &options->run, 0));
   if (plan->nnz == 0 || !(plan->norm_square_scaled > 0))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the tensor has no nonzero: its fit is undefined; expected at least one");
@@ -143,12 +130,12 @@ static polyad_status measure_guess(struct pd_als *als) {
 
 /* One start: first factors (or a checkpoint), iterations, factors back on the host. */
 static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
-  if (als->options->resume != NULL)
+  if (als->options->run.resume != NULL)
     PD_TRY(pd_als_resume(als));
   else
     PD_TRY(pd_als_initialize(als, restart));
   pd_run_begin(&als->run);
-  if (als->run.iteration == 0 && als->options->max_iterations == 0) PD_TRY(measure_guess(als));
+  if (als->run.iteration == 0 && als->options->run.max_iterations == 0) PD_TRY(measure_guess(als));
   PD_TRY(pd_als_run(als, reason));
   return pd_als_download(als);
 }
@@ -157,7 +144,7 @@ static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *r
  */
 static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polyad_run_info *info) {
   double best_fit = -INFINITY;
-  for (int restart = 0; restart < als->options->restarts; ++restart) {
+  for (int restart = 0; restart < als->options->run.starts; ++restart) {
     polyad_reason reason;
     PD_TRY(run_start(als, restart, &reason));
     PD_TRY(pd_run_note_start(&als->run, "fit", als->fit.fit, reason));
@@ -167,11 +154,11 @@ static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polya
       als->best = als->fit;
       als->best_damped = als->damped;
       als->best_fell_to = als->fell_to;
-      if (als->options->restarts > 1) PD_TRY(pd_model_copy(als->context, als->model, best));
+      if (als->options->run.starts > 1) PD_TRY(pd_model_copy(als->context, als->model, best));
     }
     if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
   }
-  if (als->options->restarts > 1) PD_TRY(pd_model_copy(als->context, *best, &als->model));
+  if (als->options->run.starts > 1) PD_TRY(pd_model_copy(als->context, *best, &als->model));
   als->fit = als->best;
   return POLYAD_OK;
 }

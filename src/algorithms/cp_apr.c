@@ -1,6 +1,7 @@
 /* CP decomposition of counts by alternating Poisson regression: options, starts, and the result. */
 #include "algorithms/apr_checkpoint.h"
 #include "algorithms/model_start.h"
+#include "algorithms/run_options.h"
 #include "algorithms/run_starts.h"
 #include <inttypes.h>
 #include <math.h>
@@ -8,11 +9,10 @@
 #include <string.h>
 
 void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
-  *options = (polyad_cp_apr_options){.rank = 16,
+  *options = (polyad_cp_apr_options){.run = pd_run_options_default(1000),
+                                     .rank = 16,
                                      .method = POLYAD_APR_MU,
-                                     .max_iterations = 1000,
                                      .max_inner_iterations = 10,
-                                     .tolerance = 1e-4,
                                      .epsilon = 1e-10,
                                      .kappa = 1e-2,
                                      .kappa_tolerance = 1e-10,
@@ -20,9 +20,7 @@ void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
                                      .damping = 1e-5,
                                      .inexact = 1,
                                      .memory = 3,
-                                     .init = POLYAD_INIT_RANDOM,
-                                     .restarts = 1,
-                                     .checkpoint_every = 10};
+                                     .init = POLYAD_INIT_RANDOM};
 }
 
 #define EXPECT(condition, ...)                                                                     \
@@ -33,8 +31,7 @@ static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_
     const char *name;
     double value;
     bool positive;
-  } numbers[] = {{"tolerance", options->tolerance, false},
-                 {"epsilon", options->epsilon, true},
+  } numbers[] = {{"epsilon", options->epsilon, true},
                  {"kappa", options->kappa, false},
                  {"kappa_tolerance", options->kappa_tolerance, false},
                  {"active_tolerance", options->active_tolerance, false},
@@ -45,8 +42,6 @@ static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_
            "%s %g found; expected a finite number %s 0", numbers[k].name, value,
            numbers[k].positive ? "above" : "of at least");
   }
-  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
-         options->max_seconds);
   return POLYAD_OK;
 }
 
@@ -55,20 +50,14 @@ static polyad_status check_options(polyad_context *context, const polyad_cp_apr_
   EXPECT(options->method == POLYAD_APR_MU || options->method == POLYAD_APR_PDNR ||
              options->method == POLYAD_APR_PQNR,
          "method %d is unknown", (int)options->method);
-  EXPECT(options->max_iterations >= 0 && options->max_iterations < 1000000000,
-         "%d iterations found; expected 0 to 999999999", options->max_iterations);
   EXPECT(options->max_inner_iterations >= 1 && options->max_inner_iterations < 1000000000,
          "%d inner iterations found; expected 1 to 999999999", options->max_inner_iterations);
   EXPECT(options->memory >= 1 && options->memory <= 1000,
          "a memory of %d pairs found; expected 1 to 1000", options->memory);
-  EXPECT(options->restarts >= 1, "%d starts found; expected at least 1", options->restarts);
-  EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
-         "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
-  EXPECT(options->restarts == 1 || (options->checkpoint == NULL && options->resume == NULL),
-         "checkpoints of several starts are not possible; use one start");
   EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
          "initialisation %d found; CP-APR begins from random factors or from a model",
          (int)options->init);
+  PD_TRY(pd_run_options_check(context, &options->run, 0));
   return check_numbers(context, options);
 }
 
@@ -114,9 +103,10 @@ static polyad_status record_run(const struct pd_apr *apr, polyad_reason reason,
 
 static polyad_status run_start(struct pd_apr *apr, int restart, polyad_reason *reason) {
   PD_TRY(pd_apr_initialize(apr, restart));
-  if (apr->options->resume != NULL) PD_TRY(pd_apr_resume(apr));
+  if (apr->options->run.resume != NULL) PD_TRY(pd_apr_resume(apr));
   pd_run_begin(&apr->run);
-  if (apr->run.iteration == 0 && apr->options->max_iterations == 0) PD_TRY(pd_apr_evaluate(apr));
+  if (apr->run.iteration == 0 && apr->options->run.max_iterations == 0)
+    PD_TRY(pd_apr_evaluate(apr));
   PD_TRY(pd_apr_run(apr, reason));
   return pd_apr_download(apr);
 }
@@ -124,18 +114,18 @@ static polyad_status run_start(struct pd_apr *apr, int restart, polyad_reason *r
 /* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
 static polyad_status run_starts(struct pd_apr *apr, polyad_ktensor **best, polyad_run_info *info) {
   double highest = -INFINITY;
-  for (int restart = 0; restart < apr->options->restarts; ++restart) {
+  for (int restart = 0; restart < apr->options->run.starts; ++restart) {
     polyad_reason reason;
     PD_TRY(run_start(apr, restart, &reason));
     PD_TRY(pd_run_note_start(&apr->run, "log-likelihood", apr->result.log_likelihood, reason));
     if (restart == 0 || apr->result.log_likelihood > highest) {
       highest = apr->result.log_likelihood;
       PD_TRY(record_run(apr, reason, info));
-      if (apr->options->restarts > 1) PD_TRY(pd_model_copy(apr->context, apr->model, best));
+      if (apr->options->run.starts > 1) PD_TRY(pd_model_copy(apr->context, apr->model, best));
     }
     if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
   }
-  if (apr->options->restarts == 1) {
+  if (apr->options->run.starts == 1) {
     *best = apr->model;
     apr->model = NULL;
   }

@@ -1,6 +1,6 @@
 /* What a run reports. */
 #include "core/core.h"
-#include <polyad/cp_als.h>
+#include <polyad/run.h>
 #include <string.h>
 
 const char *polyad_reason_string(polyad_reason reason) {

@@ -4,7 +4,8 @@
 #define PD_RUN_STEPS_H
 
 #include "core/core.h"
-#include <polyad/cp_als.h>
+#include <polyad/plan.h>
+#include <polyad/run.h>
 
 struct pd_run {
   polyad_context *context;

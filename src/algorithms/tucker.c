@@ -1,5 +1,6 @@
 /* Tucker decomposition by higher-order orthogonal iteration: options and the result. */
 #include "algorithms/rank_search.h"
+#include "algorithms/run_options.h"
 #include "algorithms/run_starts.h"
 #include "algorithms/tucker_state.h"
 #include <math.h>
@@ -8,7 +9,7 @@
 
 void polyad_tucker_options_init(polyad_tucker_options *options) {
   *options = (polyad_tucker_options){
-      .max_iterations = 50, .tolerance = 1e-4, .init = POLYAD_INIT_HOSVD, .svd = POLYAD_SVD_EXACT};
+      .run = pd_run_options_default(50), .init = POLYAD_INIT_HOSVD, .svd = POLYAD_SVD_EXACT};
 }
 
 static polyad_status check_tensor(polyad_context *context, const polyad_plan *plan) {
@@ -34,18 +35,15 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
            "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
            (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
            (unsigned long long)plan->dims[n]);
-  EXPECT(options->max_iterations >= 1 && options->max_iterations < 1000000000,
-         "%d iterations found; expected 1 to 999999999", options->max_iterations);
-  EXPECT(isfinite(options->tolerance) && options->tolerance >= 0,
-         "tolerance %g found; expected a finite number of at least 0", options->tolerance);
-  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
-         options->max_seconds);
+  EXPECT(options->run.starts == 1 && options->run.checkpoint == NULL && options->run.resume == NULL,
+         "Tucker decomposition takes one start and has no checkpoints");
   EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
              options->init == POLYAD_INIT_MODEL,
          "initialisation %d is unknown", (int)options->init);
   EXPECT(options->svd == POLYAD_SVD_EXACT || options->svd == POLYAD_SVD_RANDOMIZED,
          "way %d to find singular vectors is unknown", (int)options->svd);
 #undef EXPECT
+  PD_TRY(pd_run_options_check(context, &options->run, 1));
   return check_tensor(context, plan);
 }
 
@@ -143,7 +141,7 @@ static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
   struct pd_tucker *t = NULL;
   polyad_status status = POLYAD_OK;
   if (options->energy > 0) {
-    double deadline = options->max_seconds > 0 ? started + options->max_seconds : INFINITY;
+    double deadline = options->run.max_seconds > 0 ? started + options->run.max_seconds : INFINITY;
     PD_TRY_CLEANUP(find_ranks(context, plan, options->energy, deadline, &found));
     memcpy(own.ranks, found.ranks, sizeof own.ranks);
   }

@@ -84,7 +84,7 @@ polyad_status pd_tucker_fit(struct pd_tucker *t, double *fit, double *residual) 
   t->fit_error_before = t->fit_error;
   t->fit_error = error;
   bool vague =
-      error > fmax(t->options->tolerance, 1e-5) / 10 || error > 0.01 * sqrt(fmax(*residual, 0));
+      error > fmax(t->options->run.tolerance, 1e-5) / 10 || error > 0.01 * sqrt(fmax(*residual, 0));
   if (vague && !t->no_sum) {
     t->fit_error = summed_error;
     polyad_status status = sum_residual(t, residual);
@@ -103,6 +103,6 @@ polyad_status pd_tucker_fit(struct pd_tucker *t, double *fit, double *residual) 
 /* A fall beyond rounding is no convergence, however small. */
 bool pd_tucker_converged(const void *state) {
   const struct pd_tucker *t = state;
-  return t->options->tolerance > 0 && t->run.change < t->options->tolerance &&
+  return t->options->run.tolerance > 0 && t->run.change < t->options->run.tolerance &&
          t->run.change >= -(t->fit_error + t->fit_error_before);
 }

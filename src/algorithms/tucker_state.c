@@ -95,8 +95,8 @@ polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
   t->hosvd.mode = -1;
   t->run = (struct pd_run){.context = context,
                            .order = plan->order,
-                           .max_iterations = options->max_iterations,
-                           .max_seconds = options->max_seconds,
+                           .max_iterations = options->run.max_iterations,
+                           .max_seconds = options->run.max_seconds,
                            .started = started};
   polyad_status status = fill(t);
   if (status != POLYAD_OK) {

@@ -48,7 +48,7 @@ static polyad_status run_als(polyad_context *context, const polyad_plan *plan, e
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = 2;
-  options.max_iterations = 2;
+  options.run.max_iterations = 2;
   options.nonnegative = method == ALS_NONNEGATIVE;
   if (method == ALS_HOSVD) options.init = POLYAD_INIT_HOSVD;
   polyad_status status = polyad_cp_als(context, plan, &options, &model, NULL);
@@ -62,7 +62,7 @@ static polyad_status run_apr(polyad_context *context, const polyad_plan *plan, e
   polyad_cp_apr_options options;
   polyad_cp_apr_options_init(&options);
   options.rank = 2;
-  options.max_iterations = 2;
+  options.run.max_iterations = 2;
   options.method = method == APR_MU     ? POLYAD_APR_MU
                    : method == APR_PDNR ? POLYAD_APR_PDNR
                                         : POLYAD_APR_PQNR;
@@ -79,7 +79,7 @@ static polyad_status run_tucker(polyad_context *context, const polyad_plan *plan
   polyad_tucker_options options;
   polyad_tucker_options_init(&options);
   memcpy(options.ranks, ranks, sizeof ranks);
-  options.max_iterations = 2;
+  options.run.max_iterations = 2;
   if (method == TUCKER_RANDOM) options.svd = POLYAD_SVD_RANDOMIZED;
   polyad_status status = polyad_tucker(context, plan, &options, &model, NULL);
   if (status == POLYAD_OK) status = polyad_ttensor_write(context, model, at("model"));

@@ -86,7 +86,7 @@ static polyad_status decompose(polyad_context *context, void *data) {
   polyad_plan_options_init(&plan_options);
   polyad_cp_als_options_init(&als_options);
   plan_options.rank = als_options.rank = 2;
-  als_options.max_iterations = 3;
+  als_options.run.max_iterations = 3;
   polyad_status status = polyad_tensor_read(context, at(route->input), NULL, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
   if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &als_options, &model, &info);
@@ -214,11 +214,11 @@ static polyad_status decompose_with_state(polyad_context *context, bool resume) 
   polyad_plan_options_init(&plan_options);
   polyad_cp_als_options_init(&als_options);
   plan_options.rank = als_options.rank = 2;
-  als_options.max_iterations = resume ? 6 : 4;
-  als_options.tolerance = 0;
-  als_options.checkpoint = resume ? NULL : at("state");
-  als_options.checkpoint_every = 1;
-  als_options.resume = resume ? at("state") : NULL;
+  als_options.run.max_iterations = resume ? 6 : 4;
+  als_options.run.tolerance = 0;
+  als_options.run.checkpoint = resume ? NULL : at("state");
+  als_options.run.checkpoint_every = 1;
+  als_options.run.resume = resume ? at("state") : NULL;
   polyad_status status = polyad_tensor_read(context, at("in.tns"), NULL, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
   if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &als_options, &model, NULL);

@@ -57,20 +57,20 @@ static polyad_status run_once(polyad_context *context, const struct run *run, in
     polyad_cp_als_options options;
     polyad_cp_als_options_init(&options);
     options.rank = RANK;
-    options.max_iterations = iterations;
-    options.tolerance = 0;
+    options.run.max_iterations = iterations;
+    options.run.tolerance = 0;
     options.nonnegative = run->nonnegative;
-    options.resume = resume;
-    options.checkpoint = checkpoint;
+    options.run.resume = resume;
+    options.run.checkpoint = checkpoint;
     return polyad_cp_als(context, run->plan, &options, model, NULL);
   }
   polyad_cp_apr_options options;
   polyad_cp_apr_options_init(&options);
   options.rank = RANK;
-  options.max_iterations = iterations;
+  options.run.max_iterations = iterations;
   options.method = run->method;
-  options.resume = resume;
-  options.checkpoint = checkpoint;
+  options.run.resume = resume;
+  options.run.checkpoint = checkpoint;
   return polyad_cp_apr(context, run->plan, &options, model, NULL);
 }
 

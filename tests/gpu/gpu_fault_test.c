@@ -43,8 +43,8 @@ static polyad_status run(const char *format, bool *leaked) {
   if (status == POLYAD_OK) {
     polyad_cp_als_options_init(&als);
     als.rank = 4;
-    als.max_iterations = 4; /* the last ones are recorded and replayed */
-    als.tolerance = 0;
+    als.run.max_iterations = 4; /* the last ones are recorded and replayed */
+    als.run.tolerance = 0;
     status = polyad_cp_als(context, plan, &als, &model, NULL);
   }
   if (status != POLYAD_OK) assert_string_not_equal(polyad_last_error(context), "");

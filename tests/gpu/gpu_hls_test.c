@@ -235,7 +235,7 @@ static void test_cp_als(void **state) {
       options.tile_threshold = 8; /* so that tensor cores have some of the work */
       polyad_cp_als_options_init(&als);
       als.rank = 8;
-      als.max_iterations = 20;
+      als.run.max_iterations = 20;
       if (polyad_tensor_read(context, path, NULL, &tensor) != POLYAD_OK ||
           polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
           polyad_cp_als(context, plan, &als, &model, &info) != POLYAD_OK)

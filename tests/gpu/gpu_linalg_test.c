@@ -416,8 +416,8 @@ static void als(const char *device, const char *format, size_t rank, int nonnega
   polyad_plan *plan = gpu_plan(context, &problem, &options);
   polyad_cp_als_options_init(&als_options);
   als_options.rank = rank;
-  als_options.max_iterations = 20;
-  als_options.tolerance = 0;
+  als_options.run.max_iterations = 20;
+  als_options.run.tolerance = 0;
   als_options.nonnegative = nonnegative;
   if (polyad_cp_als(context, plan, &als_options, &model, info) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));

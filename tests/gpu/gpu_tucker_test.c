@@ -72,8 +72,8 @@ static struct outcome run(const struct request *request, const char *device, con
   polyad_tucker_options options;
   polyad_tucker_options_init(&options);
   memcpy(options.ranks, request->ranks, sizeof options.ranks);
-  options.tolerance = 0;
-  options.max_iterations = 8;
+  options.run.tolerance = 0;
+  options.run.max_iterations = 8;
   options.init = POLYAD_INIT_RANDOM;
   options.svd = request->svd;
   polyad_ttensor *model = NULL;

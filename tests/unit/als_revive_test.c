@@ -127,14 +127,14 @@ static void a_run_finds_the_dead_component(void **state) {
   polyad_ktensor *initial = als_model(s.context, ORDER, dims, RANK, factor), *model;
   s.options.init = POLYAD_INIT_MODEL;
   s.options.initial = initial;
-  s.options.max_iterations = 1;
+  s.options.run.max_iterations = 1;
   polyad_run_info info = {0};
   ALS_OK(s.context, polyad_cp_als(s.context, s.plan, &s.options, &model, &info));
   double one = info.fit;
   assert_true(((const double *)polyad_ktensor_weights(model))[1] == 0);
   polyad_ktensor_destroy(model);
-  s.options.max_iterations = 2000;
-  s.options.tolerance = 1e-9;
+  s.options.run.max_iterations = 2000;
+  s.options.run.tolerance = 1e-9;
   ALS_OK(s.context, polyad_cp_als(s.context, s.plan, &s.options, &model, &info));
   als_check_model(model);
   assert_true(((const double *)polyad_ktensor_weights(model))[1] > 0);
@@ -235,7 +235,7 @@ static void a_guess_that_points_away_is_not_turned(void **state) {
   s.options.nonnegative = 1;
   s.options.init = POLYAD_INIT_MODEL;
   s.options.initial = initial;
-  s.options.max_iterations = 1;
+  s.options.run.max_iterations = 1;
   ALS_OK(s.context, polyad_cp_als(s.context, s.plan, &s.options, &model, NULL));
   ALS_OK(s.context, polyad_ktensor_values(s.context, model, CELLS, coordinates, found));
   one_sweep(x, guess, expected);

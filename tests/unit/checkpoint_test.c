@@ -42,10 +42,10 @@ static void start(struct setting *s, polyad_type precision) {
   s->plan = als_plan(s->context, s->tensor, 4, precision);
   polyad_cp_als_options_init(&s->options);
   s->options.rank = 4;
-  s->options.tolerance = 0;
-  s->options.max_iterations = 10;
-  s->options.checkpoint = s->path;
-  s->options.checkpoint_every = 4;
+  s->options.run.tolerance = 0;
+  s->options.run.max_iterations = 10;
+  s->options.run.checkpoint = s->path;
+  s->options.run.checkpoint_every = 4;
 }
 
 /* Files in the folder; `name` gets the last that is neither the state nor the one before. */
@@ -138,7 +138,7 @@ static void resumed_run_has_the_same_bits(void **state) {
         polyad_set_progress(s.context, stop_at, &stop);
         polyad_ktensor_destroy(run(&s, NULL));
         polyad_set_progress(s.context, NULL, NULL);
-        s.options.resume = s.path;
+        s.options.run.resume = s.path;
         polyad_ktensor *model = run(&s, &second);
         assert_true(als_same_model(expected, model));
         assert_int_equal(second.iterations, 10);
@@ -161,19 +161,19 @@ static void resumed_after_convergence(void **state) {
   (void)state;
   struct setting s;
   start(&s, POLYAD_F64);
-  s.options.tolerance = 1e-3;
-  s.options.max_iterations = 100;
+  s.options.run.tolerance = 1e-3;
+  s.options.run.max_iterations = 100;
   polyad_run_info first = {0}, second = {0};
   polyad_ktensor *expected = run(&s, &first);
   assert_int_equal(first.reason, POLYAD_REASON_TOLERANCE);
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   polyad_ktensor *model = run(&s, &second);
   assert_true(als_same_model(expected, model));
   assert_int_equal(second.reason, POLYAD_REASON_TOLERANCE);
   assert_int_equal(second.iterations, first.iterations);
   polyad_ktensor_destroy(model);
-  s.options.max_iterations = 1; /* fewer than were done: the model as it is */
-  s.options.tolerance = 0;
+  s.options.run.max_iterations = 1; /* fewer than were done: the model as it is */
+  s.options.run.tolerance = 0;
   model = run(&s, &second);
   assert_true(als_same_model(expected, model));
   assert_int_equal(second.reason, POLYAD_REASON_MAX_ITERATIONS);
@@ -189,8 +189,8 @@ static void other_threads_are_noted(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   polyad_ktensor_destroy(run(&s, NULL));
-  s.options.resume = s.path;
-  s.options.max_iterations = 12;
+  s.options.run.resume = s.path;
+  s.options.run.max_iterations = 12;
   ALS_OK(s.context, polyad_set_threads(s.context, 3));
   polyad_set_log(s.context, POLYAD_LOG_INFO, keep_warning, &s);
   polyad_ktensor_destroy(run(&s, NULL));
@@ -203,7 +203,7 @@ static void missing_checkpoint(void **state) {
   (void)state;
   struct setting s;
   start(&s, POLYAD_F64);
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   refuse(&s, POLYAD_IO, "no checkpoint");
   finish(&s);
 }
@@ -215,8 +215,8 @@ static void cut_off_anywhere(void **state) {
   polyad_ktensor *expected = run(&s, NULL);
   size_t size;
   unsigned char *bytes = load(s.path, &size);
-  s.options.resume = s.path;
-  s.options.checkpoint = NULL;
+  s.options.run.resume = s.path;
+  s.options.run.checkpoint = NULL;
   for (size_t k = 0; k < 50; ++k) {
     store(s.path, bytes, size * k / 50);
     s.warning[0] = '\0';
@@ -243,8 +243,8 @@ static void damaged_anywhere(void **state) {
   assert_int_equal(unlink(s.previous), 0);
   size_t size;
   unsigned char *bytes = load(s.path, &size);
-  s.options.resume = s.path;
-  s.options.checkpoint = NULL;
+  s.options.run.resume = s.path;
+  s.options.run.checkpoint = NULL;
   for (size_t at = 0; at < size; at += at < 64 ? 1 : 997) {
     bytes[at] ^= 0x40;
     store(s.path, bytes, size);
@@ -269,7 +269,7 @@ static void damaged_file_is_not_kept(void **state) {
   size_t size, size_after;
   unsigned char *before = load(s.previous, &size);
   store(s.path, before, size / 2);
-  s.options.max_iterations = 1;
+  s.options.run.max_iterations = 1;
   polyad_ktensor_destroy(run(&s, NULL));
   unsigned char *after = load(s.previous, &size_after);
   assert_int_equal(size, size_after);
@@ -289,7 +289,7 @@ static void newer_version(void **state) {
   uint32_t version = PD_CHECKPOINT_VERSION + 1;
   memcpy(bytes + offsetof(struct pd_checkpoint_head, version), &version, sizeof version);
   store(s.path, bytes, size);
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   refuse(&s, POLYAD_UNSUPPORTED, "newer");
   free(bytes);
   finish(&s);
@@ -306,7 +306,7 @@ static void number_that_is_not_finite(void **state) {
   memcpy(bytes + size - 8 * 11, &nan, sizeof nan); /* in the last factor */
   seal(bytes, size);
   store(s.path, bytes, size);
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   refuse(&s, POLYAD_PARSE, "factors hold a number that is not finite");
   free(bytes);
   finish(&s);
@@ -320,7 +320,7 @@ static void another_tensor(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   polyad_ktensor_destroy(run(&s, NULL));
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   struct {
     const uint64_t *dims;
     uint64_t nnz, seed;
@@ -347,7 +347,7 @@ static void other_options(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   polyad_ktensor_destroy(run(&s, NULL));
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   s.options.rank = 5;
   refuse(&s, POLYAD_MISMATCH, "rank 4; expected 5");
   s.options.rank = 4;
@@ -367,10 +367,10 @@ static void other_options(void **state) {
   assert_int_equal(polyad_cp_als(s.context, s.plan, &s.options, &model, NULL), POLYAD_MISMATCH);
   s.plan = wide;
   polyad_plan_destroy(single);
-  s.options.restarts = 2;
+  s.options.run.starts = 2;
   refuse(&s, POLYAD_INVALID_ARGUMENT, "several starts");
-  s.options.restarts = 1;
-  s.options.checkpoint_every = 0;
+  s.options.run.starts = 1;
+  s.options.run.checkpoint_every = 0;
   refuse(&s, POLYAD_INVALID_ARGUMENT, "0 iterations");
   finish(&s);
 }
@@ -385,7 +385,7 @@ static void another_algorithm(void **state) {
   memcpy(bytes + sizeof(struct pd_checkpoint_head), "tucker", 6);
   seal(bytes, size);
   store(s.path, bytes, size);
-  s.options.resume = s.path;
+  s.options.run.resume = s.path;
   refuse(&s, POLYAD_MISMATCH, "algorithm 'tucker'; expected cp_als");
   free(bytes);
   finish(&s);
@@ -405,13 +405,13 @@ static void unwritable_places_fail_at_the_start(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   polyad_set_progress(s.context, fail_at_once, NULL);
-  s.options.checkpoint = "/nowhere/at/all/state";
+  s.options.run.checkpoint = "/nowhere/at/all/state";
   refuse(&s, POLYAD_IO, "/nowhere/at/all/state");
-  s.options.checkpoint = s.folder; /* a directory */
+  s.options.run.checkpoint = s.folder; /* a directory */
   refuse(&s, POLYAD_IO, "directory");
-  s.options.checkpoint = "-";
+  s.options.run.checkpoint = "-";
   refuse(&s, POLYAD_INVALID_ARGUMENT, "'-'");
-  s.options.checkpoint = "";
+  s.options.run.checkpoint = "";
   refuse(&s, POLYAD_INVALID_ARGUMENT, "empty name");
   assert_int_equal(unlink("/tmp/polyad-no-such-file"), -1);
   char lock[96];
@@ -454,9 +454,9 @@ static void full_disk_later_is_a_warning(void **state) {
   struct setting s;
   start(&s, POLYAD_F64);
   polyad_run_info info = {0};
-  s.options.checkpoint = NULL;
+  s.options.run.checkpoint = NULL;
   polyad_ktensor *expected = run(&s, NULL);
-  s.options.checkpoint = s.path;
+  s.options.run.checkpoint = s.path;
   polyad_set_progress(s.context, fill_disk, NULL);
   polyad_ktensor *model = run(&s, &info);
   limit_files(RLIM_INFINITY);
@@ -466,7 +466,7 @@ static void full_disk_later_is_a_warning(void **state) {
   assert_non_null(strstr(info.diagnosis, "2 checkpoints could not be written"));
   assert_string_equal(polyad_last_error(s.context), "");
   polyad_ktensor_destroy(model);
-  s.options.resume = s.path; /* the state of iteration 4 is intact */
+  s.options.run.resume = s.path; /* the state of iteration 4 is intact */
   s.warning[0] = '\0';
   model = run(&s, &info);
   assert_string_equal(s.warning, "");
@@ -519,8 +519,8 @@ static void links_stay_links(void **state) {
   polyad_ktensor_destroy(run(&s, NULL));
   assert_int_equal(lstat(s.path, &about), 0);
   assert_true(S_ISLNK(about.st_mode));
-  s.options.resume = s.path;
-  s.options.checkpoint = NULL;
+  s.options.run.resume = s.path;
+  s.options.run.checkpoint = NULL;
   polyad_ktensor_destroy(run(&s, NULL));
   assert_int_equal(unlink(real), 0);
   snprintf(real, sizeof real, "%s/real.prev", s.folder);

@@ -57,8 +57,8 @@ static void ends_near_the_fit_in_double(void **state) {
       double fit;
       polyad_cp_als_options_init(&options);
       options.rank = 8;
-      options.max_iterations = f == 0 ? 200 : 20;
-      options.tolerance = 0;
+      options.run.max_iterations = f == 0 ? 200 : 20;
+      options.run.tolerance = 0;
       ALS_OK(context, polyad_tensor_read(context, path, NULL, &tensor));
       polyad_plan *plan = plan_of(context, tensor, compute);
       ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
@@ -92,13 +92,13 @@ static void resumed_run_has_the_same_bits(void **state) {
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = 5;
-  options.tolerance = 0;
+  options.run.tolerance = 0;
   polyad_ktensor *model[3] = {NULL};
   for (int run = 0; run < 3; ++run) { /* unbroken, first half, second half */
     polyad_run_info info = {0};
-    options.max_iterations = run == 1 ? 5 : 10;
-    options.checkpoint = run == 1 ? path : NULL;
-    options.resume = run == 2 ? path : NULL;
+    options.run.max_iterations = run == 1 ? 5 : 10;
+    options.run.checkpoint = run == 1 ? path : NULL;
+    options.run.resume = run == 2 ? path : NULL;
     ALS_OK(context, polyad_cp_als(context, plan, &options, &model[run], &info));
     polyad_run_info_clear(&info);
   }

@@ -97,8 +97,8 @@ static void border_rank(void **state) {
   static const double value[3] = {1, 1, 1};
   polyad_tensor *tensor = als_tensor(context, 3, dims, 3, index, value);
   struct run run = run_of(2);
-  run.options.tolerance = 0;
-  run.options.max_iterations = 10000;
+  run.options.run.tolerance = 0;
+  run.options.run.max_iterations = 10000;
   fit(context, tensor, &run);
   assert_int_equal(run.info.iterations, 10000);
   for (int i = 1; i < run.info.trace_rows; ++i)
@@ -124,8 +124,8 @@ static void swamp(void **state) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     polyad_set_seed(context, seed);
     struct run run = run_of(3);
-    run.options.tolerance = 0;
-    run.options.max_iterations = 500;
+    run.options.run.tolerance = 0;
+    run.options.run.max_iterations = 500;
     fit(context, tensor, &run);
     for (int i = 1; i < run.info.trace_rows; ++i)
       assert_true(run.info.trace[i].residual <= run.info.trace[i - 1].residual + 1e-10);
@@ -203,8 +203,8 @@ static void extreme_values(void **state) {
       value[p] = scales[s] * (p + 1);
     polyad_tensor *tensor = als_tensor(context, 3, dims, 4, &index[0][0], value);
     struct run run = run_of(2);
-    run.options.tolerance = 0;
-    run.options.max_iterations = 30;
+    run.options.run.tolerance = 0;
+    run.options.run.max_iterations = 30;
     fit(context, tensor, &run);
     double weight = ((double *)polyad_ktensor_weights(run.model))[0];
     assert_true(weight > scales[s] && weight < 6 * scales[s]);
@@ -237,11 +237,11 @@ static void exact_fit(void **state) {
       polyad_ktensor *truth = als_random_model(context, 3, dims, 2, seed, 1);
       polyad_tensor *tensor = als_tensor_of_model(context, truth);
       struct run run = run_of(2);
-      run.options.tolerance = 0;
+      run.options.run.tolerance = 0;
       run.options.init = POLYAD_INIT_MODEL;
       run.options.initial = truth;
       run.options.nonnegative = nonnegative;
-      run.options.max_iterations = 5;
+      run.options.run.max_iterations = 5;
       fit(context, tensor, &run);
       assert_true(run.info.fit >= 1 - 1e-12);
       polyad_ktensor_destroy(truth);

@@ -27,13 +27,13 @@ static void wrong_options_are_refused(void **state) {
   options = options_of(8);                                                                         \
   options.field = (value);                                                                         \
   refuse(&s, &options, status, words)
-  REFUSE(max_iterations, -1, POLYAD_INVALID_ARGUMENT, "-1 iterations");
-  REFUSE(tolerance, NAN, POLYAD_INVALID_ARGUMENT, "tolerance nan");
-  REFUSE(tolerance, -1e-3, POLYAD_INVALID_ARGUMENT, "tolerance -0.001");
-  REFUSE(max_seconds, NAN, POLYAD_INVALID_ARGUMENT, "max_seconds nan");
+  REFUSE(run.max_iterations, -1, POLYAD_INVALID_ARGUMENT, "-1 iterations");
+  REFUSE(run.tolerance, NAN, POLYAD_INVALID_ARGUMENT, "tolerance nan");
+  REFUSE(run.tolerance, -1e-3, POLYAD_INVALID_ARGUMENT, "tolerance -0.001");
+  REFUSE(run.max_seconds, NAN, POLYAD_INVALID_ARGUMENT, "max_seconds nan");
   REFUSE(ridge, -1.0, POLYAD_INVALID_ARGUMENT, "ridge -1");
   REFUSE(ridge, INFINITY, POLYAD_INVALID_ARGUMENT, "ridge inf");
-  REFUSE(restarts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
+  REFUSE(run.starts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
   REFUSE(init, (polyad_init)9, POLYAD_INVALID_ARGUMENT, "9");
   REFUSE(init, POLYAD_INIT_MODEL, POLYAD_INVALID_ARGUMENT, "no initial model");
   REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 0");
@@ -82,8 +82,8 @@ static polyad_status small_run(polyad_context *context, void *data) {
   polyad_cp_als_options options = options_of(3);
   polyad_run_info info = {0};
   options.init = *(const polyad_init *)data;
-  options.restarts = 2;
-  options.max_iterations = 3;
+  options.run.starts = 2;
+  options.run.max_iterations = 3;
   polyad_plan_options_init(&plan_options);
   polyad_tensor_input_init(&input);
   input.order = 3;
@@ -125,7 +125,7 @@ static void hosvd_starts_near_the_answer(void **state) {
   polyad_plan *plan = als_plan(context, tensor, 1, POLYAD_F64);
   polyad_cp_als_options options = options_of(1);
   options.init = POLYAD_INIT_HOSVD;
-  options.max_iterations = 0;
+  options.run.max_iterations = 0;
   ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
   double score;
   ALS_OK(context, polyad_ktensor_score(context, truth, model, 0, &score, NULL));
@@ -154,7 +154,7 @@ static void hosvd_finds_the_leading_vectors(void **state) {
   polyad_plan *plan = als_plan(context, tensor, RANK, POLYAD_F64);
   polyad_cp_als_options options = options_of(RANK);
   options.init = POLYAD_INIT_HOSVD;
-  options.max_iterations = 0;
+  options.run.max_iterations = 0;
   polyad_ktensor *model;
   ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
   for (int n = 0; n < 3; ++n)

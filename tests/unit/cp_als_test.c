@@ -39,7 +39,7 @@ static void published_values(void **state) {
   assert_string_equal(info.diagnosis, "");
   assert_int_equal(info.regularized_solves, 0);
   polyad_ktensor_destroy(model);
-  options.tolerance = 0;
+  options.run.tolerance = 0;
   ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
   assert_int_equal(info.iterations, 50);
   assert_true(!info.converged && info.reason == POLYAD_REASON_MAX_ITERATIONS);
@@ -72,8 +72,8 @@ static void first_iterations(const struct golden_case *golden, const char *forma
   polyad_cp_als_options options = options_of(golden->rank);
   options.init = POLYAD_INIT_MODEL;
   options.initial = start;
-  options.tolerance = 0;
-  options.max_iterations = GOLDEN_ITERATIONS;
+  options.run.tolerance = 0;
+  options.run.max_iterations = GOLDEN_ITERATIONS;
   polyad_run_info info = {0};
   polyad_ktensor *model;
   ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
@@ -115,8 +115,8 @@ static void same_bits_every_time(void **state) {
           polyad_set_seed(s.context, 7);
           polyad_cp_als_options options = options_of(8);
           options.nonnegative = nonnegative;
-          options.max_iterations = 5;
-          options.tolerance = 0;
+          options.run.max_iterations = 5;
+          options.run.tolerance = 0;
           polyad_ktensor *model = run(&s, &options, NULL);
           if (time == 0) {
             first = model;
@@ -138,7 +138,7 @@ static void zero_iterations_give_the_first_guess(void **state) {
   struct setting s = set_up(2, POLYAD_F64);
   polyad_set_seed(s.context, 5);
   polyad_cp_als_options options = options_of(8);
-  options.max_iterations = 0;
+  options.run.max_iterations = 0;
   polyad_run_info info = {0};
   polyad_ktensor *model = run(&s, &options, &info), *expected;
   assert_int_equal(info.iterations, 0);
@@ -174,20 +174,20 @@ static void progress_and_cancel_end_a_run(void **state) {
   polyad_cp_als_options options = options_of(8);
   polyad_run_info info = {0};
   int seen = 0;
-  options.tolerance = 0;
+  options.run.tolerance = 0;
   polyad_set_progress(s.context, stop_at_three, &seen);
   polyad_ktensor *model = run(&s, &options, &info);
   assert_int_equal(seen, 3);
   assert_int_equal(info.iterations, 3);
   assert_int_equal(info.reason, POLYAD_REASON_CANCELLED);
   polyad_set_progress(s.context, NULL, NULL);
-  options.max_iterations = 3;
+  options.run.max_iterations = 3;
   polyad_ktensor *three = run(&s, &options, &info);
   assert_true(als_same_model(model, three));
   polyad_cancel(s.context);
   polyad_ktensor_destroy(three);
-  options.max_iterations = 50;
-  options.restarts = 4;
+  options.run.max_iterations = 50;
+  options.run.starts = 4;
   three = run(&s, &options, &info);
   assert_int_equal(info.iterations, 1);
   assert_int_equal(info.reason, POLYAD_REASON_CANCELLED);
@@ -195,8 +195,8 @@ static void progress_and_cancel_end_a_run(void **state) {
   polyad_clear_cancel(s.context);
   polyad_ktensor_destroy(three);
   polyad_ktensor_destroy(model);
-  options.restarts = 1;
-  options.max_seconds = 1e-9;
+  options.run.starts = 1;
+  options.run.max_seconds = 1e-9;
   model = run(&s, &options, &info);
   assert_int_equal(info.iterations, 1);
   assert_int_equal(info.reason, POLYAD_REASON_MAX_SECONDS);
@@ -209,16 +209,16 @@ static void best_of_several_starts(void **state) {
   (void)state;
   struct setting s = set_up(2, POLYAD_F64);
   polyad_cp_als_options options = options_of(3);
-  options.max_iterations = 6;
-  options.tolerance = 0;
+  options.run.max_iterations = 6;
+  options.run.tolerance = 0;
   polyad_run_info info = {0}, alone = {0};
-  options.restarts = 4;
+  options.run.starts = 4;
   polyad_ktensor *best = run(&s, &options, &info);
   double fit;
   ALS_OK(s.context, polyad_ktensor_fit(s.context, best, s.tensor, &fit));
   assert_true(fabs(fit - info.fit) < 1e-12);
   assert_true(info.best_restart >= 0 && info.best_restart < 4);
-  options.restarts = 1;
+  options.run.starts = 1;
   polyad_ktensor *first = run(&s, &options, &alone);
   assert_true(info.fit >= alone.fit);
   assert_true(info.best_restart == 0 ? als_same_model(best, first) : info.fit > alone.fit);
@@ -236,8 +236,8 @@ static void nonnegative_is_monotone(void **state) {
       struct setting s = set_up(2, (polyad_type)precision);
       polyad_cp_als_options options = options_of(8);
       options.nonnegative = 1;
-      options.tolerance = 0;
-      options.max_iterations = 40;
+      options.run.tolerance = 0;
+      options.run.max_iterations = 40;
       polyad_run_info info = {0};
       polyad_ktensor *model = run(&s, &options, &info);
       /* Each step minimises exactly; what is left is the rounding of factors and of the fit. */
@@ -277,8 +277,8 @@ static void nonnegative_components_live(void **state) {
     polyad_set_seed(context, seed);
     polyad_cp_als_options options = options_of(BLOCKS);
     options.nonnegative = 1;
-    options.max_iterations = 100;
-    options.tolerance = 0;
+    options.run.max_iterations = 100;
+    options.run.tolerance = 0;
     polyad_run_info info = {0};
     polyad_ktensor *model;
     ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
@@ -333,8 +333,8 @@ static void order_2_is_a_truncated_svd(void **state) {
   polyad_plan *plan = als_plan(context, tensor, 2, POLYAD_F64);
   for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
     polyad_cp_als_options options = options_of(2);
-    options.tolerance = 0;
-    options.max_iterations = 200;
+    options.run.tolerance = 0;
+    options.run.max_iterations = 200;
     options.init = (polyad_init)init;
     polyad_run_info info = {0};
     polyad_ktensor *model;
@@ -354,8 +354,8 @@ static void single_precision_is_close_to_double(void **state) {
   for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision) {
     struct setting s = set_up(2, (polyad_type)precision);
     polyad_cp_als_options options = options_of(8);
-    options.max_iterations = 10;
-    options.tolerance = 0;
+    options.run.max_iterations = 10;
+    options.run.tolerance = 0;
     polyad_run_info info = {0};
     polyad_ktensor_destroy(run(&s, &options, &info));
     fit[precision] = info.fit;

@@ -156,7 +156,7 @@ static void agree(const struct counts *c, char method, const char *format, int i
                              : method == 'n' ? POLYAD_APR_PDNR
                                              : POLYAD_APR_PQNR,
                              format, POLYAD_F64);
-  run.options.max_iterations = iterations;
+  run.options.run.max_iterations = iterations;
   go(&run);
   check_model(run.model, 1e-12);
   struct oracle_apr oracle;
@@ -229,7 +229,7 @@ static void test_formats_agree(void **state) {
   threads = 3;
   for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f) {
     struct run run = start_run(&c, POLYAD_APR_MU, formats[f], POLYAD_F64);
-    run.options.max_iterations = 1;
+    run.options.run.max_iterations = 1;
     polyad_status status =
         polyad_cp_apr(run.context, run.plan, &run.options, &run.model, &run.info);
     end_run(&run);
@@ -283,7 +283,7 @@ static void test_golden(void **state) {
 
 static void rising(const struct counts *c, polyad_type type) {
   struct run run = start_run(c, POLYAD_APR_MU, "coo", type);
-  run.options.max_iterations = 60;
+  run.options.run.max_iterations = 60;
   run.options.kappa = 0; /* a shift away from the bound may cost likelihood */
   go(&run);
   double slack = type == POLYAD_F32 ? 1e-5 : 1e-11;
@@ -292,7 +292,7 @@ static void rising(const struct counts *c, polyad_type type) {
     assert_true(now >= before - slack * fmax(1, fabs(before)));
   }
   double first = run.info.trace[0].kkt_violation;
-  assert_true(run.info.kkt_violation < fmax(first, run.options.tolerance));
+  assert_true(run.info.kkt_violation < fmax(first, run.options.run.tolerance));
   end_run(&run);
 }
 
@@ -339,7 +339,7 @@ static void test_large_count(void **state) {
     sum += c.x[k];
   for (int method = 0; method < 3; ++method) {
     struct run run = start_run(&c, (polyad_apr_method)method, "coo", POLYAD_F64);
-    run.options.max_iterations = 20;
+    run.options.run.max_iterations = 20;
     go(&run);
     const double *weights = polyad_ktensor_weights(run.model);
     assert_true(isfinite(run.info.log_likelihood));
@@ -360,7 +360,7 @@ static void test_zeros(void **state) {
     c.factor[1][i * 3 + 1] = 0; /* a column */
   for (int method = 0; method < 3; ++method) {
     struct run run = start_run(&c, (polyad_apr_method)method, "coo", POLYAD_F64);
-    run.options.max_iterations = 30;
+    run.options.run.max_iterations = 30;
     go(&run);
     check_model(run.model, 1e-12);
     const double *weights = polyad_ktensor_weights(run.model);
@@ -380,7 +380,7 @@ static void test_empty_slices(void **state) {
     if (cell / 20 == empty[0] || cell / 4 % 5 == empty[1] || cell % 4 == empty[2]) c.x[cell] = 0;
   for (int method = 0; method < 3; ++method) {
     struct run run = start_run(&c, (polyad_apr_method)method, "coo", POLYAD_F64);
-    run.options.max_iterations = 30;
+    run.options.run.max_iterations = 30;
     go(&run);
     check_model(run.model, 1e-12);
     for (int n = 0; n < 3; ++n) {
@@ -431,7 +431,9 @@ static void test_options(void **state) {
   REFUSE(rank = 0, "rank 0");
   REFUSE(max_inner_iterations = 0, "0 inner iterations");
   REFUSE(epsilon = 0, "epsilon 0");
-  REFUSE(tolerance = NAN, "tolerance nan");
+  REFUSE(run.tolerance = NAN, "tolerance nan");
+  REFUSE(run.starts = 0, "0 starts");
+  REFUSE(run.max_iterations = -1, "-1 iterations");
   REFUSE(damping = 0, "damping 0");
   REFUSE(memory = 0, "memory of 0");
   REFUSE(init = POLYAD_INIT_HOSVD, "random factors or from a model");
@@ -455,7 +457,7 @@ static void test_callback_and_evaluation(void **state) {
   for (int method = 0; method < 3; ++method) {
     struct run run = start_run(&c, (polyad_apr_method)method, "coo", POLYAD_F64);
     polyad_set_progress(run.context, stop_at_two, NULL);
-    run.options.tolerance = 1e-12;
+    run.options.run.tolerance = 1e-12;
     go(&run);
     assert_int_equal(run.info.reason, POLYAD_REASON_CANCELLED);
     assert_int_equal(run.info.iterations, 2);
@@ -464,7 +466,7 @@ static void test_callback_and_evaluation(void **state) {
     polyad_ktensor *so_far = run.model;
     run.model = NULL;
     run.options.initial = so_far;
-    run.options.max_iterations = 0;
+    run.options.run.max_iterations = 0;
     go(&run);
     /* PDNR and PQNR lift the first entry of rows of zeros to 1e-8 */
     assert_true(fabs(run.info.log_likelihood - two) < (method == 0 ? 1e-10 : 1e-6) * fabs(two));
@@ -479,13 +481,13 @@ static void test_random_starts(void **state) {
   struct counts c = make_counts(3, (const uint64_t[]){9, 8, 7}, 3, 3, 4);
   struct run run = start_run(&c, POLYAD_APR_MU, "coo", POLYAD_F64);
   run.options.init = POLYAD_INIT_RANDOM;
-  run.options.max_iterations = 30;
+  run.options.run.max_iterations = 30;
   double best = -INFINITY;
   go(&run);
   double first = run.info.log_likelihood;
   go(&run);
   assert_true(run.info.log_likelihood == first); /* the same seed, the same bits */
-  run.options.restarts = 4;
+  run.options.run.starts = 4;
   go(&run);
   best = run.info.log_likelihood;
   assert_true(best >= first);
@@ -504,18 +506,18 @@ static void resumed(const struct counts *c, polyad_apr_method method) {
   snprintf(previous, sizeof previous, "%s.prev", path);
   snprintf(lock, sizeof lock, "%s.lock", path);
   struct run run = start_run(c, method, "coo", POLYAD_F64);
-  run.options.max_iterations = 9;
-  run.options.tolerance = 1e-13;
+  run.options.run.max_iterations = 9;
+  run.options.run.tolerance = 1e-13;
   go(&run);
   polyad_ktensor *whole = run.model;
   run.model = NULL;
-  run.options.max_iterations = 4;
-  run.options.checkpoint = path;
-  run.options.checkpoint_every = 2;
+  run.options.run.max_iterations = 4;
+  run.options.run.checkpoint = path;
+  run.options.run.checkpoint_every = 2;
   go(&run);
-  run.options.checkpoint = NULL;
-  run.options.resume = path;
-  run.options.max_iterations = 9;
+  run.options.run.checkpoint = NULL;
+  run.options.run.resume = path;
+  run.options.run.max_iterations = 9;
   go(&run);
   assert_int_equal(run.info.iterations, 9);
   assert_int_equal(run.info.trace_rows, 9);

@@ -342,7 +342,7 @@ static double fit_of(const char *file, polyad_compute compute, int tune) {
   if (!tune) options.tile_threshold = 8;
   polyad_cp_als_options_init(&als);
   als.rank = 4;
-  als.max_iterations = 20;
+  als.run.max_iterations = 20;
   if (polyad_tensor_read(context, path, NULL, &tensor) != POLYAD_OK ||
       polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
       polyad_cp_als(context, plan, &als, &model, &info) != POLYAD_OK)

@@ -127,8 +127,8 @@ static void decompositions_agree(void **state) {
     polyad_cp_als_options_init(&options);
     options.rank = 4;
     options.init = POLYAD_INIT_HOSVD;
-    options.max_iterations = 10;
-    options.tolerance = 0;
+    options.run.max_iterations = 10;
+    options.run.tolerance = 0;
     polyad_run_info info[2];
     for (int k = 0; k < 2; ++k) {
       polyad_ktensor *model = NULL;
@@ -158,7 +158,7 @@ static void counts_agree(void **state) {
     polyad_cp_apr_options options;
     polyad_cp_apr_options_init(&options);
     options.rank = 3;
-    options.max_iterations = 6;
+    options.run.max_iterations = 6;
     double likelihood[2] = {0, 0};
     for (int k = 0; k < 2; ++k) {
       polyad_ktensor *model = NULL;
@@ -264,7 +264,7 @@ static polyad_status run_all(polyad_context *context, void *data) {
   polyad_cp_als_options_init(&als);
   options.rank = als.rank = 2;
   options.second_share = share;
-  als.max_iterations = 2;
+  als.run.max_iterations = 2;
   polyad_status status = polyad_set_device(context, "cpu,cpu");
   if (status == POLYAD_OK) status = polyad_tensor_create(context, &input, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &options, &plan);

@@ -257,8 +257,8 @@ static void test_run(void **state) {
   options.ranks[0] = 5;
   options.ranks[1] = 4;
   options.ranks[2] = 3;
-  options.tolerance = 0;
-  options.max_iterations = 9;
+  options.run.tolerance = 0;
+  options.run.max_iterations = 9;
   polyad_ttensor *model[2];
   polyad_run_info info = {0};
   for (int k = 0; k < 2; ++k)
@@ -303,9 +303,9 @@ static void test_refused(void **state) {
   assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
   for (int n = 0; n < 3; ++n)
     options.ranks[n] = dims[n];
-  options.max_iterations = 0;
+  options.run.max_iterations = 0;
   assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
-  options.max_iterations = 1;
+  options.run.max_iterations = 1;
   assert_int_equal(polyad_set_memory_limit(context, polyad_memory_in_use(context) + 200000),
                    POLYAD_OK);
   assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_MEMORY_LIMIT);
@@ -354,7 +354,7 @@ static void test_scale(void **state) {
 /* However small, a fall of the fit beyond its rounding ends no run. */
 static void test_convergence(void **state) {
   (void)state;
-  polyad_tucker_options options = {.tolerance = 1e-4};
+  polyad_tucker_options options = {.run.tolerance = 1e-4};
   struct pd_tucker tucker = {.options = &options, .fit_error = 1e-9, .fit_error_before = 2e-9};
   const struct {
     double change;
@@ -365,7 +365,7 @@ static void test_convergence(void **state) {
     tucker.run.change = cases[k].change;
     assert_int_equal(pd_tucker_converged(&tucker), cases[k].converged);
   }
-  options.tolerance = 0;
+  options.run.tolerance = 0;
   tucker.run.change = 0;
   assert_false(pd_tucker_converged(&tucker));
 }
