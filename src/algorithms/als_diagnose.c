@@ -1,58 +1,33 @@
-/* Plain words about models that are singular, degenerate or larger than the data supports. */
+/* Plain words about a model of CP-ALS that is singular, degenerate or larger than the data
+ * supports: from its weights, its rows, the cosines between its components (products over the modes
+ * of the cosines between their columns), and what the run has met on its way. */
 #include "algorithms/als_state.h"
+#include "algorithms/model_start.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-struct report {
-  const polyad_context *context;
-  char *text;
-  size_t size, used;
-};
-
-/* Appends one sentence; one that does not fit is left out whole. */
-static void say(struct report *report, const char *format, ...) PD_PRINTF(2, 3);
-static void say(struct report *report, const char *format, ...) {
-  char sentence[256];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(sentence, sizeof sentence, format, arguments);
-  va_end(arguments);
-  const char *blank = report->used > 0 ? " " : "";
-  if (length <= 0 || (size_t)length >= sizeof sentence ||
-      report->used + strlen(blank) + (size_t)length >= report->size)
-    return;
-  report->used += (size_t)snprintf(report->text + report->used, report->size - report->used, "%s%s",
-                                   blank, sentence);
-}
-
-static double number_at(const polyad_ktensor *model, const void *values, uint64_t k) {
-  return model->type == POLYAD_F64 ? ((const double *)values)[k]
-                                   : (double)((const float *)values)[k];
-}
 
 /* Weights are sorted; one that is rounding error beside the first counts as zero. */
-static void report_zero_components(const polyad_ktensor *model, struct report *report) {
+static void report_zero_components(const polyad_ktensor *model, polyad_run_info *info) {
   uint64_t count = 0;
-  double least = 1e-12 * number_at(model, model->weights, 0);
+  double least = 1e-12 * pd_model_number(model, model->weights, 0);
   for (uint64_t r = 0; r < model->rank; ++r)
-    count += number_at(model, model->weights, r) <= least;
+    count += pd_model_number(model, model->weights, r) <= least;
   if (count > 0)
-    say(report, "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank.",
-        count, model->rank);
+    pd_run_say(info,
+               "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank.",
+               count, model->rank);
 }
 
 /* No tensor needs more components than there are fibers along its longest mode. */
-static void report_rank(const polyad_ktensor *model, struct report *report) {
+static void report_rank(const polyad_ktensor *model, polyad_run_info *info) {
   uint64_t longest = 1, product = 1;
   for (int n = 0; n < model->order; ++n) {
     product = pd_mul_saturated(product, model->dims[n]);
     if (model->dims[n] > longest) longest = model->dims[n];
   }
   if (product < UINT64_MAX && model->rank > product / longest)
-    say(report, "Rank %" PRIu64 " is more than any tensor of this size needs (%" PRIu64 ").",
-        model->rank, product / longest);
+    pd_run_say(info, "Rank %" PRIu64 " is more than any tensor of this size needs (%" PRIu64 ").",
+               model->rank, product / longest);
 }
 
 static const char *precision_of(const struct pd_als *als) {
@@ -60,52 +35,51 @@ static const char *precision_of(const struct pd_als *als) {
   return als->plan->type == POLYAD_F32 ? "float32" : "float64";
 }
 
-static void report_breakdown(const struct pd_als *als, const polyad_run_info *info,
-                             struct report *report) {
+static void report_breakdown(const struct pd_als *als, polyad_run_info *info) {
   if (info->reason != POLYAD_REASON_BREAKDOWN) return;
-  say(report,
+  pd_run_say(
+      info,
       "The fit fell to %.6g in iteration %d, more than its rounding explains, and the model is "
       "that "
       "of the iteration before: the normal equations ask for more digits than %s has; try %s.",
-      als->best_fell_to, info->iterations + 1, precision_of(als),
+      als->fell_to, info->iterations + 1, precision_of(als),
       als->plan->type == POLYAD_F32 ? "float64, a lower rank or a ridge"
                                     : "a lower rank or a ridge");
 }
 
-static void report_fallbacks(const struct pd_als *als, const polyad_run_info *info,
-                             struct report *report) {
-  char kept[64] = "";
-  uint64_t damped = als->best_damped, singular = info->regularized_solves - damped;
+static void report_fallbacks(const struct pd_als *als, polyad_run_info *info) {
+  uint64_t damped = als->damped, singular = info->regularized_solves - damped;
   if (damped > 0)
-    say(report,
-        "%" PRIu64 " normal equations had less precise right-hand sides than they need and were "
-        "damped: components are nearly collinear or the rank is too large for %s.",
-        damped, precision_of(als));
-  if (singular == 0) return;
-  if (als->run.restart == info->best_restart)
-    snprintf(kept, sizeof kept, " (rank %.0f of %" PRIu64 " in the last)", als->kept,
-             als->options->rank);
-  say(report,
-      "%" PRIu64 " normal equations were singular%s and were solved in the least-norm sense: "
-      "components are collinear or the rank is too large.",
-      singular, kept);
+    pd_run_say(info,
+               "%" PRIu64
+               " normal equations had less precise right-hand sides than they need and were "
+               "damped: components are nearly collinear or the rank is too large for %s.",
+               damped, precision_of(als));
+  if (singular > 0)
+    pd_run_say(info,
+               "%" PRIu64 " normal equations were singular (rank %.0f of %" PRIu64
+               " in the last) and were solved in the least-norm sense: components are collinear or "
+               "the rank is too large.",
+               singular, als->kept, als->options->rank);
 }
 
 /* Empty slices have zero rows. So may nonnegative factors and those that a ridge pulls to zero, for
  * other reasons. */
-static void report_empty_slices(const polyad_ktensor *model, struct report *report) {
+static void report_empty_slices(const struct pd_als *als, polyad_run_info *info) {
+  const polyad_ktensor *model = als->model;
   for (int n = 0; n < model->order; ++n) {
     uint64_t empty = 0;
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
       uint64_t r = 0;
-      while (r < model->rank && number_at(model, model->factor[n], i * model->rank + r) == 0)
+      while (r < model->rank && pd_model_number(model, model->factor[n], i * model->rank + r) == 0)
         ++r;
       empty += r == model->rank;
     }
     if (empty > 0)
-      say(report,
-          "%" PRIu64 " of %" PRIu64 " slices of mode %d have no nonzero: their rows are zero.",
-          empty, model->dims[n], pd_shown_mode(report->context, n));
+      pd_run_say(info,
+                 "%" PRIu64 " of %" PRIu64
+                 " slices of mode %d have no nonzero: their rows are zero.",
+                 empty, model->dims[n], pd_shown_mode(als->context, n));
   }
 }
 
@@ -128,8 +102,8 @@ static polyad_status multiply_cosines(struct pd_als *als, const polyad_ktensor *
 /* Pairs of components that nearly cancel are the sign of a model whose best fit does not exist
  * (Kolda and Bader 2009, section 3.3); pairs that are nearly the same, of a rank that is too large
  * or of slow convergence. */
-static void report_pairs(const polyad_ktensor *model, const double *cosine, struct report *report) {
-  uint64_t rank = model->rank, least[2] = {0, 0}, most[2] = {0, 0};
+static void report_pairs(const struct pd_als *als, const double *cosine, polyad_run_info *info) {
+  uint64_t rank = als->model->rank, least[2] = {0, 0}, most[2] = {0, 0};
   double smallest = 0, largest = 0;
   for (uint64_t r = 0; r < rank; ++r)
     for (uint64_t s = r + 1; s < rank; ++s) {
@@ -146,22 +120,22 @@ static void report_pairs(const polyad_ktensor *model, const double *cosine, stru
       }
     }
   if (smallest < -0.95)
-    say(report,
+    pd_run_say(
+        info,
         "Components %" PRIu64 " and %" PRIu64
         " nearly cancel (cosine %.4f): the model is degenerate "
         "and its weights may grow without bound; try a lower rank, nonnegative factors or a ridge.",
-        pd_shown(report->context, least[0]), pd_shown(report->context, least[1]), smallest);
+        pd_shown(als->context, least[0]), pd_shown(als->context, least[1]), smallest);
   if (largest > 0.99)
-    say(report,
-        "Components %" PRIu64 " and %" PRIu64 " are nearly the same (cosine %.4f): the rank may be "
-        "too large, or convergence slow.",
-        pd_shown(report->context, most[0]), pd_shown(report->context, most[1]), largest);
+    pd_run_say(info,
+               "Components %" PRIu64 " and %" PRIu64
+               " are nearly the same (cosine %.4f): the rank may be "
+               "too large, or convergence slow.",
+               pd_shown(als->context, most[0]), pd_shown(als->context, most[1]), largest);
 }
 
 polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info) {
   const polyad_ktensor *model = als->model;
-  struct report report = {
-      .context = als->context, .text = info->diagnosis, .size = sizeof info->diagnosis};
   uint64_t pairs = model->rank * model->rank;
   double *cosine = NULL;
   polyad_status status = POLYAD_OK;
@@ -170,14 +144,12 @@ polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info) {
     cosine[k] = 1;
   for (int n = 0; n < model->order; ++n)
     PD_TRY_CLEANUP(multiply_cosines(als, model, n, cosine));
-  info->diagnosis[0] = '\0';
-  if (als->unsaved > 0) say(&report, "%d checkpoints could not be written.", als->unsaved);
-  report_zero_components(model, &report);
-  report_rank(model, &report);
-  report_breakdown(als, info, &report);
-  report_fallbacks(als, info, &report);
-  report_pairs(model, cosine, &report);
-  if (!als->options->nonnegative && als->options->ridge == 0) report_empty_slices(model, &report);
+  report_zero_components(model, info);
+  report_rank(model, info);
+  report_breakdown(als, info);
+  report_fallbacks(als, info);
+  report_pairs(als, cosine, info);
+  if (!als->options->nonnegative && als->options->ridge == 0) report_empty_slices(als, info);
 cleanup:
   pd_free(als->context, cosine);
   return status;

@@ -22,8 +22,8 @@ static void make_nonnegative(struct pd_als *als) {
     }
 }
 
-polyad_status pd_als_initialize(struct pd_als *als, int restart) {
-  pd_run_restart(&als->run, restart);
+polyad_status pd_als_start(void *state, int start) {
+  struct pd_als *als = state;
   als->fallbacks = 0;
   als->kept = 0;
   als->caution = 1;
@@ -34,9 +34,9 @@ polyad_status pd_als_initialize(struct pd_als *als, int restart) {
     PD_TRY(pd_model_take_initial(als->context, als->options->initial,
                                  als->options->nonnegative != 0, als->model));
   } else {
-    pd_model_fill_random(als->context, restart, als->model);
+    pd_model_fill_random(als->context, start, als->model);
     /* Later starts of several differ only if they are random. */
-    if (als->options->init == POLYAD_INIT_HOSVD && restart == 0) {
+    if (als->options->init == POLYAD_INIT_HOSVD && start == 0) {
       PD_TRY(start_by_hosvd(als));
       if (als->options->nonnegative) make_nonnegative(als);
     }

@@ -1,5 +1,9 @@
-/* The iterations of CP-ALS: written once for every format and device. */
-#include "algorithms/als_checkpoint.h"
+/* The iterations of CP-ALS, written once for every format and device. Every mode in turn gets the
+ * factor that fits the tensor best while the others stay: A = M V^-1, M the MTTKRP with the others
+ * and V the elementwise product of their Gram matrices (Kolda and Bader 2009, figure 3.3), or one
+ * sweep of nonnegative updates of its columns (HALS). Then the fit is computed. An iteration after
+ * which it fell, beyond rounding, is taken back and done again with damped updates. */
+#include "algorithms/als_state.h"
 #include <math.h>
 
 /* The buffer of the MTTKRP, as long as mode n. */
@@ -160,7 +164,7 @@ static polyad_status update_with_care(struct pd_als *als, double *seconds) {
   return POLYAD_OK;
 }
 
-static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+polyad_status pd_als_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_als *als = state;
   PD_TRY(update_with_care(als, kernel_seconds));
   row->fit = als->fit.fit;
@@ -171,7 +175,7 @@ static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_
 }
 
 /* Goes back to the iterate before, if the fit fell. */
-static polyad_status judge(void *state, const polyad_trace_row *row, bool *breaks) {
+polyad_status pd_als_judge(void *state, const polyad_trace_row *row, bool *breaks) {
   struct pd_als *als = state;
   *breaks = fell(als);
   if (!*breaks) return POLYAD_OK;
@@ -181,27 +185,18 @@ static polyad_status judge(void *state, const polyad_trace_row *row, bool *break
   als->fit.residual = before->residual;
   als->fit.bound = before->fit_bound;
   als->fit.from = before->fit_from;
+  pd_log(als->context, POLYAD_LOG_WARNING,
+         "the fit fell from %.6g to %.6g in iteration %d, more than rounding of the fit explains: "
+         "the model is that of iteration %d",
+         als->fit.fit, als->fell_to, als->run.iteration + 1, als->run.iteration);
   return pd_als_go_back(als);
 }
 
-/* With a ridge the fit may fall to its limit. Below zero the model is worse than none. */
-static bool converged(const void *state) {
+/* With a ridge the fit may fall to its limit; else a fall is no convergence. Below zero the model
+ * is worse than none. */
+bool pd_als_converged(const void *state) {
   const struct pd_als *als = state;
-  double tolerance = als->options->run.tolerance;
-  if (als->options->ridge > 0) return tolerance > 0 && fabs(als->run.change) < tolerance;
-  return als->fit.fit >= 0 && pd_run_growth_below(&als->run, tolerance);
-}
-
-static polyad_status save(void *state, bool end) { return pd_als_checkpoint_save(state, end); }
-
-polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, judge, converged, save};
-  PD_TRY(pd_run_loop(&als->run, &steps, als, reason));
-  if (*reason == POLYAD_REASON_BREAKDOWN)
-    pd_log(
-        als->context, POLYAD_LOG_WARNING,
-        "the fit fell from %.6g to %.6g in iteration %d, more than rounding of the fit explains: "
-        "the model is that of iteration %d",
-        als->fit.fit, als->fell_to, als->run.iteration + 1, als->run.iteration);
-  return POLYAD_OK;
+  double tolerance = als->options->run.tolerance, change = als->run.change; /* NaN at first */
+  if (als->options->ridge > 0) return tolerance > 0 && fabs(change) < tolerance;
+  return als->fit.fit >= 0 && tolerance > 0 && change >= 0 && change < tolerance;
 }

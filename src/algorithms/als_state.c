@@ -1,5 +1,6 @@
+/* The memory of a CP-ALS run, the way of its factors between host and device, and the list of what
+ * iterations go on from. */
 #include "algorithms/als_state.h"
-#include "algorithms/als_checkpoint.h"
 #include <math.h>
 #include <string.h>
 
@@ -94,9 +95,12 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->norm_squared =
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
   als->run = (struct pd_run){.context = context,
+                             .plan = plan,
+                             .method = &pd_als_method,
+                             .state = als,
+                             .options = &options->run,
+                             .columns = options->rank,
                              .order = plan->order,
-                             .max_iterations = options->run.max_iterations,
-                             .max_seconds = options->run.max_seconds,
                              .started = pd_seconds()};
   polyad_status status = fill(als);
   if (status != POLYAD_OK) {
@@ -124,7 +128,6 @@ void pd_als_destroy(struct pd_als *als) {
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
   polyad_workspace_destroy(als->workspace);
   polyad_ktensor_destroy(als->model);
-  pd_als_checkpoint_close(als);
   pd_free(context, als->host_lambda);
   pd_run_clear(&als->run);
   pd_list_destroy(context, als->list);
@@ -202,5 +205,38 @@ polyad_status pd_als_download(struct pd_als *als) {
     adopt(als, n);
     PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
   }
+  return POLYAD_OK;
+}
+
+/* ---- the list for checkpoints ------------------------------------------------------------- */
+
+static polyad_status save_numbers(struct pd_als *als, struct pd_archive *archive) {
+  uint64_t from = (uint64_t)als->fit.from;
+  double *const numbers[] = {&als->kept,      &als->caution,   &als->fit.fit,   &als->fit.residual,
+                             &als->fit.bound, &als->fit.norms, &als->fit.peaks, &als->fell_to};
+  PD_TRY(pd_archive_count(archive, &als->fallbacks));
+  PD_TRY(pd_archive_count(archive, &als->damped));
+  PD_TRY(pd_archive_count(archive, &from));
+  als->fit.from = from == POLYAD_FIT_RESIDUAL ? POLYAD_FIT_RESIDUAL : POLYAD_FIT_FORMULA;
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k)
+    PD_TRY(pd_archive_real(archive, numbers[k]));
+  return POLYAD_OK;
+}
+
+polyad_status pd_als_save(void *state, struct pd_archive *archive) {
+  struct pd_als *als = state;
+  PD_TRY(pd_archive_option(archive, "rank", (double)als->options->rank));
+  PD_TRY(pd_archive_option(archive, "nonnegative", als->options->nonnegative != 0));
+  PD_TRY(pd_archive_option(archive, "ridge", als->options->ridge));
+  PD_TRY(save_numbers(als, archive));
+  PD_TRY(pd_archive_matrix(archive, "weights", &als->lambda, als->host_lambda));
+  for (int n = 0; n < als->order; ++n)
+    PD_TRY(pd_archive_matrix(archive, "Gram matrices", &als->gram[n], pd_als_host_gram(als, n)));
+  for (int n = 0; n < als->order; ++n) {
+    adopt(als, n);
+    PD_TRY(pd_archive_matrix(archive, "factors", &als->factor[n], als->model->factor[n]));
+  }
+  for (int n = 0; n < als->order && archive->task == PD_ARCHIVE_LOAD && pd_als_rounds(als); ++n)
+    PD_TRY(pd_als_take_factor(als, n));
   return POLYAD_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef PD_ALS_STATE_H
 #define PD_ALS_STATE_H
 
-#include "algorithms/run_steps.h"
+#include "algorithms/method.h"
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
@@ -46,7 +46,7 @@ struct pd_als {
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
 
-  double *host_lambda; /* R numbers, then `order` matrices R x R: copies for checkpoints */
+  double *host_lambda; /* R numbers, then `order` matrices R x R: copies on the host */
 
   /* An iteration after the first, where the device records: one for each way in which factors and
      spares lie. */
@@ -57,19 +57,16 @@ struct pd_als {
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
 
   struct pd_run run;
-  struct pd_als_fit fit, best; /* of the running start; of the best so far */
+  struct pd_als_fit fit; /* of the current factors */
   double
       caution; /* times the damping that the precision asks for: 1, more after a fall of the fit */
   uint64_t fallbacks;
-  double kept;          /* eigenvalues kept by the last fall-back */
-  uint64_t damped;      /* updates that were damped */
-  double fell_to;       /* the fit of the iteration that broke down; NaN: none did */
-  uint64_t best_damped; /* these two of the best start */
-  double best_fell_to;
-
-  struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
-  int unsaved;                      /* checkpoints that could not be written */
+  double kept;     /* eigenvalues kept by the last fall-back */
+  uint64_t damped; /* updates that were damped */
+  double fell_to;  /* the fit of the iteration that broke down; NaN: none did */
 };
+
+extern const struct pd_method pd_als_method;
 
 /** Allocates everything a run needs, after checking the memory limit. */
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
@@ -94,9 +91,9 @@ static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
   return als->host_lambda + rank + (uint64_t)n * rank * rank;
 }
 
-/** Fills the host factors of `als->model` for a start and puts them onto the device, with
- *  weights one and Gram matrices. */
-polyad_status pd_als_initialize(struct pd_als *als, int restart);
+/** The first factors of a start, on the host (als->model) and on the device, with weights one and
+ *  Gram matrices. Forgets what the start before has counted. */
+polyad_status pd_als_start(void *als, int start);
 /** Puts the host model onto the device, as it is, with Gram matrices. */
 polyad_status pd_als_put_model(struct pd_als *als);
 /** The same for a start: factors are rounded to what MTTKRP reads. */
@@ -126,11 +123,15 @@ double pd_als_wide_bound(const struct pd_als *als, double relative);
 /** als->fit of the current factors by the residual, without changing them. Where the device has no
  *  memory for the nonzeros `measured` is false, and the fit stays as it was. */
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured);
-/** Iterates until a stopping rule holds. */
-polyad_status pd_als_run(struct pd_als *als, polyad_reason *reason);
+/** One iteration, whether it was a breakdown, and whether it met the tolerance: see pd_method. */
+polyad_status pd_als_iterate(void *als, polyad_trace_row *row, double *kernel_seconds);
+polyad_status pd_als_judge(void *als, const polyad_trace_row *row, bool *breaks);
+bool pd_als_converged(const void *als);
+/** The numbers that iterations go on from. */
+polyad_status pd_als_save(void *als, struct pd_archive *archive);
 
-/** Writes plain words about a singular or degenerate model into info->diagnosis; "" when there is
- *  nothing to say. Uses the device's matrices: nothing may be computed with them afterwards. */
+/** Writes plain words about a singular or degenerate model into info->diagnosis, if there is
+ *  anything to say. Uses the device's matrices: nothing may be computed with them afterwards. */
 polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info);
 
 #endif

@@ -103,7 +103,8 @@ polyad_status pd_apr_iterate_mu(struct pd_apr *apr) {
   return fetch_likelihood(apr);
 }
 
-polyad_status pd_apr_evaluate(struct pd_apr *apr) {
+polyad_status pd_apr_guess(void *state) {
+  struct pd_apr *apr = state;
   int last = apr->order - 1;
   apr->result = (struct pd_apr_result){.kkt = NAN};
   if (apr->workspace == NULL) /* PDNR and PQNR compute without one */

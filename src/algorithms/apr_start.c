@@ -48,24 +48,7 @@ static void lift_zero_rows(struct pd_apr *apr) {
     }
 }
 
-/* Unlike a least-squares fit, MU keeps the scale of its guess for a while: but for rounding the
- * weights of the guess are those that the guess itself has. */
-polyad_status pd_apr_initialize(struct pd_apr *apr, int restart) {
-  pd_run_restart(&apr->run, restart);
-  apr->row_tolerance = apr->options->run.tolerance;
-  apr->timed_iterations = 0;
-  memset(apr->seconds, 0, sizeof apr->seconds);
-  pd_model_unit_weights(apr->model);
-  if (apr->options->init == POLYAD_INIT_MODEL)
-    PD_TRY(take_initial(apr));
-  else
-    pd_model_fill_random(apr->context, restart, apr->model);
-  if (apr->options->method != POLYAD_APR_MU) lift_zero_rows(apr);
-  polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
-  return pd_apr_upload(apr);
-}
-
-polyad_status pd_apr_upload(struct pd_apr *apr) {
+static polyad_status upload(struct pd_apr *apr) {
   polyad_context *context = apr->context;
   for (uint64_t r = 0; r < apr->model->rank; ++r)
     apr->host_lambda[r] = pd_model_number(apr->model, apr->model->weights, r);
@@ -73,6 +56,23 @@ polyad_status pd_apr_upload(struct pd_apr *apr) {
   for (int n = 0; n < apr->order; ++n)
     PD_TRY(pd_matrix_from_host(context, &apr->factor[n], apr->model->factor[n]));
   return POLYAD_OK;
+}
+
+/* Unlike a least-squares fit, MU keeps the scale of its guess for a while: but for rounding the
+ * weights of the guess are those that the guess itself has. */
+polyad_status pd_apr_start(void *state, int start) {
+  struct pd_apr *apr = state;
+  apr->row_tolerance = apr->options->run.tolerance;
+  apr->timed_iterations = 0;
+  memset(apr->seconds, 0, sizeof apr->seconds);
+  pd_model_unit_weights(apr->model);
+  if (apr->options->init == POLYAD_INIT_MODEL)
+    PD_TRY(take_initial(apr));
+  else
+    pd_model_fill_random(apr->context, start, apr->model);
+  if (apr->options->method != POLYAD_APR_MU) lift_zero_rows(apr);
+  polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
+  return upload(apr);
 }
 
 polyad_status pd_apr_download(struct pd_apr *apr) {

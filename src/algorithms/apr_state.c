@@ -1,5 +1,5 @@
+/* The memory of a CP-APR run, its clocks, and the list of what iterations go on from. */
 #include "algorithms/apr_state.h"
-#include "algorithms/apr_checkpoint.h"
 #include "algorithms/apr_rows.h"
 #include <math.h>
 #include <string.h>
@@ -75,8 +75,11 @@ polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
   apr->linalg = plan->device->linalg;
   apr->order = plan->order;
   apr->run = (struct pd_run){.context = context,
-                             .max_iterations = options->run.max_iterations,
-                             .max_seconds = options->run.max_seconds,
+                             .plan = plan,
+                             .method = &pd_apr_methods[options->method],
+                             .state = apr,
+                             .options = &options->run,
+                             .columns = options->rank,
                              .started = pd_seconds()};
   polyad_status status = fill(apr);
   if (status != POLYAD_OK) {
@@ -100,7 +103,6 @@ void pd_apr_destroy(struct pd_apr *apr) {
   polyad_workspace_destroy(apr->workspace);
   pd_apr_rows_destroy(context, apr->rows);
   polyad_ktensor_destroy(apr->model);
-  pd_apr_checkpoint_close(apr);
   pd_free(context, apr->host_lambda);
   pd_run_clear(&apr->run);
   pd_free(context, apr);
@@ -122,5 +124,46 @@ polyad_status pd_apr_tock(struct pd_apr *apr, double clock, enum pd_apr_step ste
   else
     seconds = pd_seconds() - clock;
   apr->seconds[step][mode] += seconds;
+  return POLYAD_OK;
+}
+
+/* ---- the list for checkpoints ------------------------------------------------------------- */
+
+static polyad_status save_options(struct pd_apr *apr, struct pd_archive *archive) {
+  const polyad_cp_apr_options *options = apr->options;
+  const struct {
+    const char *name;
+    double value;
+  } list[] = {{"rank", (double)options->rank},
+              {"inner iterations", options->max_inner_iterations},
+              {"inexact", options->inexact != 0},
+              {"memory", options->memory},
+              {"tolerance", options->run.tolerance},
+              {"epsilon", options->epsilon},
+              {"kappa", options->kappa},
+              {"kappa_tolerance", options->kappa_tolerance},
+              {"active_tolerance", options->active_tolerance},
+              {"damping", options->damping}};
+  for (size_t k = 0; k < sizeof list / sizeof *list; ++k)
+    PD_TRY(pd_archive_option(archive, list[k].name, list[k].value));
+  return POLYAD_OK;
+}
+
+polyad_status pd_apr_save(void *state, struct pd_archive *archive) {
+  struct pd_apr *apr = state;
+  struct pd_apr_result *result = &apr->result;
+  uint64_t converged = result->converged;
+  PD_TRY(save_options(apr, archive));
+  PD_TRY(pd_archive_count(archive, &result->inner));
+  PD_TRY(pd_archive_count(archive, &converged));
+  result->converged = converged != 0;
+  PD_TRY(pd_archive_real(archive, &result->log_likelihood));
+  PD_TRY(pd_archive_real(archive, &result->kkt));
+  PD_TRY(pd_archive_real(archive, &apr->row_tolerance));
+  PD_TRY(pd_archive_matrix(archive, "weights", &apr->lambda, apr->host_lambda));
+  for (int n = 0; n < apr->order && !by_rows(apr); ++n)
+    PD_TRY(pd_archive_matrix(archive, "matrices Phi", &apr->phi[n], NULL));
+  for (int n = 0; n < apr->order; ++n)
+    PD_TRY(pd_archive_matrix(archive, "factors", &apr->factor[n], apr->model->factor[n]));
   return POLYAD_OK;
 }

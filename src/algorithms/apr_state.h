@@ -2,7 +2,7 @@
 #ifndef PD_APR_STATE_H
 #define PD_APR_STATE_H
 
-#include "algorithms/run_steps.h"
+#include "algorithms/method.h"
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
@@ -45,35 +45,34 @@ struct pd_apr {
   struct pd_apr_result result;
   double row_tolerance; /* PDNR: rows with a smaller violation are left alone */
 
-  struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */
-  int unsaved;
-
   double seconds[PD_APR_STEPS][POLYAD_MAX_ORDER]; /* sums over timed_iterations */
   int timed_iterations;
 };
+
+/** By polyad_apr_method. */
+extern const struct pd_method pd_apr_methods[];
 
 polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_apr_options *options, struct pd_apr **apr);
 void pd_apr_destroy(struct pd_apr *apr);
 
 /** The first model of a start, with columns of 1-norm one, on the device. */
-polyad_status pd_apr_initialize(struct pd_apr *apr, int restart);
-polyad_status pd_apr_upload(struct pd_apr *apr);
+polyad_status pd_apr_start(void *apr, int start);
+/** Brings the model to the host. */
 polyad_status pd_apr_download(struct pd_apr *apr);
+/** The numbers that iterations go on from. */
+polyad_status pd_apr_save(void *apr, struct pd_archive *archive);
 
 /** One outer iteration of each method; fills apr->result. */
 polyad_status pd_apr_iterate_mu(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr);
 
-/** Log-likelihood of the current model, for runs without iterations. */
-polyad_status pd_apr_evaluate(struct pd_apr *apr);
+/** Log-likelihood of the first model, for runs without iterations. */
+polyad_status pd_apr_guess(void *apr);
 /** Undoes the plan's scaling of values: the log-likelihood from the sum of x log m and the model's
  *  mass, both as the kernels see them. */
 double pd_apr_log_likelihood(const struct pd_apr *apr, double logarithms, double mass);
-
-/** Iterates until a stopping rule holds. */
-polyad_status pd_apr_run(struct pd_apr *apr, polyad_reason *reason);
 
 /** Times a step: between the two calls the device does nothing else. Devices with clocks of their
  *  own have to be waited for, so there only the first two iterations are timed. */

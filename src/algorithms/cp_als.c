@@ -1,8 +1,10 @@
-/* CP decomposition by alternating least squares: options, starts, and the result. */
-#include "algorithms/als_checkpoint.h"
+/* CP decomposition by alternating least squares: the model of R components whose distance from the
+ * tensor is least, found by solving for the factor of one mode after the other (als_iterate.c).
+ * This file has what lies around the iterations: options, and the result in its normal form with
+ * the fit that it really has (als_fit.c). */
+#include "algorithms/als_state.h"
 #include "algorithms/model_start.h"
 #include "algorithms/run_options.h"
-#include "algorithms/run_starts.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <string.h>
@@ -27,17 +29,6 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   if (plan->nnz == 0 || !(plan->norm_square_scaled > 0))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the tensor has no nonzero: its fit is undefined; expected at least one");
-  return POLYAD_OK;
-}
-
-/* What the start that has just ended found; later and better starts overwrite it. */
-static polyad_status record_run(const struct pd_als *als, polyad_reason reason,
-                                polyad_run_info *info) {
-  PD_TRY(pd_run_report(&als->run, reason, info));
-  info->fit = als->fit.fit;
-  info->fit_bound = als->fit.bound;
-  info->fit_from = als->fit.from;
-  info->regularized_solves = als->fallbacks + als->damped;
   return POLYAD_OK;
 }
 
@@ -120,7 +111,8 @@ static polyad_status finish_model(struct pd_als *als, polyad_run_info *info) {
 }
 
 /* The fit of a first guess has no formula to fall back to. */
-static polyad_status measure_guess(struct pd_als *als) {
+static polyad_status guess(void *state) {
+  struct pd_als *als = state;
   bool measured;
   PD_TRY(pd_als_measure_fit(als, &measured));
   if (measured) return POLYAD_OK;
@@ -128,73 +120,54 @@ static polyad_status measure_guess(struct pd_als *als) {
                  "there is no memory for the nonzeros that the fit of a first guess needs");
 }
 
-/* One start: first factors (or a checkpoint), iterations, factors back on the host. */
-static polyad_status run_start(struct pd_als *als, int restart, polyad_reason *reason) {
-  if (als->options->run.resume != NULL)
-    PD_TRY(pd_als_resume(als));
-  else
-    PD_TRY(pd_als_initialize(als, restart));
-  pd_run_begin(&als->run);
-  if (als->run.iteration == 0 && als->options->run.max_iterations == 0) PD_TRY(measure_guess(als));
-  PD_TRY(pd_als_run(als, reason));
-  return pd_als_download(als);
+static double score(const void *state) {
+  const struct pd_als *als = state;
+  return als->fit.fit;
 }
 
-/* All starts; the best model ends in als->model. Cancelling or running out of time ends them all.
- */
-static polyad_status run_starts(struct pd_als *als, polyad_ktensor **best, polyad_run_info *info) {
-  double best_fit = -INFINITY;
-  for (int restart = 0; restart < als->options->run.starts; ++restart) {
-    polyad_reason reason;
-    PD_TRY(run_start(als, restart, &reason));
-    PD_TRY(pd_run_note_start(&als->run, "fit", als->fit.fit, reason));
-    if (als->fit.fit > best_fit) {
-      best_fit = als->fit.fit;
-      PD_TRY(record_run(als, reason, info));
-      als->best = als->fit;
-      als->best_damped = als->damped;
-      als->best_fell_to = als->fell_to;
-      if (als->options->run.starts > 1) PD_TRY(pd_model_copy(als->context, als->model, best));
-    }
-    if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
-  }
-  if (als->options->run.starts > 1) PD_TRY(pd_model_copy(als->context, *best, &als->model));
-  als->fit = als->best;
-  return POLYAD_OK;
+static void report(const void *state, polyad_run_info *info) {
+  const struct pd_als *als = state;
+  info->fit = als->fit.fit;
+  info->fit_bound = als->fit.bound;
+  info->fit_from = als->fit.from;
+  info->regularized_solves = als->fallbacks + als->damped;
 }
+
+static polyad_status finish(void *state, polyad_run_info *info) {
+  struct pd_als *als = state;
+  PD_TRY(pd_als_download(als));
+  PD_TRY(finish_model(als, info));
+  return pd_als_diagnose(als, info);
+}
+
+const struct pd_method pd_als_method = {.name = "cp_als",
+                                        .objective = "fit",
+                                        .start = pd_als_start,
+                                        .guess = guess,
+                                        .iterate = pd_als_iterate,
+                                        .judge = pd_als_judge,
+                                        .converged = pd_als_converged,
+                                        .score = score,
+                                        .save = pd_als_save,
+                                        .report = report,
+                                        .finish = finish};
 
 polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
+  struct pd_als *als = NULL;
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(check_options(context, plan, options));
-  polyad_run_info found = {0};
-  struct pd_als *als = NULL;
-  polyad_ktensor *best = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_als_create(context, plan, options, &als));
-  PD_TRY_CLEANUP(pd_als_checkpoint_open(als));
-  int threads = pd_run_threads(context, plan, options->rank);
-  PD_TRY_CLEANUP(run_starts(als, &best, &found));
-  found.threads = threads;
-  pd_run_report_starts(&als->run, &found);
-  PD_TRY_CLEANUP(finish_model(als, &found));
-  PD_TRY_CLEANUP(pd_als_diagnose(als, &found));
-  found.seconds = pd_seconds() - als->run.started;
-  if (info != NULL) {
-    polyad_run_info_clear(info);
-    *info = found;
-    found = (polyad_run_info){0};
+  PD_TRY(pd_als_create(context, plan, options, &als));
+  polyad_status status = pd_run_execute(&als->run, info);
+  if (status == POLYAD_OK) {
+    *model = als->model;
+    als->model = NULL;
   }
-  *model = als->model;
-  als->model = NULL;
-cleanup:
-  polyad_run_info_clear(&found);
-  polyad_ktensor_destroy(best);
   pd_als_destroy(als);
   return status;
 }

@@ -1,12 +1,14 @@
-/* CP decomposition of counts by alternating Poisson regression: options, starts, and the result. */
-#include "algorithms/apr_checkpoint.h"
+/* CP decomposition of counts by alternating Poisson regression: the model whose Poisson
+ * log-likelihood, the sum of x log m over the nonzeros minus the sum of m over all entries, is
+ * highest, found by improving the factor of one mode after the other: by multiplicative updates
+ * (apr_mu.c) or by Newton steps on its rows (apr_pdnr.c, apr_pqnr.c). This file has what lies
+ * around the iterations: options, what counts as convergence, and the result in its normal form. */
+#include "algorithms/apr_state.h"
 #include "algorithms/model_start.h"
 #include "algorithms/run_options.h"
-#include "algorithms/run_starts.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
   *options = (polyad_cp_apr_options){.run = pd_run_options_default(1000),
@@ -78,87 +80,97 @@ static polyad_status check_values(polyad_context *context, const polyad_plan *pl
       place, plan->negative.value, pd_shown_mode(context, 0));
 }
 
-/* ---- starts ------------------------------------------------------------------------------- */
+/* ---- the method --------------------------------------------------------------------------- */
 
-static void record_times(const struct pd_apr *apr, polyad_run_info *info) {
+static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+  struct pd_apr *apr = state;
+  (void)kernel_seconds; /* steps are summed over inner iterations instead */
+  switch (apr->options->method) {
+  case POLYAD_APR_MU:
+    PD_TRY(pd_apr_iterate_mu(apr));
+    break;
+  case POLYAD_APR_PDNR:
+    PD_TRY(pd_apr_iterate_pdnr(apr));
+    break;
+  case POLYAD_APR_PQNR:
+    PD_TRY(pd_apr_iterate_pqnr(apr));
+    break;
+  }
+  const struct pd_apr_result *result = &apr->result;
+  bool timed = apr->device->functions->timer_start == NULL ||
+               apr->run.iteration - apr->run.first_iteration < 2;
+  apr->timed_iterations += timed ? 1 : 0;
+  row->log_likelihood = result->log_likelihood;
+  row->kkt_violation = result->kkt;
+  row->inner_iterations = result->inner;
+  return POLYAD_OK;
+}
+
+/* No mode had to be changed, by the tolerance that was asked for: PDNR's rows are solved more
+ * loosely at first. */
+static bool converged(const void *state) {
+  const struct pd_apr *apr = state;
+  return apr->result.converged && (apr->options->method != POLYAD_APR_PDNR ||
+                                   apr->row_tolerance <= apr->options->run.tolerance);
+}
+
+static double score(const void *state) {
+  const struct pd_apr *apr = state;
+  return apr->result.log_likelihood;
+}
+
+static void report(const void *state, polyad_run_info *info) {
+  const struct pd_apr *apr = state;
   double *const list[PD_APR_STEPS] = {[PD_APR_PHI] = info->seconds_phi,
                                       [PD_APR_PI] = info->seconds_pi,
                                       [PD_APR_KKT] = info->seconds_kkt,
                                       [PD_APR_MU] = info->seconds_mu};
-  if (apr->timed_iterations == 0) return;
-  for (int step = 0; step < PD_APR_STEPS; ++step)
+  info->log_likelihood = apr->result.log_likelihood;
+  info->kkt_violation = apr->result.kkt;
+  for (int step = 0; step < PD_APR_STEPS && apr->timed_iterations > 0; ++step)
     for (int n = 0; n < apr->order; ++n)
       list[step][n] = apr->seconds[step][n] / apr->timed_iterations;
 }
 
-/* What the start that has just ended found; later and better starts overwrite it. */
-static polyad_status record_run(const struct pd_apr *apr, polyad_reason reason,
-                                polyad_run_info *info) {
-  PD_TRY(pd_run_report(&apr->run, reason, info));
-  info->log_likelihood = apr->result.log_likelihood;
-  info->kkt_violation = apr->result.kkt;
-  record_times(apr, info);
-  return POLYAD_OK;
-}
-
-static polyad_status run_start(struct pd_apr *apr, int restart, polyad_reason *reason) {
-  PD_TRY(pd_apr_initialize(apr, restart));
-  if (apr->options->run.resume != NULL) PD_TRY(pd_apr_resume(apr));
-  pd_run_begin(&apr->run);
-  if (apr->run.iteration == 0 && apr->options->run.max_iterations == 0)
-    PD_TRY(pd_apr_evaluate(apr));
-  PD_TRY(pd_apr_run(apr, reason));
-  return pd_apr_download(apr);
-}
-
-/* All starts; the best model ends in *best. Cancelling or running out of time ends them all. */
-static polyad_status run_starts(struct pd_apr *apr, polyad_ktensor **best, polyad_run_info *info) {
-  double highest = -INFINITY;
-  for (int restart = 0; restart < apr->options->run.starts; ++restart) {
-    polyad_reason reason;
-    PD_TRY(run_start(apr, restart, &reason));
-    PD_TRY(pd_run_note_start(&apr->run, "log-likelihood", apr->result.log_likelihood, reason));
-    if (restart == 0 || apr->result.log_likelihood > highest) {
-      highest = apr->result.log_likelihood;
-      PD_TRY(record_run(apr, reason, info));
-      if (apr->options->run.starts > 1) PD_TRY(pd_model_copy(apr->context, apr->model, best));
-    }
-    if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) break;
-  }
-  if (apr->options->run.starts == 1) {
-    *best = apr->model;
-    apr->model = NULL;
-  }
-  return POLYAD_OK;
-}
-
-/* Fit 1 - ||X - M|| / ||X|| of the device's factors (the last start's), for those who compare. */
-static polyad_status find_fit(struct pd_apr *apr, polyad_ktensor *model, double *fit) {
-  const polyad_plan *plan = apr->plan;
+/* Fit 1 - ||X - M|| / ||X||, for those who compare. */
+static polyad_status find_fit(struct pd_apr *apr, double *fit) {
   polyad_tensor *tensor = NULL;
-  PD_TRY(pd_plan_expand(apr->context, plan, &tensor));
-  polyad_status status = polyad_ktensor_fit(apr->context, model, tensor, fit);
+  PD_TRY(pd_plan_expand(apr->context, apr->plan, &tensor));
+  polyad_status status = polyad_ktensor_fit(apr->context, apr->model, tensor, fit);
   polyad_tensor_destroy(tensor);
   return status;
 }
 
 /* Normal form of the result: 1-norm columns, sorted weights. The fit is compared with the values as
  * the plan holds them, so the weights are scaled back after it. */
-static polyad_status finish_model(struct pd_apr *apr, polyad_ktensor *model,
-                                  polyad_run_info *info) {
-  polyad_ktensor_normalize(model, POLYAD_NORM_1);
-  if (find_fit(apr, model, &info->fit) != POLYAD_OK) {
+static polyad_status finish(void *state, polyad_run_info *info) {
+  struct pd_apr *apr = state;
+  PD_TRY(pd_apr_download(apr));
+  polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
+  if (find_fit(apr, &info->fit) != POLYAD_OK) {
     pd_log(apr->context, POLYAD_LOG_INFO, "the fit is not computed: %s",
            polyad_last_error(apr->context));
     pd_begin(apr->context);
   }
-  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, model));
-  return polyad_ktensor_arrange(apr->context, model);
+  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, apr->model));
+  return polyad_ktensor_arrange(apr->context, apr->model);
 }
+
+/* The three ways to improve a factor differ in what their checkpoints hold, and in their name. */
+#define APR_METHOD(called)                                                                         \
+  {                                                                                                \
+    .name = (called), .objective = "log-likelihood", .start = pd_apr_start, .guess = pd_apr_guess, \
+    .iterate = iterate, .converged = converged, .score = score, .save = pd_apr_save,               \
+    .report = report, .finish = finish                                                             \
+  }
+const struct pd_method pd_apr_methods[] = {[POLYAD_APR_MU] = APR_METHOD("apr_mu"),
+                                           [POLYAD_APR_PDNR] = APR_METHOD("apr_pdn"),
+                                           [POLYAD_APR_PQNR] = APR_METHOD("apr_pqn")};
 
 polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_apr_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
+  struct pd_apr *apr = NULL;
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (model != NULL) *model = NULL;
@@ -166,28 +178,12 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(check_options(context, options));
   PD_TRY(check_values(context, plan));
-  polyad_run_info found = {0};
-  struct pd_apr *apr = NULL;
-  polyad_ktensor *best = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_apr_create(context, plan, options, &apr));
-  PD_TRY_CLEANUP(pd_apr_checkpoint_open(apr));
-  int threads = pd_run_threads(context, plan, options->rank);
-  PD_TRY_CLEANUP(run_starts(apr, &best, &found));
-  found.threads = threads;
-  pd_run_report_starts(&apr->run, &found);
-  found.seconds = pd_seconds() - apr->run.started;
-  PD_TRY_CLEANUP(finish_model(apr, best, &found));
-  if (info != NULL) {
-    polyad_run_info_clear(info);
-    *info = found;
-    found = (polyad_run_info){0};
+  PD_TRY(pd_apr_create(context, plan, options, &apr));
+  polyad_status status = pd_run_execute(&apr->run, info);
+  if (status == POLYAD_OK) {
+    *model = apr->model;
+    apr->model = NULL;
   }
-  *model = best;
-  best = NULL;
-cleanup:
-  polyad_run_info_clear(&found);
-  polyad_ktensor_destroy(best);
   pd_apr_destroy(apr);
   return status;
 }

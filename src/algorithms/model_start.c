@@ -1,7 +1,7 @@
+/* First models of CP decompositions, and the scale of their weights. */
 #include "algorithms/model_start.h"
 #include "core/random.h"
 #include <math.h>
-#include <string.h>
 
 void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model) {
   uint64_t seed = polyad_seed(context);
@@ -69,16 +69,5 @@ polyad_status pd_model_scale_weights(polyad_context *context, int exponent, poly
                      (unsigned long long)pd_shown(context, r),
                      model->type == POLYAD_F64 ? "double precision" : "single precision");
   }
-  return POLYAD_OK;
-}
-
-polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
-                            polyad_ktensor **to) {
-  if (*to == NULL)
-    PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, to));
-  size_t bytes = pd_type_bytes(from->type) * (size_t)from->rank;
-  memcpy((*to)->weights, from->weights, bytes);
-  for (int n = 0; n < from->order; ++n)
-    memcpy((*to)->factor[n], from->factor[n], bytes * (size_t)from->dims[n]);
   return POLYAD_OK;
 }

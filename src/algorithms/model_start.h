@@ -1,4 +1,4 @@
-/* First models, and what the ends of runs share. */
+/* First models of CP decompositions, and the scale of their weights. */
 #ifndef PD_MODEL_START_H
 #define PD_MODEL_START_H
 
@@ -33,9 +33,5 @@ static inline void pd_model_set(const polyad_ktensor *model, void *array, uint64
 /** Multiplies the weights by 2^exponent: undoes the plan's scaling of values.
  *  @return POLYAD_NUMERICAL when a weight overflows */
 polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model);
-
-/** Copies weights and factors; makes *to when it is NULL. */
-polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
-                            polyad_ktensor **to);
 
 #endif

@@ -1,6 +1,11 @@
-/* What a run reports. */
-#include "core/core.h"
-#include <polyad/run.h>
+/* What a run reports: words for reasons, medians of times, the trace, and sentences of the
+ * diagnosis.
+ */
+#include "algorithms/method.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *polyad_reason_string(polyad_reason reason) {
@@ -28,4 +33,91 @@ void polyad_run_info_clear(polyad_run_info *info) {
   pd_free(NULL, info->trace);
   pd_free(NULL, info->starts);
   memset(info, 0, sizeof *info);
+}
+
+void pd_run_say(polyad_run_info *info, const char *format, ...) {
+  char sentence[256];
+  size_t used = strlen(info->diagnosis);
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  const char *blank = used > 0 ? " " : "";
+  if (length <= 0 || (size_t)length >= sizeof sentence ||
+      used + strlen(blank) + (size_t)length >= sizeof info->diagnosis)
+    return;
+  snprintf(info->diagnosis + used, sizeof info->diagnosis - used, "%s%s", blank, sentence);
+}
+
+/* ---- times -------------------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median_of(double *values, int count) {
+  if (count == 0) return 0;
+  qsort(values, (size_t)count, sizeof *values, compare_doubles);
+  return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+}
+
+/* Of what iterations do besides their kernels. */
+static double median_outside(const struct pd_run *run, double *times) {
+  int first = run->first_iteration, rows = run->iteration - first;
+  double before = run->start_seconds;
+  for (int k = 0; k < rows; ++k) {
+    times[k] = run->trace[first + k].seconds - before;
+    before = run->trace[first + k].seconds;
+    for (int n = 0; n < run->order; ++n)
+      times[k] -= run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
+    if (times[k] < 0) times[k] = 0; /* clocks of two kinds */
+  }
+  return median_of(times, rows);
+}
+
+/* Medians over the iterations that this run did itself. `times` has room for them. */
+static void report_times(const struct pd_run *run, double *times, polyad_run_info *info) {
+  int first = run->first_iteration, rows = run->iteration - first;
+  double before = run->start_seconds;
+  for (int n = 0; n < run->order; ++n) {
+    for (int k = 0; k < rows; ++k) {
+      times[k] = run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
+      info->seconds_mttkrp_total[n] += times[k];
+    }
+    info->seconds_mttkrp[n] = median_of(times, rows);
+  }
+  for (int k = 0; k < rows; ++k) {
+    times[k] = run->trace[first + k].seconds - before;
+    before = run->trace[first + k].seconds;
+  }
+  info->seconds_per_iteration = median_of(times, rows);
+  info->seconds_outside = run->order > 0 ? median_outside(run, times) : 0;
+}
+
+polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, polyad_run_info *info) {
+  polyad_trace_row *trace = NULL;
+  double *times = NULL;
+  int rows = run->iteration;
+  PD_TRY(PD_NEW(run->context, (uint64_t)rows + 1, &times));
+  polyad_status status = PD_NEW(run->context, (uint64_t)rows + 1, &trace);
+  if (status == POLYAD_OK) {
+    const polyad_trace_row *last = rows > 0 ? &run->trace[rows - 1] : NULL;
+    if (rows > 0) memcpy(trace, run->trace, (size_t)rows * sizeof *trace);
+    polyad_run_info_clear(info);
+    *info = (polyad_run_info){.iterations = rows,
+                              .converged = reason == POLYAD_REASON_TOLERANCE,
+                              .reason = reason,
+                              .fit = last != NULL ? last->fit : NAN,
+                              .fit_bound = last != NULL ? last->fit_bound : NAN,
+                              .fit_from = last != NULL ? last->fit_from : POLYAD_FIT_FORMULA,
+                              .log_likelihood = last != NULL ? last->log_likelihood : NAN,
+                              .kkt_violation = last != NULL ? last->kkt_violation : NAN,
+                              .best_restart = run->start,
+                              .trace_rows = rows,
+                              .trace = trace};
+    report_times(run, times, info);
+  }
+  pd_free(run->context, times);
+  return status;
 }

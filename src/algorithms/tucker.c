@@ -1,10 +1,11 @@
-/* Tucker decomposition by higher-order orthogonal iteration: options and the result. */
+/* Tucker decomposition by higher-order orthogonal iteration: orthonormal factors, and the core that
+ * joins their columns, whose model is as near to the tensor as ranks allow (tucker_iterate.c). This
+ * file has what lies around the iterations: options, ranks from a share of the norm
+ * (rank_search.c), and what the result is said to lack. */
 #include "algorithms/rank_search.h"
 #include "algorithms/run_options.h"
-#include "algorithms/run_starts.h"
 #include "algorithms/tucker_state.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 void polyad_tucker_options_init(polyad_tucker_options *options) {
@@ -35,8 +36,6 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
            "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
            (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
            (unsigned long long)plan->dims[n]);
-  EXPECT(options->run.starts == 1 && options->run.checkpoint == NULL && options->run.resume == NULL,
-         "Tucker decomposition takes one start and has no checkpoints");
   EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
              options->init == POLYAD_INIT_MODEL,
          "initialisation %d is unknown", (int)options->init);
@@ -47,68 +46,57 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
   return check_tensor(context, plan);
 }
 
-/* Puts words behind those that are there. */
-static void say(polyad_run_info *info, const char *format, ...) PD_PRINTF(2, 3);
-static void say(polyad_run_info *info, const char *format, ...) {
-  size_t length = strlen(info->diagnosis), room = sizeof info->diagnosis;
-  if (length > 0 && length + 2 < room) {
-    memcpy(info->diagnosis + length, "; ", 3);
-    length += 2;
-  }
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(info->diagnosis + length, room - length, format, arguments);
-  va_end(arguments);
+/* ---- the method --------------------------------------------------------------------------- */
+
+static double score(const void *state) {
+  const struct pd_tucker *t = state;
+  return t->fit;
 }
 
-static void diagnose(const struct pd_tucker *t, double energy, polyad_run_info *info) {
+static void diagnose_ranks(const struct pd_tucker *t, polyad_run_info *info) {
   for (int n = 0; n < t->order; ++n)
     if (t->options->ranks[n] > t->columns[n]) {
-      say(info,
-          "rank %llu of mode %d is more than the product of the other ranks, %llu: further "
-          "columns add nothing",
-          (unsigned long long)t->options->ranks[n], pd_shown_mode(t->context, n),
-          (unsigned long long)t->columns[n]);
-      break;
+      pd_run_say(info,
+                 "Rank %llu of mode %d is more than the product of the other ranks, %llu: further "
+                 "columns add nothing.",
+                 (unsigned long long)t->options->ranks[n], pd_shown_mode(t->context, n),
+                 (unsigned long long)t->columns[n]);
+      return;
     }
-  if (t->hosvd.mode >= 0)
-    say(info,
-        "the first factor of mode %d is no exact HOSVD: its residual was %.1e after %d products",
-        pd_shown_mode(t->context, t->hosvd.mode), t->hosvd.residual, PD_HOSVD_PRODUCTS);
-  if (t->no_sum)
-    say(info, "the fit may be wrong by %.1e: there is no room to sum the residual of the nonzeros",
-        t->fit_error);
+}
+
+static polyad_status finish(void *state, polyad_run_info *info) {
+  struct pd_tucker *t = state;
+  double energy = t->options->energy;
   const polyad_trace_row *last = &info->trace[info->trace_rows - 1];
+  PD_TRY(pd_tucker_finish_model(t));
+  diagnose_ranks(t, info);
+  if (t->hosvd.mode >= 0)
+    pd_run_say(info,
+               "The first factor of mode %d is no exact HOSVD: its residual was %.1e after %d "
+               "products.",
+               pd_shown_mode(t->context, t->hosvd.mode), t->hosvd.residual, PD_HOSVD_PRODUCTS);
+  if (t->no_sum)
+    pd_run_say(info,
+               "The fit may be wrong by %.1e: there is no room to sum the residual of the "
+               "nonzeros.",
+               t->fit_error);
   if (1 - last->residual < energy - pd_tucker_share_error(t))
-    say(info,
-        "the model keeps %.6f of the squared norm, less than the %g asked for: products in a "
-        "narrower type lose it",
-        1 - last->residual, energy);
-}
-
-/* Of the widest chain. */
-static uint64_t most_columns(const struct pd_tucker *t) {
-  uint64_t most = 0;
-  for (int n = 0; n < t->order; ++n)
-    most = t->columns[n] > most ? t->columns[n] : most;
-  return most;
-}
-
-static polyad_status run(struct pd_tucker *t, const struct pd_rank_search *found, double energy,
-                         polyad_run_info *info) {
-  polyad_reason reason;
-  int threads = pd_run_threads(t->context, t->plan, most_columns(t));
-  PD_TRY(pd_tucker_initialize(t, found));
-  PD_TRY(pd_tucker_run(t, &reason));
-  PD_TRY(pd_tucker_finish(t));
-  PD_TRY(pd_run_report(&t->run, reason, info));
-  PD_TRY(pd_run_note_start(&t->run, "fit", info->fit, reason));
-  pd_run_report_starts(&t->run, info);
-  diagnose(t, energy, info);
-  info->seconds = pd_run_seconds(&t->run);
-  info->threads = threads;
+    pd_run_say(info,
+               "The model keeps %.6f of the squared norm, less than the %g asked for: products in "
+               "a narrower type lose it.",
+               1 - last->residual, energy);
   return POLYAD_OK;
 }
+
+const struct pd_method pd_tucker_method = {.name = "tucker",
+                                           .objective = "fit",
+                                           .start = pd_tucker_start,
+                                           .iterate = pd_tucker_iterate,
+                                           .converged = pd_tucker_converged,
+                                           .score = score,
+                                           .save = pd_tucker_save,
+                                           .finish = finish};
 
 /* ---- ranks from a share of the norm --------------------------------------------------------- */
 
@@ -146,7 +134,8 @@ static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
     memcpy(own.ranks, found.ranks, sizeof own.ranks);
   }
   PD_TRY_CLEANUP(pd_tucker_create(context, plan, &own, started, &t));
-  PD_TRY_CLEANUP(run(t, options->energy > 0 ? &found : NULL, options->energy, info));
+  t->found = options->energy > 0 ? &found : NULL;
+  PD_TRY_CLEANUP(pd_run_execute(&t->run, info));
   *model = t->model;
   t->model = NULL;
 cleanup:
@@ -164,15 +153,7 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(check_options(context, plan, options));
-  polyad_run_info found = {0};
-  polyad_status status = decompose(context, plan, options, model, &found);
-  if (status == POLYAD_OK && info != NULL) {
-    polyad_run_info_clear(info);
-    *info = found;
-    found = (polyad_run_info){0};
-  }
-  polyad_run_info_clear(&found);
-  return status;
+  return decompose(context, plan, options, model, info);
 }
 
 polyad_status polyad_tucker_ranks(polyad_context *context, const polyad_plan *plan, double energy,

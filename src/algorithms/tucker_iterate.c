@@ -1,4 +1,8 @@
-/* Higher-order orthogonal iteration: written once for every format and device. */
+/* Higher-order orthogonal iteration, written once for every format and device. Every mode in turn
+ * gets the leading left singular vectors of the tensor multiplied by all other factors (the chain,
+ * as a matrix with a row per index of the mode); the last chain, multiplied by its factor too, is
+ * the core (Kolda and Bader 2009, figure 4.4). Before: first factors. After: the model on the host,
+ * with signs fixed. */
 #include "algorithms/hosvd.h"
 #include "algorithms/tucker_state.h"
 #include "core/random.h"
@@ -19,11 +23,13 @@ static void put_number(void *array, polyad_type type, uint64_t k, double value) 
 
 /* ---- first factors -------------------------------------------------------------------------- */
 
-/* Uniform in [0, 1): entry (i, r) of mode n is number i * R_n + r of its stream. */
-static void fill_random(struct pd_tucker *t, int n) {
+/* Uniform in [0, 1): entry (i, r) of mode n is number i * R_n + r of the stream of this mode and
+ * start. */
+static void fill_random(struct pd_tucker *t, int start, int n) {
   uint64_t seed = polyad_seed(t->context), count = t->model->dims[n] * t->model->ranks[n];
+  uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
   for (uint64_t k = 0; k < count; ++k)
-    put_number(t->model->factor[n], t->model->type, k, pd_random_uniform(seed, (uint64_t)n, k));
+    put_number(t->model->factor[n], t->model->type, k, pd_random_uniform(seed, stream, k));
 }
 
 static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *initial) {
@@ -60,7 +66,10 @@ static polyad_status copy_initial(struct pd_tucker *t) {
   return POLYAD_OK;
 }
 
-polyad_status pd_tucker_initialize(struct pd_tucker *t, const struct pd_rank_search *found) {
+/* Later starts of several differ only if they are random. */
+polyad_status pd_tucker_start(void *state, int start) {
+  struct pd_tucker *t = state;
+  const struct pd_rank_search *found = start == 0 ? t->found : NULL;
   if (t->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(copy_initial(t));
   } else if (found != NULL) {
@@ -69,8 +78,8 @@ polyad_status pd_tucker_initialize(struct pd_tucker *t, const struct pd_rank_sea
                      found->ranks[n], t->model->type, t->model->factor[n]);
   } else {
     for (int n = 0; n < t->order; ++n)
-      fill_random(t, n);
-    if (t->options->init == POLYAD_INIT_HOSVD)
+      fill_random(t, start, n);
+    if (t->options->init == POLYAD_INIT_HOSVD && start == 0)
       PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor,
                       &t->hosvd));
   }
@@ -102,16 +111,12 @@ static polyad_status update_all(struct pd_tucker *t, double *seconds) {
   return POLYAD_OK;
 }
 
-static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+polyad_status pd_tucker_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_tucker *t = state;
   PD_TRY(update_all(t, kernel_seconds));
-  return pd_tucker_fit(t, &row->fit, &row->residual);
-}
-
-polyad_status pd_tucker_run(struct pd_tucker *t, polyad_reason *reason) {
-  static const struct pd_run_steps steps = {iterate, NULL, pd_tucker_converged, NULL};
-  pd_run_begin(&t->run);
-  return pd_run_loop(&t->run, &steps, t, reason);
+  PD_TRY(pd_tucker_fit(t, &row->fit, &row->residual));
+  t->fit = row->fit;
+  return POLYAD_OK;
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */
@@ -163,7 +168,7 @@ polyad_status pd_tucker_download(struct pd_tucker *t, int exponent) {
   return download_core(t, exponent);
 }
 
-polyad_status pd_tucker_finish(struct pd_tucker *t) {
+polyad_status pd_tucker_finish_model(struct pd_tucker *t) {
   PD_TRY(pd_tucker_download(t, t->plan->value_exponent));
   for (int n = 0; n < t->order; ++n)
     for (uint64_t r = 0; r < t->model->ranks[n]; ++r)

@@ -1,6 +1,8 @@
+/* The memory of a run of Tucker decomposition, and the list of what iterations go on from. */
 #include "algorithms/tucker_state.h"
 #include "linalg/linalg.h"
 #include <math.h>
+#include <stdio.h>
 
 /* LAPACK counts the memory of its largest matrix in 32 bits. */
 enum { MOST_LAPACK_ROWS = 32000 };
@@ -37,6 +39,7 @@ static polyad_status check_memory(struct pd_tucker *t) {
   PD_TRY(pd_memory_check(t->context, model, "a Tucker model of these ranks"));
   enum pd_svd_method method = (enum pd_svd_method)t->options->svd;
   bytes = pd_tucker_bytes(t->context, plan, ranks, method);
+  if (t->options->run.starts > 1) bytes = pd_add_saturated(bytes, model);
   return pd_memory_check(t->context, bytes, "a Tucker decomposition of these ranks");
 }
 
@@ -66,6 +69,7 @@ static polyad_status fill(struct pd_tucker *t) {
   for (int n = 0; n < t->order; ++n) {
     PD_TRY(polyad_ttmc_columns(context, plan, ranks, n, &t->columns[n]));
     sizes[n] = (struct pd_svd_size){plan->dims[n], t->columns[n], ranks[n]};
+    if (t->columns[n] > t->run.columns) t->run.columns = t->columns[n];
   }
   PD_TRY(check_memory(t));
   PD_TRY(polyad_ttensor_create(context, t->order, plan->dims, ranks, plan->type, &t->model));
@@ -94,9 +98,11 @@ polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
   t->hosvd.mode = -1;
   t->run = (struct pd_run){.context = context,
+                           .plan = plan,
+                           .method = &pd_tucker_method,
+                           .state = t,
+                           .options = &options->run,
                            .order = plan->order,
-                           .max_iterations = options->run.max_iterations,
-                           .max_seconds = options->run.max_seconds,
                            .started = started};
   polyad_status status = fill(t);
   if (status != POLYAD_OK) {
@@ -119,4 +125,21 @@ void pd_tucker_destroy(struct pd_tucker *t) {
   polyad_tensor_destroy(t->nonzeros);
   pd_run_clear(&t->run);
   pd_free(t->context, t);
+}
+
+polyad_status pd_tucker_save(void *state, struct pd_archive *archive) {
+  struct pd_tucker *t = state;
+  for (int n = 0; n < t->order; ++n) {
+    char name[32];
+    snprintf(name, sizeof name, "rank of mode %d", pd_shown_mode(t->context, n));
+    PD_TRY(pd_archive_option(archive, name, (double)t->options->ranks[n]));
+  }
+  PD_TRY(pd_archive_option(archive, "singular vectors by way", (double)t->options->svd));
+  PD_TRY(pd_archive_real(archive, &t->fit));
+  PD_TRY(pd_archive_real(archive, &t->fit_error));
+  PD_TRY(pd_archive_real(archive, &t->fit_error_before));
+  PD_TRY(pd_archive_matrix(archive, "core", &t->core, NULL));
+  for (int n = 0; n < t->order; ++n)
+    PD_TRY(pd_archive_matrix(archive, "factors", &t->factor[n], t->model->factor[n]));
+  return POLYAD_OK;
 }

@@ -3,8 +3,8 @@
 #define PD_TUCKER_STATE_H
 
 #include "algorithms/hosvd.h"
+#include "algorithms/method.h"
 #include "algorithms/rank_search.h"
-#include "algorithms/run_steps.h"
 #include "linalg/svd.h"
 #include "plan/plan.h"
 #include "tensor/ttensor.h"
@@ -29,6 +29,8 @@ struct pd_tucker {
   polyad_tensor *nonzeros; /* for residuals that are summed; NULL until the first */
   bool no_sum;             /* there is no memory for them */
   double fit_error, fit_error_before; /* bounds of the last two iterations' fits' rounding */
+  double fit;                         /* of the last iteration */
+  const struct pd_rank_search *found; /* first factors that came with the ranks; NULL: none */
   struct pd_hosvd_report hosvd;
   struct pd_run run;
 };
@@ -36,16 +38,19 @@ struct pd_tucker {
 /** Bytes of a run of these ranks; UINT64_MAX when they do not fit 64 bits or LAPACK's integers. */
 uint64_t pd_tucker_bytes(polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
                          enum pd_svd_method method);
+extern const struct pd_method pd_tucker_method;
+
 /** Allocates everything a run needs, after checking sizes and the memory limit. `started` is when
  *  the run began. */
 polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
                                const polyad_tucker_options *options, double started,
                                struct pd_tucker **tucker);
 void pd_tucker_destroy(struct pd_tucker *tucker);
-/** First factors, on the device: those of `found` unless that is NULL. */
-polyad_status pd_tucker_initialize(struct pd_tucker *tucker, const struct pd_rank_search *found);
-/** Iterates until a stopping rule holds. */
-polyad_status pd_tucker_run(struct pd_tucker *tucker, polyad_reason *reason);
+/** The first factors of a start, on the device. */
+polyad_status pd_tucker_start(void *tucker, int start);
+polyad_status pd_tucker_iterate(void *tucker, polyad_trace_row *row, double *kernel_seconds);
+/** The numbers that iterations go on from. */
+polyad_status pd_tucker_save(void *tucker, struct pd_archive *archive);
 /** Fit and relative squared residual of the model so far. */
 polyad_status pd_tucker_fit(struct pd_tucker *tucker, double *fit, double *residual);
 /** A bound of the rounding error of ||G||^2 / ||X||^2. */
@@ -55,6 +60,6 @@ bool pd_tucker_converged(const void *state);
 /** Brings factors and core into tucker->model; the core times 2^exponent. */
 polyad_status pd_tucker_download(struct pd_tucker *tucker, int exponent);
 /** Brings factors and core into tucker->model, with signs fixed and the values' scale restored. */
-polyad_status pd_tucker_finish(struct pd_tucker *tucker);
+polyad_status pd_tucker_finish_model(struct pd_tucker *tucker);
 
 #endif

@@ -352,7 +352,7 @@ def test_output_for_people(polyad):
 
 def test_more_columns_than_the_others_give(polyad):
     result = polyad.ok("tucker", DATA / "three.tns", "-r", "8,2,3")
-    assert "warning: rank 8 of mode 1 is more than the product of the other ranks, 6" in result.err
+    assert "warning: Rank 8 of mode 1 is more than the product of the other ranks, 6" in result.err
 
 
 @pytest.mark.parametrize("ranks", ["0", "x", "2,", ",2", "2,,2", "auto:", "auto:0", "auto:1.1",

@@ -303,11 +303,17 @@ static void number_that_is_not_finite(void **state) {
   size_t size;
   unsigned char *bytes = load(s.path, &size);
   double nan = NAN;
-  memcpy(bytes + size - 8 * 11, &nan, sizeof nan); /* in the last factor */
+  size_t trace = size - (size_t)10 * 8 * 8;         /* ten rows of eight numbers */
+  memcpy(bytes + trace - 8 * 11, &nan, sizeof nan); /* in the last factor */
   seal(bytes, size);
   store(s.path, bytes, size);
   s.options.run.resume = s.path;
   refuse(&s, POLYAD_PARSE, "factors hold a number that is not finite");
+  memset(bytes + trace - 8 * 11, 0, sizeof nan);
+  memcpy(bytes + trace, &nan, sizeof nan); /* the first fit */
+  seal(bytes, size);
+  store(s.path, bytes, size);
+  refuse(&s, POLYAD_PARSE, "trace holds a number that is not finite");
   free(bytes);
   finish(&s);
 }

@@ -1,0 +1,329 @@
+/* Saves and loads the state of a run: see archive.h. */
+#include "algorithms/archive.h"
+#include "algorithms/method.h"
+#include "io/checkpoint.h"
+#include "plan/plan.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The tensor and the options that every method has. No padding. */
+struct pd_run_head {
+  char method[8];
+  uint64_t order, dims[POLYAD_MAX_ORDER], nnz, tensor_hash;
+  uint64_t type, seed;
+  /* Only the bits of the result depend on these. */
+  uint64_t threads;
+  char device[32], format[32];
+};
+
+/* Where the run stands. No padding. */
+struct position {
+  uint64_t iteration;
+  double change, seconds;
+};
+
+/* A row of the trace. No padding. */
+struct saved_row {
+  double fit, residual, fit_bound, log_likelihood, kkt_violation, seconds;
+  uint64_t inner_iterations, fit_from;
+};
+
+static struct pd_run_head describe(const struct pd_run *run) {
+  const polyad_plan *plan = run->plan;
+  struct pd_run_head head = {.order = (uint64_t)plan->order,
+                             .nnz = plan->nnz,
+                             .tensor_hash = plan->tensor_hash,
+                             .type = (uint64_t)plan->type,
+                             .seed = polyad_seed(run->context),
+                             .threads = (uint64_t)polyad_threads(run->context)};
+  memcpy(head.dims, plan->dims, sizeof head.dims);
+  snprintf(head.method, sizeof head.method, "%s", run->method->name);
+  snprintf(head.device, sizeof head.device, "%.31s", plan->devices);
+  snprintf(head.format, sizeof head.format, "%s", plan->format->name);
+  return head;
+}
+
+/* ---- comparing ---------------------------------------------------------------------------- */
+
+static polyad_status differs(polyad_context *context, const char *path, const char *what,
+                             const char *there, const char *here) {
+  return pd_fail_at(context, POLYAD_MISMATCH, path, 0, 0,
+                    "this checkpoint is of a run with %s %s; expected %s", what, there, here);
+}
+
+static polyad_status compare(polyad_context *context, const char *path, const char *what,
+                             uint64_t there, uint64_t here) {
+  char text[2][24];
+  if (there == here) return POLYAD_OK;
+  snprintf(text[0], sizeof text[0], "%" PRIu64, there);
+  snprintf(text[1], sizeof text[1], "%" PRIu64, here);
+  return differs(context, path, what, text[0], text[1]);
+}
+
+static polyad_status compare_tensors(polyad_context *context, const char *path,
+                                     const struct pd_run_head *there,
+                                     const struct pd_run_head *here) {
+  char what[64], text[2][24];
+  PD_TRY(compare(context, path, "another tensor: order", there->order, here->order));
+  for (int n = 0; n < (int)here->order; ++n) {
+    snprintf(what, sizeof what, "another tensor: length of mode %d", pd_shown_mode(context, n));
+    PD_TRY(compare(context, path, what, there->dims[n], here->dims[n]));
+  }
+  PD_TRY(compare(context, path, "another tensor: number of nonzeros", there->nnz, here->nnz));
+  if (there->tensor_hash == here->tensor_hash) return POLYAD_OK;
+  snprintf(text[0], sizeof text[0], "%016" PRIx64, there->tensor_hash);
+  snprintf(text[1], sizeof text[1], "%016" PRIx64, here->tensor_hash);
+  return differs(context, path, "another tensor: content hash", text[0], text[1]);
+}
+
+static void note_changes(polyad_context *context, const struct pd_run_head *there,
+                         const struct pd_run_head *here) {
+  if (there->threads != here->threads)
+    pd_log(context, POLYAD_LOG_INFO,
+           "the checkpoint was made with %" PRIu64 " threads and goes on with %" PRIu64
+           ": last bits may differ",
+           there->threads, here->threads);
+  if (strncmp(there->device, here->device, sizeof there->device) != 0 ||
+      strncmp(there->format, here->format, sizeof there->format) != 0)
+    pd_log(context, POLYAD_LOG_INFO,
+           "the checkpoint was made with format %.32s on %.32s and goes on with %.32s on %.32s: "
+           "last bits may differ",
+           there->format, there->device, here->format, here->device);
+}
+
+static const char *type_name(uint64_t type) { return type == POLYAD_F32 ? "f32" : "f64"; }
+
+static polyad_status compare_heads(polyad_context *context, const char *path,
+                                   const struct pd_run_head *there,
+                                   const struct pd_run_head *here) {
+  if (memcmp(there->method, here->method, sizeof here->method) != 0) {
+    char quoted[PD_QUOTE_BYTES];
+    size_t length = strnlen(there->method, sizeof there->method);
+    return differs(context, path, "algorithm", pd_quote(quoted, there->method, length),
+                   here->method);
+  }
+  PD_TRY(compare_tensors(context, path, there, here));
+  if (there->type != here->type)
+    return differs(context, path, "precision", type_name(there->type), type_name(here->type));
+  PD_TRY(compare(context, path, "seed", there->seed, here->seed));
+  note_changes(context, there, here);
+  return POLYAD_OK;
+}
+
+/* ---- what a list consists of -------------------------------------------------------------- */
+
+/* Bytes to or from wherever the archive keeps them. */
+static polyad_status pass(struct pd_archive *archive, void *data, uint64_t bytes) {
+  uint64_t at = archive->bytes;
+  archive->bytes = pd_add_saturated(at, bytes);
+  if (archive->input != NULL) return pd_checkpoint_get(archive->input, data, (size_t)bytes);
+  if (archive->file != NULL && archive->put == POLYAD_OK)
+    archive->put = pd_checkpoint_put(archive->file, data, (size_t)bytes);
+  if (archive->memory != NULL && archive->task == PD_ARCHIVE_SAVE)
+    memcpy(archive->memory + at, data, (size_t)bytes);
+  if (archive->memory != NULL && archive->task == PD_ARCHIVE_LOAD)
+    memcpy(data, archive->memory + at, (size_t)bytes);
+  return POLYAD_OK;
+}
+
+polyad_status pd_archive_count(struct pd_archive *archive, uint64_t *number) {
+  return pass(archive, number, sizeof *number);
+}
+
+polyad_status pd_archive_real(struct pd_archive *archive, double *number) {
+  return pass(archive, number, sizeof *number);
+}
+
+polyad_status pd_archive_option(struct pd_archive *archive, const char *name, double value) {
+  char text[2][32];
+  double there = value;
+  PD_TRY(pass(archive, &there, sizeof there));
+  if (there == value) return POLYAD_OK;
+  snprintf(text[0], sizeof text[0], "%.17g", there);
+  snprintf(text[1], sizeof text[1], "%.17g", value);
+  return differs(archive->context, pd_checkpoint_input_path(archive->input), name, text[0],
+                 text[1]);
+}
+
+static bool all_finite(polyad_type type, uint64_t count, const void *values) {
+  const double *wide = values;
+  const float *narrow = values;
+  for (uint64_t k = 0; k < count; ++k)
+    if (type == POLYAD_F64 ? !isfinite(wide[k]) : !isfinite(narrow[k])) return false;
+  return true;
+}
+
+static polyad_status load_matrix(struct pd_archive *archive, const char *what,
+                                 struct pd_matrix *matrix, void *host) {
+  uint64_t count = matrix->rows * matrix->stride;
+  PD_TRY(pass(archive, host, count * pd_type_bytes(matrix->type)));
+  if (archive->input != NULL && !all_finite(matrix->type, count, host))
+    return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
+                      0, "the checkpoint's %s hold a number that is not finite", what);
+  return pd_matrix_from_host(archive->context, matrix, host);
+}
+
+polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
+                                struct pd_matrix *matrix, void *host) {
+  uint64_t bytes = matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
+  void *room = NULL;
+  if (archive->task == PD_ARCHIVE_COUNT) return pass(archive, NULL, bytes);
+  if (host == NULL && matrix->device->functions->host_memory) host = matrix->data;
+  polyad_status status = POLYAD_OK;
+  if (host == NULL) {
+    status = pd_alloc(archive->context, bytes, 1, &room);
+    if (archive->file != NULL && archive->put == POLYAD_OK) archive->put = status;
+    if (status != POLYAD_OK) return archive->file != NULL ? POLYAD_OK : status;
+    host = room;
+  }
+  if (archive->task == PD_ARCHIVE_LOAD) {
+    status = load_matrix(archive, what, matrix, host);
+  } else {
+    status = pd_matrix_to_host(archive->context, matrix, host);
+    if (status == POLYAD_OK) status = pass(archive, host, bytes);
+  }
+  pd_free(archive->context, room);
+  return status;
+}
+
+/* ---- checkpoints: saving ------------------------------------------------------------------ */
+
+static polyad_status put_trace(const struct pd_run *run, struct pd_archive *archive) {
+  for (int i = 0; i < run->iteration; ++i) {
+    const polyad_trace_row *row = &run->trace[i];
+    struct saved_row saved = {
+        row->fit,           row->residual, row->fit_bound,        row->log_likelihood,
+        row->kkt_violation, row->seconds,  row->inner_iterations, (uint64_t)row->fit_from};
+    PD_TRY(pass(archive, &saved, sizeof saved));
+  }
+  return POLYAD_OK;
+}
+
+/* What fails here is the device's, not the file's: that is in archive->put. */
+static polyad_status put_state(struct pd_run *run, struct pd_archive *archive) {
+  struct pd_run_head head = describe(run);
+  struct position position = {(uint64_t)run->iteration, run->change, pd_run_seconds(run)};
+  archive->put = pd_checkpoint_begin(run->checkpoint);
+  PD_TRY(pass(archive, &head, sizeof head));
+  PD_TRY(pass(archive, &position, sizeof position));
+  PD_TRY(run->method->save(run->state, archive));
+  return put_trace(run, archive);
+}
+
+static struct pd_archive to_checkpoint(const struct pd_run *run) {
+  return (struct pd_archive){
+      .context = run->context, .task = PD_ARCHIVE_SAVE, .file = run->checkpoint};
+}
+
+polyad_status pd_run_claim(struct pd_run *run) {
+  if (run->options->checkpoint == NULL) return POLYAD_OK;
+  PD_TRY(pd_checkpoint_open(run->context, run->options->checkpoint, &run->checkpoint));
+  struct pd_archive archive = to_checkpoint(run);
+  PD_TRY(put_state(run, &archive));
+  PD_TRY(archive.put);
+  return pd_checkpoint_rehearse(run->checkpoint);
+}
+
+void pd_run_unclaim(struct pd_run *run) {
+  pd_checkpoint_close(run->checkpoint);
+  run->checkpoint = NULL;
+}
+
+polyad_status pd_run_save(struct pd_run *run, bool end) {
+  if (run->checkpoint == NULL) return POLYAD_OK;
+  if (!end && run->iteration % run->options->checkpoint_every != 0) return POLYAD_OK;
+  struct pd_archive archive = to_checkpoint(run);
+  polyad_status status = put_state(run, &archive);
+  if (status == POLYAD_OK && archive.put == POLYAD_OK)
+    archive.put = pd_checkpoint_commit(run->checkpoint);
+  else
+    pd_checkpoint_abort(run->checkpoint);
+  PD_TRY(status);
+  if (archive.put == POLYAD_OK) return POLYAD_OK;
+  run->unsaved += 1;
+  pd_log(run->context, POLYAD_LOG_WARNING, "iteration %d could not be saved, the run goes on: %s",
+         run->iteration, polyad_last_error(run->context));
+  pd_begin(run->context);
+  return POLYAD_OK;
+}
+
+/* ---- checkpoints: resuming ---------------------------------------------------------------- */
+
+static polyad_status get_row(struct pd_archive *archive, polyad_trace_row *row) {
+  struct saved_row saved;
+  PD_TRY(pass(archive, &saved, sizeof saved));
+  *row = (polyad_trace_row){.fit = saved.fit,
+                            .residual = saved.residual,
+                            .fit_bound = saved.fit_bound,
+                            .log_likelihood = saved.log_likelihood,
+                            .kkt_violation = saved.kkt_violation,
+                            .seconds = saved.seconds,
+                            .inner_iterations = saved.inner_iterations,
+                            .fit_from = saved.fit_from == POLYAD_FIT_RESIDUAL ? POLYAD_FIT_RESIDUAL
+                                                                              : POLYAD_FIT_FORMULA};
+  if (isfinite(pd_run_objective(row)) && isfinite(row->seconds)) return POLYAD_OK;
+  return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0, 0,
+                    "the checkpoint's trace holds a number that is not finite");
+}
+
+static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
+                               uint64_t iterations) {
+  uint64_t left = pd_checkpoint_left(archive->input);
+  uint64_t bytes = pd_mul_saturated(iterations, sizeof(struct saved_row));
+  if (iterations >= INT32_MAX / 2 || bytes != left)
+    return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
+                      0, "the checkpoint holds %" PRIu64 " bytes of trace; expected %" PRIu64, left,
+                      bytes);
+  PD_TRY(pd_run_reserve(run, (int)iterations));
+  for (int i = 0; i < (int)iterations; ++i) {
+    PD_TRY(get_row(archive, &run->trace[i]));
+    run->trace[i].iteration = i + 1;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
+  const char *path = pd_checkpoint_input_path(archive->input);
+  struct pd_run_head there, here = describe(run);
+  struct position position;
+  PD_TRY(pass(archive, &there, sizeof there));
+  PD_TRY(compare_heads(run->context, path, &there, &here));
+  PD_TRY(pass(archive, &position, sizeof position));
+  PD_TRY(run->method->save(run->state, archive));
+  PD_TRY(get_trace(run, archive, position.iteration));
+  run->iteration = (int)position.iteration;
+  run->change = position.change;
+  run->seconds_before = position.seconds;
+  return POLYAD_OK;
+}
+
+polyad_status pd_run_resume(struct pd_run *run) {
+  struct pd_archive archive = {.context = run->context, .task = PD_ARCHIVE_LOAD};
+  PD_TRY(pd_checkpoint_input_open(run->context, run->options->resume, &archive.input));
+  polyad_status status = get_state(run, &archive);
+  if (status == POLYAD_OK)
+    pd_log(run->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",
+           pd_checkpoint_input_path(archive.input), run->iteration);
+  pd_checkpoint_input_close(archive.input);
+  return status;
+}
+
+/* ---- memory: the best of several starts --------------------------------------------------- */
+
+static polyad_status pass_memory(struct pd_run *run, enum pd_archive_task task) {
+  struct pd_archive archive = {.context = run->context, .task = task, .memory = run->best};
+  return run->method->save(run->state, &archive);
+}
+
+polyad_status pd_run_remember(struct pd_run *run) {
+  struct pd_archive counting = {.context = run->context, .task = PD_ARCHIVE_COUNT};
+  if (run->best == NULL) {
+    PD_TRY(run->method->save(run->state, &counting));
+    PD_TRY(PD_NEW(run->context, counting.bytes, &run->best));
+  }
+  return pass_memory(run, PD_ARCHIVE_SAVE);
+}
+
+polyad_status pd_run_recall(struct pd_run *run) { return pass_memory(run, PD_ARCHIVE_LOAD); }
