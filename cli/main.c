@@ -45,6 +45,21 @@ static void print_usage(FILE *to) {
         to);
 }
 
+/* The instruction set of the CPU's kernels: the processor's best, or the one that POLYAD_ISA names.
+ */
+static int print_instruction_set(void) {
+  polyad_context *context = NULL;
+  polyad_device_description cpu;
+  int status = 0;
+  if (polyad_context_create(&context) != POLYAD_OK) return cli_failure("out of memory");
+  if (polyad_device_describe_named(context, "cpu", &cpu) == POLYAD_OK)
+    printf("instruction set: %s\n", cpu.capability);
+  else
+    status = cli_library_failure(context);
+  polyad_context_destroy(context);
+  return status;
+}
+
 static int print_version(void) {
   printf("polyad %s\n", polyad_version());
   fputs("formats:", stdout);
@@ -53,7 +68,8 @@ static int print_version(void) {
     if (polyad_format_describe(k, &about) == POLYAD_OK && about.built) printf(" %s", about.name);
   }
   fputs("\n", stdout);
-  return cli_finish_output();
+  int status = print_instruction_set();
+  return status == 0 ? cli_finish_output() : status;
 }
 
 static int unknown_command(const char *name) {

@@ -9,11 +9,26 @@
 #include <stdint.h>
 #include <cmocka.h>
 /* clang-format on */
+#include "core/isa.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* Tensors of tests are small; without this nearly all of them would be computed by one thread. */
 void pd_worth_threads_force(uint64_t least) __attribute__((weak));
 __attribute__((constructor)) static void share_small_work(void) {
   if (pd_worth_threads_force != NULL) pd_worth_threads_force(1 << 9);
+}
+
+/* Some programs are run once for each instruction set (polyad_add_isa_tests): skipped where the
+ * processor has not the one that the environment names. */
+bool pd_isa_available(enum pd_isa isa) __attribute__((weak));
+const char *pd_isa_name(enum pd_isa isa) __attribute__((weak));
+__attribute__((constructor)) static void skip_missing_instruction_set(void) {
+  const char *named = getenv("POLYAD_ISA");
+  if (named == NULL || pd_isa_available == NULL) return;
+  for (int isa = 0; isa < PD_ISA_COUNT; ++isa)
+    if (strcmp(pd_isa_name((enum pd_isa)isa), named) == 0 && !pd_isa_available((enum pd_isa)isa))
+      exit(77);
 }
 
 #endif

@@ -109,7 +109,13 @@ POLYAD_API uint64_t polyad_seed(const polyad_context *context);
  *  device (a plan, polyad_device()) it becomes the first GPU of CUDA, else the CPU, and says so at
  *  level info. OpenCL is opened only by name; some of its drivers end the process where they do not
  *  find what they expect of a machine.
- *  @return POLYAD_INVALID_ARGUMENT for another word, POLYAD_DEVICE when that device is not there */
+ *
+ *  Kernels on the CPU use the best instruction set of the processor, or the one that the
+ * environment variable POLYAD_ISA names: "plain", "avx2" or "avx512"; "auto" and "" mean the best.
+ * It is read once in a process, when a device is first chosen or needed.
+ *  @return POLYAD_INVALID_ARGUMENT for another word (also in POLYAD_ISA), POLYAD_DEVICE when that
+ *          device is not there, POLYAD_UNSUPPORTED when the processor has not what POLYAD_ISA names
+ */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_device(polyad_context *context,
                                                           const char *device);
 /** Name of the chosen device, such as "cpu" or "cuda:0", or of two: "cuda:0,cpu"; settles "auto".

@@ -16,7 +16,8 @@ typedef struct polyad_device_description {
   int processors;        /**< processors or multiprocessors that may be used */
   uint64_t memory_bytes; /**< its memory */
   uint64_t cache_bytes;  /**< its last-level cache; 0 when unknown */
-  char capability[64];   /**< instruction set ("avx512") or compute capability ("9.0") */
+  char capability[64];   /**< instruction set that kernels use ("avx512"; see polyad_set_device())
+                              or compute capability ("9.0") */
 } polyad_device_description;
 
 /** Number of devices of this machine that this build can use; at least 1 (the CPU). Opens every

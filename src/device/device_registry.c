@@ -1,6 +1,6 @@
 #include "device/device_registry.h"
 #include "core/context_internal.h"
-#include "core/machine.h"
+#include "core/isa.h"
 #include "device/module.h"
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +57,11 @@ const char *polyad_device(polyad_context *context) {
 polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
                             const struct pd_device **second) {
   char names[sizeof context->device], *rest = NULL;
+  *device = *second = NULL;
+  PD_TRY(pd_isa_check(context));
   settle(context);
   const struct pd_device **found[] = {device, second};
   snprintf(names, sizeof names, "%s", context->device);
-  *device = *second = NULL;
   char *name = strtok_r(names, ",", &rest);
   for (int k = 0; k < 2 && name != NULL; ++k, name = strtok_r(NULL, ",", &rest)) {
     *found[k] = find(name);
@@ -125,6 +126,7 @@ polyad_status polyad_set_device(polyad_context *context, const char *device) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   char names[2][NAME_BYTES];
+  PD_TRY(pd_isa_check(context));
   if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
   size_t comma = strcspn(device, ",");
   if (device[comma] != '\0') {
@@ -152,6 +154,7 @@ polyad_status polyad_device_describe(polyad_context *context, int which,
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   struct pd_device_entry entry;
+  PD_TRY(pd_isa_check(context));
   if (about == NULL || !pd_device_entry_at(which, &entry))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "there is no device number %d", which);
   *about = entry.description;
@@ -162,6 +165,7 @@ polyad_status polyad_device_describe_named(polyad_context *context, const char *
                                            polyad_device_description *about) {
   pd_begin(context);
   char full[NAME_BYTES];
+  PD_TRY(pd_isa_check(context));
   if (name == NULL || about == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name or the description is NULL");
   PD_TRY(resolve(context, name, full));

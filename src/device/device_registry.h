@@ -17,7 +17,4 @@ bool pd_device_entry_at(int which, struct pd_device_entry *entry);
 /** Describes an open device. */
 void pd_device_describe(const struct pd_device *device, polyad_device_description *about);
 
-/** Instruction set that kernels may use: "avx512", "avx2" or "plain". */
-const char *pd_cpu_capability(void);
-
 #endif

@@ -1,3 +1,2 @@
 #define PD_CPU_TABLE pd_portable_cpu_avx512
-#define PD_CPU_CAPABILITY "avx512"
 #include "portable/portable_cpu_body.h"

@@ -1,5 +1,5 @@
 /* The CPU's compilation of the portable kernels, once per instruction set: the includer defines
- * PD_CPU_TABLE and PD_CPU_CAPABILITY. */
+ * PD_CPU_TABLE. */
 #include "portable/backend_cpu.h"
 #include "portable/portable.h"
 
@@ -95,7 +95,6 @@ static void rows(const struct pd_rows_launch *launch, int threads) {
   }
 
 const struct pd_portable_cpu PD_CPU_TABLE = {
-    .capability = PD_CPU_CAPABILITY,
     .shape = {.columns = {[POLYAD_F32] = PD_CPU_COLUMNS(f32), [POLYAD_F64] = PD_CPU_COLUMNS(f64)},
               .groups = {1, 1, 1, 1},
               .alignment = 1},

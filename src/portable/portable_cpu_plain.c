@@ -1,3 +1,2 @@
 #define PD_CPU_TABLE pd_portable_cpu_plain
-#define PD_CPU_CAPABILITY "plain"
 #include "portable/portable_cpu_body.h"

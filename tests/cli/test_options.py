@@ -1,6 +1,7 @@
 """Options: every wrong usage is told, names its option, and has exit status 2."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -376,3 +377,23 @@ def test_version(polyad):
     for option in ("--version", "-V"):
         result = polyad.ok(option)
         assert result.out.startswith(b"polyad 0.") and b"csf" in result.out
+        assert re.search(rb"^instruction set: (plain|avx2|avx512)$", result.out, re.M)
+
+
+def test_the_instruction_set_can_be_named(polyad):
+    """What runs is what the device says, and its model is another set's to rounding."""
+    fits = []
+    for name in ("plain", "auto"):
+        env = {"POLYAD_ISA": name}
+        said = polyad.json("devices", "--kind", "cpu", env=env)["devices"][0]["capability"]
+        assert name == "auto" or said == name
+        assert f"instruction set: {said}\n".encode() in polyad.ok("--version", env=env).out
+        fits.append(polyad.json(*CPD, env=env)["fit"])
+    assert fits[0] == pytest.approx(fits[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("devices", "--kind", "cpu"), CPD])
+def test_an_unknown_instruction_set_is_an_error(polyad, arguments):
+    result = polyad(*arguments, env={"POLYAD_ISA": "avx9"})
+    assert result.status in (1, 2)
+    assert b"POLYAD_ISA is 'avx9'" in result.err and b"expected" in result.err

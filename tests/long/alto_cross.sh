@@ -18,10 +18,10 @@ cd "$source"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sources=(src/core/*.c src/tensor/tensor*.c src/tensor/columns.c
-  src/formats/alto/alto.c src/formats/alto/alto_[bcst]*.c src/formats/alto/alto_drive_portable.c
+  src/formats/alto/alto.c src/formats/alto/alto_[bcst]*.c src/formats/alto/alto_drive_plain.c
   src/formats/ttmc/*.c
-  src/formats/rowsum/isa.c src/formats/rowsum/rowsum.c src/formats/rowsum/pair_tables.c
-  src/formats/rowsum/rowsum_portable.c
+  src/formats/rowsum/rowsum.c src/formats/rowsum/pair_tables.c
+  src/formats/rowsum/rowsum_plain.c
   src/formats/traits.c tests/long/alto_cross.c)
 options=(-std=c17 -O2 -fopenmp -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -DPOLYAD_STATIC -Iinclude
   -Isrc -ffunction-sections -fdata-sections)

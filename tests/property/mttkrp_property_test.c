@@ -1,6 +1,6 @@
 /* MTTKRP of every format, variant and instruction set against the oracle, and properties that
  * need none. */
-#include "formats/rowsum/isa.h"
+#include "core/isa.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/mttkrp_case.h"

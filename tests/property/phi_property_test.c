@@ -2,7 +2,7 @@
  * of threads, both precisions, rows of Pi stored and made on the fly. */
 #include "harness.h"
 
-#include "formats/rowsum/isa.h"
+#include "core/isa.h"
 #include "oracle/phi_oracle.h"
 #include "plan/plan.h"
 #include "property/mttkrp_case.h"

@@ -1,11 +1,11 @@
 /* The kernels that are written once, in every edition, on the CPU with each of its instruction
  * sets, on OpenCL and on GPUs, against the oracles: MTTKRP, and Phi on the fly and from stored rows
  * of Pi. */
+#include "core/isa.h"
 #include "device/device_registry.h"
 #include "harness.h"
 #include "oracle/phi_oracle.h"
 #include "plan/plan.h"
-#include "portable/portable.h"
 #include "property/mttkrp_case.h"
 #include <float.h>
 #include <math.h>
@@ -187,17 +187,15 @@ static void check_device(const char *device) {
 
 static void test_every_instruction_set(void **state) {
   (void)state;
-  static const char *const names[] = {"plain", "avx2", "avx512"};
-  const char *best = pd_cpu_capability();
-  for (int k = 0; k < 3; ++k) {
-    pd_portable_cpu_force(names[k]);
+  for (int k = 0; k < PD_ISA_COUNT; ++k) {
+    if (!pd_isa_available((enum pd_isa)k)) continue;
+    pd_isa_force((enum pd_isa)k);
     for (int c = 0; c < CASES; ++c)
       for (int r = 0; r < RANKS; ++r)
         check_case("cpu", c + r + k, &cases[c], ranks[r], (c + r + k) % 2 ? POLYAD_F32 : POLYAD_F64,
                    variants[(c + r / 2 + k) % VARIANTS]);
-    pd_portable_cpu_force(NULL);
-    if (strcmp(best, names[k]) == 0) break;
   }
+  pd_isa_force(PD_ISA_COUNT);
 }
 
 /* The device that the command line names. */

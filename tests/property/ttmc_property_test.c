@@ -1,6 +1,6 @@
 /* The tensor-times-matrix chain of every format, variant and instruction set against the oracle,
  * and properties that need none. */
-#include "formats/rowsum/isa.h"
+#include "core/isa.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/ttmc_case.h"

@@ -2,6 +2,7 @@
  * and damage that its check must see. */
 #include "harness.h"
 
+#include "core/isa.h"
 #include "core/random.h"
 #include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
@@ -278,9 +279,10 @@ static void coders_build_the_same(void **state) {
         fixture_tensor(context, shapes[s].order, shapes[s].dims, shapes[s].nnz, false, POLYAD_F64);
     const char *variant = s % 2 == 0 ? "fields-pull" : "keys-pull";
     struct pd_alto *best = fixture_build(context, &pd_alto_format, variant, 0, tensor);
-    pd_alto_coder_force(&pd_alto_coder_shifts);
+    pd_isa_force(PD_ISA_PLAIN);
+    assert_ptr_equal(pd_alto_coder_current(), &pd_alto_coder_shifts);
     struct pd_alto *plain = fixture_build(context, &pd_alto_format, variant, 0, tensor);
-    pd_alto_coder_force(NULL);
+    pd_isa_force(PD_ISA_COUNT);
     assert_int_equal(best->low_bytes, plain->low_bytes);
     assert_int_equal(best->high_bytes, plain->high_bytes);
     assert_memory_equal(best->low, plain->low, best->nnz * (uint64_t)best->low_bytes);

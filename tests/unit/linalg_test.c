@@ -2,8 +2,9 @@
  * (Higham, Accuracy and Stability of Numerical Algorithms, 2002). */
 #include "harness.h"
 
+#include "core/isa.h"
 #include "core/random.h"
-#include "device/device_registry.h"
+#include "device/device.h"
 #include "linalg/factor_kernels.h"
 #include "linalg/linalg.h"
 #include <float.h>
@@ -387,23 +388,19 @@ static void spread_is_a_weighted_sum_of_squares(void **state) {
 /* Every instruction set of this machine computes what the plain kernels compute. */
 static void instruction_sets_agree(void **state) {
   (void)state;
-#if defined(__x86_64__)
   enum { RANK = 19, ROWS = 77 };
   static double w[RANK * 64], m[ROWS * RANK], x[2][ROWS * RANK], inner[2][64], gram[2][64 * 64],
       tile[PD_TILE_ROWS * 64];
-  const struct pd_factor_kernels *tables[] = {pd_factor_kernels_plain, pd_factor_kernels_avx2,
-                                              pd_factor_kernels_avx512};
-  const char *have = pd_cpu_capability();
-  int count = strcmp(have, "avx512") == 0 ? 3 : strcmp(have, "avx2") == 0 ? 2 : 1;
   size_t padded = pd_padded(RANK);
   for (size_t k = 0; k < ROWS * RANK; ++k)
     m[k] = pd_random_uniform(1, 1, k) - 0.5;
   for (size_t r = 0; r < RANK; ++r)
     for (size_t c = 0; c < RANK; ++c)
       w[r * padded + c] = pd_random_uniform(2, r, c);
-  for (int t = 0; t < count; ++t) {
+  for (int t = 0; t < PD_ISA_COUNT && pd_isa_available((enum pd_isa)t); ++t) {
     int at = t > 0;
-    const struct pd_factor_kernels *kernels = &tables[t][POLYAD_F64];
+    pd_isa_force((enum pd_isa)t);
+    const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
     memset(inner[at], 0, sizeof inner[at]);
     memset(gram[at], 0, sizeof gram[at]);
     kernels->multiply(ROWS, RANK, w, m, x[at], inner[at], tile);
@@ -415,7 +412,7 @@ static void instruction_sets_agree(void **state) {
         assert_true(fabs(gram[at][r * padded + c] - gram[0][r * padded + c]) <=
                     8 * ROWS * DBL_EPSILON * ROWS * RANK * RANK);
   }
-#endif
+  pd_isa_force(PD_ISA_COUNT);
 }
 
 /* v has a least pivot of about `gap` beside its diagonal: two columns that nearly agree. */

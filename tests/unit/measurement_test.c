@@ -143,8 +143,7 @@ static void bad_calls_are_refused(void **state) {
 }
 
 /* Tables of fewer rows than threads and of many, ranks that are no multiple of anything. */
-static void every_roof_is_measured(void **state) {
-  (void)state;
+static void measure_every_roof(void) {
   static const uint64_t widths[] = {1, 7, 100}, sizes[] = {1, 5000, 300000};
   polyad_context *context = fixture_context(3);
   for (int what = POLYAD_ROOF_COPY; what <= POLYAD_ROOF_FLOPS; ++what)
@@ -157,6 +156,16 @@ static void every_roof_is_measured(void **state) {
         assert_true(seconds[0] > 0 && work > 0 && isfinite(work));
       }
   fixture_end(context);
+}
+
+static void every_roof_is_measured(void **state) {
+  (void)state;
+  for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
+    if (!pd_isa_available((enum pd_isa)isa)) continue;
+    pd_isa_force((enum pd_isa)isa);
+    measure_every_roof();
+  }
+  pd_isa_force(PD_ISA_COUNT);
 }
 
 int main(void) {

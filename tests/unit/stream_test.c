@@ -1,5 +1,6 @@
 /* STREAM: every loop in both editions gives what the host computes, for sizes that are no multiple
  * of a vector, any number of threads, and both types. */
+#include "core/isa.h"
 #include "harness.h"
 #include "portable/portable.h"
 #include <polyad/polyad.h>
@@ -50,15 +51,11 @@ static void test_cpu(void **state) {
 /* Every instruction set that this machine has. */
 static void test_instruction_sets(void **state) {
   (void)state;
-  static const char *const names[] = {"plain", "avx2", "avx512"};
   struct pd_stream_job job = {POLYAD_STREAM_TRIAD, POLYAD_F64, PD_STREAM_UNIT, NULL, NULL, NULL, 2};
-  for (int k = 0; k < 3; ++k) {
-    const struct pd_portable_cpu *kernels = pd_portable_cpu_for(names[k]);
-    if (strcmp(kernels->capability, names[k]) != 0) continue;
-#if defined(__x86_64__)
-    if (k == 1 && !__builtin_cpu_supports("avx2")) continue;
-    if (k == 2 && !__builtin_cpu_supports("avx512f")) continue;
-#endif
+  for (int k = 0; k < PD_ISA_COUNT; ++k) {
+    if (!pd_isa_available((enum pd_isa)k)) continue;
+    pd_isa_force((enum pd_isa)k);
+    const struct pd_portable_cpu *kernels = pd_portable_cpu_current();
     double *arrays[3];
     for (int n = 0; n < 3; ++n) {
       arrays[n] = aligned_alloc(64, PD_STREAM_UNIT * sizeof(double));
@@ -73,6 +70,7 @@ static void test_instruction_sets(void **state) {
     for (int n = 0; n < 3; ++n)
       free(arrays[n]);
   }
+  pd_isa_force(PD_ISA_COUNT);
 }
 
 static void test_wrong_arguments(void **state) {

@@ -1,4 +1,5 @@
 /* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
+#include "core/isa.h"
 #include "core/machine.h"
 #include "device/cpu/cpu_portable.h"
 #include "device/cpu/cpu_roof.h"
@@ -69,16 +70,6 @@ static const struct pd_device_functions functions = {
 const struct pd_device pd_cpu_device = {
     .kind = "cpu", .name = "cpu", .functions = &functions, .linalg = &pd_cpu_linalg};
 
-const char *pd_cpu_capability(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return "avx512";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
-#endif
-  return "plain";
-}
-
 static void processor_name(char *name, size_t size) {
   snprintf(name, size, "CPU");
   FILE *file = fopen("/proc/cpuinfo", "re");
@@ -100,7 +91,7 @@ void pd_cpu_describe(polyad_device_description *about) {
                                        .memory_bytes = pd_machine_memory()};
   snprintf(about->name, sizeof about->name, "cpu");
   processor_name(about->description, sizeof about->description);
-  snprintf(about->capability, sizeof about->capability, "%s", pd_cpu_capability());
+  snprintf(about->capability, sizeof about->capability, "%s", pd_isa_name(pd_isa_current()));
 #ifdef _SC_LEVEL3_CACHE_SIZE
   long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   about->cache_bytes = cache > 0 ? (uint64_t)cache : 0;

@@ -1,5 +1,6 @@
 /* Roofs of the CPU: the same loops for each instruction set, chosen when they run. */
 #include "device/cpu/cpu_roof.h"
+#include "core/isa.h"
 #include <string.h>
 
 /* What a thread sums goes where the compiler cannot see that nobody reads it. */
@@ -91,6 +92,7 @@ PD_INLINE void run_part(const struct pd_roof_job *job, int t, int threads) {
 
 typedef void part_function(const struct pd_roof_job *job, int t, int threads);
 
+/* Compiled as the kernels of each instruction set are (cmake/isa.cmake). */
 static void part_plain(const struct pd_roof_job *job, int t, int threads) {
   run_part(job, t, threads);
 }
@@ -102,9 +104,9 @@ __attribute__((target("avx2,fma"))) static void part_avx2(const struct pd_roof_j
 }
 
 #if defined(__clang__)
-#define PD_WIDE "avx512f,avx512vl,avx2,fma"
+#define PD_WIDE "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"
 #else
-#define PD_WIDE "avx512f,avx512vl,avx2,fma,prefer-vector-width=512"
+#define PD_WIDE "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512"
 #endif
 __attribute__((target(PD_WIDE))) static void part_avx512(const struct pd_roof_job *job, int t,
                                                          int threads) {
@@ -112,19 +114,12 @@ __attribute__((target(PD_WIDE))) static void part_avx512(const struct pd_roof_jo
 }
 #endif
 
-static part_function *part_for_this_machine(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return part_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return part_avx2;
-#endif
-  return part_plain;
-}
-
 polyad_status pd_cpu_roof(polyad_context *context, const struct pd_device *device,
                           const struct pd_roof_job *job) {
   (void)device;
   int threads = polyad_threads(context);
-  part_function *part = part_for_this_machine();
+  static part_function *const parts[] = PD_FOR_EACH_ISA(part);
+  part_function *part = parts[pd_isa_current()];
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     if (job->what == POLYAD_ROOF_COPY) {

@@ -63,7 +63,7 @@ polyad_status pd_cpu_stream(polyad_context *context, const struct pd_device *dev
   (void)device;
   int threads = polyad_threads(context);
   if (portable) {
-    pd_portable_cpu_for(pd_cpu_capability())->stream(job, threads);
+    pd_portable_cpu_current()->stream(job, threads);
     return POLYAD_OK;
   }
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -82,13 +82,13 @@ polyad_status pd_cpu_rows(polyad_context *context, const struct pd_device *devic
   int threads = polyad_threads(context);
   if (launch->what < PD_ROWS_JOIN)
     threads = pd_kernel_threads(context, launch->job.nnz, launch->job.columns);
-  pd_portable_cpu_for(pd_cpu_capability())->rows(launch, threads);
+  pd_portable_cpu_current()->rows(launch, threads);
   return POLYAD_OK;
 }
 
 const struct pd_rows_shape *pd_cpu_rows_shape(const struct pd_device *device) {
   (void)device;
-  return &pd_portable_cpu_for(pd_cpu_capability())->shape;
+  return &pd_portable_cpu_current()->shape;
 }
 
 uint64_t pd_cpu_rows_groups(polyad_context *context, const struct pd_device *device) {

@@ -1,7 +1,5 @@
 #include "formats/alto/alto_code.h"
-#include <stdatomic.h>
-
-static _Atomic(const struct pd_alto_coder *) forced;
+#include "core/isa.h"
 
 /* ---- by shifts and masks ------------------------------------------------------------------- */
 
@@ -51,27 +49,12 @@ const struct pd_alto_coder pd_alto_coder_shifts = {"shifts", decode_shifts, enco
 
 /* ---- which of them ------------------------------------------------------------------------- */
 
-bool pd_alto_pext_fast(void) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("bmi2")) return false;
-  /* There pdep and pext are microcode, several cycles for every bit. */
-  return !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2") && !__builtin_cpu_is("bdver4");
-#else
-  return false;
-#endif
-}
-
 const struct pd_alto_coder *pd_alto_coder_current(void) {
-  const struct pd_alto_coder *coder = atomic_load(&forced);
-  if (coder != NULL) return coder;
 #if defined(__x86_64__)
-  if (pd_alto_pext_fast()) return &pd_alto_coder_pext;
+  if (pd_isa_has_pext()) return &pd_alto_coder_pext;
 #endif
   return &pd_alto_coder_shifts;
 }
-
-void pd_alto_coder_force(const struct pd_alto_coder *coder) { atomic_store(&forced, coder); }
 
 /* ---- variants coo ---------------------------------------------------------------------------- */
 

@@ -20,15 +20,11 @@ struct pd_alto_coder {
 };
 
 extern const struct pd_alto_coder pd_alto_coder_shifts;
-/** Only on x86-64, and only to be used where pd_alto_pext_fast(). */
+/** Only on x86-64, and only to be used where pd_isa_has_pext(). */
 extern const struct pd_alto_coder pd_alto_coder_pext;
 
-/** Whether the processor has BMI2 and does not emulate it (AMD before Zen 3 does). */
-bool pd_alto_pext_fast(void);
-/** The best for this processor, or what pd_alto_coder_force() set. */
+/** The one for the current instruction set. */
 const struct pd_alto_coder *pd_alto_coder_current(void);
-/** For tests: uses `coder` from now on; NULL: the best again. */
-void pd_alto_coder_force(const struct pd_alto_coder *coder);
 
 /** Indices of a storage of variants coo. */
 void pd_alto_read_indices(const struct pd_alto *alto, int mode, uint64_t first, uint64_t count,

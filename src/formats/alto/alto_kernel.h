@@ -85,7 +85,7 @@ struct pd_alto_isa {
   void (*drive)(const struct pd_alto_job *job, const struct pd_alto_part *part);
 };
 
-extern const struct pd_alto_isa pd_alto_portable;
+extern const struct pd_alto_isa pd_alto_plain;
 extern const struct pd_alto_isa pd_alto_avx2;
 extern const struct pd_alto_isa pd_alto_avx512;
 

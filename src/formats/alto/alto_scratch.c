@@ -1,17 +1,13 @@
 #include "formats/alto/alto_scratch.h"
+#include "core/isa.h"
 #include "core/threads.h"
-#include "formats/rowsum/isa.h"
 
 /* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
 static const uint64_t TEMPORARIES_BYTES = UINT64_C(64) << 20;
 
 static const struct pd_alto_isa *current_isa(void) {
-#if defined(__x86_64__)
-  enum pd_isa isa = pd_isa_current();
-  if (isa == PD_ISA_AVX512) return &pd_alto_avx512;
-  if (isa == PD_ISA_AVX2) return &pd_alto_avx2;
-#endif
-  return &pd_alto_portable;
+  static const struct pd_alto_isa *const tables[] = PD_FOR_EACH_ISA(&pd_alto);
+  return tables[pd_isa_current()];
 }
 
 /* Whether a row of sums is a row of the output. */

@@ -1,10 +1,10 @@
 /* MTTKRP of "csf" on the CPU: threads walk equal shares of the nonzeros. Root outputs are written
  * directly, rows that two threads share are joined in the threads' order. Other outputs go into
  * one private copy per thread; the copies are added in the threads' order. */
+#include "core/isa.h"
 #include "core/threads.h"
 #include "formats/csf/csf.h"
 #include "formats/csf/csf_walk.h"
-#include "formats/rowsum/isa.h"
 #include <string.h>
 
 struct scratch {
@@ -19,12 +19,8 @@ struct scratch {
 };
 
 static pd_csf_walk_function *current_walk(void) {
-#if defined(__x86_64__)
-  enum pd_isa isa = pd_isa_current();
-  if (isa == PD_ISA_AVX512) return pd_csf_walk_avx512;
-  if (isa == PD_ISA_AVX2) return pd_csf_walk_avx2;
-#endif
-  return pd_csf_walk_portable;
+  static pd_csf_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_csf_walk);
+  return walks[pd_isa_current()];
 }
 
 /* Rows of the longest output that needs private copies. */

@@ -47,7 +47,7 @@ static inline void pd_csf_write_row(const struct pd_rowsum_job *out, const doubl
 
 typedef void pd_csf_walk_function(const struct pd_csf_job *job, struct pd_csf_part *part);
 
-void pd_csf_walk_portable(const struct pd_csf_job *job, struct pd_csf_part *part);
+void pd_csf_walk_plain(const struct pd_csf_job *job, struct pd_csf_part *part);
 void pd_csf_walk_avx2(const struct pd_csf_job *job, struct pd_csf_part *part);
 void pd_csf_walk_avx512(const struct pd_csf_job *job, struct pd_csf_part *part);
 

@@ -2,10 +2,10 @@
  * time, with all tiles and nonzeros that add to them, in the workspace's order; where a mode is so
  * short that threads would idle, groups are cut into parts that are added up in order. Results do
  * not depend on who computes what. */
+#include "core/isa.h"
 #include "core/threads.h"
 #include "formats/hls/hls.h"
 #include "formats/hls/hls_walk.h"
-#include "formats/rowsum/isa.h"
 #include <omp.h>
 #include <string.h>
 
@@ -23,12 +23,8 @@ struct scratch {
 };
 
 static pd_hls_walk_function *current_walk(void) {
-#if defined(__x86_64__)
-  enum pd_isa isa = pd_isa_current();
-  if (isa == PD_ISA_AVX512) return pd_hls_walk_avx512;
-  if (isa == PD_ISA_AVX2) return pd_hls_walk_avx2;
-#endif
-  return pd_hls_walk_portable;
+  static pd_hls_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_hls_walk);
+  return walks[pd_isa_current()];
 }
 
 /* Parts that a group of 16 rows is cut into. */

@@ -29,8 +29,8 @@ struct pd_hls_unit {
 typedef void pd_hls_walk_function(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit,
                                   double *rows, double *buffer);
 
-void pd_hls_walk_portable(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit,
-                          double *rows, double *buffer);
+void pd_hls_walk_plain(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit,
+                       double *rows, double *buffer);
 void pd_hls_walk_avx2(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit,
                       double *rows, double *buffer);
 void pd_hls_walk_avx512(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit,

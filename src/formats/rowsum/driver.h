@@ -25,7 +25,6 @@ struct pd_rowsum_pass {
 };
 
 struct pd_rowsum_isa {
-  const char *name;
   int (*lanes)(polyad_type type, uint64_t rank);
   const struct pd_instance *(*pick)(polyad_type type, int lanes, int vectors);
   void (*drive)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
@@ -42,7 +41,7 @@ struct pd_rowsum_isa {
                     const double *sums, uint64_t index);
 };
 
-extern const struct pd_rowsum_isa pd_rowsum_portable;
+extern const struct pd_rowsum_isa pd_rowsum_plain;
 extern const struct pd_rowsum_isa pd_rowsum_avx2;
 extern const struct pd_rowsum_isa pd_rowsum_avx512;
 

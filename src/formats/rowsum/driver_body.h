@@ -1,5 +1,5 @@
 /* Drives the kernel over one thread's part of the nonzeros; included once per instruction set
- * with PD_ISA_TABLE, PD_ISA_NAME and FULL_BYTES defined. */
+ * with PD_ISA_TABLE and FULL_BYTES defined. */
 #include "formats/rowsum/decode.h"
 #include "formats/rowsum/driver.h"
 #include "formats/rowsum/fold.h"
@@ -277,8 +277,7 @@ static const struct pd_instance *pick(polyad_type type, int lanes, int vectors) 
   return type == POLYAD_F32 ? pick_float(lanes, vectors) : pick_double(lanes, vectors);
 }
 
-const struct pd_rowsum_isa PD_ISA_TABLE = {.name = PD_ISA_NAME,
-                                           .lanes = lanes_for,
+const struct pd_rowsum_isa PD_ISA_TABLE = {.lanes = lanes_for,
                                            .pick = pick,
                                            .drive = drive,
                                            .drive_tiled = drive_tiled,

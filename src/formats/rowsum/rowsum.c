@@ -1,16 +1,12 @@
 #include "formats/rowsum/rowsum.h"
+#include "core/isa.h"
 #include "formats/rowsum/driver.h"
-#include "formats/rowsum/isa.h"
 #include "tensor/tensor.h"
 #include <string.h>
 
 static const struct pd_rowsum_isa *current_isa(void) {
-#if defined(__x86_64__)
-  enum pd_isa isa = pd_isa_current();
-  if (isa == PD_ISA_AVX512) return &pd_rowsum_avx512;
-  if (isa == PD_ISA_AVX2) return &pd_rowsum_avx2;
-#endif
-  return &pd_rowsum_portable;
+  static const struct pd_rowsum_isa *const tables[] = PD_FOR_EACH_ISA(&pd_rowsum);
+  return tables[pd_isa_current()];
 }
 
 int pd_rowsum_lanes(polyad_type type, uint64_t rank) { return current_isa()->lanes(type, rank); }

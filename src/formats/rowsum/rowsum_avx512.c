@@ -1,4 +1,3 @@
 #define PD_ISA_TABLE pd_rowsum_avx512
-#define PD_ISA_NAME "avx512"
 #define FULL_BYTES 64
 #include "formats/rowsum/driver_body.h"

@@ -1,8 +1,8 @@
 /* Threads of the chain take equal numbers of nonzeros; a row that spans threads is added up in
  * their order. */
 #include "formats/ttmc/ttmc_rows.h"
+#include "core/isa.h"
 #include "core/threads.h"
-#include "formats/rowsum/isa.h"
 #include "formats/ttmc/ttmc_walk.h"
 #include <string.h>
 
@@ -211,12 +211,8 @@ static void join_parts(const struct pd_ttmc_work *work, const struct pd_ttmc_job
 }
 
 static pd_ttmc_walk_function *current_walk(void) {
-#if defined(__x86_64__)
-  enum pd_isa isa = pd_isa_current();
-  if (isa == PD_ISA_AVX512) return pd_ttmc_walk_avx512;
-  if (isa == PD_ISA_AVX2) return pd_ttmc_walk_avx2;
-#endif
-  return pd_ttmc_walk_portable;
+  static pd_ttmc_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_ttmc_walk);
+  return walks[pd_isa_current()];
 }
 
 void pd_ttmc_run(struct pd_ttmc_work *work, const struct pd_ttmc_source *source,

@@ -28,7 +28,7 @@ struct pd_ttmc_part {
 
 typedef void pd_ttmc_walk_function(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 
-void pd_ttmc_walk_portable(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
+void pd_ttmc_walk_plain(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 void pd_ttmc_walk_avx2(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 void pd_ttmc_walk_avx512(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 

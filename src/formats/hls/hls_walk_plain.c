@@ -1,2 +1,2 @@
-#define WALK pd_hls_walk_portable
+#define WALK pd_hls_walk_plain
 #include "formats/hls/hls_walk_body.h"

@@ -1,2 +1,2 @@
-#define WALK pd_ttmc_walk_portable
+#define WALK pd_ttmc_walk_plain
 #include "formats/ttmc/ttmc_walk_body.h"

@@ -1,0 +1,25 @@
+# Kernels that are compiled once for each of the CPU's instruction sets: STEM_plain.c, STEM_avx2.c and
+# STEM_avx512.c, of which src/core/isa.c chooses one when they run. One binary thus runs on any
+# processor of its architecture.
+set(POLYAD_ISAS plain)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND POLYAD_ISAS avx2 avx512)
+endif()
+set(POLYAD_ISA_OPTIONS_plain)
+set(POLYAD_ISA_OPTIONS_avx2 -mavx2 -mfma)
+set(POLYAD_ISA_OPTIONS_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
+  -mprefer-vector-width=512)
+
+# polyad_isa_sources(TARGET target STEMS stems… [OPTIONS options…]): adds the files to the target. A
+# multiplication and an addition may become one fused operation: it rounds once instead of twice.
+function(polyad_isa_sources)
+  cmake_parse_arguments(ISA "" "TARGET" "STEMS;OPTIONS" ${ARGN})
+  foreach(isa IN LISTS POLYAD_ISAS)
+    foreach(stem IN LISTS ISA_STEMS)
+      target_sources(${ISA_TARGET} PRIVATE ${stem}_${isa}.c)
+      set_source_files_properties(${stem}_${isa}.c TARGET_DIRECTORY ${ISA_TARGET}
+        PROPERTIES COMPILE_OPTIONS
+        "${POLYAD_KERNEL_OPTIONS};-ffp-contract=fast;${ISA_OPTIONS};${POLYAD_ISA_OPTIONS_${isa}}")
+    endforeach()
+  endforeach()
+endfunction()
