@@ -90,6 +90,7 @@ static int run(struct bench *bench, int which, const char *command) {
   struct cli_session *session = &bench->session;
   int status = cli_session_open(session);
   const struct cli_output outputs[] = {{"--json", session->json}};
+  if (status == 0) status = bench_read_items(bench);
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
@@ -114,8 +115,6 @@ static int find_kernel(const char *name, int *which) {
 }
 
 static int check_choices(struct bench *bench, int which) {
-  int status = bench_read_items(bench);
-  if (status != 0) return status;
   if (bench->file == NULL && kernels[which].input != NO_FILE)
     return cli_usage_error("a FILE is missing; see polyad bench --help");
   if (bench->structure != NULL && (bench->file == NULL || strncmp(bench->file, "like:", 5) != 0))
@@ -138,7 +137,7 @@ static int check_choices(struct bench *bench, int which) {
     return cli_usage_error("--fit is for als; expected --log-likelihood with %s", bench->algorithm);
   if (!apr && !isnan(bench->log_likelihood))
     return cli_usage_error("--log-likelihood is for apr-...; expected --fit with als");
-  if (bench->portable && (strcmp(bench->format, "all") == 0 || bench->item_count > 0))
+  if (bench->portable && (strcmp(bench->format, "all") == 0 || bench_is_list(bench->format)))
     return cli_usage_error("--portable compares with one format; expected --format auto or a name");
   return 0;
 }
@@ -240,9 +239,8 @@ static const struct cli_option option_table[] = {
      .help = "stream: numbers in each array (default 16777216)",
      .least = 1,
      .most = UINT64_C(1) << 40},
-    CLI_STORAGE_OPTIONS(struct bench, "a format, all, or auto (default); or several, with\n"
-                                      "commas, each NAME[:VARIANT][:OPTION=N]..., an option\n"
-                                      "kappa, block-columns, order-for-mode, tile-threshold"),
+    CLI_STORAGE_OPTIONS(struct bench, "all, auto (default), or NAME[:VARIANT][:KEY=N]... as\n"
+                                      "polyad formats lists them; several: with commas"),
     CLI_TUNE_OPTIONS(struct bench),
     CLI_READ_OPTIONS(struct bench),
     CLI_COMMON_OPTIONS(struct bench)};
@@ -260,7 +258,7 @@ static const struct cli_usage usage = {
         "  end-to-end      reading, building and decomposing (CP-ALS, or --algorithm)\n"
         "  stream          STREAM's loops: copy, scale, add, triad\n"
         "  roof            what bounds kernels: copy, gather, add, flops\n"
-        "  tile-threshold  nonzeros from which a tile of hls is faster as a dense one\n"
+        "  tile-threshold  nonzeros from which a dense tile is faster, kept for --tune\n"
         "Results of kernels are compared with sums in higher precision before a time is printed:\n"
         "error is the largest difference over the sum of the magnitudes of its terms. GB/s counts\n"
         "every nonzero's indices and value, its factor rows, and the output once. The bound is\n"

@@ -32,19 +32,19 @@ struct bench {
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
   polyad_tensor *tensor;
-  const char *algorithm;    /* of end-to-end; NULL: als */
-  uint64_t max_iterations;  /* of end-to-end; 0: the algorithm's default */
-  double tolerance;         /* of end-to-end; negative: the algorithm's default */
-  double fit;               /* that end-to-end is timed to; 0: none */
-  double log_likelihood;    /* the same with CP-APR; NaN: none */
-  const char *cache;        /* warm, cold or both */
-  bool warm, cold;          /* what it says */
-  uint64_t elements;        /* of each of stream's arrays; 0: the default */
-  bool portable;            /* tuned and portable kernels in turn */
-  bool errors;              /* every precision against double */
-  struct bench_item *items; /* of a --format that is a list */
-  int item_count;           /* 0: it is none */
-  const char *item;         /* that is being measured, as typed; else NULL */
+  const char *algorithm;   /* of end-to-end; NULL: als */
+  uint64_t max_iterations; /* of end-to-end; 0: the algorithm's default */
+  double tolerance;        /* of end-to-end; negative: the algorithm's default */
+  double fit;              /* that end-to-end is timed to; 0: none */
+  double log_likelihood;   /* the same with CP-APR; NaN: none */
+  const char *cache;       /* warm, cold or both */
+  bool warm, cold;         /* what it says */
+  uint64_t elements;       /* of each of stream's arrays; 0: the default */
+  bool portable;           /* tuned and portable kernels in turn */
+  bool errors;             /* every precision against double */
+  char *items;             /* of a --format that is a list: each with a zero behind it */
+  int item_count;          /* 0: it is none */
+  const char *item;        /* that is being measured; else NULL */
   struct bench_rate {
     double bytes, rate;
   } copy[BENCH_RATES], gather[BENCH_RATES], flops; /* measured so far; rate 0: not yet */
@@ -89,12 +89,13 @@ bool bench_holds(const struct bench *bench, const char *format);
 /** A plan in a format, and what is known of it. 0, or an exit status. */
 int bench_make_plan(struct bench *bench, const char *format, const char *variant,
                     polyad_plan **plan, struct bench_row *row);
-/** Reads --format where it is a list: NAME[:VARIANT][:OPTION=N]... with commas; checks it. 0, or an
- *  exit status. */
+/** Whether --format is a list: several with commas, or one with a variant or keys. */
+bool bench_is_list(const char *format);
+/** Reads --format where it is a list; checks it. 0, or an exit status. */
 int bench_read_items(struct bench *bench);
 void bench_free_items(struct bench *bench);
-/** Calls `each` with the format of every item of the list, whose variant and options then are the
- *  bench's. One that fails does not keep the others from being measured. */
+/** Calls `each` with every item of the list. One that fails does not keep the others from being
+ * measured. */
 int bench_each_item(struct bench *bench, int (*each)(void *user, const char *format), void *user);
 /** Calls `each` with the chosen format, those of a list, or with every one that can hold the
  *  tensor. */

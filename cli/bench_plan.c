@@ -12,10 +12,9 @@ static polyad_plan_options options_of(const struct bench *bench, const char *for
   polyad_plan_options_init(&options);
   options.format = format;
   options.variant = variant;
-  cli_set_partitions(&bench->session, &options);
+  cli_set_types(&bench->session, &options);
   options.rank = bench->rank;
   options.kernel = bench->needs;
-  options.precision = cli_precision(&bench->session);
   return options;
 }
 

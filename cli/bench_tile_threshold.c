@@ -10,6 +10,9 @@
 
 enum { ORDER = 3, SIDE = 16, CELLS = SIDE * SIDE * SIDE, STEP = 8, MOST = 160 };
 
+static const char format[] = "hls", all_dense[] = "hls:tile-threshold=1",
+                  none_dense[] = "hls:tile-threshold=4097";
+
 /* Tiles along each mode. */
 static const uint64_t grid[ORDER] = {16, 16, 8};
 
@@ -54,10 +57,9 @@ static int make_tensor(struct bench *bench, uint64_t each) {
 static polyad_plan_options options_of(const struct bench *bench, polyad_kernel kernel) {
   polyad_plan_options options;
   polyad_plan_options_init(&options);
-  cli_set_partitions(&bench->session, &options);
-  options.format = "hls";
+  cli_set_types(&bench->session, &options);
+  options.format = format;
   options.rank = bench->rank;
-  options.precision = cli_precision(&bench->session);
   options.kernel = kernel;
   /* In full precision a GPU has no dense tiles. */
   if (options.compute == POLYAD_COMPUTE_NATIVE &&
@@ -66,11 +68,11 @@ static polyad_plan_options options_of(const struct bench *bench, polyad_kernel k
   return options;
 }
 
-static int make_plan(const struct bench_job *job, int threshold, polyad_plan **plan) {
+static int make_plan(const struct bench_job *job, const char *stored, polyad_plan **plan) {
   const struct bench *bench = job->bench;
   polyad_context *context = bench->session.context;
   polyad_plan_options options = options_of(bench, job->kernel);
-  options.tile_threshold = threshold;
+  options.format = stored;
   if (polyad_plan_create(context, bench->tensor, &options, plan) == POLYAD_OK) return 0;
   return cli_library_failure(context);
 }
@@ -91,18 +93,18 @@ static int time_runs(const struct bench_job *job, polyad_measurement *measuremen
   return 0;
 }
 
-static int measure(struct bench_job *job, int threshold, struct bench_row *row) {
+static int measure(struct bench_job *job, const char *stored, struct bench_row *row) {
   struct bench *bench = job->bench;
   polyad_plan *plan = NULL;
   polyad_measurement *measurement = NULL;
   double *seconds = malloc(bench->repeat * sizeof *seconds);
   int runs, status = seconds == NULL ? cli_failure("out of memory") : 0;
-  if (status == 0) status = make_plan(job, threshold, &plan);
+  if (status == 0) status = make_plan(job, stored, &plan);
   if (status == 0) status = bench_job_measurement(job, plan, &measurement);
   if (status == 0) status = time_runs(job, measurement, seconds, &runs);
   if (status == 0) {
     *row = (struct bench_row){
-        .format = "hls", .bytes_format = polyad_plan_bytes(plan), .max_relative_error = NAN};
+        .format = format, .bytes_format = polyad_plan_bytes(plan), .max_relative_error = NAN};
     bench_summarise(seconds, runs, row);
   }
   polyad_measurement_destroy(measurement);
@@ -119,7 +121,7 @@ static int compare(struct bench *bench, polyad_kernel kernel, uint64_t each, boo
   if (status != 0) return status;
   status = bench_job_make(bench, kernel, &job);
   for (int dense = 0; dense < 2 && status == 0; ++dense) {
-    status = measure(&job, dense ? 1 : POLYAD_MAX_TILE_THRESHOLD, &row[dense]);
+    status = measure(&job, dense ? all_dense : none_dense, &row[dense]);
     if (status != 0) break;
     snprintf(row[dense].variant, sizeof row[dense].variant, "%s, %llu nonzeros a tile, %s",
              kernel == POLYAD_KERNEL_TTMC ? "ttmc" : "mttkrp", (unsigned long long)each,
@@ -129,6 +131,15 @@ static int compare(struct bench *bench, polyad_kernel kernel, uint64_t each, boo
   bench_job_free(&job);
   if (status == 0) *dense_wins = row[1].median <= row[0].median;
   return status;
+}
+
+/* For plans with --tune, where there is a place for it. */
+static int keep(struct bench *bench, const polyad_plan_options *options, uint64_t threshold) {
+  polyad_context *context = bench->session.context;
+  if (options->tune_cache == NULL) return 0;
+  if (polyad_tune_cache_keep(context, options, "tile-threshold", (int)threshold) == POLYAD_OK)
+    return 0;
+  return cli_library_failure(context);
 }
 
 /* The threshold is the first number with which tiles win. */
@@ -146,7 +157,8 @@ static int curve(struct bench *bench, polyad_kernel kernel) {
   if (found > 0) {
     cli_talk(&bench->session, "%s: dense tiles are faster from %llu nonzeros on\n", name,
              (unsigned long long)found);
-    return cli_keep_threshold(&bench->session, &options, found);
+    cli_set_tuning(&bench->session, &options);
+    return keep(bench, &options, found);
   }
   cli_talk(&bench->session, "%s: single nonzeros are faster up to %d a tile\n", name, MOST);
   return 0;

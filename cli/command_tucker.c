@@ -96,7 +96,7 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct tucker, init),
      .argument = "HOW",
      .help = "hosvd (default), random, or a ttensor file (its core\nis ignored)"},
-    CLI_STORAGE_OPTIONS(struct tucker, "auto (default) or one of polyad formats"),
+    CLI_STORAGE_OPTIONS(struct tucker, CLI_FORMAT_HELP),
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
@@ -135,7 +135,7 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
       (strcmp(tucker->init, "hosvd") != 0 || strcmp(tucker->svd, "exact") != 0))
     return cli_usage_error("--ranks auto:X found with --init or --svd; expected neither: the ranks "
                            "come with first factors that keep X, and exact singular vectors do");
-  return status != 0 ? status : cli_check_format(tucker->format, false);
+  return status;
 }
 
 /* Everything that can go wrong before the work starts does so here. */
@@ -143,7 +143,8 @@ static int prepare(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   const struct cli_output outputs[] = {{"--output", tucker->output}, {"--json", session->json}};
   const char *const inputs[] = {tucker->file, tucker->init};
-  int status = cli_check_outputs(session, outputs, 2, inputs, 2);
+  int status = cli_check_format(session->context, tucker->format, false);
+  if (status == 0) status = cli_check_outputs(session, outputs, 2, inputs, 2);
   if (status != 0) return status;
   if (strcmp(tucker->init, "random") != 0 && strcmp(tucker->init, "hosvd") != 0 &&
       polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
@@ -186,8 +187,7 @@ static int build_plan(struct tucker *tucker) {
   polyad_plan_options_init(&options);
   options.format = tucker->format;
   options.variant = tucker->variant;
-  cli_set_partitions(session, &options);
-  options.precision = cli_precision(session);
+  cli_set_types(session, &options);
   options.kernel = POLYAD_KERNEL_TTMC;
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
   if (made == POLYAD_OK)

@@ -103,7 +103,7 @@ static const struct cli_option option_table[] = {
      .argument = "FILE",
      .help = "go on from a checkpoint"},
     CLI_APR_OPTIONS(struct cpd),
-    CLI_STORAGE_OPTIONS(struct cpd, "auto (default) or one of polyad formats"),
+    CLI_STORAGE_OPTIONS(struct cpd, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct cpd),
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
@@ -147,8 +147,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
                            cpd->algorithm);
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
-  status = cli_check_model_name("--output", cpd->output, ".ktensor");
-  return status != 0 ? status : cli_check_format(cpd->format, false);
+  return cli_check_model_name("--output", cpd->output, ".ktensor");
 }
 
 /* Everything that can go wrong before the work starts does so here. */
@@ -166,7 +165,8 @@ static int prepare(struct cpd *cpd) {
       {"FILE.prev of --checkpoint", cpd->run.checkpoint != NULL ? previous : NULL}};
   const char *const inputs[] = {cpd->file, cpd->init};
   /* Only a checkpoint may replace the one that is resumed. */
-  int status = cli_check_inputs(outputs, 2, &cpd->run.resume, 1);
+  int status = cli_check_format(session->context, cpd->format, false);
+  if (status == 0) status = cli_check_inputs(outputs, 2, &cpd->run.resume, 1);
   if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
   if (status == 0) status = cli_check_outputs(session, beside, 3, inputs, 2);
   if (status != 0) return status;
@@ -189,10 +189,9 @@ static int build_plan(struct cpd *cpd) {
   polyad_plan_options_init(&options);
   options.format = cpd->format;
   options.variant = cpd->variant;
-  cli_set_partitions(session, &options);
+  cli_set_types(session, &options);
   options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
-  options.precision = cli_precision(session);
   cli_set_tuning(session, &options);
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (made == POLYAD_OK)

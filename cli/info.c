@@ -66,9 +66,8 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
   polyad_plan_options_init(&options);
   options.format = name;
   options.variant = info->variant;
-  cli_set_partitions(&info->session, &options);
+  cli_set_types(&info->session, &options);
   options.rank = info->rank > 0 ? info->rank : 16;
-  options.precision = cli_precision(&info->session);
   uint64_t bytes = 0, factors = info->rank > 0 ? factor_bytes(info) : 0;
   polyad_status status = polyad_format_estimate_bytes(context, info->tensor, &options, &bytes);
   if (status != POLYAD_OK && status != POLYAD_UNSUPPORTED) {
@@ -147,6 +146,7 @@ static int run(struct info *info) {
   struct cli_session *session = &info->session;
   int status = cli_session_open(session);
   const struct cli_output outputs[] = {{"--json", session->json}};
+  if (status == 0) status = cli_check_format(session->context, info->format, true);
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &info->file, 1);
   if (status == 0) status = cli_read_tensor(session, info->file, &info->tensor);
   if (status != 0) return status;
@@ -165,7 +165,8 @@ static int run(struct info *info) {
 }
 
 static const struct cli_option option_table[] = {
-    CLI_STORAGE_OPTIONS(struct info, "bytes in this format only (default: all)"),
+    CLI_STORAGE_OPTIONS(struct info, "bytes in this format only, NAME[:VARIANT][:KEY=N]...\nas "
+                                     "polyad formats lists them (default: all)"),
     {.name = "rank",
      .letter = 'r',
      .kind = CLI_COUNT,
@@ -193,8 +194,6 @@ int cli_info(int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, &info, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   info.file = argv[first];
-  status = cli_check_format(info.format, true);
-  if (status != 0) return status;
   status = run(&info);
   polyad_tensor_destroy(info.tensor);
   cli_session_close(&info.session);

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "text.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,15 +33,58 @@ static int finish(struct cli_session *session, cJSON *object) {
   return status == 0 ? cli_finish_output() : status;
 }
 
-static void show_format(const polyad_format_description *about) {
+/* "kappa=N (1 to 1048576): what it is", in lines that fit a terminal. */
+static void show_parameter(const polyad_format_parameter *about) {
+  enum { WIDTH = 100, INDENT = 13 };
+  char text[512];
+  snprintf(text, sizeof text, "%s=N, from %d to %d%s", about->name, about->least, about->most,
+           about->usual > 0 ? "" : ": ");
+  size_t at = strlen(text);
+  if (about->usual > 0)
+    at += (size_t)snprintf(text + at, sizeof text - at, ", usually %d: ", about->usual);
+  snprintf(text + at, sizeof text - at, "%s", about->help);
+  const char *rest = text;
+  for (int line = 0; *rest != '\0'; ++line) {
+    size_t room = line == 0 ? WIDTH - 11 : WIDTH - INDENT, length = strlen(rest);
+    if (length > room)
+      for (length = room; length > 0 && rest[length] != ' ';)
+        --length;
+    printf("%*s %.*s\n", line == 0 ? 10 : INDENT - 1, "", (int)length, rest);
+    rest += length + (rest[length] == ' ');
+  }
+}
+
+static void show_format(int which, const polyad_format_description *about) {
   printf("%-10s %s\n", about->name, about->summary);
   printf("%10s kernels: %s   devices: %s   orders: %d to %d%s\n", "", about->kernels,
          about->devices, about->min_order, about->max_order,
          about->deterministic ? "" : "   (not deterministic)");
-  printf("%10s variants: %s\n%10s from: %s\n", "", about->variants, "", about->paper);
+  printf("%10s variants: %s   compute: %s\n", "", about->variants, about->compute);
+  for (int k = 0; k < about->parameters; ++k) {
+    polyad_format_parameter parameter;
+    if (polyad_format_parameter_describe(which, k, &parameter) == POLYAD_OK)
+      show_parameter(&parameter);
+  }
+  printf("%10s from: %s\n", "", about->paper);
 }
 
-static cJSON *format_object(const polyad_format_description *about) {
+static cJSON *parameter_objects(int which, int count) {
+  cJSON *list = cJSON_CreateArray();
+  for (int k = 0; k < count; ++k) {
+    polyad_format_parameter about;
+    if (polyad_format_parameter_describe(which, k, &about) != POLYAD_OK) continue;
+    cJSON *item = cJSON_CreateObject();
+    cli_json_text(item, "name", about.name);
+    cli_json_text(item, "help", about.help);
+    cli_json_count(item, "least", (uint64_t)about.least);
+    cli_json_count(item, "most", (uint64_t)about.most);
+    cli_json_real(item, "usual", about.usual > 0 ? (double)about.usual : NAN);
+    cJSON_AddItemToArray(list, item);
+  }
+  return list;
+}
+
+static cJSON *format_object(int which, const polyad_format_description *about) {
   cJSON *item = cJSON_CreateObject();
   cli_json_text(item, "name", about->name);
   cli_json_text(item, "summary", about->summary);
@@ -48,6 +92,8 @@ static cJSON *format_object(const polyad_format_description *about) {
   cli_json_text(item, "devices", about->devices);
   cli_json_text(item, "kernels", about->kernels);
   cli_json_text(item, "variants", about->variants);
+  cli_json_text(item, "compute", about->compute);
+  cJSON_AddItemToObject(item, "parameters", parameter_objects(which, about->parameters));
   cli_json_count(item, "min_order", (uint64_t)about->min_order);
   cli_json_count(item, "max_order", (uint64_t)about->max_order);
   cli_json_bool(item, "deterministic", about->deterministic != 0);
@@ -60,8 +106,8 @@ static cJSON *list_formats(const struct cli_session *session) {
   for (int k = 0; k < polyad_format_count(); ++k) {
     polyad_format_description about;
     if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
-    if (cli_shows_results(session, NULL)) show_format(&about);
-    cJSON_AddItemToArray(list, format_object(&about));
+    if (cli_shows_results(session, NULL)) show_format(k, &about);
+    cJSON_AddItemToArray(list, format_object(k, &about));
   }
   return object;
 }

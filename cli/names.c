@@ -3,18 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-int cli_check_format(const char *name, bool all) {
-  char quoted[CLI_QUOTE_BYTES], names[160];
-  polyad_format_description about;
-  size_t at = (size_t)snprintf(names, sizeof names, all ? "auto, all" : "auto");
-  if (strcmp(name, "auto") == 0 || (all && strcmp(name, "all") == 0)) return 0;
-  for (int k = 0; k < polyad_format_count(); ++k) {
-    if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
-    if (strcmp(about.name, name) == 0) return 0;
-    if (at < sizeof names)
-      at += (size_t)snprintf(names + at, sizeof names - at, ", %s", about.name);
-  }
-  return cli_usage_error("--format %s found; expected %s", cli_quote(quoted, name), names);
+int cli_check_format(polyad_context *context, const char *text, bool all) {
+  char quoted[CLI_QUOTE_BYTES];
+  if ((all && strcmp(text, "all") == 0) || polyad_format_check(context, text) == POLYAD_OK)
+    return 0;
+  return cli_usage_error("--format %s: %s%s", cli_quote(quoted, text), polyad_last_error(context),
+                         all ? "; or all" : "");
 }
 
 int cli_check_like(const char *name) {

@@ -7,8 +7,8 @@
 
 /** Each check returns 0, or 2 after an error that lists what is expected. */
 
-/** A storage format, "auto", or where `all` "all". */
-int cli_check_format(const char *name, bool all);
+/** A storage format with its parameters, "auto", or where `all` "all". */
+int cli_check_format(polyad_context *context, const char *text, bool all);
 /** A published tensor that can be imitated. */
 int cli_check_like(const char *name);
 /** The structure that --structure names; its choices are CLI_STRUCTURES. */

@@ -94,11 +94,8 @@ polyad_compute cli_compute(const struct cli_session *session) {
   return POLYAD_COMPUTE_NATIVE;
 }
 
-void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options) {
-  options->partitions = (int)session->kappa;
-  options->columns = (int)session->block_columns;
-  options->order_for_mode = (int)session->order_for_mode;
-  options->tile_threshold = (int)session->tile_threshold;
+void cli_set_types(const struct cli_session *session, polyad_plan_options *options) {
+  options->precision = cli_precision(session);
   options->compute = cli_compute(session);
   options->second_share = session->second_share;
 }

@@ -12,11 +12,8 @@ struct cli_session {
   const char *device, *precision, *json;
   uint64_t threads, memory_limit, seed;
   bool quiet, verbose;
-  double second_share;           /* of two devices */
-  uint64_t kappa, block_columns; /* of formats that partition */
-  uint64_t order_for_mode;       /* of formats with one copy */
-  const char *compute;           /* of formats with tensor-core kernels; NULL: native */
-  uint64_t tile_threshold;       /* likewise */
+  double second_share; /* of two devices */
+  const char *compute; /* type of products; NULL: native */
   bool tune;
   const char *tune_cache; /* NULL: the user's; "none": none */
   char tune_path[4096];
@@ -38,39 +35,24 @@ struct cli_session {
   {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),     \
    .help = "say what is chosen and why"}
 
-/** ... of formats that partition, ... */
-#define CLI_PARTITION_OPTIONS(t)                                                                   \
-  {.name = "kappa", .kind = CLI_COUNT, .offset = offsetof(t, session.kappa), .argument = "N",      \
-   .help = "partitions of flycoo and modecopy (default: one per\nprocessor of the device)",        \
-   .least = 1, .most = POLYAD_MAX_PARTITIONS},                                                     \
-  {.name = "block-columns", .kind = CLI_COUNT, .offset = offsetof(t, session.block_columns),       \
-   .argument = "P",                                                                                \
-   .help = "nonzeros that a GPU's thread block takes at once in\nvariants paper (default 32)",     \
-   .least = 1, .most = POLYAD_MAX_COLUMNS},                                                        \
-  {.name = "second-share", .kind = CLI_SHARE, .offset = offsetof(t, session.second_share),         \
-   .argument = "X",                                                                                \
-   .help = "share of the nonzeros that the second of two\ndevices has (default: measured)"},       \
-  {.name = "order-for-mode", .kind = CLI_COUNT, .offset = offsetof(t, session.order_for_mode),     \
-   .argument = "N",                                                                                \
-   .help = "mode that blco orders its nonzeros for\n(default: none)",                              \
-   .least = 1, .most = POLYAD_MAX_ORDER},                                                          \
-  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute),                  \
-   .argument = "TYPE",                                                                             \
-   .choices = "native f16 bf16 tf32",                                                              \
-   .help = "native (default: the precision), f16, bf16, tf32: types\nof products in hls"},         \
-  {.name = "tile-threshold", .kind = CLI_COUNT, .offset = offsetof(t, session.tile_threshold),     \
-   .argument = "N",                                                                                \
-   .help = "nonzeros that make a tile of hls dense (default 78;\nttmc and tucker: 82)",            \
-   .least = 1, .most = POLYAD_MAX_TILE_THRESHOLD}
-
 /** ... of storage; `which` says which format is meant, ... */
 #define CLI_STORAGE_OPTIONS(t, which)                                                              \
   {.kind = CLI_GROUP, .help = "storage"},                                                          \
-  {.name = "format", .kind = CLI_TEXT, .offset = offsetof(t, format), .argument = "NAME",          \
+  {.name = "format", .kind = CLI_TEXT, .offset = offsetof(t, format), .argument = "FORMAT",        \
    .help = (which)},                                                                               \
   {.name = "variant", .kind = CLI_TEXT, .offset = offsetof(t, variant), .argument = "NAME",        \
    .help = "auto (default) or one of the format's"},                                               \
-  CLI_PARTITION_OPTIONS(t)
+  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute),                  \
+   .argument = "TYPE",                                                                             \
+   .choices = "native f16 bf16 tf32",                                                              \
+   .help = "types of products: native (default: the precision),\nor f16, bf16, tf32 in formats that compute in them"},  \
+  {.name = "second-share", .kind = CLI_SHARE, .offset = offsetof(t, session.second_share),         \
+   .argument = "X",                                                                                \
+   .help = "share of the nonzeros that the second of two\ndevices has (default: measured)"}
+
+/** What --format may be, as the help says it. */
+#define CLI_FORMAT_HELP                                                                            \
+  "auto (default), or NAME[:VARIANT][:KEY=N]... as polyad\nformats lists names, variants and keys"
 
 /** ... of subcommands that may measure formats before they choose one, ... */
 #define CLI_TUNE_OPTIONS(t)                                                                        \
@@ -136,16 +118,11 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
 polyad_type cli_precision(const struct cli_session *session);
 /** What --compute says. */
 polyad_compute cli_compute(const struct cli_session *session);
-/** Hands the options of single formats (--kappa and so on) to the plan. */
-void cli_set_partitions(const struct cli_session *session, polyad_plan_options *options);
+/** Hands --precision, --compute and --second-share to the plan. */
+void cli_set_types(const struct cli_session *session, polyad_plan_options *options);
 
-/** Hands --tune and --tune-cache to the plan, whose other options are set: and, where none is
- * given, the threshold of hls's tiles that cli_keep_threshold() kept for such plans. */
+/** Hands --tune and --tune-cache to the plan. */
 void cli_set_tuning(struct cli_session *session, polyad_plan_options *options);
-/** With --tune, keeps the threshold that was measured on this device for such plans. 0, or an exit
- *  status. */
-int cli_keep_threshold(struct cli_session *session, const polyad_plan_options *options,
-                       uint64_t threshold);
 
 struct cli_output {
   const char *name; /* for messages, such as "--json" */

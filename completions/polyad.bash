@@ -1,5 +1,27 @@
 # bash completion of polyad
 
+# Names of formats; or of the format $1 its variants (but auto, which is no word to write) and keys.
+_polyad_formats() {
+  if [ $# -eq 0 ]; then
+    "${COMP_WORDS[0]}" formats 2>/dev/null | sed -n 's/^\([a-z0-9-]\{1,\}\) .*/\1/p'
+  else
+    "${COMP_WORDS[0]}" formats 2>/dev/null | sed -n "/^$1 /,/^[a-z]/{
+      s/^ *variants: auto \(.*\)   compute:.*/\1/p
+      s/^ *\([a-z-]*=\)N, from .*/\1/p
+    }"
+  fi
+}
+
+# Completes what stands behind the last colon of NAME:...; bash cuts words at colons and equals signs.
+_polyad_format_words() {
+  local typed=$1 words
+  words=$(_polyad_formats "${typed%%:*}")
+  [[ $typed == *:*:* ]] && words=$(grep '=$' <<<"$words")
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "${typed##*:}")
+  compopt -o nospace 2>/dev/null
+  [[ $COMP_WORDBREAKS == *:* ]] || COMPREPLY=("${COMPREPLY[@]/#/${typed%:*}:}")
+}
+
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
@@ -7,7 +29,7 @@ _polyad() {
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
-  local storage="--second-share --kappa --block-columns --order-for-mode --compute --tile-threshold"
+  local storage="--second-share --compute"
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -35,6 +57,12 @@ _polyad() {
       return
       ;;
   esac
+  local typed=${COMP_LINE:0:COMP_POINT}
+  typed=${typed##*[[:space:]]}
+  if [[ $typed == [a-z]*:* && ${COMP_LINE:0:COMP_POINT-${#typed}} == *--format[[:space:]] ]]; then
+    _polyad_format_words "$typed"
+    return
+  fi
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
@@ -45,8 +73,7 @@ _polyad() {
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;
     --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;
     --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "auto all
-      $("${COMP_WORDS[0]}" formats 2>/dev/null | sed -n 's/^\([a-z0-9-]\{1,\}\) .*/\1/p')" -- "$current") ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "auto all $(_polyad_formats)" -- "$current") ;;
     --structure) mapfile -t COMPREPLY < <(compgen -W "auto fibers flat" -- "$current") ;;
     --like) mapfile -t COMPREPLY < <(compgen -W "amazon delicious music nell-1 twitch vast chicago
       enron nips uber nell-2 lbnl-network vast-3d chicago-geo delicious-3d flickr-3d flickr darpa

@@ -169,8 +169,9 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
                                .rank = run->rank,
                                .precision = choice->type,
                                .threads = polyad_threads(run->context),
-                               .device = run->device,
-                               .partitions = run->partitions};
+                               .device = run->device};
+  if (format->parameters == pd_partition_parameters)
+    request.parameter[PD_PARTITIONS] = run->partitions;
   void *storage = NULL, *on_device = NULL;
   char about[PD_REASON_BYTES];
   double begin = pd_seconds();

@@ -232,7 +232,7 @@ static void time_choice(struct run *run, const struct choice *choice) {
                                .threads = polyad_threads(run->context),
                                .device = run->device,
                                .compute = choice->compute,
-                               .tile_threshold = choice->threshold};
+                               .parameter = {[PD_HLS_TILE_THRESHOLD] = choice->threshold}};
   if (format == NULL || kernels == NULL ||
       (run->chain ? kernels->ttmc == NULL : kernels->mttkrp == NULL)) {
     fprintf(stderr, "%-7s %-6s %s: not in this build\n", run->name, run->chain ? "ttmc" : "mttkrp",

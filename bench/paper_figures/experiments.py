@@ -87,16 +87,16 @@ def mttkrp(source, format_name, *more):
 
 
 def steps_a(tensor, source):
-    flycoo = ("flycoo", "--variant", "paper")
-    whole = Run("flycoo", mttkrp(source, *flycoo))
+    flycoo = "flycoo:paper"
+    whole = Run("flycoo", mttkrp(source, flycoo))
     yield Step("A", "5", tensor, [
-        whole, Run("ordered copies", mttkrp(source, "flycoo", "--variant", "paper-no-remap"))])
+        whole, Run("ordered copies", mttkrp(source, "flycoo:paper-no-remap"))])
     yield Step("A", "8", tensor, [  # 32 is what the whole has
-        Run(str(p), mttkrp(source, *flycoo, *(() if p == 32 else ("--block-columns", str(p)))))
+        Run(str(p), mttkrp(source, flycoo + ("" if p == 32 else f":block-columns={p}")))
         for p in (1, 2, 4, 8, 16, 32, 64)])
     # BLCO as the paper ran it: ordered for each mode in turn, ordering not counted.
-    ordered = [Run(f"blco:{mode}", mttkrp(source, "blco", "--order-for-mode", str(mode)),
-                   {"mode": mode}) for mode in range(1, MODES[tensor] + 1)]
+    ordered = [Run(f"blco:{mode}", mttkrp(source, f"blco:order-for-mode={mode}"), {"mode": mode})
+               for mode in range(1, MODES[tensor] + 1)]
     yield Step("A", "9", tensor, [whole, Run("flycoo default", mttkrp(source, "flycoo")), *ordered,
                                   Run("blco as it is", mttkrp(source, "blco")),
                                   Run("mmcsf", mttkrp(source, "mmcsf")),
@@ -104,18 +104,19 @@ def steps_a(tensor, source):
     yield Step("A", "10", tensor, [Run(name, mttkrp(source, name))
                                    for name in ("flycoo", *BASELINES)])
     yield Step("A", "6", tensor, [
-        Run("counters " + name, mttkrp(source, name, *more, "--repeat", "1", "--warmup", "0"))
-        for name, *more in (flycoo, ("blco",), ("mmcsf",))])
+        Run("counters " + name.partition(":")[0],
+            mttkrp(source, name, "--repeat", "1", "--warmup", "0"))
+        for name in (flycoo, "blco", "mmcsf")])
 
 
 def steps_b(tensor, source):
-    paper = Run("modecopy", mttkrp(source, "modecopy", "--variant", "paper"))
+    paper = Run("modecopy", mttkrp(source, "modecopy:paper"))
     yield Step("B", "3", tensor, [paper, Run("modecopy default", mttkrp(source, "modecopy")),
                                   *(Run(name, mttkrp(source, name)) for name in BASELINES)])
     yield Step("B", "4", tensor, [
         Run("adaptive", paper.arguments),
-        Run("scheme 1", mttkrp(source, "modecopy", "--variant", "paper-scheme1")),
-        Run("scheme 2", mttkrp(source, "modecopy", "--variant", "paper-scheme2"))])
+        Run("scheme 1", mttkrp(source, "modecopy:paper-scheme1")),
+        Run("scheme 2", mttkrp(source, "modecopy:paper-scheme2"))])
     yield Step("B", "5", tensor, [paper])
 
 
@@ -135,34 +136,34 @@ def chain(source, format_name, *more):
 
 def steps_d(tensor, source):
     names = ("hicoo", "blco", "mmcsf", "fcoo", "fwc", "bcsf")
-    half = ("hls", "--compute", "f16")
+    half = ("--compute", "f16")
     yield Step("D", "8", tensor, [
-        Run(f"{title} {how}", make(source, *half, *variant))
+        Run(f"{title} {how}", make(source, "hls" + variant, *half))
         for title, make in (("MTTKRP", mttkrp), ("chain", chain))
-        for how, variant in (("together", ()), ("in turn", ("--variant", "sequential")))])
+        for how, variant in (("together", ""), ("in turn", ":sequential"))])
     yield Step("D", "10", tensor, [
-        Run(f"{title} {part}", make(source, *half, *threshold))
+        Run(f"{title} {part}", make(source, "hls" + threshold, *half))
         for title, make in (("MTTKRP", mttkrp), ("chain", chain))
-        for part, threshold in (("HLS", ()), ("HLS-S", ("--tile-threshold", "4097")),
-                                ("HLS-D", ("--tile-threshold", "1")))])
+        for part, threshold in (("HLS", ""), ("HLS-S", ":tile-threshold=4097"),
+                                ("HLS-D", ":tile-threshold=1"))])
     yield Step("D", "11", tensor, [
         Run(f"{title} {compute}", make(source, "hls", "--error"), {"precision": compute})
         for title, make in (("MTTKRP", mttkrp), ("chain", chain))
         for compute in ("f16", "bf16", "tf32")])
-    yield Step("D", "12", tensor, [Run("hls", mttkrp(source, *half)),
+    yield Step("D", "12", tensor, [Run("hls", mttkrp(source, "hls", *half)),
                                    *(Run(name, mttkrp(source, name)) for name in names)])
-    yield Step("D", "13", tensor, [Run("hls", chain(source, *half)),
+    yield Step("D", "13", tensor, [Run("hls", chain(source, "hls", *half)),
                                    *(Run(name, chain(source, name))
                                      for name in ("hicoo", "mmcsf"))])
     yield Step("D", "14", tensor, [Run(name, mttkrp(source, name, *more))
-                                   for name, *more in (half, *((name,) for name in names))])
+                                   for name, *more in (("hls", *half), *((name,) for name in names))])
 
 
 def quickened(tensor, run):
     """Repeated less often; without arguments where it is left out."""
-    if MILLIONS.get(tensor, 0) > SLOW_MILLIONS and "--block-columns" in run.arguments:
-        if int(run.arguments[-1]) < QUICK_COLUMNS:
-            return run._replace(arguments=[])
+    columns = run.arguments[-1].partition(":block-columns=")[2]
+    if MILLIONS.get(tensor, 0) > SLOW_MILLIONS and columns and int(columns) < QUICK_COLUMNS:
+        return run._replace(arguments=[])
     if run.arguments[0] != "bench" or "--repeat" in run.arguments:
         return run
     return run._replace(arguments=[*run.arguments, *QUICK_REPEAT])

@@ -68,13 +68,17 @@ def load(folder):
 def wanted(step, run):
     """The key of a run: what its command line asks for."""
     kernel, options = run.arguments[1], dict(zip(run.arguments[3::2], run.arguments[4::2]))
-    name = options.pop("--format", None)
-    if name is None or "--order-for-mode" in options or "--portable" in run.arguments:
+    if "--format" not in options or "--portable" in run.arguments:
+        return None
+    name, *words = options["--format"].split(":")
+    given = dict(word.split("=") for word in words if "=" in word)
+    variant = next((word for word in words if "=" not in word), "auto")
+    if "order-for-mode" in given:
         return None
     hybrid = (run.pick.get("precision") or options.get("--compute", "f32"),
-              int(options.get("--tile-threshold", THRESHOLDS.get(kernel, 0))))
-    return (step.tensor, kernel, name, options.get("--variant", "auto"),
-            int(options.get("--block-columns", 32)) if name == "flycoo" else None,
+              int(given.get("tile-threshold", THRESHOLDS.get(kernel, 0))))
+    return (step.tensor, kernel, name, variant,
+            int(given.get("block-columns", 32)) if name == "flycoo" else None,
             hybrid if name == "hls" else None)
 
 

@@ -24,8 +24,6 @@ DURATION = "gpu__time_duration.sum"
 # The kernels that sum, of flycoo's variant paper, blco and mmcsf: a few launches in all modes.
 COUNTED = "regex:fly_paper|blco_tiles|fibers_sum|nz_scatter"
 LAUNCHES = "16"
-# Options that each format of a list can have for itself.
-OWN_OPTIONS = ("--block-columns", "--order-for-mode", "--tile-threshold")
 
 
 class OutOfTime(Exception):
@@ -189,17 +187,8 @@ def split(arguments):
     there is no list."""
     if arguments[0] != "bench" or "--format" not in arguments or "--portable" in arguments:
         return None, None
-    shared, name, options, words = [], "", "", iter(arguments)
-    for word in words:
-        if word == "--format":
-            name = next(words)
-        elif word == "--variant":
-            name += ":" + next(words)
-        elif word in OWN_OPTIONS:
-            options += f":{word[2:]}={next(words)}"
-        else:
-            shared.append(word)
-    return tuple(shared), name + options
+    at = arguments.index("--format")
+    return (*arguments[:at], *arguments[at + 2:]), arguments[at + 1]
 
 
 def of_item(output, item):

@@ -17,11 +17,6 @@ typedef struct polyad_plan polyad_plan;
 /** Memory that one running computation on a plan changes. */
 typedef struct polyad_workspace polyad_workspace;
 
-/** The most that polyad_plan_options::partitions may be. */
-#define POLYAD_MAX_PARTITIONS 1048576
-/** The most that polyad_plan_options::columns may be. */
-#define POLYAD_MAX_COLUMNS 64
-
 /** Kernels that a format may have. */
 typedef enum polyad_kernel {
   POLYAD_KERNEL_MTTKRP = 0, /**< polyad_mttkrp() */
@@ -39,30 +34,21 @@ typedef enum polyad_compute {
   POLYAD_COMPUTE_TF32    /**< float with 10 bits behind the point */
 } polyad_compute;
 
-/** The most that polyad_plan_options::tile_threshold may be: no tile is dense. */
-#define POLYAD_MAX_TILE_THRESHOLD 4097
-
 /** What a plan is to be good at. Start from polyad_plan_options_init(). */
 typedef struct polyad_plan_options {
-  const char *format;    /**< "auto" (default) or a name of polyad_format_info() */
-  const char *variant;   /**< "auto" (default), or a variant the format documents */
+  const char *format;    /**< "auto" (default), or NAME[:VARIANT][:KEY=VALUE...]: a format's name,
+                              a variant of it, and its parameters, as polyad_format_describe() and
+                              polyad_format_parameter_describe() list them */
+  const char *variant;   /**< "auto" (default), or a variant of the format where `format` names none
+                          */
   uint64_t rank;         /**< number of components the kernels will be called with */
   polyad_type precision; /**< type of values and factors (default POLYAD_F64) */
   int tune;              /**< non-zero: measure candidates instead of estimating, for
                               POLYAD_KERNEL_MTTKRP and POLYAD_KERNEL_PHI */
   int force_index64;     /**< non-zero: 64-bit indices even where 32 bits do (for tests) */
-  int partitions;        /**< parts that formats which partition a mode make of it (kappa), up to
-                              POLYAD_MAX_PARTITIONS; 0 (default): one per processor of the device */
-  int columns;           /**< nonzeros that a GPU's thread block of a paper's variant takes at once
-                              (P), up to POLYAD_MAX_COLUMNS; 0 (default): 32 */
-  int order_for_mode;   /**< mode (from 1) that a format with one copy of the nonzeros (blco) orders
-                             them for; 0 (default): none */
-  polyad_kernel kernel; /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
-  polyad_compute compute; /**< types of products, for formats with tensor-core kernels ("hls");
+  polyad_kernel kernel;  /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
+  polyad_compute compute; /**< types of products, for formats whose description lists them;
                                POLYAD_COMPUTE_NATIVE (default): the precision */
-  int tile_threshold;     /**< nonzeros that make a tile of 16 x 16 x 16 dense ("hls"), up to
-                               POLYAD_MAX_TILE_THRESHOLD; 0 (default): measured when tuning, else
-                               what the format documents */
   double second_share;    /**< share of the nonzeros that the second of two devices has, below 1; 0
                                (default): measured, so that both take the same time */
   const char *tune_cache; /**< file that keeps what tuning measured, and spares measuring the same
@@ -80,18 +66,23 @@ POLYAD_API void polyad_plan_options_init(polyad_plan_options *options);
  *  `size` bytes do not hold its name */
 POLYAD_API int polyad_tune_cache_path(char *path, size_t size);
 
-/** Keeps a number that was measured on the context's device with its threads, under a name, in a
- *  file as polyad_plan_options::tune_cache is. A file that cannot be written is no failure.
- *  @return POLYAD_INVALID_ARGUMENT for NULL or a number that is not finite */
+/** Keeps the best value of a format's parameter, as it was measured on the context's device with
+ * its threads, in the file options->tune_cache. Plans with the same format, kernel, compute type
+ * and precision that are tuned with this file take it, unless they are given another. A file that
+ *  cannot be written is no failure.
+ *  @param options  names the format, and the file
+ *  @param parameter  a name of polyad_format_parameter_describe()
+ *  @return POLYAD_INVALID_ARGUMENT for NULL, a format that has no such parameter, or a value that
+ * it cannot have */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_keep(polyad_context *context,
-                                                               const char *path, const char *name,
-                                                               double value);
-/** The number that was kept for the same library, device and threads under this name.
- *  @param[out] value  NaN when there is none
- *  @return POLYAD_INVALID_ARGUMENT for NULL */
-POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_number(polyad_context *context,
-                                                                 const char *path, const char *name,
-                                                                 double *value);
+                                                               const polyad_plan_options *options,
+                                                               const char *parameter, int value);
+/** The value that was kept for the same library, device, threads and options.
+ *  @param[out] value  0 when there is none
+ *  @return POLYAD_INVALID_ARGUMENT for NULL, or a format that has no such parameter */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tune_cache_value(polyad_context *context,
+                                                                const polyad_plan_options *options,
+                                                                const char *parameter, int *value);
 
 /** Stores `tensor` (left as it is) as `options` say.
  *  @param[out] plan  destroyed with polyad_plan_destroy()
@@ -216,6 +207,9 @@ typedef struct polyad_format_description {
   const char *devices;  /**< devices it has kernels for in this build, such as "cpu cuda" */
   const char *kernels;  /**< kernels it has, such as "mttkrp phi innerprod" */
   const char *variants; /**< variants it knows, such as "auto one two all" */
+  const char *compute;  /**< types of products, as the command names them: "native", or
+                             "native f16 bf16 tf32" */
+  int parameters;       /**< number of its parameters */
   int min_order;        /**< fewest modes */
   int max_order;        /**< most modes */
   int deterministic;    /**< whether its default gives the same bits every time */
@@ -228,6 +222,25 @@ POLYAD_API int polyad_format_count(void);
  *  @return POLYAD_INVALID_ARGUMENT when there is none */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_format_describe(int which,
                                                                polyad_format_description *about);
+
+/** A parameter of one format: an integer. */
+typedef struct polyad_format_parameter {
+  const char *name; /**< its key in polyad_plan_options::format */
+  const char *help; /**< what it is; where `usual` is 0 also what it is by default */
+  int least;        /**< least value, at least 1 */
+  int most;         /**< largest value */
+  int usual;        /**< value by default; 0: it depends on the tensor or the device */
+} polyad_format_parameter;
+
+/** Describes parameter number `which` (from 0) of format number `format` (from 0).
+ *  @return POLYAD_INVALID_ARGUMENT when there is none */
+POLYAD_API POLYAD_CHECKED polyad_status
+polyad_format_parameter_describe(int format, int which, polyad_format_parameter *about);
+/** Checks a text for polyad_plan_options::format without a tensor: the format is known and has the
+ *  parameters, which have possible values. Whether it has the variant is checked with the tensor.
+ *  @return POLYAD_INVALID_ARGUMENT with what is wrong and what is allowed */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_format_check(polyad_context *context,
+                                                            const char *format);
 /** Bytes that `tensor` would take in a format, factors not counted; the estimate that the
  *  plan uses.
  *  @return POLYAD_UNSUPPORTED with the reason when the format cannot hold it */

@@ -239,13 +239,25 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
 
 
 def formats() -> list[dict[str, Any]]:
-    """The storage formats of this build: name, summary, paper, devices, kernels, variants."""
-    found, about = [], ffi.new("polyad_format_description *")
+    """The storage formats of this build: name, summary, paper, devices, kernels, variants, compute
+    (types of products), and parameters, a list of name, help, least, most and usual: the value by
+    default, None where it depends on the tensor or the device."""
+    found: list[dict[str, Any]] = []
+    about = ffi.new("polyad_format_description *")
     for which in range(lib.polyad_format_count()):
         if lib.polyad_format_describe(which, about) == lib.POLYAD_OK:
-            found.append({name: text(getattr(about, name)) for name in
-                          ("name", "summary", "paper", "devices", "kernels", "variants")})
+            words = {name: text(getattr(about, name)) for name in
+                     ("name", "summary", "paper", "devices", "kernels", "variants", "compute")}
+            found.append({**words, "parameters": [_parameter(which, k)
+                                                  for k in range(about.parameters)]})
     return found
+
+
+def _parameter(format: int, which: int) -> dict[str, Any]:
+    about = ffi.new("polyad_format_parameter *")
+    assert lib.polyad_format_parameter_describe(format, which, about) == lib.POLYAD_OK
+    return {"name": text(about.name), "help": text(about.help), "least": about.least,
+            "most": about.most, "usual": about.usual or None}
 
 
 def devices() -> list[dict[str, Any]]:

@@ -13,9 +13,11 @@ from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import Kernel, Precision
+from ._types import Compute, Kernel, Precision
 
 _KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
+_COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,
+            "bf16": lib.POLYAD_COMPUTE_BF16, "tf32": lib.POLYAD_COMPUTE_TF32}
 
 
 class Plan:
@@ -30,7 +32,8 @@ class Plan:
     rank : int
         Number of columns the kernels will be called with.
     format : str
-        "auto" or a name of :func:`formats`.
+        "auto", or NAME[:VARIANT][:KEY=N]...: a name of :func:`formats`, a variant and parameters,
+        such as "flycoo:paper:kappa=82".
     precision : {"f64", "f32"}
     device : str
         "auto", "cpu", "cuda", "cuda:1"; or two that share the work, such as "cuda,cpu".
@@ -40,6 +43,11 @@ class Plan:
         "auto" or a variant of the format.
     kernel : {"mttkrp", "ttmc"}
         The kernel that the format must have.
+    compute : {"native", "f16", "bf16", "tf32"}
+        Types of products, for formats that list them; "native": the precision.
+    tune : bool
+        Measure the formats that can be used, and take the fastest. What was measured is kept for
+        the next plan of the same tensor, in polyad/tune in the user's cache, as the command does.
 
     Raises
     ------
@@ -49,17 +57,23 @@ class Plan:
 
     def __init__(self, x: Any, rank: int = 16, *, format: str = "auto",
                  precision: Precision = "f64", device: str = "auto", threads: int | None = None,
-                 variant: str = "auto", kernel: Kernel = "mttkrp") -> None:
+                 variant: str = "auto", kernel: Kernel = "mttkrp", compute: Compute = "native",
+                 tune: bool = False) -> None:
         tensor = as_tensor(x)
-        self._make(tensor, rank, format, precision, device, threads, variant, kernel)
+        self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune)
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
 
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
-              threads: int | None, variant: str, kernel: str) -> None:
+              threads: int | None, variant: str, kernel: str, compute: str = "native",
+              tune: bool = False) -> None:
         if kernel not in _KERNELS:
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
+        if compute not in _COMPUTE:
+            raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
+                             "'tf32'")
         self.threads, self.device_asked, self.variant_asked = threads, device, variant
+        self.format_asked = format
         self._context = ctx = context()
         ctx.configure(threads=threads, device=device)
         options = ffi.new("polyad_plan_options *")
@@ -68,7 +82,11 @@ class Plan:
                 ffi.new("char[]", encode(variant, "variant"))]
         options.format, options.variant = kept
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
-        options.kernel = _KERNELS[kernel]
+        options.kernel, options.compute = _KERNELS[kernel], _COMPUTE[compute]
+        options.tune = bool(tune)
+        cache = ffi.new("char[]", 4096)
+        if tune and lib.polyad_tune_cache_path(cache, len(cache)):
+            options.tune_cache = cache
         made = ffi.new("polyad_plan **")
         status = ctx.run(lib.polyad_plan_create, tensor._handle, options, made)
         if not ctx.interrupted:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 Precision = Literal["f32", "f64"]
 Duplicates = Literal["sum", "max", "min", "first", "error"]
 Kernel = Literal["mttkrp", "ttmc"]
+Compute = Literal["native", "f16", "bf16", "tf32"]
 CPInit = Literal["random", "hosvd", "nvecs"]
 Svd = Literal["exact", "randomized"]
 APRAlgorithm = Literal["mu", "pdnr", "pqnr"]

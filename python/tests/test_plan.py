@@ -53,6 +53,37 @@ def test_what_the_plan_has_may_be_asked_for(labelled):
     assert (plan.nnz, plan.precision, plan.rank) == (labelled.nnz, "f32", 2)
 
 
+def test_formats_have_parameters(labelled):
+    """The same text as for the command, in every place that takes a format."""
+    text = "flycoo:paper:kappa=3"
+    plan = polyad.Plan(labelled, 2, format=text, device="cpu")
+    assert plan.format == "flycoo" and "3 partitions" in plan.variant
+    assert polyad.cp_als(plan, 2, format=text).info["format"] == "flycoo"
+    assert polyad.cp_als(labelled, 2, format=text, device="cpu").info["format"] == "flycoo"
+    for wrong, says in (("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:rank=3", "kappa=N"),
+                        ("csf:one:kappa=3", "no parameters"), ("none", "expected auto, coo")):
+        with pytest.raises(ValueError, match=says):
+            polyad.Plan(labelled, 2, format=wrong)
+    keys = {entry["name"]: entry["parameters"] for entry in polyad.formats()}
+    assert [key["name"] for key in keys["flycoo"]] == ["kappa", "block-columns"]
+    assert keys["flycoo"][0]["usual"] is None and keys["flycoo"][1]["usual"] == 32
+    assert keys["csf"] == []
+
+
+def test_types_of_products_and_tuning(labelled, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    half = polyad.Plan(labelled, 2, compute="f16", device="cpu")
+    assert half.format == "hls" and "f16 values" in half.variant
+    assert {entry["name"] for entry in polyad.formats() if "f16" in entry["compute"]} == {"hls"}
+    with pytest.raises(polyad.UnsupportedError, match="precision"):
+        polyad.Plan(labelled, 2, compute="f16", format="csf", device="cpu")
+    with pytest.raises(ValueError, match="'f8' is unknown"):
+        polyad.Plan(labelled, 2, compute="f8")
+    tuned = polyad.Plan(labelled, 2, tune=True, device="cpu", threads=1)
+    assert "measured" in tuned.explanation and (tmp_path / "polyad" / "tune").exists()
+    assert "estimated" in polyad.Plan(labelled, 2, device="cpu").explanation
+
+
 def test_notebooks_show_tables(labelled):
     model = polyad.cp_als(labelled, 10, max_iters=2)
     evil = polyad.SparseTensor([[1, 0]], labels={"<b>": ["<script>", "&"], "y": None})

@@ -41,6 +41,8 @@ polyad_status polyad_format_describe(int which, polyad_format_description *about
       .devices = devices_of(format->name),
       .kernels = kernels_of(format->name),
       .variants = format->variants,
+      .compute = format->reduced ? "native f16 bf16 tf32" : "native",
+      .parameters = format->parameter_count,
       .min_order = format->min_order,
       .max_order = format->max_order,
       .deterministic = format->deterministic,

@@ -12,22 +12,29 @@
 
 #define PD_REASON_BYTES 256
 
+/** The most parameters that a format has. */
+enum { PD_PARAMETERS_MAX = 4 };
+
+/** A parameter of a format: what users are told of it, and what tuning tries. */
+struct pd_parameter {
+  polyad_format_parameter about;
+  const int *trials; /* values to measure, ended by 0; NULL: it is not tuned */
+};
+
 /** What is asked of a format. */
 struct pd_request {
-  const char *variant; /* "auto" or one of the format's */
+  const struct polyad_format *format; /* NULL: any */
+  const char *variant;                /* "auto" or one of the format's */
   uint64_t rank;
   polyad_type precision;
   int threads;
   bool force_index64;
-  int partitions;     /* kappa of the formats that partition; 0: one per processor of the device */
-  int columns;        /* nonzeros that a GPU's thread block takes at once; 0: 32 */
-  int order_for_mode; /* mode (from 1) that a format with one copy orders its nonzeros for; 0: none
-                       */
-  polyad_kernel kernel;   /* that must be there */
-  polyad_compute compute; /* types that products are computed in */
-  int tile_threshold;     /* nonzeros that make a tile of "hls" dense; 0: its default */
-  int first_mode;         /* number of mode 0 in reasons: pd_shown_mode(context, 0) */
-  bool keep_values;       /* values are not to be scaled: they have been */
+  int parameter[PD_PARAMETERS_MAX]; /* in the order of the format's table; 0: not given */
+  polyad_kernel kernel;             /* that must be there */
+  polyad_compute compute;           /* types that products are computed in */
+  int first_mode;                   /* number of mode 0 in reasons: pd_shown_mode(context, 0) */
+  bool keep_values;                 /* values are not to be scaled: they have been */
+  const char *kept; /* tuning cache that may have values of parameters; NULL: none */
   const struct pd_device *device;
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
 };
@@ -51,6 +58,8 @@ struct polyad_format {
   const char *summary;
   const char *paper;
   const char *variants; /* blank-separated names, "auto" first */
+  const struct pd_parameter *parameters;
+  int parameter_count;
   int min_order, max_order;
   bool deterministic; /* of the default variant */
   bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
@@ -150,6 +159,9 @@ polyad_status pd_storage_expand(polyad_context *context, const struct polyad_for
  * and those sums in double. */
 uint64_t pd_sum_depth_on_cpu(const void *storage, const void *scratch, int mode,
                              uint64_t longest_row);
+
+/** A format's parameter as the request gives it, else `usual`. */
+int pd_parameter(const struct pd_request *request, int which, int usual);
 
 /** The registry: one line per format in registry.c. */
 int pd_format_count(void);

@@ -1,4 +1,5 @@
 #include "plan/choose.h"
+#include "plan/tune_recall.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -42,9 +43,13 @@ static void assess_device(polyad_context *context, const struct pd_traits *trait
 }
 
 static void assess(polyad_context *context, const struct polyad_format *format,
-                   const struct pd_traits *traits, const struct pd_request *request,
+                   const struct pd_traits *traits, const struct pd_request *asked,
                    struct pd_candidate *candidate) {
-  *candidate = (struct pd_candidate){.format = format, .tile_threshold = request->tile_threshold};
+  struct pd_request completed = *asked;
+  const struct pd_request *request = &completed;
+  pd_parameters_recall(context, format, asked, completed.parameter);
+  *candidate = (struct pd_candidate){.format = format};
+  memcpy(candidate->parameter, request->parameter, sizeof candidate->parameter);
   candidate->kernels = pd_kernels_find(format->name, request->device->kind);
   char *reason = candidate->reason;
   if (candidate->kernels == NULL)
@@ -77,24 +82,17 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   assess_device(context, traits, request, candidate);
 }
 
-polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
-                                 const struct pd_request *request, const char *name,
-                                 struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count) {
+void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
+                        const struct pd_request *request,
+                        struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count) {
   *count = 0;
   for (int f = 0; f < pd_format_count() && *count < PD_CANDIDATES_MAX; ++f) {
     const struct polyad_format *format = pd_format_at(f);
-    bool any = strcmp(name, "auto") == 0;
-    if (!any && strcmp(name, format->name) != 0) continue;
+    if (request->format != NULL && request->format != format) continue;
     assess(context, format, traits, request, &candidates[*count]);
-    if (any) leave_out_atomics(request, &candidates[*count]);
+    if (request->format == NULL) leave_out_atomics(request, &candidates[*count]);
     ++*count;
   }
-  if (*count > 0) return POLYAD_OK;
-  char quoted[PD_QUOTE_BYTES];
-  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                 "there is no format %s; expected auto or a name that polyad_format_describe "
-                 "gives",
-                 pd_quote(quoted, name, strlen(name)));
 }
 
 /* Names what each format would take. */

@@ -18,14 +18,16 @@ struct pd_candidate {
   uint64_t device_free;
   double seconds;                /* of one MTTKRP (or Phi) in every mode, estimated or measured */
   char variant[PD_REASON_BYTES]; /* to build */
-  int tile_threshold;            /* to build with; measured, else as requested */
+  int parameter[PD_PARAMETERS_MAX]; /* to build with: as requested, else kept or measured before,
+                                       else
+                                       0 */
   char reason[PD_REASON_BYTES];
 };
 
-/** Fills in every registered format (or only `name`). */
-polyad_status pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
-                                 const struct pd_request *request, const char *name,
-                                 struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count);
+/** Fills in every registered format, or only the request's. */
+void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
+                        const struct pd_request *request,
+                        struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count);
 
 /** The usable candidate with the least seconds, or a failure that says why there is none. */
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,

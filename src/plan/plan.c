@@ -1,5 +1,6 @@
 /* Creating, describing and destroying plans. */
 #include "plan/plan.h"
+#include "formats/format_text.h"
 #include "plan/choose.h"
 #include "plan/pair.h"
 #include "plan/plan_create.h"
@@ -26,23 +27,10 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "precision %d found; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->precision);
-  if (options->partitions < 0 || options->partitions > POLYAD_MAX_PARTITIONS)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d partitions found; expected 0 to %d",
-                   options->partitions, POLYAD_MAX_PARTITIONS);
-  if (options->columns < 0 || options->columns > POLYAD_MAX_COLUMNS)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d columns found; expected 0 to %d",
-                   options->columns, POLYAD_MAX_COLUMNS);
-  if (options->order_for_mode < 0 || options->order_for_mode > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "order for mode %d found; expected 1 to the number of modes, or 0",
-                   options->order_for_mode);
   if (options->compute < POLYAD_COMPUTE_NATIVE || options->compute > POLYAD_COMPUTE_TF32)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "compute type %d found; expected POLYAD_COMPUTE_NATIVE to _TF32",
                    (int)options->compute);
-  if (options->tile_threshold < 0 || options->tile_threshold > POLYAD_MAX_TILE_THRESHOLD)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tile threshold %d found; expected 0 to %d",
-                   options->tile_threshold, POLYAD_MAX_TILE_THRESHOLD);
   if (!(options->second_share >= 0 && options->second_share < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a share of %g for the second device found; expected at least 0, below 1",
@@ -50,21 +38,35 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
   return POLYAD_OK;
 }
 
+/* The variant that the format's text names, else that of the option of its own. */
+static polyad_status variant_of(polyad_context *context, const polyad_plan_options *options,
+                                const struct pd_format_text *text, const char **variant) {
+  *variant = text->variant[0] == '\0' ? options->variant : text->variant;
+  if (strcmp(options->variant, "auto") == 0 || strcmp(options->variant, *variant) == 0)
+    return POLYAD_OK;
+  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                 "variant %.60s is asked for, and format %.200s; expected one variant",
+                 options->variant, options->format);
+}
+
+/* The request points into `text`, which has to live as long. */
 static polyad_status make_request(polyad_context *context, const polyad_plan_options *options,
-                                  struct pd_request *request) {
+                                  struct pd_format_text *text, struct pd_request *request) {
+  const char *variant;
   PD_TRY(check_options(context, options));
-  *request = (struct pd_request){.variant = options->variant,
+  PD_TRY(pd_format_text_read(context, options->format, text));
+  PD_TRY(variant_of(context, options, text, &variant));
+  *request = (struct pd_request){.format = text->format,
+                                 .variant = variant,
                                  .rank = options->rank,
                                  .precision = options->precision,
                                  .threads = polyad_threads(context),
                                  .force_index64 = options->force_index64 != 0,
-                                 .partitions = options->partitions,
-                                 .columns = options->columns,
-                                 .order_for_mode = options->order_for_mode,
                                  .first_mode = pd_shown_mode(context, 0),
                                  .kernel = options->kernel,
                                  .compute = options->compute,
-                                 .tile_threshold = options->tile_threshold};
+                                 .kept = options->tune != 0 ? options->tune_cache : NULL};
+  memcpy(request->parameter, text->parameter, sizeof request->parameter);
   return pd_devices_of(context, &request->device, &request->second);
 }
 
@@ -185,12 +187,10 @@ static polyad_status measure_or_recall(polyad_context *context, const polyad_ten
                                        const polyad_plan_options *options,
                                        struct pd_candidate *candidates, int count) {
   const char *cache = options->tune_cache;
-  if (cache != NULL &&
-      pd_candidates_recall(context, cache, tensor, options->format, request, candidates, count))
+  if (cache != NULL && pd_candidates_recall(context, cache, tensor, request, candidates, count))
     return POLYAD_OK;
   PD_TRY(pd_candidates_measure(context, tensor, request, candidates, count));
-  if (cache != NULL)
-    pd_candidates_remember(context, cache, tensor, options->format, request, candidates, count);
+  if (cache != NULL) pd_candidates_remember(context, cache, tensor, request, candidates, count);
   return POLYAD_OK;
 }
 
@@ -206,13 +206,12 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
   plan->context = context;
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
-  PD_TRY_CLEANUP(
-      pd_candidates_list(context, &traits, request, options->format, candidates, &count));
+  pd_candidates_list(context, &traits, request, candidates, &count);
   if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
   request->variant = candidates[choice].variant;
-  request->tile_threshold = candidates[choice].tile_threshold;
+  memcpy(request->parameter, candidates[choice].parameter, sizeof request->parameter);
   plan->device = request->device;
   plan->compute = request->compute;
   plan->format = candidates[choice].format;
@@ -248,8 +247,9 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   if (tensor == NULL || plan == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
   *plan = NULL;
+  struct pd_format_text text;
   struct pd_request request;
-  PD_TRY(make_request(context, options, &request));
+  PD_TRY(make_request(context, options, &text, &request));
   if (tensor->type == request.precision) /* `build` leaves the tensor as it is without `take` */
     return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
   polyad_tensor *converted;
@@ -268,9 +268,10 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
   *plan = NULL;
   polyad_tensor *mine = *tensor;
   *tensor = NULL;
+  struct pd_format_text text;
   struct pd_request request;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(make_request(context, options, &request));
+  PD_TRY_CLEANUP(make_request(context, options, &text, &request));
   if (mine->type != request.precision) {
     polyad_tensor *converted;
     PD_TRY_CLEANUP(polyad_tensor_convert(context, mine, request.precision, &converted));
@@ -317,13 +318,14 @@ polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad
   pd_begin(context);
   if (tensor == NULL || bytes == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or bytes is NULL");
+  struct pd_format_text text;
   struct pd_request request;
   struct pd_traits traits;
   struct pd_candidate candidates[PD_CANDIDATES_MAX];
   int count, choice = -1;
-  PD_TRY(make_request(context, options, &request));
+  PD_TRY(make_request(context, options, &text, &request));
   PD_TRY(pd_traits_compute(context, tensor, &traits));
-  PD_TRY(pd_candidates_list(context, &traits, &request, options->format, candidates, &count));
+  pd_candidates_list(context, &traits, &request, candidates, &count);
   for (int c = 0; c < count; ++c)
     if (candidates[c].supported &&
         (choice < 0 || candidates[c].seconds < candidates[choice].seconds))

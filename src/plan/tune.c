@@ -87,24 +87,37 @@ static void measure(polyad_context *context, const polyad_tensor *tensor, struct
   }
 }
 
-/* From how many nonzeros on a tile is cheaper as a dense one, on this device and tensor. */
-static void measure_thresholds(polyad_context *context, const polyad_tensor *tensor,
-                               struct pd_request request, struct pd_matrix *factors,
-                               struct pd_candidate *candidate) {
-  static const int thresholds[] = {16, 24, 40, 56, 120, 200, POLYAD_MAX_TILE_THRESHOLD};
+/* Which of a parameter's values is fastest, on this device and tensor. */
+static void measure_parameter(polyad_context *context, const polyad_tensor *tensor,
+                              struct pd_request request, struct pd_matrix *factors, int which,
+                              struct pd_candidate *candidate) {
+  const int *trial = candidate->format->parameters[which].trials;
   char variant[PD_REASON_BYTES];
   snprintf(variant, sizeof variant, "%s", candidate->variant);
-  for (size_t k = 0; k < sizeof thresholds / sizeof *thresholds; ++k) {
+  memcpy(request.parameter, candidate->parameter, sizeof request.parameter);
+  for (; *trial != 0; ++trial) {
     double before = candidate->seconds;
-    request.tile_threshold = thresholds[k];
+    request.parameter[which] = *trial;
     measure(context, tensor, request, factors, variant, candidate);
-    if (candidate->seconds < before) candidate->tile_threshold = thresholds[k];
+    if (candidate->seconds < before) candidate->parameter[which] = *trial;
   }
 }
 
+/* Those that are tuned and have no value yet. */
+static void measure_parameters(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_request *request, struct pd_matrix *factors,
+                               struct pd_candidate *candidate) {
+  for (int k = 0; k < candidate->format->parameter_count; ++k)
+    if (candidate->format->parameters[k].trials != NULL && candidate->parameter[k] == 0)
+      measure_parameter(context, tensor, *request, factors, k, candidate);
+}
+
 static void measure_variants(polyad_context *context, const polyad_tensor *tensor,
-                             const struct pd_request *request, struct pd_matrix *factors,
+                             const struct pd_request *asked, struct pd_matrix *factors,
                              struct pd_candidate *candidate) {
+  struct pd_request completed = *asked;
+  const struct pd_request *request = &completed;
+  memcpy(completed.parameter, candidate->parameter, sizeof completed.parameter);
   candidate->seconds = INFINITY;
   if (strcmp(request->variant, "auto") != 0) {
     measure(context, tensor, *request, factors, request->variant, candidate);
@@ -119,8 +132,8 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
   }
   if (isinf(candidate->seconds))
     candidate->supported = false;
-  else if (candidate->format->reduced && request->tile_threshold == 0)
-    measure_thresholds(context, tensor, *request, factors, candidate);
+  else
+    measure_parameters(context, tensor, request, factors, candidate);
 }
 
 polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tensor,

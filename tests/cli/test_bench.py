@@ -65,7 +65,7 @@ def test_bench_list_of_formats(polyad):
     assert [row["item"] for row in rows] == [item for item in items for _ in range(4)]
     assert sum(row["best"] for row in rows) == 4
     alone = polyad.json("bench", "mttkrp", FLIGHTS, *quick, "--format", "flycoo", "--variant",
-                        "paper", "--block-columns", "4")["results"]
+                        "paper")["results"]
     for row, other in zip(rows[4:8], alone):
         assert "item" not in other
         for key in ("format", "variant", "mode", "bytes_format", "max_relative_error"):
@@ -84,8 +84,10 @@ def test_bench_list_goes_on(polyad):
 
 
 @pytest.mark.parametrize("formats, says", [
-    ("coo,", "--format '' found"), ("coo,all", "--format 'all' found"), ("coo:plain:tiled", "tiled"),
-    ("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:kappa", "kappa"), ("coo:rank=3", "kappa=N"),
+    ("coo,", "format '' found"), ("coo,all", "format 'all' found"), ("coo:plain:tiled", "tiled"),
+    ("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:kappa", "kappa"),
+    ("coo:rank=3", "--format 'coo:rank=3': 'rank=3' found; format coo has no parameters"),
+    ("flycoo:rank=3", "kappa=N or block-columns=N"),
     ("blco:order-for-mode=1,flycoo:block-columns=65", "from 1 to 64"), ("coo:none", "none")])
 def test_bench_list_is_refused(polyad, formats, says):
     polyad.fails((1, 2), "bench", "mttkrp", "good.tns", "--repeat", "1", "--format", formats,
@@ -288,8 +290,8 @@ def test_bench_tile_threshold(polyad, tmp_path):
     assert [row[1] for row in rows[:40:2]] == [f"{8 * k} nonzeros a tile" for k in range(1, 21)]
     assert {row[2] for row in rows} == {"dense tiles", "single nonzeros"}
 
-    def threshold(kernel, *arguments):
-        measured = polyad.json("bench", kernel, AMINO, "--mode", "1", "--format", "hls", *arguments)
+    def threshold(kernel, *arguments, name="hls"):
+        measured = polyad.json("bench", kernel, AMINO, "--mode", "1", "--format", name, *arguments)
         return int(re.search(r"\(threshold (\d+)\)", measured["results"][0]["variant"])[1])
 
     times = [row["median_seconds"] for row in result["results"]]
@@ -297,5 +299,5 @@ def test_bench_tile_threshold(polyad, tmp_path):
         wins = [k for k in range(20) if times[first + 2 * k + 1] <= times[first + 2 * k]]
         if wins:
             assert threshold(kernel, *keep) == 8 * (wins[0] + 1)
-    assert threshold("mttkrp", *keep, "--tile-threshold", "33") == 33
+    assert threshold("mttkrp", *keep, name="hls:tile-threshold=33") == 33
     assert threshold("mttkrp", "-r", "2", "--repeat", "1") == 78

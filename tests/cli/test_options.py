@@ -145,24 +145,33 @@ def test_memory_limit_accepted(polyad, size):
 
 
 @pytest.mark.parametrize("command", [("cpd", "good.tns", "-r", "2"), ("info", "good.tns"),
+                                     ("tucker", "good.tns", "-r", "2"),
                                      ("bench", "mttkrp", "good.tns")])
-@pytest.mark.parametrize("option, value", [
-    ("--kappa", "0"), ("--kappa", "-1"), ("--kappa", "1048577"), ("--kappa", "x"),
-    ("--block-columns", "0"), ("--block-columns", "65"), ("--block-columns", "1.5")])
-def test_partitions(polyad, command, option, value):
-    polyad.fails(2, *command, f"{option}={value}", says=option)
+@pytest.mark.parametrize("value, says", [
+    ("kappa=0", "from 1 to 1048576"), ("kappa=-1", "from 1 to 1048576"), ("kappa=x", "an integer"),
+    ("kappa=1048577", "from 1 to 1048576"), ("block-columns=65", "from 1 to 64"),
+    ("block-columns=1.5", "from 1 to 64"), ("columns=3", "kappa=N or block-columns=N")])
+def test_parameters(polyad, command, value, says):
+    polyad.fails(2, *command, "--format", f"flycoo:{value}", says=says)
+
+
+def test_format_and_variant_contradict(polyad):
+    polyad.fails(2, *CPD, "--format", "csf:one", "--variant", "two", says="expected one variant")
+    polyad.ok(*CPD, "--format", "csf:one", "--variant", "one")
 
 
 @pytest.mark.parametrize("name", ["flycoo", "modecopy"])
-def test_partitions_reach_the_format(polyad, name):
-    arguments = ("--format", name, "--variant", "paper", "--block-columns", "8")
+def test_parameters_reach_the_format(polyad, name):
+    def storage(kappa):
+        return "--format", f"{name}:paper:block-columns=8:kappa={kappa}"
+
     for kappa in (1, 5, 82):
-        option = ("--kappa", str(kappa))
-        assert f"{kappa} partitions" in polyad.json(*CPD, *arguments, *option)["variant"]
-        measured = polyad.json("bench", "mttkrp", "good.tns", "--repeat", "1", *arguments, *option)
+        found = polyad.json(*CPD, *storage(kappa))
+        assert found["format"] == name and f"{kappa} partitions" in found["variant"]
+        measured = polyad.json("bench", "mttkrp", "good.tns", "--repeat", "1", *storage(kappa))
         assert all(f"{kappa} partitions" in row["variant"] for row in measured["results"])
-    few, many = (polyad.json("info", "good.tns", *arguments, "--kappa", kappa)["formats"][0]
-                 for kappa in ("1", "1001"))
+    few, many = (polyad.json("info", "good.tns", *storage(kappa))["formats"][0]
+                 for kappa in (1, 1001))
     modes = len(polyad.json("info", "good.tns")["dims"])
     assert many["bytes_format"] - few["bytes_format"] == 8 * 1000 * modes
 

@@ -45,11 +45,27 @@ def test_man_page_is_clean():
     assert done.stdout == b"" and done.returncode == 0
 
 
+def test_man_page_describes_every_parameter(polyad):
+    page = " ".join((ROOT / "docs/man/polyad.1").read_text().split())
+    described = re.findall(r"\.It Cm (\S+)= Ns Ar N", page)
+    expected = []
+    for one in sorted(polyad.json("formats")["formats"], key=lambda one: one["name"]):
+        for key in one["parameters"]:
+            usual = f", usually {key['usual']}" if key["usual"] else ""
+            expected.append(f"{one['name']}:{key['name']}")
+            assert (f".It Cm {expected[-1]}= Ns Ar N From {key['least']} to {key['most']}{usual}: "
+                    f"{key['help']}.") in page
+    assert described == expected and len(expected) >= 5
+
+
 def complete_bash(line):
-    """What bash offers for the last word of a command line."""
-    words = line.split(" ")
+    """What bash offers for the last word of a command line, cut at colons and equals signs as bash
+    does."""
+    words = [word for part in line.split(" ") for word in re.split(r"([:=])", part) if word != ""]
+    words += [""] if line.endswith(" ") else []
     script = (f"source '{ROOT}/completions/polyad.bash'\n"
               f"COMP_WORDS=({' '.join(repr(w) for w in words)})\nCOMP_CWORD={len(words) - 1}\n"
+              f"COMP_LINE={line!r} COMP_POINT={len(line)}\n"
               "_polyad\nprintf '%s\\n' \"${COMPREPLY[@]}\"")
     path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True,
@@ -68,6 +84,17 @@ def test_bash_completes_words(polyad):
     assert complete_bash("polyad bench m") == {"mttkrp"}
     names = {row["name"] for row in polyad.json("formats")["formats"]}
     assert complete_bash("polyad cpd --format ") == names | {"auto", "all"}
+
+
+def test_bash_completes_formats(polyad):
+    """Variants and keys come from the formats themselves."""
+    for one in polyad.json("formats")["formats"]:
+        keys = {key["name"] + "=" for key in one["parameters"]}
+        variants = set(one["variants"].split()) - {"auto"}
+        assert complete_bash(f"polyad cpd --format {one['name']}:") == keys | variants
+        assert complete_bash(f"polyad info x.tns --format {one['name']}:none:") == keys
+    assert complete_bash("polyad bench mttkrp --format flycoo:kappa=3:b") == {"block-columns="}
+    assert complete_bash("polyad cpd x --format flycoo:paper-c") == {"paper-cyclic"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -402,8 +402,8 @@ def test_json_never_holds_nan(polyad, content):
 def test_compute_types(polyad):
     fits = {}
     for compute in ("native", "f16", "bf16", "tf32"):
-        result = polyad.json("cpd", AMINO, "-r", "3", "--format", "hls", "--compute", compute,
-                             "--tile-threshold", "40")
+        result = polyad.json("cpd", AMINO, "-r", "3", "--compute", compute, "--format",
+                             "hls:tile-threshold=40")
         assert result["format"] == "hls" and "(threshold 40)" in result["variant"]
         fits[compute] = result["fit"]
     assert all(abs(fit - fits["native"]) <= 1e-3 for fit in fits.values())

@@ -45,15 +45,20 @@ static void write_sealed(const char *path, const uint8_t *data, size_t size) {
 }
 
 static void try_number(polyad_context *context, const char *path, int keeps) {
-  double number = 0;
-  fuzz_require(polyad_tune_cache_number(context, path, "fuzz", &number) == POLYAD_OK &&
-                   (isnan(number) || isfinite(number)),
+  static const char name[] = "tile-threshold";
+  polyad_plan_options options;
+  int value = 0;
+  polyad_plan_options_init(&options);
+  options.format = "hls";
+  options.tune_cache = path;
+  fuzz_require(polyad_tune_cache_value(context, &options, name, &value) == POLYAD_OK &&
+                   value >= 0 && value <= 4097,
                "a damaged cache is no error");
   if (!keeps) return;
-  fuzz_require(polyad_tune_cache_keep(context, path, "fuzz", 0.1) == POLYAD_OK &&
-                   polyad_tune_cache_number(context, path, "fuzz", &number) == POLYAD_OK &&
-                   number == 0.1,
-               "a number that was kept is found");
+  fuzz_require(polyad_tune_cache_keep(context, &options, name, 77) == POLYAD_OK &&
+                   polyad_tune_cache_value(context, &options, name, &value) == POLYAD_OK &&
+                   value == 77,
+               "a value that was kept is found");
 }
 
 /* A text without line ends, as the cache stores. */

@@ -33,7 +33,7 @@ static bool hold(const struct mixture *mixture, polyad_type type, polyad_compute
                                .rank = 16,
                                .precision = type,
                                .compute = compute,
-                               .tile_threshold = threshold};
+                               .parameter = {[PD_HLS_TILE_THRESHOLD] = threshold}};
   struct pd_traits traits;
   char reason[PD_REASON_BYTES] = "";
   void *storage = NULL;
@@ -229,10 +229,9 @@ static void test_cp_als(void **state) {
       polyad_plan_options options;
       polyad_cp_als_options als;
       polyad_plan_options_init(&options);
-      options.format = "hls";
+      options.format = "hls:tile-threshold=8"; /* so that tensor cores have some of the work */
       options.rank = 8;
       options.compute = (polyad_compute)compute;
-      options.tile_threshold = 8; /* so that tensor cores have some of the work */
       polyad_cp_als_options_init(&als);
       als.rank = 8;
       als.run.max_iterations = 20;

@@ -13,6 +13,11 @@ def option(name, most, status=2):
     return f"option {name}", most, (*CPD, name, most), (*CPD, name, most + 1), status, str(most)
 
 
+def parameter(name, most):
+    sides = [(*CPD, "--format", f"{name}={value}") for value in (most, most + 1)]
+    return f"parameter {name}", most, *sides, 2, str(most)
+
+
 # What is limited; the largest that is accepted, as the table prints it; the file or the options on
 # either side; the status of the refusal; what the refusal names.
 ROWS = [
@@ -27,9 +32,9 @@ ROWS = [
     option("--max-iters", 999999999),
     option("--restarts", 1000000),
     option("--top", 100),
-    option("--kappa", 1048576),
-    option("--tile-threshold", 4097),
-    option("--block-columns", 64),
+    parameter("flycoo:kappa", 1048576),
+    parameter("hls:tile-threshold", 4097),
+    parameter("flycoo:block-columns", 64),
     ("nonzeros of a generated tensor: the cells", 24, (*GENERATE, "2,3,4", "--nnz", 24),
      (*GENERATE, "2,3,4", "--nnz", 25), 1, "24"),
     ("rank of a mode in Tucker: its length", 2, ("tucker", "good.tns", "-r", "2,2,2"),

@@ -30,7 +30,7 @@ static void *build(polyad_context *context, const struct polyad_format *format,
                                .rank = 5,
                                .precision = polyad_tensor_type(tensor),
                                .threads = polyad_threads(context),
-                               .order_for_mode = order_for_mode};
+                               .parameter = {order_for_mode}};
   uint64_t before = polyad_memory_in_use(context);
   void *storage = NULL;
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
@@ -114,7 +114,7 @@ static void blco_is_ordered_for_a_mode(void **state) {
     pd_blco_format.destroy(context, blco);
   }
   struct pd_traits traits;
-  struct pd_request request = {.variant = "auto", .order_for_mode = 4};
+  struct pd_request request = {.variant = "auto", .parameter = {4}};
   char reason[PD_REASON_BYTES];
   assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
   assert_false(pd_blco_format.supports(&traits, &request, reason));

@@ -25,10 +25,9 @@ static polyad_plan *plan_of(polyad_context *context, const polyad_tensor *tensor
   polyad_plan *plan = NULL;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
-  options.format = "hls";
+  options.format = "hls:tile-threshold=8";
   options.rank = 8;
   options.compute = (polyad_compute)compute;
-  options.tile_threshold = 8;
   ALS_OK(context, polyad_plan_create(context, tensor, &options, &plan));
   rounding_linalg = *plan->device->linalg;
   rounding_linalg.round = round_matrix;

@@ -54,7 +54,7 @@ void *fixture_build(polyad_context *context, const struct polyad_format *format,
                                .rank = 5,
                                .precision = polyad_tensor_type(tensor),
                                .threads = polyad_threads(context),
-                               .partitions = partitions};
+                               .parameter = {partitions}};
   struct pd_traits traits;
   uint64_t estimated, building, before = polyad_memory_in_use(context);
   void *storage = NULL;

@@ -20,7 +20,7 @@ static struct pd_hls *build(polyad_context *context, polyad_tensor *tensor, poly
                                .precision = polyad_tensor_type(tensor),
                                .threads = polyad_threads(context),
                                .compute = compute,
-                               .tile_threshold = threshold};
+                               .parameter = {[PD_HLS_TILE_THRESHOLD] = threshold}};
   void *storage = NULL;
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
   uint64_t before = polyad_memory_in_use(context);
@@ -339,7 +339,7 @@ static double fit_of(const char *file, polyad_compute compute, int tune) {
   options.rank = 4;
   options.compute = compute;
   options.tune = tune;
-  if (!tune) options.tile_threshold = 8;
+  if (!tune) options.format = "hls:tile-threshold=8";
   polyad_cp_als_options_init(&als);
   als.rank = 4;
   als.run.max_iterations = 20;
@@ -384,7 +384,7 @@ static void others_refuse_compute_types(void **state) {
   options.compute = (polyad_compute)4;
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
   options.compute = POLYAD_COMPUTE_NATIVE;
-  options.tile_threshold = POLYAD_MAX_TILE_THRESHOLD + 1;
+  options.format = "hls:tile-threshold=4098";
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
   polyad_tensor_destroy(tensor);
   fixture_end(context);

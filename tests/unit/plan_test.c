@@ -81,19 +81,16 @@ static void test_bad_options(void **state) {
   polyad_context_destroy(context);
 }
 
-/* kappa and P reach the storage; out of range they are refused. */
-static void test_partitions_and_columns(void **state) {
+/* Parameters of the format's text reach the storage. */
+static void test_parameters(void **state) {
   (void)state;
   static const struct {
+    const char *format;
     int partitions, columns;
-    polyad_status expected;
-  } table[] = {{0, 0, POLYAD_OK},
-               {82, 1, POLYAD_OK},
-               {POLYAD_MAX_PARTITIONS, POLYAD_MAX_COLUMNS, POLYAD_OK},
-               {-1, 0, POLYAD_INVALID_ARGUMENT},
-               {POLYAD_MAX_PARTITIONS + 1, 0, POLYAD_INVALID_ARGUMENT},
-               {0, -1, POLYAD_INVALID_ARGUMENT},
-               {0, POLYAD_MAX_COLUMNS + 1, POLYAD_INVALID_ARGUMENT}};
+  } table[] = {{"flycoo", 2, 32},
+               {"flycoo:kappa=82:block-columns=1", 82, 1},
+               {"flycoo:paper:block-columns=64", 2, 64},
+               {"flycoo:block-columns=3:kappa=1048576", 1048576, 3}};
   polyad_context *context = make_context();
   polyad_tensor *tensor = NULL;
   assert_int_equal(try_tensor(context, POLYAD_F64, &tensor), POLYAD_OK);
@@ -101,21 +98,103 @@ static void test_partitions_and_columns(void **state) {
     polyad_plan_options options;
     polyad_plan *plan = NULL;
     polyad_plan_options_init(&options);
-    options.format = "flycoo";
-    options.partitions = table[c].partitions;
-    options.columns = table[c].columns;
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), table[c].expected);
-    if (table[c].expected == POLYAD_OK) {
-      const struct pd_flycoo *storage = plan->storage;
-      assert_int_equal(storage->partitions, table[c].partitions > 0 ? table[c].partitions : 2);
-      assert_int_equal(storage->columns, table[c].columns > 0 ? table[c].columns : 32);
-    } else {
-      const char *what = table[c].columns == 0 ? "partitions found" : "columns found";
-      assert_non_null(strstr(polyad_last_error(context), what));
-    }
+    options.format = table[c].format;
+    assert_int_equal(polyad_format_check(context, table[c].format), POLYAD_OK);
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    const struct pd_flycoo *storage = plan->storage;
+    assert_int_equal(storage->partitions, table[c].partitions);
+    assert_int_equal(storage->columns, table[c].columns);
+    assert_int_equal(storage->sorted, strstr(table[c].format, "paper") == NULL);
+    assert_string_equal(polyad_plan_format(plan), "flycoo");
     polyad_plan_destroy(plan);
   }
   polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+/* What is wrong with a text is said, and what is allowed. */
+static void test_wrong_format_texts(void **state) {
+  (void)state;
+  static const struct {
+    const char *format, *variant, *says;
+  } table[] = {
+      {"none", "auto", "expected auto, coo, csf"},
+      {"", "auto", "format '' found"},
+      {"a-name-that-is-longer-than-any-format-has", "auto", "expected auto"},
+      {"flycoo:kappa=0", "auto", "'kappa=0' found; expected an integer from 1 to 1048576"},
+      {"flycoo:kappa=1048577", "auto", "from 1 to 1048576"},
+      {"flycoo:kappa=99999999999999999999", "auto", "from 1 to 1048576"},
+      {"flycoo:kappa=-1", "auto", "expected an integer"},
+      {"flycoo:kappa=1.5", "auto", "expected an integer"},
+      {"flycoo:kappa=", "auto", "expected an integer"},
+      {"flycoo:kappa=two", "auto", "expected an integer"},
+      {"flycoo:paper:block-columns=65", "auto", "from 1 to 64"},
+      {"flycoo:kapp=2", "auto", "expected a parameter of flycoo: kappa=N or block-columns=N"},
+      {"flycoo:paper:kappa", "auto", "kappa=N"},
+      {"flycoo:kappa=2:kappa=2", "auto", "has been given before"},
+      {"flycoo:paper:paper", "auto", "kappa=N"},
+      {"flycoo:", "auto", "variant '' found"},
+      {"flycoo:kappa=2:", "auto", "'' found"},
+      {"csf:one:rank=2", "auto", "format csf has no parameters"},
+      {"auto:kappa=2", "auto", "format auto has no parameters"},
+      {"hls:tile-threshold=4098", "auto", "from 1 to 4097"},
+      {"blco:order-for-mode=17", "auto", "from 1 to 16"},
+      {"csf:one", "two", "expected one variant"}};
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = NULL;
+  assert_int_equal(try_tensor(context, POLYAD_F64, &tensor), POLYAD_OK);
+  for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
+    polyad_plan_options options;
+    polyad_plan *plan = NULL;
+    bool alone = strcmp(table[c].variant, "auto") == 0;
+    polyad_plan_options_init(&options);
+    options.format = table[c].format;
+    options.variant = table[c].variant;
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+    assert_null(plan);
+    if (strstr(polyad_last_error(context), table[c].says) == NULL)
+      fail_msg("%s: %s", table[c].format, polyad_last_error(context));
+    assert_int_equal(polyad_format_check(context, table[c].format),
+                     alone ? POLYAD_INVALID_ARGUMENT : POLYAD_OK);
+  }
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static polyad_status check_value(polyad_context *context, const char *format, const char *name,
+                                 int value) {
+  char text[128];
+  snprintf(text, sizeof text, "%s:%s=%d", format, name, value);
+  return polyad_format_check(context, text);
+}
+
+/* Every parameter of every format is described, and its limits are those of the text. */
+static void test_described_parameters(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_format_description format;
+  int count = 0;
+  for (int f = 0; polyad_format_describe(f, &format) == POLYAD_OK; ++f) {
+    polyad_format_parameter about;
+    for (int k = 0; k < format.parameters; ++k, ++count) {
+      assert_int_equal(polyad_format_parameter_describe(f, k, &about), POLYAD_OK);
+      assert_true(about.name[0] != '\0' && about.help[0] != '\0');
+      assert_true(about.least >= 1 && about.least < about.most);
+      assert_true(about.usual == 0 || (about.usual >= about.least && about.usual <= about.most));
+      for (int value = about.least - 1; value <= about.least; ++value)
+        assert_int_equal(check_value(context, format.name, about.name, value),
+                         value < about.least ? POLYAD_INVALID_ARGUMENT : POLYAD_OK);
+      for (int value = about.most; value <= about.most + 1; ++value)
+        assert_int_equal(check_value(context, format.name, about.name, value),
+                         value > about.most ? POLYAD_INVALID_ARGUMENT : POLYAD_OK);
+    }
+    assert_int_equal(polyad_format_parameter_describe(f, format.parameters, &about),
+                     POLYAD_INVALID_ARGUMENT);
+    assert_int_equal(polyad_format_parameter_describe(f, -1, &about), POLYAD_INVALID_ARGUMENT);
+    assert_true(format.parameters <= PD_PARAMETERS_MAX);
+  }
+  assert_true(count >= 5);
+  assert_int_equal(polyad_format_parameter_describe(-1, 0, NULL), POLYAD_INVALID_ARGUMENT);
   polyad_context_destroy(context);
 }
 
@@ -446,7 +525,9 @@ static void test_cancel_ends_planning(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bad_options),
-      cmocka_unit_test(test_partitions_and_columns),
+      cmocka_unit_test(test_parameters),
+      cmocka_unit_test(test_wrong_format_texts),
+      cmocka_unit_test(test_described_parameters),
       cmocka_unit_test(test_facts),
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_memory_limit),

@@ -93,7 +93,8 @@ static void plans_and_algorithms(void **state) {
   REFUSED(polyad_tucker, NULL, NULL, NULL, NULL);
   REFUSED(polyad_tucker_ranks, NULL, 0.5, NULL);
   REFUSED(polyad_tune_cache_keep, NULL, NULL, 0);
-  REFUSED(polyad_tune_cache_number, NULL, NULL, NULL);
+  REFUSED(polyad_tune_cache_value, NULL, NULL, NULL);
+  REFUSED(polyad_format_check, NULL);
   REFUSED(polyad_measurement_create, NULL, 0, NULL, NULL);
   REFUSED(polyad_ttmc_measurement_create, NULL, NULL, NULL, NULL);
   REFUSED(polyad_stream_create, 0, POLYAD_F64, NULL);

@@ -202,23 +202,83 @@ static void plans_remember(void **state) {
   end(context);
 }
 
-static void numbers_are_kept(void **state) {
+/* A value that was kept for a parameter is what tuned plans then take, but for one that is given.
+ */
+static void values_of_parameters_are_kept(void **state) {
   (void)state;
-  double value = 0;
+  int value = 0;
   polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, 0);
+  polyad_plan *plan = NULL;
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = "hls";
+  options.tune_cache = file;
   (void)unlink(file);
-  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
-  assert_true(isnan(value));
-  assert_int_equal(polyad_tune_cache_keep(context, file, "threshold", 78), POLYAD_OK);
-  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
-  assert_true(value == 78);
+  assert_int_equal(polyad_tune_cache_value(context, &options, "tile-threshold", &value), POLYAD_OK);
+  assert_int_equal(value, 0);
+  assert_int_equal(polyad_tune_cache_keep(context, &options, "tile-threshold", 33), POLYAD_OK);
+  assert_int_equal(polyad_tune_cache_value(context, &options, "tile-threshold", &value), POLYAD_OK);
+  assert_int_equal(value, 33);
+  static const struct {
+    int tune;
+    const char *format, *says;
+  } table[] = {{0, "hls", "(threshold 78)"},
+               {1, "hls", "(threshold 33)"},
+               {1, "hls:tile-threshold=9", "(threshold 9)"},
+               {1, "hls", "(threshold 33)"}};
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    options.tune = table[k].tune;
+    options.format = table[k].format;
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    assert_non_null(strstr(polyad_plan_variant(plan), table[k].says));
+    polyad_plan_destroy(plan);
+  }
+  /* What tuning measured before another value was kept is not taken any more. */
+  options.format = "hls";
+  assert_int_equal(polyad_tune_cache_keep(context, &options, "tile-threshold", 34), POLYAD_OK);
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  assert_non_null(strstr(polyad_plan_variant(plan), "(threshold 34)"));
+  polyad_plan_destroy(plan);
+  options.precision = POLYAD_F32; /* other plans */
+  assert_int_equal(polyad_tune_cache_value(context, &options, "tile-threshold", &value), POLYAD_OK);
+  assert_int_equal(value, 0);
   assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK); /* another machine */
-  assert_int_equal(polyad_tune_cache_number(context, file, "threshold", &value), POLYAD_OK);
-  assert_true(isnan(value));
-  assert_int_equal(polyad_tune_cache_keep(context, file, NULL, 78), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_tune_cache_keep(context, file, "x", NAN), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_tune_cache_number(context, NULL, "x", &value), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_tune_cache_number(context, file, "x", NULL), POLYAD_INVALID_ARGUMENT);
+  options.precision = POLYAD_F64;
+  assert_int_equal(polyad_tune_cache_value(context, &options, "tile-threshold", &value), POLYAD_OK);
+  assert_int_equal(value, 0);
+  polyad_tensor_destroy(tensor);
+  end(context);
+}
+
+static void wrong_values_are_refused(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_plan_options options;
+  int value;
+  polyad_plan_options_init(&options);
+  options.format = "hls";
+  options.tune_cache = file;
+  static const struct {
+    const char *format, *name;
+    int value;
+  } table[] = {{"hls", "tile-threshold", 0}, {"hls", "tile-threshold", 4098},
+               {"hls", "kappa", 3},          {"hls", NULL, 3},
+               {"auto", "kappa", 3},         {"csf", "kappa", 3},
+               {"flycoo", "kappa", 3} /* is not tuned */};
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    options.format = table[k].format;
+    assert_int_equal(polyad_tune_cache_keep(context, &options, table[k].name, table[k].value),
+                     POLYAD_INVALID_ARGUMENT);
+  }
+  options.format = "hls";
+  assert_int_equal(polyad_tune_cache_value(context, &options, "tile-threshold", NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_tune_cache_value(context, NULL, "tile-threshold", &value),
+                   POLYAD_INVALID_ARGUMENT);
+  options.tune_cache = NULL;
+  assert_int_equal(polyad_tune_cache_keep(context, &options, "tile-threshold", 8),
+                   POLYAD_INVALID_ARGUMENT);
   end(context);
 }
 
@@ -250,10 +310,10 @@ static void the_user_has_a_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_what_was_stored), cmocka_unit_test(the_oldest_give_way),
-      cmocka_unit_test(damage_is_ignored),     cmocka_unit_test(other_things_are_left_alone),
-      cmocka_unit_test(plans_remember),        cmocka_unit_test(numbers_are_kept),
-      cmocka_unit_test(the_user_has_a_place),
+      cmocka_unit_test(finds_what_was_stored),    cmocka_unit_test(the_oldest_give_way),
+      cmocka_unit_test(damage_is_ignored),        cmocka_unit_test(other_things_are_left_alone),
+      cmocka_unit_test(plans_remember),           cmocka_unit_test(values_of_parameters_are_kept),
+      cmocka_unit_test(wrong_values_are_refused), cmocka_unit_test(the_user_has_a_place),
   };
   if (mkdtemp(folder) == NULL) return 1;
   snprintf(file, sizeof file, "%s/tune", folder);

@@ -111,11 +111,22 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
   }
 }
 
+static const struct pd_parameter parameters[] = {
+    [PD_ALTO_SEGMENTS_ASKED] = {{.name = "segments",
+                                 .help =
+                                     "parts of the sorted nonzeros that threads sum apart; fewer "
+                                     "by default where a part would have below 64 nonzeros",
+                                 .least = 1,
+                                 .most = 1 << 20,
+                                 .usual = PD_ALTO_SEGMENTS}}};
+
 const struct polyad_format pd_alto_format = {
     .name = "alto",
     .summary = "All indices of a nonzero interleaved into one key, in the order of the keys",
     .paper = "A. E. Helal et al., International Conference on Supercomputing (ICS) 2021",
     .variants = "auto fields-pull keys-pull keys-atomic coo-pull coo-atomic",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,

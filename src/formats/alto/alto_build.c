@@ -23,7 +23,7 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
   if (alto->bits > PD_ALTO_BITS_MAX) return false;
   alto->decoded = strncmp(request->variant, "coo", 3) == 0;
   alto->atomic = strstr(request->variant, "atomic") != NULL;
-  alto->segments = segments_for(nnz, request->partitions);
+  alto->segments = segments_for(nnz, pd_parameter(request, PD_ALTO_SEGMENTS_ASKED, 0));
   bool wide = request->force_index64;
   if (alto->decoded) {
     for (int n = 0; n < order; ++n)

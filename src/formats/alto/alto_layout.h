@@ -17,6 +17,9 @@
 
 enum { PD_ALTO_SEGMENTS = 1024, PD_ALTO_SEGMENT_LEAST = 64 };
 
+/** Its parameters, in the order of its table. */
+enum { PD_ALTO_SEGMENTS_ASKED };
+
 /** Rows [begin, end). */
 struct pd_alto_span {
   uint64_t begin, end;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ORDER_FOR_MODE }; /* its parameter */
+
 /* Bits of each mode among the lowest 64 of the curve, placed one mode after the other. */
 static void divide_bits(const struct pd_nz_curve *curve, int order, int *bits, int *shift) {
   memset(bits, 0, POLYAD_MAX_ORDER * sizeof *bits);
@@ -37,9 +39,10 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
 
 static bool supports(const struct pd_traits *traits, const struct pd_request *request,
                      char reason[PD_REASON_BYTES]) {
-  if (request->order_for_mode > traits->order) {
+  int mode = pd_parameter(request, ORDER_FOR_MODE, 0);
+  if (mode > traits->order) {
     snprintf(reason, PD_REASON_BYTES, "it cannot be ordered for mode %d: there are %d modes",
-             request->order_for_mode - 1 + request->first_mode, traits->order);
+             mode - 1 + request->first_mode, traits->order);
     return false;
   }
   return pd_nz_supports(traits, request, reason);
@@ -124,7 +127,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &blco));
   pd_nz_init(&blco->head, &ops, tensor);
   blco->stream = strcmp(request->variant, "stream") == 0;
-  blco->ordered_for = request->order_for_mode - 1;
+  blco->ordered_for = pd_parameter(request, ORDER_FOR_MODE, 0) - 1;
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   divide_bits(&curve, tensor->order, blco->bits, blco->shift);
   for (int n = 0; n < tensor->order; ++n)
@@ -181,11 +184,19 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
     snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "; streamed from host memory");
 }
 
+static const struct pd_parameter parameters[] = {
+    [ORDER_FOR_MODE] = {{.name = "order-for-mode",
+                         .help = "mode, from 1, that the nonzeros are ordered for; none by default",
+                         .least = 1,
+                         .most = POLYAD_MAX_ORDER}}};
+
 const struct polyad_format pd_blco_format = {
     .name = "blco",
     .summary = "Blocks of nonzeros whose indices are bits of one 64-bit key; one copy",
     .paper = "A. Nguyen et al., ICS 2022",
     .variants = "auto stream",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
     .deterministic = false,
     .supports = supports,
     .estimate_seconds = pd_nz_estimate_seconds,

@@ -79,7 +79,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   storage->nnz = tensor->nnz;
   storage->type = tensor->type;
   storage->partitions = pd_partition_count(request);
-  storage->columns = request->columns > 0 ? request->columns : 32;
+  storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
   pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
   PD_TRY_CLEANUP(pd_flycoo_fill(context, tensor, &traits, request, storage));
   storage->seconds_build = pd_seconds() - start;
@@ -128,6 +128,8 @@ const struct polyad_format pd_flycoo_format = {
     .paper = "S. Wijeratne, R. Kannan and V. Prasanna, Sparse MTTKRP Acceleration for Tensor "
              "Decomposition on GPU, CF '24",
     .variants = "auto cyclic no-remap paper paper-cyclic paper-no-remap",
+    .parameters = pd_partition_parameters,
+    .parameter_count = 2,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,

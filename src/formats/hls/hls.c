@@ -75,7 +75,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   like.nnz = like.sparse_nnz = traits->nnz;
   like.value = pd_hls_value_for(request->compute, request->precision);
   *storage = pd_hls_bytes(&like);
-  int threshold = request->tile_threshold > 0 ? request->tile_threshold : PD_HLS_THRESHOLD_TTMC_OLD;
+  int threshold = pd_parameter(request, PD_HLS_TILE_THRESHOLD, PD_HLS_THRESHOLD_TTMC_OLD);
   uint64_t tile = PD_HLS_CELLS / 8 + 16;
   uint64_t tiles = pd_mul_saturated(traits->nnz / (uint64_t)threshold + 1, tile);
   /* Tile coordinates, cells and the permutation; the sort's keys and their copy. */
@@ -117,12 +117,26 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   return pd_hls_build(context, tensor, request, storage);
 }
 
+static const int thresholds[] = {16, 24, 40, 56, 120, 200, PD_HLS_ALL_SPARSE, 0};
+static const struct pd_parameter parameters[] = {
+    [PD_HLS_TILE_THRESHOLD] = {
+        {.name = "tile-threshold",
+         .help =
+             "nonzeros that make a tile of 16 x 16 x 16 cells dense: by default 78 for MTTKRP and "
+             "82 for tensor-times-matrix chains, before compute capability 8.0 61 and 41; 4097: "
+             "none is",
+         .least = 1,
+         .most = PD_HLS_ALL_SPARSE},
+        thresholds}};
+
 const struct polyad_format pd_hls_format = {
     .name = "hls",
     .summary = "Dense tiles as bitmaps for tensor cores, other nonzeros linearised; one copy",
     .paper = "H. Wang, W. Yang, R. Hu, R. Ouyang, K. Li and K. Li, A Novel Parallel Algorithm for "
              "Sparse Tensor Matrix Chain Multiplication via TCU-Acceleration",
     .variants = "auto sequential diagonal paper paper-sequential",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = PD_HLS_MIN_ORDER,
     .max_order = PD_HLS_MAX_ORDER,
     .deterministic = true,

@@ -280,7 +280,8 @@ static int threshold_of(const struct pd_request *request) {
   bool gpu = request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
   bool chain = request->kernel == POLYAD_KERNEL_TTMC;
   if (gpu && request->compute == POLYAD_COMPUTE_NATIVE) return PD_HLS_ALL_SPARSE;
-  if (request->tile_threshold > 0) return request->tile_threshold;
+  int asked = pd_parameter(request, PD_HLS_TILE_THRESHOLD, 0);
+  if (asked > 0) return asked;
   if (gpu && pd_hls_capability(request->device) < 80)
     return chain ? PD_HLS_THRESHOLD_TTMC_OLD : PD_HLS_THRESHOLD_MTTKRP_OLD;
   return chain ? PD_HLS_THRESHOLD_TTMC : PD_HLS_THRESHOLD_MTTKRP;

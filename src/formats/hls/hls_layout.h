@@ -18,6 +18,9 @@ enum {
   PD_HLS_ALL_SPARSE = PD_HLS_CELLS + 1
 };
 
+/** Its parameters, in the order of its table. */
+enum { PD_HLS_TILE_THRESHOLD };
+
 /** How values are stored. */
 enum pd_hls_value { PD_HLS_F16, PD_HLS_BF16, PD_HLS_F32, PD_HLS_F64 };
 

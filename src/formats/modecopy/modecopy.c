@@ -89,7 +89,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   storage->nnz = tensor->nnz;
   storage->type = tensor->type;
   storage->partitions = pd_partition_count(request);
-  storage->columns = request->columns > 0 ? request->columns : 32;
+  storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
   for (int mode = 0; mode < tensor->order; ++mode) {
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};
     PD_TRY_CLEANUP(storage->variant == PD_MODECOPY_SORTED ? pd_modecopy_build_sorted(context, &job)
@@ -145,6 +145,8 @@ const struct polyad_format pd_modecopy_format = {
     .paper = "S. Wijeratne, R. Kannan and V. Prasanna, Accelerating Sparse MTTKRP for Small Tensor "
              "Decomposition on GPU",
     .variants = "auto paper paper-scheme1 paper-scheme2",
+    .parameters = pd_partition_parameters,
+    .parameter_count = 2,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,

@@ -71,6 +71,10 @@ polyad_status pd_ordered_check(polyad_context *context, const char *format, cons
                                int mode, uint64_t nnz, uint64_t dim, const struct pd_ordered *order,
                                pd_ordered_index index);
 
+/** Parameters of the formats that partition a mode: number of the first one in their tables, and
+ * the entries. */
+enum { PD_PARTITIONS, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL = 32 };
+extern const struct pd_parameter pd_partition_parameters[2];
 /** Partitions that were asked for, else one per multiprocessor or thread of the device. */
 int pd_partition_count(const struct pd_request *request);
 /** Whether nonzeros and indices fit into 32 bits; if not, says why. */

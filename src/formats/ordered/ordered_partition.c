@@ -4,9 +4,24 @@
 #include "formats/ordered/ordered.h"
 #include <string.h>
 
+const struct pd_parameter pd_partition_parameters[] = {
+    [PD_PARTITIONS] = {{.name = "kappa",
+                        .help =
+                            "partitions of every mode; by default one per processor of the device",
+                        .least = 1,
+                        .most = 1 << 20}},
+    [PD_BLOCK_COLUMNS] = {{.name = "block-columns",
+                           .help =
+                               "nonzeros that a GPU's thread block takes at once in the variants "
+                               "paper",
+                           .least = 1,
+                           .most = 64,
+                           .usual = PD_BLOCK_COLUMNS_USUAL}}};
+
 int pd_partition_count(const struct pd_request *request) {
   polyad_device_description about;
-  if (request->partitions > 0) return request->partitions;
+  int asked = pd_parameter(request, PD_PARTITIONS, 0);
+  if (asked > 0) return asked;
   if (strcmp(request->device->kind, "cpu") == 0) return request->threads;
   pd_device_describe(request->device, &about);
   return about.processors;
