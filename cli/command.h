@@ -14,4 +14,7 @@ int cli_score(int argc, char **argv);
 int cli_formats(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 
+/** polyad help files: lists the file formats. */
+int cli_help_files(void);
+
 #endif

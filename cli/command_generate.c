@@ -65,7 +65,7 @@ static int check(struct generate *g) {
   if (g->noise > 0 && g->poisson)
     return cli_usage_error("--noise and --poisson exclude each other");
   int status = cli_check_tensor_name(g->output);
-  if (status == 0) status = cli_check_model_name("--truth", g->truth, ".ktensor");
+  if (status == 0) status = cli_check_model_name("--truth", g->truth, POLYAD_CONTENTS_KTENSOR);
   if (status != 0) return status;
   return g->like != NULL ? cli_check_like(g->like) : check_sizes(g);
 }

@@ -129,7 +129,7 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, tucker, &first);
   if (status != 0) return status;
   tucker->file = argv[first];
-  status = cli_check_model_name("--output", tucker->output, ".ttensor");
+  status = cli_check_model_name("--output", tucker->output, POLYAD_CONTENTS_TTENSOR);
   if (status == 0) status = parse_ranks(tucker);
   if (status == 0 && tucker->energy > 0 &&
       (strcmp(tucker->init, "hosvd") != 0 || strcmp(tucker->svd, "exact") != 0))
@@ -227,10 +227,11 @@ static int write_model(struct tucker *tucker) {
   if (tucker->output == NULL) return 0;
   polyad_context *context = tucker->session.context;
   int top = (int)(tucker->top > 0 ? tucker->top : 10);
-  polyad_status status = cli_is_directory_name(tucker->output)
-                             ? polyad_ttensor_write_directory(context, tucker->model,
-                                                              tucker->outline, top, tucker->output)
-                             : polyad_ttensor_write(context, tucker->model, tucker->output);
+  polyad_status status =
+      cli_is_directory_name(tucker->output)
+          ? polyad_ttensor_write_directory(context, tucker->model, tucker->outline, top,
+                                           tucker->output)
+          : polyad_ttensor_write_labelled(context, tucker->model, tucker->outline, tucker->output);
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 

@@ -44,9 +44,9 @@ static const struct cli_usage usage = {
     .command = "convert",
     .synopsis = "IN OUT [options]",
     .summary =
-        "Converts a tensor file; the extension of OUT chooses the format: .tns (FROSTT text),\n"
-        ".txt (Tensor Toolbox text), .ptn (polyad's binary: fast), .csv or .tsv (with\n"
-        "labels); .gz and .zst compress all but .ptn. Labels are carried along.",
+        "Converts a tensor file; the extension of OUT chooses the format, such as .tns (FROSTT\n"
+        "text), .ptn (polyad's binary: fast) or .csv: polyad help files lists them. Labels are\n"
+        "carried along.",
     .example = "  polyad convert uber.tns.gz uber.ptn",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,

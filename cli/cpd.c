@@ -111,8 +111,8 @@ static const struct cli_option option_table[] = {
      .kind = CLI_TEXT,
      .offset = offsetof(struct cpd, output),
      .argument = "PATH",
-     .help = "write the model: a file (.ktensor or .txt, Tensor\nToolbox text), or DIR/ for one "
-             "file per factor"},
+     .help = "write the model: by its extension .ktensor (text) or\nanother of polyad help files, "
+             "or DIR/ for one\nfile per factor"},
     {.name = "top",
      .kind = CLI_COUNT,
      .offset = offsetof(struct cpd, top),
@@ -147,7 +147,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
                            cpd->algorithm);
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
-  return cli_check_model_name("--output", cpd->output, ".ktensor");
+  return cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
 }
 
 /* Everything that can go wrong before the work starts does so here. */
@@ -244,7 +244,7 @@ static int write_model(struct cpd *cpd) {
   polyad_status status =
       cli_is_directory_name(cpd->output)
           ? polyad_ktensor_write_directory(context, cpd->model, cpd->outline, top, cpd->output)
-          : polyad_ktensor_write(context, cpd->model, cpd->output);
+          : polyad_ktensor_write_labelled(context, cpd->model, cpd->outline, cpd->output);
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 

@@ -1,4 +1,4 @@
-/* polyad formats: the storage formats of this build. */
+/* polyad formats: the storage formats of this build. polyad help files: the file formats. */
 #include "command.h"
 #include "json.h"
 #include "text.h"
@@ -120,4 +120,29 @@ int cli_formats(int argc, char **argv) {
   if (status == 0) status = finish(&list.session, list_formats(&list.session));
   cli_session_close(&list.session);
   return status;
+}
+
+/* What can be done with files that hold such contents, such as "read, written". */
+static void show_contents(const polyad_file_description *about, int contents) {
+  static const char *const what[] = {"tensor", "model (CP)", "model (Tucker)"};
+  if (!about->reads[contents] && !about->writes[contents]) return;
+  printf("%10s %-15s %-18s %s\n", "", what[contents], about->extensions[contents],
+         !about->writes[contents]  ? "read"
+         : !about->reads[contents] ? "written"
+                                   : "read, written");
+}
+
+int cli_help_files(void) {
+  fputs("The extension of a name chooses the file format; where it tells nothing, the first bytes\n"
+        "of a file do. Names without an extension are text, - is standard input or output.\n\n",
+        stdout);
+  for (int k = 0; k < polyad_file_format_count(); ++k) {
+    polyad_file_description about;
+    if (polyad_file_format_describe(k, &about) != POLYAD_OK) continue;
+    printf("%-10s %s\n", about.name, about.summary);
+    for (int c = 0; c < POLYAD_CONTENTS_COUNT; ++c)
+      show_contents(&about, c);
+    if (about.compressed) printf("%10s also with .gz or .zst behind the extension\n", "");
+  }
+  return cli_finish_output();
 }

@@ -40,7 +40,8 @@ static void print_usage(FILE *to) {
         to);
   for (int k = 0; k < COMMANDS; ++k)
     fprintf(to, "  %-10s %s\n", commands[k].name, commands[k].summary);
-  fputs("\npolyad help SUBCOMMAND explains each; polyad --version says what is installed.\n\n"
+  fputs("\npolyad help SUBCOMMAND explains each, polyad help files the file formats;\n"
+        "polyad --version says what is installed.\n\n"
         "example:\n  polyad cpd rides.csv --rank 8 --nonnegative\n",
         to);
 }
@@ -94,11 +95,13 @@ static int run_command(int argc, char **argv) {
   return unknown_command(argv[0]);
 }
 
-/* polyad help [SUBCOMMAND]: what polyad --help and polyad SUBCOMMAND --help print. */
+/* polyad help [SUBCOMMAND]: what polyad --help and polyad SUBCOMMAND --help print; help files lists
+ * the file formats. */
 static int help(int argc, char **argv) {
   static char option[] = "--help";
   if (argc > 2)
     return cli_usage_error("one subcommand found after another; expected help [SUBCOMMAND]");
+  if (argc == 2 && strcmp(argv[1], "files") == 0) return cli_help_files();
   if (argc == 2 && argv[1][0] != '-') return run_command(2, (char *[]){argv[1], option, NULL});
   print_usage(stdout);
   return cli_finish_output();

@@ -14,9 +14,10 @@ int cli_check_like(const char *name);
 /** The structure that --structure names; its choices are CLI_STRUCTURES. */
 polyad_structure cli_structure(const char *name);
 #define CLI_STRUCTURES "auto fibers flat"
-/** A file or directory for a model: `extension` (".ktensor" or ".ttensor") or .txt, a name without
- * an extension, DIR/, or "-". `option` is what asked for it, such as "--output". NULL is fine. */
-int cli_check_model_name(const char *option, const char *path, const char *extension);
+/** A file or directory for a model of this kind: a name whose extension a file format has, a name
+ * without an extension, DIR/, or "-". `option` is what asked for it, such as "--output". NULL is
+ * fine. */
+int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents);
 /** A tensor file whose extension says its format, or "-". */
 int cli_check_tensor_name(const char *path);
 

@@ -53,7 +53,7 @@ _polyad() {
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
     help)
-      mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+      mapfile -t COMPREPLY < <(compgen -W "$commands files" -- "$current")
       return
       ;;
   esac

@@ -16,12 +16,53 @@ extern "C" {
 
 /** Formats of files. */
 typedef enum polyad_file_format {
-  POLYAD_FILE_AUTO = 0,     /**< by extension (and first line) */
-  POLYAD_FILE_TNS = 1,      /**< FROSTT text: indices and a value on each line */
-  POLYAD_FILE_TOOLBOX = 2,  /**< Tensor Toolbox text: "sptensor" */
-  POLYAD_FILE_PTN = 3,      /**< polyad's binary */
-  POLYAD_FILE_DELIMITED = 4 /**< delimited text with a header and labels (.csv, .tsv) */
+  POLYAD_FILE_AUTO = 0,      /**< by extension (and first bytes) */
+  POLYAD_FILE_TNS = 1,       /**< FROSTT text: indices and a value on each line */
+  POLYAD_FILE_TOOLBOX = 2,   /**< Tensor Toolbox text: "sptensor", "ktensor", "ttensor" */
+  POLYAD_FILE_PTN = 3,       /**< polyad's binary of a tensor */
+  POLYAD_FILE_DELIMITED = 4, /**< delimited text with a header and labels (.csv, .tsv); of a
+                                  Kruskal tensor a long table */
+  POLYAD_FILE_DIRECTORY = 5, /**< a model as a directory of text files */
+  POLYAD_FILE_PTM = 6,       /**< polyad's binary of a model */
+  POLYAD_FILE_JSON = 7       /**< a model as a JSON object */
 } polyad_file_format;
+
+/** What a file holds. */
+typedef enum polyad_file_contents {
+  POLYAD_CONTENTS_TENSOR = 0,  /**< a sparse tensor */
+  POLYAD_CONTENTS_KTENSOR = 1, /**< a Kruskal tensor: the model of a CP decomposition */
+  POLYAD_CONTENTS_TTENSOR = 2  /**< a Tucker tensor */
+} polyad_file_contents;
+/** Number of kinds of contents. */
+#define POLYAD_CONTENTS_COUNT 3
+
+/** What a file format is like. Texts belong to the library. */
+typedef struct polyad_file_description {
+  const char *name;                              /**< such as "tns" */
+  const char *summary;                           /**< one line */
+  polyad_file_format number;                     /**< its number above */
+  const char *extensions[POLYAD_CONTENTS_COUNT]; /**< by contents, separated by blanks, the usual
+                                                      one first ("/": a directory); "": none */
+  int reads[POLYAD_CONTENTS_COUNT];              /**< non-zero: such files are read */
+  int writes[POLYAD_CONTENTS_COUNT];             /**< non-zero: such files are written */
+  int compressed;                                /**< non-zero: .gz or .zst may follow */
+  int labels;                                    /**< non-zero: names and labels are in the file */
+} polyad_file_description;
+
+/** Number of file formats. */
+POLYAD_API int polyad_file_format_count(void);
+/** Describes file format `k`, from 0.
+ *  @return POLYAD_INVALID_ARGUMENT when there is no such format */
+POLYAD_API POLYAD_CHECKED polyad_status
+polyad_file_format_describe(int k, polyad_file_description *description);
+/** Which file format the writer of such contents takes for a name: "-" and, for models, a name
+ *  without an extension get text.
+ *  @return its number k, or -1 when no format with such contents has that extension */
+POLYAD_API int polyad_file_format_find(const char *path, polyad_file_contents contents);
+/** Lists the extensions under which such contents are written, for messages: ".tns, .txt or .ptn
+ *  (...)".
+ *  @return length of the whole text, which is cut to `size` - 1 bytes */
+POLYAD_API size_t polyad_file_extensions(polyad_file_contents contents, char *text, size_t size);
 
 /** How to read a tensor. Start from polyad_read_options_init(). */
 typedef struct polyad_read_options {
@@ -55,23 +96,40 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_read(polyad_context *conte
                                                            const polyad_read_options *options,
                                                            polyad_tensor **tensor);
 
-/** Writes a tensor in the given format (POLYAD_FILE_AUTO: by the extension of `path`: .tns,
- *  .txt (Tensor Toolbox), .ptn, .csv, .tsv, each but .ptn also with .gz or .zst).
+/** Writes a tensor in the given format (POLYAD_FILE_AUTO: by the extension of `path`, see
+ *  polyad_file_extensions()).
  *  @return POLYAD_IO, POLYAD_INVALID_ARGUMENT for an unknown extension, POLYAD_UNSUPPORTED */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_write(polyad_context *context,
                                                             const polyad_tensor *tensor,
                                                             const char *path,
                                                             polyad_file_format format);
 
-/** Reads a Kruskal tensor from Tensor Toolbox text ("ktensor").
- *  @return POLYAD_IO, POLYAD_PARSE */
+/** Reads a Kruskal tensor: the first bytes tell the file format, Tensor Toolbox text ("ktensor")
+ *  or another that models are read from.
+ *  @return POLYAD_IO, POLYAD_PARSE, POLYAD_UNSUPPORTED */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read(polyad_context *context,
                                                             const char *path, polyad_type type,
                                                             polyad_ktensor **ktensor);
-/** Writes a Kruskal tensor as Tensor Toolbox text, 17 significant digits (9 for floats). */
+/** The same, with the names and labels that the file has.
+ *  @param[out] outline  a tensor without nonzeros that has names and labels (see
+ *  polyad_tensor_outline()), destroyed with polyad_tensor_destroy(); NULL when the file has none */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read_labelled(polyad_context *context,
+                                                                     const char *path,
+                                                                     polyad_type type,
+                                                                     polyad_ktensor **ktensor,
+                                                                     polyad_tensor **outline);
+/** Writes a Kruskal tensor; the extension of `path` chooses the file format (see
+ *  polyad_file_extensions()). Numbers of text read back as the same bits.
+ *  @return POLYAD_IO, POLYAD_INVALID_ARGUMENT for an unknown extension */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write(polyad_context *context,
                                                              const polyad_ktensor *ktensor,
                                                              const char *path);
+/** The same; formats that keep names and labels have those of `tensor` (NULL: none), whose dims are
+ *  the model's. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write_labelled(polyad_context *context,
+                                                                      const polyad_ktensor *ktensor,
+                                                                      const polyad_tensor *tensor,
+                                                                      const char *path);
 /** Writes a new directory with lambda.txt, mode1.txt, …, modeN.txt and, where `tensor` (may
  *  be NULL) has labels, mode1.top.tsv, … with the `top` strongest rows of each component.
  *  @return POLYAD_IO also when `path` exists already */
@@ -79,16 +137,28 @@ POLYAD_API POLYAD_CHECKED polyad_status
 polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,
                                const polyad_tensor *tensor, int top, const char *path);
 
-/** Reads a Tucker tensor: the word "ttensor", the number of modes and their lengths, then the core
- *  as Tensor Toolbox text has a "tensor" (first mode fastest) and each factor as a "matrix".
- *  @return POLYAD_IO, POLYAD_PARSE */
+/** Reads a Tucker tensor, as polyad_ktensor_read() reads its kind. As text it is the word
+ *  "ttensor", the number of modes and their lengths, then the core as Tensor Toolbox text has a
+ *  "tensor" (first mode fastest) and each factor as a "matrix".
+ *  @return POLYAD_IO, POLYAD_PARSE, POLYAD_UNSUPPORTED */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read(polyad_context *context,
                                                             const char *path, polyad_type type,
                                                             polyad_ttensor **ttensor);
-/** Writes a Tucker tensor as polyad_ttensor_read() reads it. */
+/** The same, with names and labels, as polyad_ktensor_read_labelled() has them. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read_labelled(polyad_context *context,
+                                                                     const char *path,
+                                                                     polyad_type type,
+                                                                     polyad_ttensor **ttensor,
+                                                                     polyad_tensor **outline);
+/** Writes a Tucker tensor, as polyad_ktensor_write() writes its kind. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_write(polyad_context *context,
                                                              const polyad_ttensor *ttensor,
                                                              const char *path);
+/** The same with names and labels, as polyad_ktensor_write_labelled() has them. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_write_labelled(polyad_context *context,
+                                                                      const polyad_ttensor *ttensor,
+                                                                      const polyad_tensor *tensor,
+                                                                      const char *path);
 /** Writes a new directory with core.txt (R_1 rows; along a row the last mode varies fastest),
  *  mode1.txt, …, modeN.txt and, where `tensor` (may be NULL) has labels, mode1.top.tsv, … with the
  *  `top` rows of largest magnitude of each column.

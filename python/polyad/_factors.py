@@ -13,7 +13,7 @@ from ._keys import infer
 from ._labels import label_directory, label_files, read_labels, write_labels
 from ._memory import precision_type
 from ._native import ffi, lib
-from ._tensor import as_tensor
+from ._tensor import SparseTensor, as_tensor
 from ._types import Mode, Precision, RunInfo
 
 LETTERS = "abcdefghijklmnop"
@@ -163,18 +163,36 @@ class FactorModel:
     # ---- files and other packages -----------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Writes the model as Tensor Toolbox text, and the names of its rows (where there are
-        some) into the directory PATH.labels beside it."""
-        files = label_files(self.labels, self.mode_names)
+        """Writes the model; the extension of ``path`` chooses the format: ``.ktensor`` (or
+        ``.ttensor``) and ``.txt`` are Tensor Toolbox text, ``.ptm`` is polyad's binary (fast, with
+        checksums); ``polyad help files`` lists all. Names of rows go into the file where the format
+        has a place for them, else into the directory PATH.labels beside it."""
+        name, inside = encode(path, "path"), self._labels_inside(path)
+        files = {} if inside else label_files(self.labels, self.mode_names)
         ctx, handle = self._c()
-        ctx.check(getattr(lib, f"polyad_{self._kind}_write")(ctx.pointer, handle,
-                                                             encode(path, "path")))
-        write_labels(path, files)
+        outline = self._outline() if inside else None
+        ctx.check(getattr(lib, f"polyad_{self._kind}_write_labelled")(
+            ctx.pointer, handle, ffi.NULL if outline is None else outline._handle, name))
+        if not inside:
+            write_labels(path, files)
+
+    def _labels_inside(self, path: Any) -> bool:
+        """Whether files of this name have a place for the names of rows."""
+        contents = getattr(lib, f"POLYAD_CONTENTS_{self._kind.upper()}")
+        about = ffi.new("polyad_file_description *")
+        number = lib.polyad_file_format_find(encode(path, "path"), contents)
+        return lib.polyad_file_format_describe(number, about) == lib.POLYAD_OK and bool(about.labels)
+
+    def _outline(self) -> SparseTensor:
+        """A tensor without nonzeros that has the labels of this model."""
+        outline = SparseTensor(np.empty((0, self.ndim), np.int64), shape=self.shape)
+        outline._set_labels(self.labels, self.mode_names)
+        return outline
 
     @classmethod
     def load(cls: type[Self], path: Any, precision: Precision = "f64") -> Self:
-        """Reads what :meth:`save` or the command's ``--output`` wrote, with the names of rows
-        from the directory PATH.labels where it lies beside the file.
+        """Reads what :meth:`save` or the command's ``--output`` wrote as text or binary, with the
+        names of rows from the file or from the directory PATH.labels where it lies beside it.
 
         Parameters
         ----------
@@ -182,12 +200,16 @@ class FactorModel:
         precision : {"f64", "f32"}
         """
         ctx, made = context(), ffi.new(f"polyad_{cls._kind} **")
+        outline = ffi.new("polyad_tensor **")
         ctx.configure()
-        ctx.check(getattr(lib, f"polyad_{cls._kind}_read")(
-            ctx.pointer, encode(path, "path"), precision_type(precision), made))
+        ctx.check(getattr(lib, f"polyad_{cls._kind}_read_labelled")(
+            ctx.pointer, encode(path, "path"), precision_type(precision), made, outline))
         model = cls._wrap(ctx, made[0])
         directory = label_directory(path)
-        if directory.is_dir():
+        if outline[0] != ffi.NULL:
+            names = SparseTensor._wrap(ctx, outline[0])
+            model.labels, model.mode_names = list(names.labels), list(names.mode_names)
+        elif directory.is_dir():
             model.labels, model.mode_names = read_labels(directory, model.shape)
         return model
 

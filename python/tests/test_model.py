@@ -108,6 +108,26 @@ def test_labels_go_with_the_file(tmp_path, model):
     assert not (tmp_path / "n.ktensor").exists()
 
 
+@pytest.mark.parametrize("name", ["m.ptm", "m.ptm.gz"])
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_binary_files(tmp_path, model, name, precision):
+    """All of the model is in the file: no directory lies beside it."""
+    model.labels[2] = [f"sixth\n{i}" for i in range(6)]
+    model.mode_names[1] = "no labels"
+    model.save(tmp_path / name)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    back = polyad.KruskalTensor.load(tmp_path / name, precision)
+    assert back.labels == model.labels and back.mode_names == model.mode_names
+    for ours, theirs in zip([model.weights, *model.factors], [back.weights, *back.factors]):
+        assert np.array_equal(ours.astype(theirs.dtype), theirs)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-40])
+    with pytest.raises(polyad.ParseError):
+        polyad.KruskalTensor.load(tmp_path / name)
+    model.labels[2] = None
+    with pytest.raises(ValueError, match=r"\.ktensor, \.txt, \.ptm"):
+        model.save(tmp_path / "m.xyz")
+
+
 def test_labels_that_do_not_fit(tmp_path, model):
     path = tmp_path / "m.ktensor"
     model.save(path)

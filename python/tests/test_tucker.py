@@ -192,6 +192,8 @@ def test_model_top_files_and_frames(labelled, tmp_path):
     assert labelled.top(2, 1, 1) == [("vwxyz"[strongest], column[strongest])]
     with pytest.raises(ValueError):
         labelled.top(2, 0)
+    labelled.save(tmp_path / "m.ptm")
+    assert polyad.TuckerTensor.load(tmp_path / "m.ptm") == labelled
     labelled.save(tmp_path / "m.ttensor")
     back = polyad.TuckerTensor.load(tmp_path / "m.ttensor")
     assert back.labels == labelled.labels and back.mode_names == labelled.mode_names

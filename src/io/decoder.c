@@ -226,6 +226,8 @@ polyad_status pd_decoder_read_parallel(struct pd_decoder *d, int threads, void *
     d->raw_total += (uint64_t)more;
     *got += (size_t)more;
   }
+  /* Reading at offsets leaves the file's position alone; pd_decoder_read() goes on from there. */
+  if (lseek(d->file, (off_t)d->raw_total, SEEK_SET) < 0) (void)note_read_error(d, errno);
   return *got > 0 ? POLYAD_OK : d->status;
 }
 

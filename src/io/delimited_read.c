@@ -209,9 +209,11 @@ static void clear(struct reader *r) {
   pd_free(r->context, r);
 }
 
-polyad_status pd_delimited_read(polyad_context *context, const char *path,
+polyad_status pd_delimited_read(polyad_context *context, const char *path, struct pd_input *input,
                                 const polyad_read_options *options, polyad_tensor **tensor) {
-  char delimiter = options->delimiter == 0 ? ',' : options->delimiter;
+  char delimiter = options->delimiter;
+  (void)input; /* only the name tells this format: nothing was opened */
+  if (delimiter == 0) delimiter = pd_has_extension(path, ".tsv") ? '\t' : ',';
   struct reader *r;
   *tensor = NULL;
   if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')

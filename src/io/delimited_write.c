@@ -1,5 +1,5 @@
 /* Writes delimited text: a header, then a row for each nonzero. */
-#include "io/atomic_file.h"
+#include "io/delimited_field.h"
 #include "io/formats.h"
 #include "io/number.h"
 #include <stdio.h>
@@ -12,34 +12,6 @@ struct writer {
   struct pd_output *output;
   char delimiter;
 };
-
-static bool needs_quotes(const struct writer *w, const char *text, size_t length) {
-  if (length == 0) return false;
-  if (text[0] == '"' || (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)) return true;
-  for (size_t i = 0; i < length; ++i)
-    if (text[i] == w->delimiter || text[i] == '\n' || text[i] == '\r' || text[i] == '"')
-      return true;
-  return false;
-}
-
-static polyad_status write_field(struct writer *w, const char *text, size_t length) {
-  if (memchr(text, '\0', length) != NULL) {
-    char quoted[PD_QUOTE_BYTES];
-    return pd_fail_at(w->context, POLYAD_UNSUPPORTED, w->path, 0, 0,
-                      "label %s has a NUL byte, which text cannot hold; expected .ptn for it",
-                      pd_quote(quoted, text, length));
-  }
-  if (!needs_quotes(w, text, length)) return pd_output_write(w->output, text, length);
-  PD_TRY(pd_output_write(w->output, "\"", 1));
-  for (size_t done = 0; done < length;) {
-    const char *quote = memchr(text + done, '"', length - done);
-    size_t part = quote == NULL ? length - done : (size_t)(quote - text) - done + 1;
-    PD_TRY(pd_output_write(w->output, text + done, part));
-    if (quote != NULL) PD_TRY(pd_output_write(w->output, "\"", 1));
-    done += part;
-  }
-  return pd_output_write(w->output, "\"", 1);
-}
 
 /* Whether `name` would be the same column as another: one before, or that of the values. */
 static bool is_taken(const struct writer *w, int mode, const char *name) {
@@ -64,7 +36,7 @@ static polyad_status write_header(struct writer *w) {
       }
       name = own;
     }
-    PD_TRY(write_field(w, name, strlen(name)));
+    PD_TRY(pd_field_write(w->context, w->output, w->path, w->delimiter, name, strlen(name)));
     PD_TRY(pd_output_write(w->output, &w->delimiter, 1));
   }
   return pd_output_write(w->output, "value\n", 6);
@@ -81,7 +53,7 @@ static polyad_status write_row(struct writer *w, uint64_t p) {
       length = pd_format_index(number, index + 1);
       label = number;
     }
-    PD_TRY(write_field(w, label, length));
+    PD_TRY(pd_field_write(w->context, w->output, w->path, w->delimiter, label, length));
     PD_TRY(pd_output_write(w->output, &w->delimiter, 1));
   }
   size_t length = pd_format_number(number, pd_tensor_value(tensor, p), tensor->type == POLYAD_F32);
@@ -90,8 +62,8 @@ static polyad_status write_row(struct writer *w, uint64_t p) {
 }
 
 polyad_status pd_delimited_write(polyad_context *context, const polyad_tensor *tensor,
-                                 const char *path, char delimiter) {
-  struct writer w = {context, tensor, path, NULL, delimiter == 0 ? ',' : delimiter};
+                                 const char *path) {
+  struct writer w = {context, tensor, path, NULL, pd_has_extension(path, ".tsv") ? '\t' : ','};
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &w.output));
   polyad_status status = write_header(&w);
   for (uint64_t p = 0; p < tensor->nnz && status == POLYAD_OK; ++p)

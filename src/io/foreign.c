@@ -26,6 +26,8 @@ static const struct magic magics[] = {
      "7zXZ\x00",
      6, "this is xz-compressed; decompress it first"},
     {"BZh", 3, "this is bzip2-compressed; decompress it first"},
+    {"\x89PTN\r\n\x1a\n", 8, "this is a tensor of polyad; name it .ptn"},
+    {"\x89PTM\r\n\x1a\n", 8, "this is a model of polyad (.ptm)"},
     {"%%MatrixMarket", 14, "this is a Matrix Market file"},
     {"sptensor", 8, "this is Tensor Toolbox text; name it .txt"},
 };

@@ -111,12 +111,9 @@ polyad_status polyad_generate_to_file(polyad_context *context,
   if (options == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a NULL where options and a path were expected");
-  polyad_file_format format = pd_file_format_of(path, NULL);
-  if (strcmp(path, "-") == 0) format = POLYAD_FILE_TNS;
-  if (format == POLYAD_FILE_AUTO)
-    return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
-                      "an extension that no file format has; expected .tns or .ptn");
-  bool streamed = format == POLYAD_FILE_TNS || format == POLYAD_FILE_PTN;
+  const struct pd_file_format *format = pd_file_format_to_write(path, POLYAD_CONTENTS_TENSOR);
+  if (format == NULL) return pd_file_format_fail(context, path, POLYAD_CONTENTS_TENSOR);
+  bool streamed = format->number == POLYAD_FILE_TNS || format->number == POLYAD_FILE_PTN;
   if (options->rank != 0 || !streamed) return write_whole(context, options, path);
-  return stream(context, options, path, format == POLYAD_FILE_PTN);
+  return stream(context, options, path, format->number == POLYAD_FILE_PTN);
 }

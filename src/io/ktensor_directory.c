@@ -6,27 +6,20 @@
 #include <polyad/io.h>
 #include <stdio.h>
 
-struct model {
-  const polyad_ktensor *ktensor; /* or */
-  const polyad_ttensor *ttensor;
-  const polyad_tensor *tensor; /* with labels, or NULL */
-  int top;
-};
-
-static polyad_status write_factor(polyad_context *context, const struct model *model, int n,
+static polyad_status write_factor(polyad_context *context, const struct pd_model *model, int n,
                                   const polyad_ktensor *factor, const char *directory) {
   char path[PD_DIRECTORY_FILE_BYTES];
   snprintf(path, sizeof path, "%s/mode%d.txt", directory, n + 1);
   PD_TRY(pd_directory_matrix(context, path, factor->type, factor->factor[n], factor->dims[n],
                              factor->rank));
-  if (model->tensor == NULL || model->tensor->labels[n].count == 0 || model->top <= 0)
+  if (model->outline == NULL || model->outline->labels[n].count == 0 || model->top <= 0)
     return POLYAD_OK;
   snprintf(path, sizeof path, "%s/mode%d.top.tsv", directory, n + 1);
-  return pd_directory_top(context, factor, model->tensor, n, (uint64_t)model->top, path);
+  return pd_directory_top(context, factor, model->outline, n, (uint64_t)model->top, path);
 }
 
 static polyad_status write_cp(polyad_context *context, const void *user, const char *directory) {
-  const struct model *model = user;
+  const struct pd_model *model = user;
   const polyad_ktensor *ktensor = model->ktensor;
   char path[PD_DIRECTORY_FILE_BYTES];
   snprintf(path, sizeof path, "%s/lambda.txt", directory);
@@ -48,7 +41,7 @@ static polyad_ktensor view_of(const polyad_ttensor *ttensor, int n) {
 
 static polyad_status write_tucker(polyad_context *context, const void *user,
                                   const char *directory) {
-  const struct model *model = user;
+  const struct pd_model *model = user;
   const polyad_ttensor *ttensor = model->ttensor;
   char path[PD_DIRECTORY_FILE_BYTES];
   snprintf(path, sizeof path, "%s/core.txt", directory);
@@ -61,6 +54,15 @@ static polyad_status write_tucker(polyad_context *context, const void *user,
   return POLYAD_OK;
 }
 
+polyad_status pd_directory_write_model(polyad_context *context, const struct pd_model *model,
+                                       const char *path) {
+  bool is_kruskal = model->ktensor != NULL;
+  int order = is_kruskal ? model->ktensor->order : model->ttensor->order;
+  const uint64_t *dims = is_kruskal ? model->ktensor->dims : model->ttensor->dims;
+  return pd_directory_write(context, model->outline, order, dims, path,
+                            is_kruskal ? write_cp : write_tucker, model);
+}
+
 polyad_status polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,
                                              const polyad_tensor *tensor, int top,
                                              const char *path) {
@@ -68,8 +70,8 @@ polyad_status polyad_ktensor_write_directory(polyad_context *context, const poly
   pd_begin(context);
   if (ktensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
-  struct model model = {.ktensor = ktensor, .tensor = tensor, .top = top};
-  return pd_directory_write(context, tensor, ktensor->order, ktensor->dims, path, write_cp, &model);
+  struct pd_model model = {.ktensor = ktensor, .outline = tensor, .top = top};
+  return pd_directory_write_model(context, &model, path);
 }
 
 polyad_status polyad_ttensor_write_directory(polyad_context *context, const polyad_ttensor *ttensor,
@@ -79,7 +81,6 @@ polyad_status polyad_ttensor_write_directory(polyad_context *context, const poly
   pd_begin(context);
   if (ttensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
-  struct model model = {.ttensor = ttensor, .tensor = tensor, .top = top};
-  return pd_directory_write(context, tensor, ttensor->order, ttensor->dims, path, write_tucker,
-                            &model);
+  struct pd_model model = {.ttensor = ttensor, .outline = tensor, .top = top};
+  return pd_directory_write_model(context, &model, path);
 }

@@ -3,6 +3,7 @@
 #include "io/model_directory.h"
 #include "io/atomic_file.h"
 #include "io/number.h"
+#include "io/number_rows.h"
 #include "io/system_calls.h"
 #include "io/temporary.h"
 #include "tensor/tensor.h"
@@ -23,13 +24,9 @@ polyad_status pd_directory_matrix(polyad_context *context, const char *path, pol
                                   const void *matrix, uint64_t rows, uint64_t columns) {
   struct pd_output *output;
   PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
-  polyad_status status = POLYAD_OK;
-  for (uint64_t i = 0; i < rows * columns && status == POLYAD_OK; ++i) {
-    char text[PD_NUMBER_TEXT + 1];
-    size_t length = pd_format_number(text, number_at(matrix, type, i), type == POLYAD_F32);
-    text[length++] = (i + 1) % columns == 0 ? '\n' : ' ';
-    status = pd_output_write(output, text, length);
-  }
+  polyad_status status =
+      pd_rows_write(context, output, type, matrix, rows, columns, &pd_plain_rows);
+  if (status == POLYAD_OK) status = pd_output_write(output, "\n", 1);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

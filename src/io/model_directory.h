@@ -2,8 +2,8 @@
 #ifndef PD_MODEL_DIRECTORY_H
 #define PD_MODEL_DIRECTORY_H
 
+#include "io/file_format.h"
 #include "tensor/ktensor.h"
-#include <polyad/tensor.h>
 
 enum { PD_DIRECTORY_FILE_BYTES = 4096 + 64 };
 
@@ -23,5 +23,9 @@ typedef polyad_status pd_directory_function(polyad_context *context, const void 
 polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *tensor, int order,
                                  const uint64_t *dims, const char *path,
                                  pd_directory_function *write, const void *user);
+
+/** Writes a model as the new directory `path`; the slot of the file format. */
+polyad_status pd_directory_write_model(polyad_context *context, const struct pd_model *model,
+                                       const char *path);
 
 #endif

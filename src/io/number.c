@@ -1,11 +1,11 @@
 #define _GNU_SOURCE /* strtod_l */
 #include "io/number.h"
+#include "io/number_shortest.h"
 #include <assert.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,24 +159,63 @@ enum pd_number_result pd_parse_index(const char *text, const char *end, uint64_t
   return PD_NUMBER_OK;
 }
 
+static const char two_digits[201] = "00010203040506070809101112131415161718192021222324"
+                                    "25262728293031323334353637383940414243444546474849"
+                                    "50515253545556575859606162636465666768697071727374"
+                                    "75767778798081828384858687888990919293949596979899";
+
+/* Writes an integer in decimal so that it ends before `end`. Returns where it begins. */
+static char *put_digits(char *end, uint64_t value) {
+  for (; value >= 100; value /= 100)
+    memcpy(end -= 2, two_digits + value % 100 * 2, 2);
+  if (value >= 10) return memcpy(end - 2, two_digits + value * 2, 2);
+  *--end = (char)('0' + value);
+  return end;
+}
+
 size_t pd_format_index(char text[PD_NUMBER_TEXT], uint64_t value) {
-  char reversed[PD_NUMBER_TEXT];
-  size_t length = 0;
-  do {
-    reversed[length++] = (char)('0' + value % 10);
-    value /= 10;
-  } while (value > 0);
-  for (size_t k = 0; k < length; ++k)
-    text[k] = reversed[length - 1 - k];
+  char digits[PD_NUMBER_TEXT], *begin = put_digits(digits + sizeof digits, value);
+  size_t length = (size_t)(digits + sizeof digits - begin);
+  memcpy(text, begin, length);
   return length;
 }
 
-/* printf in the "C" locale, whatever the program has chosen. */
-static int print(char text[PD_NUMBER_TEXT], int digits, double value) {
-  locale_t before = uselocale(plain_locale());
-  int length = snprintf(text, PD_NUMBER_TEXT, "%.*g", digits, value);
-  (void)uselocale(before);
-  return length;
+/* d.ddde-07 */
+static size_t put_scientific(char *text, const char *digits, int count, int exponent) {
+  char *at = text;
+  *at++ = digits[0];
+  if (count > 1) {
+    *at++ = '.';
+    memcpy(at, digits + 1, (size_t)count - 1);
+    at += count - 1;
+  }
+  *at++ = 'e';
+  *at++ = exponent < 0 ? '-' : '+';
+  int magnitude = exponent < 0 ? -exponent : exponent;
+  if (magnitude >= 100) *at++ = (char)('0' + magnitude / 100);
+  memcpy(at, two_digits + magnitude % 100 * 2, 2);
+  return (size_t)(at + 2 - text);
+}
+
+/* ddd, ddd000, dd.ddd or 0.00ddd; `exponent` is that of the first digit. */
+static size_t put_fixed(char *text, const char *digits, int count, int exponent) {
+  if (exponent < 0) {
+    size_t zeros = (size_t)(-exponent - 1);
+    memcpy(text, "0.", 2);
+    memset(text + 2, '0', zeros);
+    memcpy(text + 2 + zeros, digits, (size_t)count);
+    return 2 + zeros + (size_t)count;
+  }
+  size_t whole = (size_t)exponent + 1, all = (size_t)count;
+  if (all <= whole) {
+    memcpy(text, digits, all);
+    memset(text + all, '0', whole - all);
+    return whole;
+  }
+  memcpy(text, digits, whole);
+  text[whole] = '.';
+  memcpy(text + whole + 1, digits + whole, all - whole);
+  return all + 1;
 }
 
 size_t pd_format_number(char text[PD_NUMBER_TEXT], double value, bool single) {
@@ -185,13 +224,18 @@ size_t pd_format_number(char text[PD_NUMBER_TEXT], double value, bool single) {
     if (sign) text[0] = '-';
     return sign + pd_format_index(text + sign, (uint64_t)fabs(value));
   }
-  int least = single ? FLT_DIG : DBL_DIG, most = single ? 9 : 17;
-  for (int digits = least; digits < most; ++digits) {
-    int length = print(text, digits, value);
-    double back;
-    if (pd_parse_double(text, text + length, &back) != PD_NUMBER_MALFORMED &&
-        (single ? (float)back == (float)value : back == value))
-      return (size_t)length;
+  size_t sign = signbit(value) != 0;
+  if (sign) text[0] = '-';
+  if (value == 0 || !isfinite(value)) {
+    memcpy(text + sign, value == 0 ? "0" : isnan(value) ? "nan" : "inf", 3);
+    return sign + (value == 0 ? 1 : 3);
   }
-  return (size_t)print(text, most, value);
+  /* Laid out as printf's %g does with as many digits, but at least those that any decimal keeps. */
+  struct pd_decimal decimal = pd_shortest_decimal(value, single);
+  char digits[PD_NUMBER_TEXT], *begin = put_digits(digits + sizeof digits, decimal.digits);
+  int count = (int)(digits + sizeof digits - begin), least = single ? FLT_DIG : DBL_DIG;
+  int exponent = decimal.exponent + count - 1, precision = count < least ? least : count;
+  if (exponent < -4 || exponent >= precision)
+    return sign + put_scientific(text + sign, begin, count, exponent);
+  return sign + put_fixed(text + sign, begin, count, exponent);
 }

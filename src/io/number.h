@@ -29,9 +29,8 @@ double pd_decimal_value(uint64_t mantissa, int exponent);
 enum { PD_DECIMAL_EXPONENTS = 27 };
 
 #define PD_NUMBER_TEXT 32
-/** Writes the shortest of 15 to 17 significant digits that reads back as the same double, or the
- *  shortest of 6 to 9 that reads back as the same float when `single`; integers without a point.
- *  Returns the length. */
+/** Writes the shortest decimal that reads back as the same double, or as the same float when
+ *  `single`, in every locale; integers without a point. Returns the length. */
 size_t pd_format_number(char text[PD_NUMBER_TEXT], double value, bool single);
 /** Writes an integer in decimal. Returns the length. */
 size_t pd_format_index(char text[PD_NUMBER_TEXT], uint64_t value);

@@ -294,25 +294,17 @@ cleanup:
   return status;
 }
 
-polyad_status pd_ptn_read(polyad_context *context, const char *path,
+polyad_status pd_ptn_read(polyad_context *context, const char *path, struct pd_input *input,
                           const polyad_read_options *options, polyad_tensor **tensor) {
   struct pd_ptn_source source;
   *tensor = NULL;
+  if (input != NULL) return read_source(context, pd_ptn_source_of_input(input), options, tensor);
   PD_TRY(pd_ptn_source_open(context, path, &source));
   return read_source(context, source, options, tensor);
 }
 
-bool pd_ptn_recognise(struct pd_input *input) {
-  const unsigned char *first;
-  size_t size;
+bool pd_ptn_recognise(const unsigned char *head, size_t size) {
   struct pd_ptn_header header;
   pd_ptn_header_init(&header, 1, &(uint64_t){1}, 0, POLYAD_F64);
-  return pd_input_peek(input, &first, &size) == POLYAD_OK && size >= sizeof header.magic &&
-         memcmp(first, header.magic, sizeof header.magic) == 0;
-}
-
-polyad_status pd_ptn_read_input(polyad_context *context, struct pd_input *input,
-                                const polyad_read_options *options, polyad_tensor **tensor) {
-  *tensor = NULL;
-  return read_source(context, pd_ptn_source_of_input(input), options, tensor);
+  return size >= sizeof header.magic && memcmp(head, header.magic, sizeof header.magic) == 0;
 }

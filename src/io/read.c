@@ -7,39 +7,6 @@ void polyad_read_options_init(polyad_read_options *options) {
       .type = POLYAD_F64, .index_base = 1, .duplicates = POLYAD_DUPLICATES_SUM};
 }
 
-/* End of the name without ".gz" or ".zst". */
-static size_t plain_length(const char *path) {
-  size_t length = strlen(path);
-  switch (pd_compression_of(path)) {
-  case PD_GZIP:
-    return length - 3;
-  case PD_ZSTD:
-    return length - 4;
-  case PD_PLAIN:
-    break;
-  }
-  return length;
-}
-
-polyad_file_format pd_file_format_of(const char *path, char *delimiter) {
-  static const struct {
-    const char *extension;
-    polyad_file_format format;
-    char delimiter;
-  } known[] = {{".tns", POLYAD_FILE_TNS, 0},         {".ptn", POLYAD_FILE_PTN, 0},
-               {".txt", POLYAD_FILE_TOOLBOX, 0},     {".sptensor", POLYAD_FILE_TOOLBOX, 0},
-               {".csv", POLYAD_FILE_DELIMITED, ','}, {".tsv", POLYAD_FILE_DELIMITED, '\t'}};
-  size_t length = plain_length(path);
-  for (size_t k = 0; k < sizeof known / sizeof *known; ++k) {
-    size_t size = strlen(known[k].extension);
-    if (length > size && memcmp(path + length - size, known[k].extension, size) == 0) {
-      if (delimiter != NULL) *delimiter = known[k].delimiter;
-      return known[k].format;
-    }
-  }
-  return POLYAD_FILE_AUTO;
-}
-
 static polyad_status check_options(polyad_context *context, const polyad_read_options *options) {
   if (options->index_base != 0 && options->index_base != 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "index base %d found; expected 1 or 0",
@@ -58,45 +25,33 @@ static polyad_status check_options(polyad_context *context, const polyad_read_op
   return POLYAD_OK;
 }
 
-/* Text that may be FROSTT's or the Tensor Toolbox's, which its first word tells; what has no
- * extension that says otherwise may also be polyad's binary. */
-static polyad_status read_text(polyad_context *context, const char *path,
-                               const polyad_read_options *options, polyad_file_format format,
-                               polyad_tensor **tensor) {
-  struct pd_input *input = NULL;
-  polyad_status status = POLYAD_OK;
-  bool toolbox = format == POLYAD_FILE_TOOLBOX;
-  PD_TRY(pd_input_open(context, path, &input));
-  if (format == POLYAD_FILE_AUTO && pd_ptn_recognise(input)) {
-    status = pd_ptn_read_input(context, input, options, tensor);
-    goto cleanup;
-  }
-  if (!toolbox) PD_TRY_CLEANUP(pd_toolbox_recognise(input, &toolbox));
-  status = toolbox ? pd_toolbox_read(context, input, options, tensor)
-                   : pd_tns_read(context, input, options, tensor);
-cleanup:
-  pd_input_close(input);
-  return status;
-}
-
+/* Reads what the name tells, or else what the first bytes tell: text with indices where no format
+ * recognises them. A .tns file that begins with a word of the Tensor Toolbox is such a file. */
 static polyad_status read_any(polyad_context *context, const char *path,
                               const polyad_read_options *options, polyad_tensor **tensor) {
-  polyad_read_options chosen = *options;
-  char delimiter = 0;
-  polyad_file_format format = options->format;
-  if (format == POLYAD_FILE_AUTO) format = pd_file_format_of(path, &delimiter);
-  if (chosen.delimiter == 0) chosen.delimiter = delimiter != 0 ? delimiter : ',';
-  switch (format) {
-  case POLYAD_FILE_PTN:
-    return pd_ptn_read(context, path, &chosen, tensor);
-  case POLYAD_FILE_DELIMITED:
-    return pd_delimited_read(context, path, &chosen, tensor);
-  case POLYAD_FILE_AUTO: /* an unknown extension, or standard input: text */
-  case POLYAD_FILE_TNS:
-  case POLYAD_FILE_TOOLBOX:
-    break;
+  const struct pd_file_format *text = pd_file_format_numbered(POLYAD_FILE_TNS), *format, *found;
+  format = options->format == POLYAD_FILE_AUTO
+               ? pd_file_format_by_name(path, POLYAD_CONTENTS_TENSOR)
+               : pd_file_format_numbered(options->format);
+  if (options->format != POLYAD_FILE_AUTO && (format == NULL || format->read_tensor == NULL))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "file format %d found; expected one that tensors are read from",
+                   (int)options->format);
+  if (format != NULL && format->opens)
+    return format->read_tensor(context, path, NULL, options, tensor);
+  struct pd_input *input = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(pd_input_open(context, path, &input));
+  if (format == NULL || format == text) {
+    found = pd_file_format_recognise(input);
+    format = found != NULL ? found : text;
   }
-  return read_text(context, path, &chosen, format, tensor);
+  status = format->read_tensor == NULL
+               ? pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                            "this is a file of format %s; expected a tensor", format->name)
+               : format->read_tensor(context, path, input, options, tensor);
+  pd_input_close(input);
+  return status;
 }
 
 polyad_status polyad_tensor_read(polyad_context *context, const char *path,

@@ -269,7 +269,8 @@ polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
   return pd_tns_read_blocks(context, input, options, blocks, declared, lines, tensor);
 }
 
-polyad_status pd_tns_read(polyad_context *context, struct pd_input *input,
+polyad_status pd_tns_read(polyad_context *context, const char *path, struct pd_input *input,
                           const polyad_read_options *options, polyad_tensor **tensor) {
+  (void)path; /* the input has its name */
   return pd_tns_read_body(context, input, options, UINT64_MAX, 0, tensor);
 }

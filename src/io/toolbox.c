@@ -21,13 +21,9 @@ static size_t mark_length(const unsigned char *data, size_t size) {
   return size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-polyad_status pd_toolbox_recognise(struct pd_input *input, bool *is_toolbox) {
-  const unsigned char *data;
-  size_t size;
-  PD_TRY(pd_input_peek(input, &data, &size));
-  size_t mark = mark_length(data, size);
-  *is_toolbox = known_word(data + mark, size - mark) > 0;
-  return POLYAD_OK;
+bool pd_toolbox_recognise(const unsigned char *head, size_t size) {
+  size_t mark = mark_length(head, size);
+  return known_word(head + mark, size - mark) > 0;
 }
 
 /* The header in the first bytes of the input. */
@@ -126,8 +122,9 @@ static polyad_status header_word(struct header *h) {
                     pd_quote(quoted, text, length));
 }
 
-polyad_status pd_toolbox_read(polyad_context *context, struct pd_input *input,
+polyad_status pd_toolbox_read(polyad_context *context, const char *path, struct pd_input *input,
                               const polyad_read_options *options, polyad_tensor **tensor) {
+  (void)path; /* the input has its name */
   const unsigned char *data;
   size_t size;
   PD_TRY(pd_input_peek(input, &data, &size));

@@ -98,26 +98,23 @@ static polyad_status assemble(polyad_context *context, polyad_type type, const s
   return POLYAD_OK;
 }
 
-polyad_status polyad_ktensor_read(polyad_context *context, const char *path, polyad_type type,
-                                  polyad_ktensor **ktensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (ktensor != NULL) *ktensor = NULL;
-  if (path == NULL || ktensor == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "path or ktensor is NULL, or the type is unknown");
-  struct pd_input *input = NULL;
-  struct pd_scanner *scanner = NULL;
+polyad_status pd_toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
+                                      polyad_ktensor **ktensor) {
   struct parts parts = {0};
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_input_open(context, path, &input));
-  PD_TRY_CLEANUP(pd_scanner_create(context, input, &scanner));
-  PD_TRY_CLEANUP(read_parts(scanner, type, &parts));
-  PD_TRY_CLEANUP(assemble(context, type, &parts, ktensor));
-cleanup:
-  free_parts(context, &parts);
+  polyad_status status = read_parts(scanner, type, &parts);
+  if (status == POLYAD_OK) status = assemble(scanner->context, type, &parts, ktensor);
+  free_parts(scanner->context, &parts);
+  return status;
+}
+
+polyad_status pd_toolbox_read_model(polyad_context *context, struct pd_input *input,
+                                    struct pd_model_read *model) {
+  struct pd_scanner *scanner = NULL;
+  PD_TRY(pd_scanner_create(context, input, &scanner));
+  polyad_status status = model->wanted == POLYAD_CONTENTS_KTENSOR
+                             ? pd_toolbox_read_ktensor(scanner, model->type, &model->ktensor)
+                             : pd_toolbox_read_ttensor(scanner, model->type, &model->ttensor);
   pd_scanner_destroy(scanner);
-  pd_input_close(input);
   return status;
 }
 

@@ -4,7 +4,8 @@
 
 #include "io/atomic_file.h"
 #include "io/scanner.h"
-#include <polyad/tensor.h>
+#include <polyad/model.h>
+#include <polyad/ttensor.h>
 
 /** Factors of more cells than this cannot be meant; it keeps products of sizes in 64 bits. */
 #define PD_TOOLBOX_CELLS (UINT64_C(1) << 56)
@@ -18,10 +19,20 @@ polyad_status pd_toolbox_read_matrix_header(struct pd_scanner *scanner, uint64_t
                                             uint64_t columns_expected, uint64_t *rows,
                                             uint64_t *columns);
 
+/** Reads a whole ktensor or ttensor, from its first word to the end of the file. */
+polyad_status pd_toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
+                                      polyad_ktensor **ktensor);
+polyad_status pd_toolbox_read_ttensor(struct pd_scanner *scanner, polyad_type type,
+                                      polyad_ttensor **ttensor);
+
+/** Writes a whole ttensor. */
+polyad_status pd_toolbox_write_ttensor(polyad_context *context, struct pd_output *output,
+                                       const polyad_ttensor *ttensor);
 /** Writes `count` sizes as a line. */
 polyad_status pd_toolbox_write_sizes(struct pd_output *output, int count, const uint64_t *sizes);
 /** Writes a matrix with its header. */
-polyad_status pd_toolbox_write_matrix(struct pd_output *output, uint64_t rows, uint64_t columns,
-                                      polyad_type type, const void *values);
+polyad_status pd_toolbox_write_matrix(polyad_context *context, struct pd_output *output,
+                                      uint64_t rows, uint64_t columns, polyad_type type,
+                                      const void *values);
 
 #endif

@@ -78,28 +78,14 @@ static polyad_status assemble(polyad_context *context, polyad_type type,
   return POLYAD_OK;
 }
 
-polyad_status polyad_ttensor_read(polyad_context *context, const char *path, polyad_type type,
-                                  polyad_ttensor **ttensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (ttensor != NULL) *ttensor = NULL;
-  if (path == NULL || ttensor == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "path or ttensor is NULL, or the type is unknown");
-  struct pd_input *input = NULL;
-  struct pd_scanner *scanner = NULL;
+polyad_status pd_toolbox_read_ttensor(struct pd_scanner *scanner, polyad_type type,
+                                      polyad_ttensor **ttensor) {
   struct ttensor_parts parts = {0};
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_input_open(context, path, &input));
-  PD_TRY_CLEANUP(pd_scanner_create(context, input, &scanner));
-  PD_TRY_CLEANUP(read_ttensor(scanner, type, &parts));
-  PD_TRY_CLEANUP(assemble(context, type, &parts, ttensor));
-cleanup:
-  pd_free(context, parts.core);
+  polyad_status status = read_ttensor(scanner, type, &parts);
+  if (status == POLYAD_OK) status = assemble(scanner->context, type, &parts, ttensor);
+  pd_free(scanner->context, parts.core);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-    pd_free(context, parts.factor[n]);
-  pd_scanner_destroy(scanner);
-  pd_input_close(input);
+    pd_free(scanner->context, parts.factor[n]);
   return status;
 }
 
@@ -119,26 +105,13 @@ static polyad_status write_core(struct pd_output *output, const polyad_ttensor *
   return POLYAD_OK;
 }
 
-static polyad_status write_ttensor(struct pd_output *output, const polyad_ttensor *ttensor) {
+polyad_status pd_toolbox_write_ttensor(polyad_context *context, struct pd_output *output,
+                                       const polyad_ttensor *ttensor) {
   PD_TRY(pd_output_printf(output, "ttensor\n%d\n", ttensor->order));
   PD_TRY(pd_toolbox_write_sizes(output, ttensor->order, ttensor->dims));
   PD_TRY(write_core(output, ttensor));
   for (int n = 0; n < ttensor->order; ++n)
-    PD_TRY(pd_toolbox_write_matrix(output, ttensor->dims[n], ttensor->ranks[n], ttensor->type,
-                                   ttensor->factor[n]));
+    PD_TRY(pd_toolbox_write_matrix(context, output, ttensor->dims[n], ttensor->ranks[n],
+                                   ttensor->type, ttensor->factor[n]));
   return POLYAD_OK;
-}
-
-polyad_status polyad_ttensor_write(polyad_context *context, const polyad_ttensor *ttensor,
-                                   const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (ttensor == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "ttensor or path is NULL");
-  struct pd_output *output = NULL;
-  PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = write_ttensor(output, ttensor);
-  if (status == POLYAD_OK) return pd_output_commit(output);
-  pd_output_abort(output);
-  return status;
 }

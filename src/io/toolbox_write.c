@@ -1,6 +1,6 @@
 /* Tensor Toolbox text: writing sptensor, ktensor and matrix. */
 #include "io/formats.h"
-#include "io/number.h"
+#include "io/number_rows.h"
 #include "io/toolbox_parts.h"
 #include "tensor/ktensor.h"
 
@@ -26,50 +26,36 @@ cleanup:
   return status;
 }
 
-static double number_at(const void *values, polyad_type type, uint64_t k) {
-  return type == POLYAD_F64 ? ((const double *)values)[k] : ((const float *)values)[k];
-}
-
-static polyad_status write_row(struct pd_output *output, const void *values, polyad_type type,
-                               uint64_t first, uint64_t count) {
-  char text[PD_NUMBER_TEXT + 1];
-  for (uint64_t k = 0; k < count; ++k) {
-    size_t length = pd_format_number(text, number_at(values, type, first + k), type == POLYAD_F32);
-    text[length] = k + 1 == count ? '\n' : ' ';
-    PD_TRY(pd_output_write(output, text, length + 1));
-  }
-  return POLYAD_OK;
-}
-
-polyad_status pd_toolbox_write_matrix(struct pd_output *output, uint64_t rows, uint64_t columns,
-                                      polyad_type type, const void *values) {
+polyad_status pd_toolbox_write_matrix(polyad_context *context, struct pd_output *output,
+                                      uint64_t rows, uint64_t columns, polyad_type type,
+                                      const void *values) {
   PD_TRY(pd_output_printf(output, "matrix\n2\n%llu %llu\n", (unsigned long long)rows,
                           (unsigned long long)columns));
-  for (uint64_t i = 0; i < rows; ++i)
-    PD_TRY(write_row(output, values, type, i * columns, columns));
-  return POLYAD_OK;
+  PD_TRY(pd_rows_write(context, output, type, values, rows, columns, &pd_plain_rows));
+  return pd_output_write(output, "\n", 1);
 }
 
-static polyad_status write_ktensor(struct pd_output *output, const polyad_ktensor *ktensor) {
+static polyad_status write_ktensor(polyad_context *context, struct pd_output *output,
+                                   const polyad_ktensor *ktensor) {
   PD_TRY(pd_output_printf(output, "ktensor\n%d\n", ktensor->order));
   PD_TRY(pd_toolbox_write_sizes(output, ktensor->order, ktensor->dims));
   PD_TRY(pd_output_printf(output, "%llu\n", (unsigned long long)ktensor->rank));
-  PD_TRY(write_row(output, ktensor->weights, ktensor->type, 0, ktensor->rank));
+  PD_TRY(pd_rows_write(context, output, ktensor->type, ktensor->weights, 1, ktensor->rank,
+                       &pd_plain_rows));
+  PD_TRY(pd_output_write(output, "\n", 1));
   for (int n = 0; n < ktensor->order; ++n)
-    PD_TRY(pd_toolbox_write_matrix(output, ktensor->dims[n], ktensor->rank, ktensor->type,
+    PD_TRY(pd_toolbox_write_matrix(context, output, ktensor->dims[n], ktensor->rank, ktensor->type,
                                    ktensor->factor[n]));
   return POLYAD_OK;
 }
 
-polyad_status polyad_ktensor_write(polyad_context *context, const polyad_ktensor *ktensor,
-                                   const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (ktensor == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "ktensor or path is NULL");
+polyad_status pd_toolbox_write_model(polyad_context *context, const struct pd_model *model,
+                                     const char *path) {
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = write_ktensor(output, ktensor);
+  polyad_status status = model->ktensor != NULL
+                             ? write_ktensor(context, output, model->ktensor)
+                             : pd_toolbox_write_ttensor(context, output, model->ttensor);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;
@@ -84,7 +70,8 @@ polyad_status polyad_matrix_write(polyad_context *context, uint64_t rows, uint64
                    "values or path is NULL, or the matrix has no row or column");
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = pd_toolbox_write_matrix(output, rows, columns, POLYAD_F64, values);
+  polyad_status status =
+      pd_toolbox_write_matrix(context, output, rows, columns, POLYAD_F64, values);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

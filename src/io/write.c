@@ -1,6 +1,5 @@
-/* Writing a tensor: which writer. */
+/* Writing a tensor: the file format decides which writer. */
 #include "io/formats.h"
-#include <string.h>
 
 polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *tensor,
                                   const char *path, polyad_file_format format) {
@@ -8,24 +7,12 @@ polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *
   pd_begin(context);
   if (tensor == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or path is NULL");
-  char delimiter = 0;
-  polyad_file_format by_name = pd_file_format_of(path, &delimiter);
-  if (format == POLYAD_FILE_AUTO) format = strcmp(path, "-") == 0 ? POLYAD_FILE_TNS : by_name;
-  switch (format) {
-  case POLYAD_FILE_TNS:
-    PD_TRY(pd_labels_write(context, tensor, path));
-    return pd_tns_write(context, tensor, path);
-  case POLYAD_FILE_TOOLBOX:
-    PD_TRY(pd_labels_write(context, tensor, path));
-    return pd_toolbox_write(context, tensor, path);
-  case POLYAD_FILE_PTN:
-    return pd_ptn_write(context, tensor, path);
-  case POLYAD_FILE_DELIMITED:
-    return pd_delimited_write(context, tensor, path, delimiter);
-  case POLYAD_FILE_AUTO:
-    break;
-  }
-  return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
-                    "an extension that no file format has; expected .tns, .txt, .ptn, .csv or "
-                    ".tsv, all but .ptn also with .gz or .zst");
+  const struct pd_file_format *row = format == POLYAD_FILE_AUTO
+                                         ? pd_file_format_to_write(path, POLYAD_CONTENTS_TENSOR)
+                                         : pd_file_format_numbered(format);
+  if (row == NULL || row->write_tensor == NULL)
+    return pd_file_format_fail(context, path, POLYAD_CONTENTS_TENSOR);
+  /* Formats that have no place for labels get a directory of label files beside the file. */
+  if (!row->labels) PD_TRY(pd_labels_write(context, tensor, path));
+  return row->write_tensor(context, tensor, path);
 }

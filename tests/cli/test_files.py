@@ -368,3 +368,23 @@ def test_stdin_of_4_gib_in_constant_memory(polyad):
         ["bash", "-c", f"head -c 4G /dev/zero | tr '\\0' '1' | '{COMMAND}' info -"],
         cwd=polyad.folder, capture_output=True, timeout=300)
     assert done.returncode == 1 and b"<stdin>:1" in done.stderr
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+def test_a_binary_model_is_taken_wherever_a_model_is(polyad):
+    polyad.write("table.csv", "day,place,value\n" + "".join(
+        f"d{k % 5},p{k % 7},{1 + k % 3}\n" for k in range(35)))
+    for name in ("m.ktensor", "m.ptm", "m.ptm.gz"):
+        polyad.ok("cpd", "table.csv", "-r", "2", "--max-iters", "9", "--tol", "0", "-o", name)
+    assert polyad.ok("score", "m.ptm", "m.ktensor").out == b"1.000000\n"
+    assert polyad.ok("score", "m.ptm.gz", "m.ptm").out == b"1.000000\n"
+    for name in ("m.ktensor", "m.ptm"):
+        polyad.ok("cpd", "table.csv", "-r", "2", "--init", name, "-i", "1", "-o", name.replace(".", "-") + "-next")
+    assert polyad.path("m-ktensor-next").read_bytes() == polyad.path("m-ptm-next").read_bytes()
+    polyad.ok("tucker", "table.csv", "-r", "2", "-o", "t.ptm")
+    polyad.ok("tucker", "table.csv", "-r", "2", "-i", "1", "--init", "t.ptm")
+    polyad.fails(1, "cpd", "table.csv", "-r", "2", "--init", "t.ptm", says="a Tucker model")
+    polyad.fails(1, "info", "m.ptm", says="format ptm; expected a tensor")
+    polyad.write("m.ptm", polyad.path("m.ptm").read_bytes()[:1400])
+    polyad.fails(1, "score", "m.ptm", "m.ktensor", says="it is truncated")

@@ -1,14 +1,17 @@
 """Where results go: names that cannot be, names that clash, what killed runs leave behind."""
 
+import csv
 import fcntl
+import json
 import os
 import signal
 import subprocess
 import time
 
+import jsonschema
 import pytest
 
-from conftest import COMMAND
+from conftest import COMMAND, ROOT
 
 CPD = ("cpd", "good.tns", "-r", "1", "-i", "1")
 
@@ -42,7 +45,7 @@ def test_longest_name_is_accepted(polyad):
 
 # ---- extensions ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.ttensor", "a.b/m.tns", "m.ktensor.gz"])
+@pytest.mark.parametrize("name", ["m.npz", "m.ttensor", "a.b/m.tns", "m.sptensor.gz"])
 def test_unknown_extension_of_a_model(polyad, name):
     polyad.path("a.b").mkdir()
     polyad.fails(2, *CPD, "-o", name, says=("--output", ".ktensor", ".txt", "DIR/"))
@@ -50,15 +53,96 @@ def test_unknown_extension_of_a_model(polyad, name):
 
 def test_unknown_extension_of_a_tucker_model_and_of_the_truth(polyad):
     polyad.fails(2, "tucker", "good.tns", "-r", "1", "-o", "m.ktensor", says=(".ttensor", "DIR/"))
-    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.json",
+    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.npz",
                  "o.tns", says=("--truth", ".ktensor"))
 
 
-@pytest.mark.parametrize("name", ["m.ktensor", "m.txt", "model", ".model", "a.b/model", "/dev/null",
-                                  "d.x/"])
+@pytest.mark.parametrize("name", ["m.ktensor", "m.txt", "m.ptm", "m.ktensor.gz", "m.ptm.zst", "m.csv",
+                                  "m.tsv.gz", "m.json", "model",
+                                  ".model", "a.b/model", "/dev/null", "d.x/"])
 def test_known_names_of_a_model(polyad, name):
     polyad.path("a.b").mkdir()
     polyad.ok(*CPD, "-o", name)
+
+
+def table_with_labels(polyad):
+    polyad.write("rides.csv", 'from,"day, local",value\n' + "".join(
+        f'"place ""{k % 3}"", {k % 3}",day {k % 4},{1 + k % 5}\n' for k in range(12)))
+    return "rides.csv"
+
+
+def read_ktensor(path):
+    """Weights and factors of Tensor Toolbox text, by hand."""
+    words = iter(path.read_text().split())
+    assert next(words) == "ktensor"
+    dims = [int(next(words)) for _ in range(int(next(words)))]
+    rank = int(next(words))
+    weights = [float(next(words)) for _ in range(rank)]
+    factors = []
+    for dim in dims:
+        assert [next(words) for _ in range(4)] == ["matrix", "2", str(dim), str(rank)]
+        factors.append([[float(next(words)) for _ in range(rank)] for _ in range(dim)])
+    return weights, factors
+
+
+def test_model_as_a_long_table(polyad):
+    options = ("-r", "2", "-i", "7", "--tol", "0")
+    name = table_with_labels(polyad)
+    for output in ("m.ktensor", "m.csv", "m.tsv"):
+        polyad.ok("cpd", name, *options, "-o", output)
+    weights, factors = read_ktensor(polyad.path("m.ktensor"))
+    expected = [
+        {"component": str(r + 1), "mode": mode, "label": label, "strength": factors[n][i][r],
+         "weight": weights[r]}
+        for r in range(2)
+        for n, (mode, labels) in enumerate([
+            ("from", [f'place "{k}", {k}' for k in range(3)]),
+            ("day, local", [f"day {k}" for k in range(4)])])
+        for i, label in enumerate(labels)]
+    for output, delimiter in (("m.csv", ","), ("m.tsv", "\t")):
+        with open(polyad.path(output), newline="") as file:
+            found = list(csv.DictReader(file, delimiter=delimiter))
+        for row in found:
+            row["strength"], row["weight"] = float(row["strength"]), float(row["weight"])
+        assert found == expected
+    polyad.fails(2, "tucker", name, "-r", "1", "-o", "t.csv", says=(".ttensor", ".json"))
+
+
+def test_modes_without_names_are_counted_in_the_table(polyad):
+    polyad.ok(*CPD, "-o", "m.csv")
+    lines = polyad.path("m.csv").read_text().splitlines()
+    assert lines[0] == "component,mode,label,strength,weight" and lines[1].startswith("1,1,1,")
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_model_as_json(polyad, precision):
+    name = table_with_labels(polyad)
+    for output in ("m.ktensor", "m.json"):
+        polyad.ok("cpd", name, "-r", "2", "-i", "7", "--tol", "0", "--precision", precision, "-o",
+                  output)
+    model = json.loads(polyad.path("m.json").read_text())
+    schema = json.loads((ROOT / "docs/json/model.json").read_text())
+    jsonschema.validate(model, schema)
+    weights, factors = read_ktensor(polyad.path("m.ktensor"))
+    assert model["weights"] == weights and model["dims"] == [3, 4] and model["rank"] == 2
+    assert [mode["factor"] for mode in model["modes"]] == factors
+    assert [mode["name"] for mode in model["modes"]] == ["from", "day, local"]
+    assert model["modes"][0]["labels"] == [f'place "{k}", {k}' for k in range(3)]
+    polyad.ok("tucker", name, "-r", "2,3", "-o", "t.json", "--precision", precision)
+    model = json.loads(polyad.path("t.json").read_text())
+    jsonschema.validate(model, schema)
+    assert model["ranks"] == [2, 3] and len(model["core"]) == 6
+
+
+def test_labels_of_any_bytes_in_json(polyad):
+    """Control bytes are escaped; what is no UTF-8 becomes U+FFFD."""
+    polyad.write("odd.csv", b"a,b,value\nx\x01\x7f\\,\xc3\xa9,1\ny,\xff\xed\xa0\x80,2\n")
+    polyad.ok("cpd", "odd.csv", "-r", "1", "-o", "m.json")
+    model = json.loads(polyad.path("m.json").read_bytes().decode("utf-8"))
+    assert model["modes"][0]["labels"] == ["x\x01\x7f\\", "y"]
+    assert model["modes"][1]["labels"] == ["\u00e9", "\ufffd\ufffd\ufffd\ufffd"]
+    polyad.ok(*CPD, "-o", "n.json")
+    assert json.loads(polyad.path("n.json").read_text())["modes"][0]["labels"] is None
 
 
 # ---- two results in one file ----------------------------------------------------------------------

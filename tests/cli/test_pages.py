@@ -58,6 +58,18 @@ def test_man_page_describes_every_parameter(polyad):
     assert described == expected and len(expected) >= 5
 
 
+def test_file_formats_are_documented(polyad):
+    """Each row of the library's table is a row of the page."""
+    text = polyad.ok("help", "files").out.decode()
+    page = (ROOT / "docs/file-formats.md").read_text()
+    rows = re.findall(r"^([a-z]+)  +", text, re.M)
+    extensions = set(re.findall(r" (\.[a-z]+)", text)) - {".gz", ".zst"}
+    assert {"tns", "toolbox", "ptn", "delimited", "ptm"} <= set(rows)
+    assert {".tns", ".ktensor", ".ptm", ".csv"} <= extensions
+    assert all(re.search(rf"^\| {row} \|", page, re.M) for row in rows)
+    assert all(f"`{extension}`" in page for extension in extensions)
+
+
 def complete_bash(line):
     """What bash offers for the last word of a command line, cut at colons and equals signs as bash
     does."""

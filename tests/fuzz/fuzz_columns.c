@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.value = value;
   options.delimiter = delimiter == NULL ? ',' : delimiter[0];
   polyad_context *context = fuzz_begin(1);
-  polyad_status status = pd_delimited_read(context, fuzz_file(data, size), &options, &tensor);
+  polyad_status status = pd_delimited_read(context, fuzz_file(data, size), NULL, &options, &tensor);
   if (status == POLYAD_OK)
     fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
   else

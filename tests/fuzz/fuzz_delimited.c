@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.type = data[0] & 8 ? POLYAD_F32 : POLYAD_F64;
   options.value = data[0] & 16 ? "b" : NULL;
   options.duplicates = (polyad_duplicates)((data[0] >> 5) % 5);
-  polyad_status status = pd_delimited_read(context, path, &options, &tensor);
+  polyad_status status = pd_delimited_read(context, path, NULL, &options, &tensor);
   if (status == POLYAD_OK)
     fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
   else

@@ -51,7 +51,7 @@ static polyad_status read_in_order(polyad_context *context, const char *path,
   struct pd_input *input = NULL;
   *tensor = NULL;
   polyad_status status = pd_input_open(context, path, &input);
-  if (status == POLYAD_OK) status = pd_ptn_read_input(context, input, options, tensor);
+  if (status == POLYAD_OK) status = pd_ptn_read(context, path, input, options, tensor);
   pd_input_close(input);
   return status;
 }
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   polyad_read_options options = {.type = size % 2 ? POLYAD_F32 : POLYAD_F64};
   polyad_tensor *tensor;
   polyad_status status = size % 3 == 0 ? read_in_order(context, path, &options, &tensor)
-                                       : pd_ptn_read(context, path, &options, &tensor);
+                                       : pd_ptn_read(context, path, NULL, &options, &tensor);
   if (status == POLYAD_OK)
     fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
   else

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints name and hash of each model in a folder: 64-bit FNV-1a over the doubles of weights, core
-(last mode fastest) and factors. It reads the text by itself, so that a fault of
-polyad's reader shows.
+(last mode fastest) and factors. It reads text and .ptm by itself, so that a fault of
+polyad's readers shows.
 
 usage: hash_models.py FOLDER > FOLDER/models.hash"""
 
@@ -54,7 +54,24 @@ def ttensor(words):
     return values + [x for _ in range(order) for x in words.matrix()]
 
 
-for path in sorted(pathlib.Path(sys.argv[1]).glob("*.?tensor")):
+def text(path):
     found = Words(path)
-    kind = found.take()[0]
-    print(f"{path.name} {fnv({'ktensor': ktensor, 'ttensor': ttensor}[kind](found)):016x}")
+    return {"ktensor": ktensor, "ttensor": ttensor}[found.take()[0]](found)
+
+
+def ptm(path):
+    """docs/ptm-format.md: weights or core, then the factors."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PTM\r\n\x1a\n" and struct.unpack_from("<I", data, 12) == (1,)
+    order, value_bytes = struct.unpack_from("<2I", data, 24)
+    values = []
+    for section in range(order + 1):
+        offset, size = struct.unpack_from("<2Q", data, 304 + 24 * section)
+        count = size // value_bytes
+        values += struct.unpack_from(f"<{count}{'f' if value_bytes == 4 else 'd'}", data, offset)
+    return values
+
+
+folder = pathlib.Path(sys.argv[1])
+for path in sorted([*folder.glob("*.?tensor"), *folder.glob("*.ptm")]):
+    print(f"{path.name} {fnv((ptm if path.suffix == '.ptm' else text)(path)):016x}")

@@ -25,4 +25,6 @@ for algorithm in als apr-mu apr-pdnr apr-pqnr; do
 done
 "$polyad" tucker rides.ptn -r 2,2,2 --threads 1 --max-iters 3 --tol 0 --quiet --output rides.ttensor
 "$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output model/
+"$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output als.ptm
+"$polyad" tucker rides.ptn -r 2,2,2 --threads 1 --max-iters 3 --tol 0 --quiet --output rides-tucker.ptm
 python3 "$here/hash_models.py" . >models.hash

@@ -49,6 +49,19 @@ def test_checkpoints(golden, algorithm, threads):
             golden.path(f"{algorithm}.ktensor").read_bytes())
 
 
+def test_binary_models(golden):
+    """A .ptm is written as it was, names and labels with it; a model of text has the same bits."""
+    golden.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
+              "--resume", "als.state", "--output", "again.ptm")
+    assert golden.path("again.ptm").read_bytes() == golden.path("als.ptm").read_bytes()
+    assert golden.json("score", "als.ptm", "als.ktensor")["score"] == pytest.approx(1, abs=1e-12)
+
+
+def test_a_newer_binary_model_is_refused(golden):
+    version = raise_version(golden, "als.ptm", 12)
+    golden.fails(1, "score", "als.ptm", "als.ktensor", says=("newer", str(version)))
+
+
 def test_model_directory(golden):
     """The files of a folder are written as they were."""
     golden.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
@@ -94,6 +107,6 @@ def test_a_newer_tuning_cache_is_not_used(golden):
 def test_every_kind_is_there():
     """A kind that is added to the writers must be added here."""
     kinds = {path.suffix for path in (GOLDEN / "v1").iterdir() if path.is_file()}
-    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptn", ".state", ".tns", ".tsv",
+    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptm", ".ptn", ".state", ".tns", ".tsv",
                                  ".ttensor", ".txt", ".zst"}
     assert json.dumps(sorted(HASH)) == json.dumps(VERSIONS)

@@ -59,7 +59,7 @@ static void refused(struct fixture *f, polyad_status status, const char *words) 
     pd_begin(f->context);
     polyad_read_options options = {.type = POLYAD_F64};
     polyad_tensor *tensor = NULL;
-    polyad_status got = pd_ptn_read(f->context, f->path, &options, &tensor);
+    polyad_status got = pd_ptn_read(f->context, f->path, NULL, &options, &tensor);
     const char *message = polyad_last_error(f->context);
     if (got != status || strstr(message, words) == NULL)
       fail_msg("status %d, message '%s'; expected %d, '%s'", (int)got, message, (int)status, words);
@@ -79,7 +79,7 @@ static void accepted(struct fixture *f) {
   polyad_read_options options = {.type = POLYAD_F64};
   polyad_tensor *tensor;
   pd_begin(f->context);
-  if (pd_ptn_read(f->context, f->path, &options, &tensor) != POLYAD_OK)
+  if (pd_ptn_read(f->context, f->path, NULL, &options, &tensor) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(f->context));
   polyad_tensor_destroy(tensor);
   restore(f);
@@ -363,7 +363,7 @@ static void e19_a_sparse_terabyte_meets_the_limit(void **state) {
   polyad_read_options options = {.type = POLYAD_F64};
   polyad_tensor *tensor;
   pd_begin(f->context);
-  assert_int_equal(pd_ptn_read(f->context, f->path, &options, &tensor), POLYAD_MEMORY_LIMIT);
+  assert_int_equal(pd_ptn_read(f->context, f->path, NULL, &options, &tensor), POLYAD_MEMORY_LIMIT);
   assert_non_null(strstr(polyad_last_error(f->context), "TiB"));
   assert_true(pd_seconds() - start < 1);
 }
@@ -409,7 +409,7 @@ static void order_is_verified_between_blocks(void **state) {
   tensor->nnz = whole;
   polyad_read_options options = {.type = POLYAD_F32};
   polyad_tensor *back;
-  assert_int_equal(pd_ptn_read(f->context, f->path, &options, &back), POLYAD_PARSE);
+  assert_int_equal(pd_ptn_read(f->context, f->path, NULL, &options, &back), POLYAD_PARSE);
   assert_non_null(
       strstr(polyad_last_error(f->context), "nonzeros 262144 and 262145 have the same indices"));
   polyad_tensor_destroy(tensor);
@@ -459,7 +459,7 @@ static void files_may_change_under_the_reader(void **state) {
       polyad_read_options options = {.type = POLYAD_F64};
       polyad_tensor *tensor;
       pd_begin(f->context);
-      polyad_status status = pd_ptn_read(f->context, f->path, &options, &tensor);
+      polyad_status status = pd_ptn_read(f->context, f->path, NULL, &options, &tensor);
       if (status == POLYAD_OK) {
         uint64_t hash = polyad_tensor_hash(tensor);
         assert_true(hash == hashes[0] || hash == hashes[1]);
@@ -485,29 +485,29 @@ static void dims_given_are_a_demand(void **state) {
   polyad_read_options options = {.order = 3, .dims = {4, 90, (UINT64_C(1) << 32) + 9}};
   options.type = POLYAD_F64;
   polyad_tensor *tensor;
-  assert_int_equal(pd_ptn_read(f->context, f->path, &options, &tensor), POLYAD_OK);
+  assert_int_equal(pd_ptn_read(f->context, f->path, NULL, &options, &tensor), POLYAD_OK);
   polyad_tensor_destroy(tensor);
   options.dims[1] = 91;
-  assert_int_equal(pd_ptn_read(f->context, f->path, &options, &tensor), POLYAD_MISMATCH);
+  assert_int_equal(pd_ptn_read(f->context, f->path, NULL, &options, &tensor), POLYAD_MISMATCH);
   assert_non_null(strstr(polyad_last_error(f->context), "mode 2 has length 90; expected 91"));
   pd_begin(f->context);
   options.order = 2;
-  assert_int_equal(pd_ptn_read(f->context, f->path, &options, &tensor), POLYAD_MISMATCH);
+  assert_int_equal(pd_ptn_read(f->context, f->path, NULL, &options, &tensor), POLYAD_MISMATCH);
 }
 
 static void places_that_are_no_files(void **state) {
   struct fixture *f = *state;
   polyad_read_options options = {.type = POLYAD_F64};
   polyad_tensor *tensor;
-  assert_int_equal(pd_ptn_read(f->context, ".", &options, &tensor), POLYAD_IO);
+  assert_int_equal(pd_ptn_read(f->context, ".", NULL, &options, &tensor), POLYAD_IO);
   assert_non_null(strstr(polyad_last_error(f->context), "Is a directory"));
   pd_begin(f->context);
-  assert_int_equal(pd_ptn_read(f->context, "no-such.ptn", &options, &tensor), POLYAD_IO);
+  assert_int_equal(pd_ptn_read(f->context, "no-such.ptn", NULL, &options, &tensor), POLYAD_IO);
   assert_non_null(strstr(polyad_last_error(f->context), "No such file"));
   pd_begin(f->context);
-  assert_int_equal(pd_ptn_read(f->context, "/dev/null", &options, &tensor), POLYAD_PARSE);
+  assert_int_equal(pd_ptn_read(f->context, "/dev/null", NULL, &options, &tensor), POLYAD_PARSE);
   pd_begin(f->context);
-  assert_int_equal(pd_ptn_read(f->context, "/dev/zero", &options, &tensor), POLYAD_PARSE);
+  assert_int_equal(pd_ptn_read(f->context, "/dev/zero", NULL, &options, &tensor), POLYAD_PARSE);
 }
 
 /* ---- every allocation fails once ------------------------------------------------------------ */
@@ -539,7 +539,7 @@ static void no_memory_is_an_error(void **state) {
     polyad_tensor *tensor = NULL;
     pd_begin(context);
     allocations_left = n;
-    status = pd_ptn_read(context, f->path, &options, &tensor);
+    status = pd_ptn_read(context, f->path, NULL, &options, &tensor);
     if (status == POLYAD_OK) status = pd_ptn_write(context, tensor, scratch("written"));
     allocations_left = -1;
     polyad_tensor_destroy(tensor);

@@ -9,7 +9,7 @@
 static polyad_tensor *read_path(polyad_context *context, const char *path, polyad_type type) {
   polyad_read_options options = {.type = type, .index_base = 1};
   polyad_tensor *tensor = NULL;
-  if (pd_ptn_read(context, path, &options, &tensor) != POLYAD_OK)
+  if (pd_ptn_read(context, path, NULL, &options, &tensor) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   assert_int_equal(pd_tensor_check(context, tensor), POLYAD_OK);
   return tensor;
@@ -122,7 +122,7 @@ static void values_are_converted(void **state) {
   ((double *)wide->values)[7] = 1e300;
   assert_int_equal(pd_ptn_write(context, wide, path), POLYAD_OK);
   polyad_read_options options = {.type = POLYAD_F32};
-  assert_int_equal(pd_ptn_read(context, path, &options, &back), POLYAD_NUMERICAL);
+  assert_int_equal(pd_ptn_read(context, path, NULL, &options, &back), POLYAD_NUMERICAL);
   assert_non_null(strstr(polyad_last_error(context), "nonzero 8: value"));
   unlink(path);
   polyad_tensor_destroy(narrow);
@@ -214,7 +214,7 @@ static polyad_tensor *read_pipe(polyad_context *context, struct bytes bytes) {
   snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
   polyad_read_options options = {.type = POLYAD_F64};
   polyad_tensor *tensor = NULL;
-  polyad_status status = pd_ptn_read(context, path, &options, &tensor);
+  polyad_status status = pd_ptn_read(context, path, NULL, &options, &tensor);
   char rest[4096];
   while (read(ends[0], rest, sizeof rest) > 0) {
   }

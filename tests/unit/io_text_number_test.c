@@ -195,7 +195,18 @@ static void written_numbers_are_short(void **state) {
                {0.1f, true, "0.1"},
                {16777216, true, "16777216"},
                {999999999999999, false, "999999999999999"},
-               {5e-324, false, "4.94065645841247e-324"}};
+               {5e-324, false, "5e-324"},
+               {DBL_MAX, false, "1.7976931348623157e+308"},
+               {DBL_MIN, false, "2.2250738585072014e-308"},
+               {-0x1p-149, true, "-1e-45"},
+               {FLT_MAX, true, "3.4028235e+38"},
+               {1e-5, false, "1e-05"},
+               {1e-4, false, "0.0001"},
+               {1234567.5f, true, "1234567.5"},
+               {0x1.fffffffffffffp+51, false, "4503599627370495.5"},
+               {9007199254740992, false, "9007199254740992"},
+               {1e23, false, "1e+23"},
+               {9.5367431640625e-7, false, "9.5367431640625e-07"}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
     char text[PD_NUMBER_TEXT];
     size_t length = pd_format_number(text, cases[k].value, cases[k].single);
@@ -205,6 +216,69 @@ static void written_numbers_are_short(void **state) {
   char text[PD_NUMBER_TEXT];
   assert_int_equal(pd_format_index(text, UINT64_MAX), 20);
   assert_memory_equal(text, "18446744073709551615", 20);
+}
+
+/* The shortest of printf's texts that read back; where v is no power of two it is the shortest of
+ * all, since the nearest decimal of so many digits is the first to read back. */
+static int shortest_by_printf(char text[PD_NUMBER_TEXT], double value, bool single) {
+  for (int digits = 1;; ++digits) {
+    int length = snprintf(text, PD_NUMBER_TEXT, "%.*e", digits - 1, value);
+    if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) return length;
+  }
+}
+
+/* Significant digits of a text. */
+static int count_digits(const char *text, size_t length) {
+  int digits = 0, zeros = 0;
+  for (size_t k = 0; k < length && text[k] != 'e'; ++k) {
+    if (text[k] < '0' || text[k] > '9' || (text[k] == '0' && digits == 0)) continue;
+    zeros = text[k] == '0' ? zeros + 1 : 0;
+    ++digits;
+  }
+  return digits - zeros;
+}
+
+static void assert_shortest(double value, bool single) {
+  if (fabs(value) < 1e15 && value == floor(value)) return; /* all digits of integers are written */
+  char text[PD_NUMBER_TEXT + 1], expected[PD_NUMBER_TEXT];
+  size_t length = pd_format_number(text, value, single);
+  text[length] = '\0';
+  int most = shortest_by_printf(expected, value, single);
+  bool reads_back = single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+  int digits = count_digits(text, length), allowed = count_digits(expected, (size_t)most);
+  int ignored;
+  bool power_of_two = fabs(frexp(value, &ignored)) == 0.5;
+  bool same = single ? strtof(expected, NULL) == strtof(text, NULL) : true;
+  /* Of as many digits the nearest: as exact decimals the two texts are the same number. */
+  if (!power_of_two && digits == allowed) {
+    long double ours = strtold(text, NULL), theirs = strtold(expected, NULL);
+    same = same && ours == theirs;
+  }
+  if (!reads_back || digits > allowed || (digits < allowed && !power_of_two) || !same) {
+    print_error("%a%s: found %s; expected %s\n", value, single ? " (float)" : "", text, expected);
+    fail();
+  }
+}
+
+static void written_numbers_are_the_shortest(void **state) {
+  (void)state;
+  uint64_t counter = 0;
+  for (int exponent = -1074; exponent <= 1023; ++exponent)
+    for (int step = -1; step <= 1; ++step) { /* powers of two and their neighbours */
+      double value = ldexp(1, exponent);
+      if (step != 0) value = nextafter(value, step < 0 ? 0 : INFINITY);
+      if (value != 0) assert_shortest(value, false);
+      float single = exponent >= -149 && exponent <= 127 ? ldexpf(1, exponent) : 0;
+      if (step != 0) single = nextafterf(single, step < 0 ? 0 : INFINITY);
+      if (single != 0) assert_shortest((double)single, true);
+    }
+  for (int k = 0; k < STRINGS / 8; ++k) {
+    double value = any_double(&counter);
+    assert_shortest(value, false);
+    if (fabs(value) < 3e38 && (float)value != 0) assert_shortest((double)(float)value, true);
+    float single = ldexpf((float)draw(&counter, 1 << 24) + 1, (int)(draw(&counter, 250)) - 149);
+    if (isfinite(single)) assert_shortest((double)single, true);
+  }
 }
 
 /* A locale with a decimal comma: an installed one, or one made for this test. */
@@ -258,6 +332,7 @@ int main(void) {
       cmocka_unit_test(malformed_numbers_are_refused),
       cmocka_unit_test(written_numbers_read_back),
       cmocka_unit_test(written_numbers_are_short),
+      cmocka_unit_test(written_numbers_are_the_shortest),
       cmocka_unit_test(a_decimal_comma_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

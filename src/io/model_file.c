@@ -1,0 +1,135 @@
+/* Reading and writing models: the first bytes of a file, or the extension of a name, decide which
+ * file format does it. */
+#include "io/formats.h"
+#include "tensor/ktensor.h"
+#include "tensor/ttensor.h"
+#include <string.h>
+
+enum { TOP = 10 }; /* strongest rows that a directory lists where nobody says how many */
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static polyad_status read_model(polyad_context *context, const char *path,
+                                struct pd_model_read *model) {
+  struct pd_input *input = NULL;
+  PD_TRY(pd_input_open(context, path, &input));
+  const struct pd_file_format *format = pd_file_format_recognise(input);
+  /* What no format recognises is text that begins wrongly: its reader says what it expects. */
+  if (format == NULL) format = pd_file_format_numbered(POLYAD_FILE_TOOLBOX);
+  polyad_status status =
+      format->read_model != NULL
+          ? format->read_model(context, input, model)
+          : pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                       "this is a file of format %s; expected a model", format->name);
+  pd_input_close(input);
+  return status;
+}
+
+static void clear(struct pd_model_read *model) {
+  polyad_ktensor_destroy(model->ktensor);
+  polyad_ttensor_destroy(model->ttensor);
+  polyad_tensor_destroy(model->outline);
+}
+
+/* Reads into the places that are not NULL. */
+static polyad_status read_checked(polyad_context *context, const char *path, polyad_type type,
+                                  polyad_ktensor **ktensor, polyad_ttensor **ttensor,
+                                  polyad_tensor **outline) {
+  pd_begin(context);
+  if (ktensor != NULL) *ktensor = NULL;
+  if (ttensor != NULL) *ttensor = NULL;
+  if (outline != NULL) *outline = NULL;
+  if (path == NULL || (ktensor == NULL && ttensor == NULL) ||
+      (type != POLYAD_F32 && type != POLYAD_F64))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "path or model is NULL, or the type is unknown");
+  struct pd_model_read model = {
+      .wanted = ktensor != NULL ? POLYAD_CONTENTS_KTENSOR : POLYAD_CONTENTS_TTENSOR, .type = type};
+  polyad_status status = read_model(context, path, &model);
+  if (status == POLYAD_OK && ktensor != NULL) {
+    *ktensor = model.ktensor;
+    model.ktensor = NULL;
+  }
+  if (status == POLYAD_OK && ttensor != NULL) {
+    *ttensor = model.ttensor;
+    model.ttensor = NULL;
+  }
+  if (status == POLYAD_OK && outline != NULL) {
+    *outline = model.outline;
+    model.outline = NULL;
+  }
+  clear(&model);
+  return status;
+}
+
+polyad_status polyad_ktensor_read(polyad_context *context, const char *path, polyad_type type,
+                                  polyad_ktensor **ktensor) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  return read_checked(context, path, type, ktensor, NULL, NULL);
+}
+
+polyad_status polyad_ktensor_read_labelled(polyad_context *context, const char *path,
+                                           polyad_type type, polyad_ktensor **ktensor,
+                                           polyad_tensor **outline) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  return read_checked(context, path, type, ktensor, NULL, outline);
+}
+
+polyad_status polyad_ttensor_read(polyad_context *context, const char *path, polyad_type type,
+                                  polyad_ttensor **ttensor) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  return read_checked(context, path, type, NULL, ttensor, NULL);
+}
+
+polyad_status polyad_ttensor_read_labelled(polyad_context *context, const char *path,
+                                           polyad_type type, polyad_ttensor **ttensor,
+                                           polyad_tensor **outline) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  return read_checked(context, path, type, NULL, ttensor, outline);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+static polyad_status write_model(polyad_context *context, const struct pd_model *model,
+                                 const char *path) {
+  pd_begin(context);
+  if ((model->ktensor == NULL && model->ttensor == NULL) || path == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is NULL");
+  int order = model->ktensor != NULL ? model->ktensor->order : model->ttensor->order;
+  const uint64_t *dims = model->ktensor != NULL ? model->ktensor->dims : model->ttensor->dims;
+  const polyad_tensor *outline = model->outline;
+  if (outline != NULL &&
+      (outline->order != order || memcmp(outline->dims, dims, (size_t)order * sizeof *dims) != 0))
+    return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
+  polyad_file_contents contents =
+      model->ktensor != NULL ? POLYAD_CONTENTS_KTENSOR : POLYAD_CONTENTS_TTENSOR;
+  const struct pd_file_format *format = pd_file_format_to_write(path, contents);
+  if (format == NULL) return pd_file_format_fail(context, path, contents);
+  return format->write_model(context, model, path);
+}
+
+polyad_status polyad_ktensor_write_labelled(polyad_context *context, const polyad_ktensor *ktensor,
+                                            const polyad_tensor *tensor, const char *path) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  struct pd_model model = {.ktensor = ktensor, .outline = tensor, .top = TOP};
+  return write_model(context, &model, path);
+}
+
+polyad_status polyad_ktensor_write(polyad_context *context, const polyad_ktensor *ktensor,
+                                   const char *path) {
+  return polyad_ktensor_write_labelled(context, ktensor, NULL, path);
+}
+
+polyad_status polyad_ttensor_write_labelled(polyad_context *context, const polyad_ttensor *ttensor,
+                                            const polyad_tensor *tensor, const char *path) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  struct pd_model model = {.ttensor = ttensor, .outline = tensor, .top = TOP};
+  return write_model(context, &model, path);
+}
+
+polyad_status polyad_ttensor_write(polyad_context *context, const polyad_ttensor *ttensor,
+                                   const char *path) {
+  return polyad_ttensor_write_labelled(context, ttensor, NULL, path);
+}

@@ -1,0 +1,124 @@
+/* Writes a model as a JSON object (docs/json/model.json): dims, ranks, weights or core, and for
+ * each mode its name, its labels and its factor, a row for each index. */
+#include "io/formats.h"
+#include "io/number_rows.h"
+#include "tensor/ktensor.h"
+#include "tensor/ttensor.h"
+#include <string.h>
+
+static const struct pd_row_style json_rows = {"[", ",", "]", ",\n"};
+static const struct pd_row_style json_list = {"[", ",", "]", ""};
+
+/* ---- text -------------------------------------------------------------------------------------
+ */
+
+/* Bytes of the UTF-8 character at the front of a text; 0 where there is none. */
+static size_t utf8_length(const unsigned char *s, size_t length) {
+  unsigned char c = s[0];
+  size_t need = c < 0x80                 ? 1
+                : c >= 0xc2 && c <= 0xdf ? 2
+                : (c & 0xf0) == 0xe0     ? 3
+                : c >= 0xf0 && c <= 0xf4 ? 4
+                                         : 0;
+  if (need == 0 || need > length) return 0;
+  for (size_t i = 1; i < need; ++i)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
+  bool no_character = (c == 0xed && s[1] >= 0xa0) || (c == 0xf4 && s[1] >= 0x90);
+  return overlong || no_character ? 0 : need;
+}
+
+/* A string of JSON. Bytes that are no UTF-8 become U+FFFD. */
+static polyad_status write_string(struct pd_output *output, const char *text, size_t length) {
+  const unsigned char *s = (const unsigned char *)text;
+  PD_TRY(pd_output_write(output, "\"", 1));
+  for (size_t i = 0; i < length;) {
+    size_t size = utf8_length(s + i, length - i);
+    if (size == 0)
+      PD_TRY(pd_output_write(output, "\xef\xbf\xbd", 3));
+    else if (s[i] < 0x20 || s[i] == 0x7f)
+      PD_TRY(pd_output_printf(output, "\\u%04x", s[i]));
+    else if (s[i] == '"' || s[i] == '\\')
+      PD_TRY(pd_output_printf(output, "\\%c", s[i]));
+    else
+      PD_TRY(pd_output_write(output, s + i, size));
+    i += size == 0 ? 1 : size;
+  }
+  return pd_output_write(output, "\"", 1);
+}
+
+static polyad_status write_labels(struct pd_output *output, const polyad_tensor *outline, int mode,
+                                  uint64_t count) {
+  if (outline == NULL || outline->labels[mode].count == 0) return pd_output_printf(output, "null");
+  for (uint64_t i = 0; i < count; ++i) {
+    size_t length;
+    const char *label = polyad_tensor_label(outline, mode, i, &length);
+    PD_TRY(pd_output_write(output, i == 0 ? "[" : ",", 1));
+    PD_TRY(write_string(output, label, length));
+  }
+  return pd_output_write(output, "]", 1);
+}
+
+/* ---- the object -------------------------------------------------------------------------------
+ */
+
+static polyad_status write_sizes(struct pd_output *output, const char *key, int count,
+                                 const uint64_t *sizes) {
+  PD_TRY(pd_output_printf(output, "\"%s\": [", key));
+  for (int n = 0; n < count; ++n)
+    PD_TRY(pd_output_printf(output, "%s%llu", n == 0 ? "" : ",", (unsigned long long)sizes[n]));
+  return pd_output_printf(output, "],\n");
+}
+
+static polyad_status write_mode(polyad_context *context, struct pd_output *output,
+                                const polyad_tensor *outline, int mode, uint64_t rows,
+                                uint64_t columns, polyad_type type, const void *factor) {
+  const char *name = outline == NULL ? NULL : polyad_tensor_mode_name(outline, mode);
+  PD_TRY(pd_output_printf(output, "%s{\"name\": ", mode == 0 ? "" : ",\n"));
+  if (name == NULL)
+    PD_TRY(pd_output_printf(output, "null"));
+  else
+    PD_TRY(write_string(output, name, strlen(name)));
+  PD_TRY(pd_output_printf(output, ",\n\"labels\": "));
+  PD_TRY(write_labels(output, outline, mode, rows));
+  PD_TRY(pd_output_printf(output, ",\n\"factor\": [\n"));
+  PD_TRY(pd_rows_write(context, output, type, factor, rows, columns, &json_rows));
+  return pd_output_printf(output, "]}");
+}
+
+static polyad_status write_kruskal(polyad_context *context, struct pd_output *output,
+                                   const polyad_ktensor *k, const polyad_tensor *outline) {
+  PD_TRY(pd_output_printf(output, "{\"kind\": \"ktensor\",\n"));
+  PD_TRY(write_sizes(output, "dims", k->order, k->dims));
+  PD_TRY(pd_output_printf(output, "\"rank\": %llu,\n\"weights\": ", (unsigned long long)k->rank));
+  PD_TRY(pd_rows_write(context, output, k->type, k->weights, 1, k->rank, &json_list));
+  PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
+  for (int n = 0; n < k->order; ++n)
+    PD_TRY(write_mode(context, output, outline, n, k->dims[n], k->rank, k->type, k->factor[n]));
+  return pd_output_printf(output, "\n]}\n");
+}
+
+static polyad_status write_tucker(polyad_context *context, struct pd_output *output,
+                                  const polyad_ttensor *t, const polyad_tensor *outline) {
+  PD_TRY(pd_output_printf(output, "{\"kind\": \"ttensor\",\n"));
+  PD_TRY(write_sizes(output, "dims", t->order, t->dims));
+  PD_TRY(write_sizes(output, "ranks", t->order, t->ranks));
+  PD_TRY(pd_output_printf(output, "\"core\": "));
+  PD_TRY(pd_rows_write(context, output, t->type, t->core, 1, t->core_size, &json_list));
+  PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
+  for (int n = 0; n < t->order; ++n)
+    PD_TRY(write_mode(context, output, outline, n, t->dims[n], t->ranks[n], t->type, t->factor[n]));
+  return pd_output_printf(output, "\n]}\n");
+}
+
+polyad_status pd_json_write_model(polyad_context *context, const struct pd_model *model,
+                                  const char *path) {
+  struct pd_output *output = NULL;
+  PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
+  polyad_status status = model->ktensor != NULL
+                             ? write_kruskal(context, output, model->ktensor, model->outline)
+                             : write_tucker(context, output, model->ttensor, model->outline);
+  if (status == POLYAD_OK) return pd_output_commit(output);
+  pd_output_abort(output);
+  return status;
+}
