@@ -27,6 +27,7 @@ static const struct {
     {"convert", cli_convert, "convert between file formats", true},
     {"generate", cli_generate, "make a synthetic tensor", true},
     {"bench", cli_bench, "measure kernels, reading and building on this machine", true},
+    {"report", cli_report, "make an HTML page of a model", true},
     {"score", cli_score, "compare two models", false},
     {"replay", cli_replay, "do a run again, and say whether the same came out", false},
     {"formats", cli_formats, "list the storage formats of this build", false},

@@ -7,8 +7,7 @@
 
 enum { LINE_BYTES = 300 };
 
-/* Length of the valid UTF-8 sequence at `s`; 0 when there is none. */
-static size_t sequence(const unsigned char *s) {
+size_t cli_utf8_bytes(const unsigned char *s) {
   unsigned char c = s[0];
   size_t need = c >= 0xc2 && c <= 0xdf   ? 2
                 : (c & 0xf0) == 0xe0     ? 3
@@ -26,7 +25,7 @@ const char *cli_quote(char out[CLI_QUOTE_BYTES], const char *text) {
   size_t at = 0, shown = 0, length = strlen(text);
   out[at++] = '\'';
   while (shown < length && shown < 40) {
-    size_t count = s[shown] < 0x80 ? 0 : sequence(s + shown);
+    size_t count = s[shown] < 0x80 ? 0 : cli_utf8_bytes(s + shown);
     if (s[shown] >= 0x20 && s[shown] < 0x7f) {
       out[at++] = (char)s[shown++];
     } else if (count > 0) {

@@ -15,6 +15,10 @@ enum { CLI_PIPE_CLOSED = 128 + 13 };
  *  are not UTF-8 escaped, in single quotes. Returns `out`. */
 const char *cli_quote(char out[CLI_QUOTE_BYTES], const char *text);
 
+/** Bytes of the UTF-8 character at `s` that is not ASCII; 0 where there is none, or a control
+ *  character. `s` ends with a byte that is not part of a character, such as NUL. */
+size_t cli_utf8_bytes(const unsigned char *s);
+
 /** "1.5 GiB" */
 const char *cli_bytes(char out[32], uint64_t bytes);
 

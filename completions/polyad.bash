@@ -25,7 +25,7 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd tucker info convert generate bench score replay formats devices"
+  local commands="cpd tucker info convert generate bench report score replay formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
@@ -48,6 +48,7 @@ _polyad() {
     generate) options="--dims --nnz --skew --cluster --like --scale --structure --rank --noise --poisson --truth
       $common" ;;
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
+    report) options="--output --run --title --top --components --no-residuals $reading $common" ;;
     score) options="--no-weights $talk" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;

@@ -1,0 +1,216 @@
+/* polyad report: a model as one HTML page. */
+#include "report.h"
+#include "command.h"
+#include "text.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct report_command {
+  struct cli_session session;
+  const char *model_file, *file, *output, *run_file, *title;
+  uint64_t top, components;
+  bool no_residuals;
+  polyad_ktensor *ktensor;
+  polyad_ttensor *ttensor;
+  polyad_tensor *tensor;
+  cJSON *run;
+};
+
+static const struct cli_option option_table[] = {
+    {.kind = CLI_GROUP, .help = "page"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct report_command, output),
+     .argument = "FILE.html",
+     .help = "write the page here (required); - is standard output"},
+    {.name = "run",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct report_command, run_file),
+     .argument = "FILE.json",
+     .help = "what --json of cpd or tucker wrote: adds the course of\nthe run and its options"},
+    {.name = "title",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct report_command, title),
+     .argument = "TEXT",
+     .help = "heading (default: the name of the file)"},
+    {.name = "top",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct report_command, top),
+     .argument = "K",
+     .help = "entries shown per mode (default 10)",
+     .least = 1,
+     .most = 100},
+    {.name = "components",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct report_command, components),
+     .argument = "K",
+     .help = "components (tucker: columns of each mode) shown\n(default 30)",
+     .least = 1,
+     .most = 10000},
+    {.name = "no-residuals",
+     .kind = CLI_FLAG,
+     .offset = offsetof(struct report_command, no_residuals),
+     .help = "take names from FILE only, and compute nothing"},
+    CLI_READ_OPTIONS(struct report_command),
+    CLI_COMMON_OPTIONS(struct report_command)};
+
+static const struct cli_usage usage = {
+    .command = "report",
+    .synopsis = "MODEL [FILE] -o PAGE.html [options]",
+    .summary =
+        "Writes one HTML page about MODEL (a ktensor or ttensor file) that needs nothing else:\n"
+        "components with their strongest entries, times as lines, places as maps. From FILE, the\n"
+        "tensor it is a model of, come names, the fit, and what is explained of every slice.",
+    .example = "  polyad report uber.ktensor uber.tns.gz --run uber.json -o uber.html",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 1,
+    .most_arguments = 2};
+
+/* Whether a file's first word is "ttensor". */
+static bool is_tucker(const char *path) {
+  char word[8] = "";
+  FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+  if (file == NULL) return false;
+  bool found = fscanf(file, "%7s", word) == 1 && strcmp(word, "ttensor") == 0;
+  (void)fclose(file);
+  return found;
+}
+
+static int read_model(struct report_command *command) {
+  polyad_context *context = command->session.context;
+  polyad_type type = cli_precision(&command->session);
+  polyad_status status =
+      is_tucker(command->model_file)
+          ? polyad_ttensor_read(context, command->model_file, type, &command->ttensor)
+          : polyad_ktensor_read(context, command->model_file, type, &command->ktensor);
+  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+}
+
+/* All of a file, ended by NUL; NULL with errno set. */
+static char *read_text(const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = NULL;
+  size_t length = 0, room = 0;
+  if (file == NULL) return NULL;
+  do {
+    if (length + 1 >= room) {
+      room = 2 * room + 65536;
+      char *grown = realloc(text, room);
+      if (grown == NULL) break;
+      text = grown;
+    }
+    length += fread(text + length, 1, room - length - 1, file);
+  } while (!feof(file) && !ferror(file));
+  bool failed = text == NULL || ferror(file) || !feof(file);
+  int why = errno;
+  (void)fclose(file);
+  if (failed) {
+    free(text);
+    errno = why;
+    return NULL;
+  }
+  text[length] = '\0';
+  return text;
+}
+
+static int read_run(struct report_command *command) {
+  char quoted[CLI_QUOTE_BYTES];
+  if (command->run_file == NULL) return 0;
+  cli_quote(quoted, command->run_file);
+  char *text = read_text(command->run_file);
+  if (text == NULL) return cli_failure("--run %s: %s", quoted, strerror(errno));
+  command->run = cJSON_Parse(text);
+  free(text);
+  if (!cJSON_IsObject(command->run))
+    return cli_failure("--run %s found; expected the JSON object that --json of cpd or tucker "
+                       "writes",
+                       quoted);
+  return 0;
+}
+
+/* A tensor that the model cannot be of is refused before anything is computed. */
+static int check_dims(const struct report_command *command, const struct cli_model *model) {
+  int order = cli_model_order(model);
+  if (polyad_tensor_order(command->tensor) != order)
+    return cli_failure("the model has %d modes and the tensor has %d; expected as many", order,
+                       polyad_tensor_order(command->tensor));
+  for (int n = 0; n < order; ++n)
+    if (polyad_tensor_dims(command->tensor)[n] != cli_model_dims(model)[n])
+      return cli_failure("mode %d has length %llu in the model and %llu in the tensor; expected "
+                         "equal ones (--dims gives the tensor's)",
+                         n + 1, (unsigned long long)cli_model_dims(model)[n],
+                         (unsigned long long)polyad_tensor_dims(command->tensor)[n]);
+  return 0;
+}
+
+static int write_json(struct report_command *command, const struct cli_report *report,
+                      double explained) {
+  int order = cli_model_order(&report->model);
+  if (command->session.json == NULL) return 0;
+  cJSON *object = cJSON_CreateObject();
+  cli_json_text(object, "model", command->model_file);
+  cli_json_text(object, "file", command->file);
+  cli_json_text(object, "page", command->output);
+  cli_json_text(object, "kind", command->ktensor != NULL ? "cp" : "tucker");
+  cli_json_count(object, "order", (uint64_t)order);
+  cli_json_counts(object, "dims", cli_model_dims(&report->model), order);
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < order; ++n)
+    ranks[n] = cli_model_columns(&report->model, n);
+  cli_json_counts(object, "ranks", ranks, order);
+  cli_json_real(object, "explained", explained);
+  return cli_json_write(&command->session, object);
+}
+
+static int run(struct report_command *command, int argc, char **argv) {
+  const struct cli_output outputs[] = {{"--output", command->output},
+                                       {"--json", command->session.json}};
+  const char *const inputs[] = {command->model_file, command->file, command->run_file};
+  int status = cli_check_outputs(&command->session, outputs, 2, inputs, 3);
+  if (status == 0) status = read_run(command);
+  if (status == 0) status = read_model(command);
+  struct cli_report report = {.session = &command->session,
+                              .model = {command->ktensor, command->ttensor},
+                              .run = command->run,
+                              .title = command->title,
+                              .file = command->file,
+                              .model_file = command->model_file,
+                              .arguments = argv,
+                              .argument_count = argc,
+                              .top = command->top,
+                              .components = command->components};
+  if (status == 0 && command->file != NULL) {
+    status = cli_read_tensor(&command->session, command->file, &command->tensor);
+    if (status == 0) status = check_dims(command, &report.model);
+    report.outline = command->tensor;
+    report.tensor = command->no_residuals ? NULL : command->tensor;
+  }
+  double explained = NAN;
+  if (status == 0) status = cli_report_write(&report, command->output, &explained);
+  if (status == 0) status = write_json(command, &report, explained);
+  return status == 0 ? cli_finish_output() : status;
+}
+
+int cli_report(int argc, char **argv) {
+  struct report_command command = {.top = 10, .components = 30};
+  cli_session_init(&command.session);
+  int first, status = cli_parse(&usage, argc, argv, &command, &first);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  command.model_file = argv[first];
+  command.file = argc > first + 1 ? argv[first + 1] : NULL;
+  if (command.output == NULL)
+    return cli_usage_error("the page is missing; give it with --output PAGE.html");
+  status = cli_check_report_name("--output", command.output);
+  if (status == 0) status = cli_session_open(&command.session);
+  if (status == 0) status = run(&command, argc, argv);
+  cJSON_Delete(command.run);
+  polyad_ktensor_destroy(command.ktensor);
+  polyad_ttensor_destroy(command.ttensor);
+  polyad_tensor_destroy(command.tensor);
+  cli_session_close(&command.session);
+  return status;
+}

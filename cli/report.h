@@ -1,0 +1,30 @@
+/* Reports: a model as one HTML page that needs nothing else, neither scripts nor other files. */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "json.h"
+#include "report_residual.h"
+
+/** What a report is about. Everything but the session and one of the models may be NULL or 0. */
+struct cli_report {
+  struct cli_session *session;
+  struct cli_model model;
+  const polyad_tensor *outline; /* names and labels */
+  const polyad_tensor *tensor;  /* with nonzeros: the fit and the residuals come from it */
+  const cJSON *run;             /* the JSON object of cpd or tucker */
+  const char *title;            /* default: the name of the data or of the model */
+  const char *file, *model_file;
+  char *const *arguments; /* the command line */
+  int argument_count;
+  uint64_t top, components; /* entries and components shown */
+};
+
+/** Writes the page. `explained` (may be NULL) gets the share of the tensor's squared norm that the
+ *  model explains, NaN where it is not known. 0, or an exit status after an error was printed. */
+int cli_report_write(const struct cli_report *report, const char *path, double *explained);
+
+/** Checks the name of a page: it ends in .html or .htm, or is "-"; NULL is fine. 0, or 2 after an
+ *  error. `option` is what asked for it, such as "--report". */
+int cli_check_report_name(const char *option, const char *path);
+
+#endif
