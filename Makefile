@@ -43,7 +43,7 @@ check-gpu: all
 # The papers' figures from what was measured (bench/paper_figures/measure.py makes the archive).
 FIGURES_FROM ?= bench/results/h200/figures.json
 figures:
-	@python3 bench/paper_figures/draw.py $(FIGURES_FROM) $(BUILD)/figures
+	@python3 bench/paper_figures/draw.py $(FIGURES_FROM) $(BUILD)/figures --results bench/results
 
 bench: all
 	@bench/run.sh $(BUILD)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables and plots of performance portability, from what `polyad bench … --portable --json` and
+"""Tables of performance portability, from what `polyad bench … --portable --json` and
 `polyad cpd --algorithm apr-mu --json` wrote.
 
 usage: bench/portability.py [--out FOLDER] FILE.json|FOLDER…
@@ -7,18 +7,18 @@ usage: bench/portability.py [--out FOLDER] FILE.json|FOLDER…
 Figure numbers are those of S. I. Geronimo Anderson and J. Choi, Performance Portability of Sparse
 Tensor Decomposition Operations. Its portable code (Kokkos) is here the kernels of src/portable, its
 code tuned by hand the formats coo (CPU), modecopy (CUDA) and alto. What was not measured leaves a
-gap. Writes README.md with all tables, FIGURE.csv and FIGURE.svg.
+gap. Writes README.md with all tables and FIGURE.csv; bench/paper_figures/draw.py draws them.
 """
 
 import argparse
 import collections
 import csv
 import json
-import math
 import pathlib
 import sys
 
-# Specified peak bandwidth in GB/s, by what a device's name contains.
+# Specified peak bandwidth in GB/s, by what a device's name contains: NVIDIA's data sheets of the H200
+# (SXM, 4.8 TB/s), the H100 (SXM, 3.35 TB/s), the A100 (40 GB, 1555 GB/s) and the V100 (900 GB/s).
 SPECIFIED = {"NVIDIA H200": 4800, "NVIDIA H100": 3350, "NVIDIA A100": 1555, "Tesla V100": 900}
 LOOPS = ["copy", "scale", "add", "triad"]
 TENSORS = ["chicago", "nell-2", "nips", "uber", "lbnl-network"]
@@ -68,65 +68,51 @@ def pennycook(efficiencies, devices):
     return len(devices) / sum(1 / efficiencies[device] for device in devices)
 
 
-class Report:
-    """Collects tables and writes them as Markdown, CSV and bar charts."""
+Table = collections.namedtuple("Table", "name title rows columns values unit log digits")
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.text = ["# Performance portability", "",
-                     "Written by `bench/portability.py`; figure numbers are the paper's. Medians. "
-                     "An empty cell was not measured.", ""]
+
+class Report:
+    """Collects tables; writes them as Markdown and CSV."""
+
+    def __init__(self):
+        self.tables = []
 
     def table(self, name, title, rows, columns, values, unit="", log=False, digits=3):
-        """values[(row, column)] -> number."""
-        if not values:
-            return
-        self.text += [f"## {title}", "", "| |" + "".join(f" {column} |" for column in columns),
-                      "| --- |" + " ---: |" * len(columns)]
-        for row in rows:
-            cells = [values.get((row, column)) for column in columns]
-            if any(cell is not None for cell in cells):
-                self.text.append(f"| {row} |" + "".join(
-                    f" {format(cell, f'.{digits}g') if cell is not None else ''} |"
-                    for cell in cells))
-        self.text.append("")
-        with open(self.folder / f"{name}.csv", "w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([unit or "value", *columns])
-            for row in rows:
-                writer.writerow([row, *(values.get((row, column), "") for column in columns)])
-        self.plot(name, title, rows, columns, values, unit, log)
-
-    def plot(self, name, title, rows, columns, values, unit, log):
-        try:
-            import matplotlib
-        except ImportError:
-            return
-        matplotlib.use("svg")
-        matplotlib.rcParams["svg.hashsalt"] = "polyad"
-        import matplotlib.pyplot as plt
+        """values[(row, column)] -> number; rows without any are left out."""
         rows = [row for row in rows if any((row, column) in values for column in columns)]
-        figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(rows) + 2), 4))
-        width = 0.8 / max(1, len(columns))
-        for k, column in enumerate(columns):
-            places = [i + (k - (len(columns) - 1) / 2) * width for i in range(len(rows))]
-            axes.bar(places, [values.get((row, column), math.nan) for row in rows], width,
-                     label=column)
-        axes.set_xticks(range(len(rows)), rows, rotation=20, ha="right", fontsize=8)
-        if log:
-            axes.set_yscale("log")
-        axes.set_ylabel(unit)
-        axes.set_title(title, fontsize=10)
-        axes.legend(fontsize=7)
-        axes.grid(axis="y", alpha=0.3)
-        figure.tight_layout()
-        figure.savefig(self.folder / f"{name}.svg", metadata={"Date": None})
-        plt.close(figure)
-        self.text += [f"![{title}]({name}.svg)", ""]
+        if rows:
+            self.tables.append(Table(name, title, rows, columns, values, unit, log, digits))
 
-    def write(self):
-        (self.folder / "README.md").write_text("\n".join(self.text).rstrip() + "\n")
+    def find(self, name):
+        return next((table for table in self.tables if table.name == name), None)
+
+    def write(self, folder):
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "README.md").write_text("\n".join(self.markdown()).rstrip() + "\n")
+        for table in self.tables:
+            with open(folder / f"{table.name}.csv", "w", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow([table.unit or "value", *table.columns])
+                for row in table.rows:
+                    writer.writerow([row, *(table.values.get((row, column), "")
+                                            for column in table.columns)])
+
+    def markdown(self):
+        yield from ["# Performance portability", "",
+                    "Written by `bench/portability.py`; figure numbers are the paper's. Medians. An "
+                    "empty cell was not measured. `make figures` draws figures 2 to 11.", ""]
+        for table in self.tables:
+            unit = f" ({table.unit})" if table.unit else ""
+            yield from [f"## {table.title}{unit}", "",
+                        "| |" + "".join(f" {column} |" for column in table.columns),
+                        "| --- |" + " ---: |" * len(table.columns)]
+            for row in table.rows:
+                cells = [table.values.get((row, column)) for column in table.columns]
+                yield f"| {row} |" + "".join(
+                    f" {format(cell, f'.{table.digits}g') if cell is not None else ''} |"
+                    for cell in cells)
+            yield ""
 
 
 def ordered_tensors(names):
@@ -273,21 +259,16 @@ def metric(report, name, devices, columns, ratios):
                  ["Pennycook's metric"], columns, values, "efficiency")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("paths", nargs="+", metavar="FILE|FOLDER")
-    parser.add_argument("--out", default="portability", metavar="FOLDER")
-    arguments = parser.parse_args()
+def collect(paths):
+    """The tables of all results in files and folders."""
     kernels, decompositions = collections.defaultdict(list), []
-    for data in read(arguments.paths):
+    for data in read(paths):
         if "results" in data:
             run = Run(device_of(data), tensor_of(data), data["precision"], data["results"], data)
             kernels[data["kernel"]].append(run)
         elif str(data.get("algorithm", "")).startswith("apr"):
             decompositions.append(data)
-    if not kernels and not decompositions:
-        sys.exit("portability.py: no results of polyad bench or cpd found")
-    report = Report(arguments.out)
+    report = Report()
     shares_figure(report, decompositions)
     devices, _, speedup = stream_figures(report, kernels["stream"])
     metric(report, "STREAM", devices, LOOPS, speedup)
@@ -298,7 +279,18 @@ def main():
     others = [run for run in kernels["phi"] if run not in editions]
     devices, tensors, speedup = phi_figures(report, others, editions)
     metric(report, "Phi", devices, tensors, speedup)
-    report.write()
+    return report
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("paths", nargs="+", metavar="FILE|FOLDER")
+    parser.add_argument("--out", default="portability", metavar="FOLDER")
+    arguments = parser.parse_args()
+    report = collect(arguments.paths)
+    if not report.tables:
+        sys.exit("portability.py: no results of polyad bench or cpd found")
+    report.write(arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
-"""What the papers measured, as commands of polyad: one step per paper, figure and tensor.
+"""What papers A, B and D measured, as commands of polyad: one step per paper, figure and tensor.
+Paper C is measured by bench/portability.sh.
 
 A step has runs; a run is a label, the arguments of polyad that make its JSON, and which rows of it
 are meant, where not all are: {"mode": 2}. Runs with the same arguments are the same measurement.
 Nothing here computes: measure.py runs the steps, draw.py draws what came out.
 """
+import json
+import os
 from collections import namedtuple
 
 Run = namedtuple("Run", "label arguments pick", defaults=({},))
 Step = namedtuple("Step", "paper figure tensor runs")
 Figure = namedtuple("Figure", "paper figure title kind value unit published")
-# Figures drawn from another figure's runs.
-SOURCES = {("A", "7"): "6", ("D", "9"): "10", ("D", "IV"): "10"}
+# Figures drawn from another figure's runs; names that begin with T are tables.
+SOURCES = {("A", "7"): "6", ("A", "T4"): "9", ("D", "9"): "10", ("D", "TIV"): "10"}
 
 # Nonzeros in millions decide what is quick.
 MILLIONS = {"uber": 3.3, "nips": 3.1, "chicago": 5.3, "movies": 11.4, "vast": 26, "enron": 54.2,
@@ -29,55 +32,92 @@ LEFT_OUT = "left out by FIGURES=quick"
 TENSORS = {"A": ["uber", "nips", "chicago", "vast", "music", "delicious", "nell-1", "amazon",
                  "twitch"],
            "B": ["uber", "nips", "chicago", "vast", "enron", "nell-1"],
-           "C": ["uber", "nips", "chicago", "nell-2"],
            "D": ["art", "book", "g1", "g2", "g3", "movies"]}
 BASELINES = ("blco", "mmcsf", "hicoo")
 
+PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "published.json")
+
+
+def table_iv():
+    """What paper D's table IV says of HLS, HLS-S and HLS-D."""
+    with open(PUBLISHED, encoding="utf-8") as file:
+        table = json.load(file)["table_iv_mib"]
+    parts = "; ".join(f"{part.upper()} " + ", ".join(f"{value:.2f}" for value in table[part])
+                      for part in ("hls", "hls-s", "hls-d"))
+    return f"The paper ({', '.join(table['tensors'])}): {parts} ({table['source']})."
+
+
 FIGURES = [
     Figure("A", "5", "Share of remapping in the time of all modes", "remap", "share", "",
-           "The paper: 5% to 35% on an RTX 3090."),
+           "The paper: 5% to 35% on an RTX 3090 (section 5.2)."),
     Figure("A", "6", "Throughput of the multiprocessors", "counter", "sm", "% of peak",
-           "The paper: FLYCOO 1.2 to 1.4 times BLCO and 1.3 to 2.0 times MM-CSF."),
+           "The paper: FLYCOO 1.2 to 1.4 times BLCO and 1.3 to 2.0 times MM-CSF (section 5.3)."),
     Figure("A", "7", "Throughput of the L1 caches", "counter", "l1", "% of peak",
-           "The paper: FLYCOO 1.5 to 2.7 times BLCO and 1.7 to 3.0 times MM-CSF."),
-    Figure("A", "8", "Columns P of a thread block", "line", "total", "ms",
-           "The paper: throughput grows linearly from P = 1 to 32 and falls at 64."),
+           "The paper: FLYCOO 1.5 to 2.7 times BLCO and 1.7 to 3.0 times MM-CSF (section 5.4)."),
+    Figure("A", "8", "Columns P of a thread block", "line", "throughput",
+           "G nonzeros a second, all modes",
+           "The paper: throughput of the multiprocessors grows linearly from P = 1 to 32 and falls at "
+           "64 (section 5.5)."),
     Figure("A", "9", "MTTKRP in all modes", "bars", "total", "ms",
            "The paper, geometric means on an RTX 3090: FLYCOO 1.5 times as fast as BLCO, 2.0 as "
-           "MM-CSF, 21.7 as ParTI-GPU (HiCOO)."),
+           "MM-CSF, 21.7 as ParTI-GPU (HiCOO) (table 4)."),
+    Figure("A", "T4", "Geometric means of the speed-ups, and their mean", "speedup", "speedup",
+           "times as fast",
+           "The paper, on an RTX 3090: 1.5 (BLCO), 2.0 (MM-CSF), 21.7 (ParTI-GPU), overall 4.1 (table "
+           "4, on its six tensors)."),
     Figure("A", "10", "Making the format on the host", "bars", "build", "s", ""),
     Figure("B", "3", "MTTKRP in all modes", "bars", "total", "ms",
            "The paper, geometric means on an RTX 3090: 2.4 times as fast as BLCO, 8.9 as MM-CSF, "
-           "7.9 as ParTI-GPU (HiCOO)."),
+           "7.9 as ParTI-GPU (HiCOO) (section V-D)."),
     Figure("B", "4", "Load balancing: adaptive, scheme 1, scheme 2", "bars", "total", "ms",
            "The paper: adaptive is 2.2 times as fast as scheme 1 and 1.3 times as scheme 2 "
-           "(geometric means)."),
+           "(geometric means, section V-B)."),
     Figure("B", "5", "Memory of all copies and factors", "bars", "bytes", "GB", ""),
-    Figure("C", "2", "Where CP-APR (MU) spends its time", "apr", "share", "",
-           "The paper: the kernel for Phi dominates."),
-    Figure("C", "4", "STREAM: portable kernels against tuned ones", "bars", "stream", "GB/s",
-           "The paper: 0.64 to 1.66 times the hand-tuned code on nine machines."),
-    Figure("C", "6", "MTTKRP: portable kernels against tuned ones", "bars", "total", "ms",
-           "The paper: 0.76 to 0.91 times the hand-tuned code on NVIDIA GPUs."),
-    Figure("C", "8", "The kernel for Phi", "bars", "total", "ms", ""),
+    Figure("C", "2", "Where CP-APR (MU) spends its time", "portability", "figure2", "%",
+           "The paper: the kernel for Phi is often the bottleneck (section 5.2)."),
+    Figure("C", "3", "STREAM, portable: share of the best measured bandwidth", "portability",
+           "figure3", "%", ""),
+    Figure("C", "4", "STREAM: portable kernels over tuned ones", "portability", "figure4",
+           "tuned / portable seconds",
+           "The paper: 0.64 to 1.66 times the hand-tuned code on nine machines (section 6.3)."),
+    Figure("C", "5", "MTTKRP, portable: modelled bytes a second over the best STREAM", "portability",
+           "figure5", "%", "Caches make it more than 100%."),
+    Figure("C", "6", "MTTKRP: portable kernels over the best tuned one", "portability", "figure6",
+           "tuned / portable seconds",
+           "Tuned is coo on the CPU and modecopy on CUDA. The paper: above 1 on CPUs, 0.76 to 0.91 on "
+           "NVIDIA GPUs (section 6.3)."),
+    Figure("C", "7", "The kernel for Phi, portable", "portability", "figure7", "s", ""),
+    Figure("C", "8", "The kernel for Phi in ALTO's order, atomic edition", "portability", "figure8",
+           "s", ""),
+    Figure("C", "9", "The kernel for Phi in ALTO's order, pull-based edition", "portability",
+           "figure9", "s", ""),
+    Figure("C", "10", "Phi: the atomic edition over portable", "portability", "figure10",
+           "portable / AE seconds",
+           "The paper: portable is 0.47 to 0.96 times as fast as the atomic edition on CPUs (section "
+           "6.3)."),
+    Figure("C", "11", "Phi: the pull-based edition over portable", "portability", "figure11",
+           "portable / PE seconds",
+           "The paper: portable falls behind the pull-based edition on CPUs (section 6.3)."),
+    Figure("D", "7", "Thresholds of the tiles", "line", "total", "ms",
+           "The paper, on an A100: best at 78 (MTTKRP) and 82 (chain) nonzeros of 4096 (section "
+           "VII-A.3, with the densities 1.9% and 2.0%)."),
     Figure("D", "8", "Dense and sparse part together, and in turn", "bars", "total", "ms",
-           "The paper, on an A100: together 8.30 and 7.00 times as fast (MTTKRP), 5.00 and 1.38 "
-           "(chain)."),
+           "The paper, on an A100, Art and Book: together 8.30 and 7.00 times as fast (MTTKRP), 5.00 "
+           "and 1.38 (chain) (section VII-A.4)."),
     Figure("D", "9", "Bandwidth of the indices", "bars", "index_bandwidth", "GB/s",
-           "The paper, on an A100: G1 to G3 reach 14 (HLS), 13 (HLS-S) and 16 GB/s (HLS-D)."),
-    Figure("D", "IV", "Memory", "bars", "megabytes", "MB",
-           "The paper (Movies, Art, Book, G1, G2, G3): HLS 49.88, 0.25, 0.39, 38.11, 38.26, 38.00; "
-           "HLS-S 55.48, 0.29, 0.45, 40.45, 40.61, 40.40; HLS-D 65.47, 0.30, 0.45, 50.95, 50.95, "
-           "50.73."),
+           "The paper, on an A100: G1 to G3 reach 14 (HLS), 13 (HLS-S) and 16 GB/s (HLS-D) "
+           "(section VII-B.2)."),
+    Figure("D", "TIV", "Memory", "bars", "mebibytes", "MiB", table_iv()),
     Figure("D", "10", "The hybrid against its parts", "bars", "total", "ms",
            "The paper, on an A100: MTTKRP 1.35 to 3.98 times as fast as either on the large four, "
-           "the chain 1.04 to 6.00 times on all."),
+           "the chain 1.04 to 6.00 times on all (section VII-B.2)."),
     Figure("D", "11", "Error against float64 (equation 17)", "bars", "smape", "%",
-           "The paper: below 0.17%."),
+           "The paper: below 0.17% (section VII-B.3)."),
     Figure("D", "12", "MTTKRP mode by mode", "modes", "mode", "ms",
-           "The paper, on an A100: HLSTO 1.16 to 24.12 times as fast as the others."),
+           "The paper, on an A100: HLSTO 1.16 to 24.12 times as fast as the others (section VII-C.1)."),
     Figure("D", "13", "Tensor-times-matrix chain", "bars", "total", "ms",
-           "The paper, on an A100: HLSTO 5.07 to 7.15 times as fast as HiCOO and MM-CSF."),
+           "The paper, on an A100: HLSTO 5.07 to 7.15 times as fast as HiCOO and MM-CSF "
+           "(section VII-C.1)."),
     Figure("D", "14", "Making the format from coordinates", "bars", "build", "s", ""),
 ]
 
@@ -120,16 +160,6 @@ def steps_b(tensor, source):
     yield Step("B", "5", tensor, [paper])
 
 
-def steps_c(tensor, source):
-    yield Step("C", "2", tensor, [Run("mu", ["cpd", source, "--algorithm", "apr-mu",
-                                             "--max-iters", "3"])])
-    yield Step("C", "6", tensor, [
-        Run(name, mttkrp(source, "coo", "--portable"), {"variant": name})
-        for name in ("tuned", "portable", "portable-atomic")])
-    yield Step("C", "8", tensor, [Run(name, ["bench", "phi", source, "--format", name])
-                                  for name in ("coo", "alto", "modecopy")])
-
-
 def chain(source, format_name, *more):
     return ["bench", "ttmc", source, "--format", format_name, *more]
 
@@ -137,6 +167,10 @@ def chain(source, format_name, *more):
 def steps_d(tensor, source):
     names = ("hicoo", "blco", "mmcsf", "fcoo", "fwc", "bcsf")
     half = ("--compute", "f16")
+    yield Step("D", "7", tensor, [
+        Run(f"{title} {threshold}", make(source, f"hls:tile-threshold={threshold}", *half))
+        for title, make in (("MTTKRP", mttkrp), ("chain", chain))
+        for threshold in range(8, 161, 8)])
     yield Step("D", "8", tensor, [
         Run(f"{title} {how}", make(source, "hls" + variant, *half))
         for title, make in (("MTTKRP", mttkrp), ("chain", chain))
@@ -177,8 +211,8 @@ def order_of(step):
 def all_steps(source_of, quick):
     """Every step in the order in which to run them; `source_of` names a tensor's file or like:NAME.
     """
-    makers = {"A": steps_a, "B": steps_b, "C": steps_c, "D": steps_d}
-    steps = [Step("C", "4", "", [Run("stream", ["bench", "stream", "--portable"])])]
+    makers = {"A": steps_a, "B": steps_b, "D": steps_d}
+    steps = []
     for paper, make in makers.items():
         for tensor in TENSORS[paper]:
             if not quick or MILLIONS[tensor] <= QUICK_MILLIONS:

@@ -2,7 +2,7 @@
 """Runs the papers' experiments on this machine and keeps what came out in one JSON archive.
 
 usage: bench/paper_figures/measure.py ARCHIVE [--polyad build/polyad] [--device cuda]
-           [--papers ABCD] [--data generated|real] [--scale S] [--tensors DIR] [--minutes M]
+           [--papers ABD] [--data generated|real] [--scale S] [--tensors DIR] [--minutes M]
 
 What the archive has is not run again, so that measuring goes on where it stopped; delete the file
 or a record to measure anew. A step takes at most 8 minutes. What fails (no such device, a kernel
@@ -99,7 +99,7 @@ def parse(quick):
     parser.add_argument("archive")
     parser.add_argument("--polyad", default="build/polyad")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--papers", default="ABCD")
+    parser.add_argument("--papers", default="ABD")
     parser.add_argument("--data", choices=["generated", "real"], default="generated")
     parser.add_argument("--scale", type=float, default=1, help="part of the nonzeros to generate")
     parser.add_argument("--tensors", metavar="DIR", help="where tensors are, or are kept")

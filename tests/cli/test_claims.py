@@ -1,0 +1,78 @@
+"""bench/claims.py: the rules of its verdicts, what it takes from the results, and its check."""
+import json
+import os
+import pathlib
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(os.environ["POLYAD_ROOT"]) / "bench"
+sys.path.insert(0, str(FOLDER))
+import claims  # noqa: E402
+from measured import Measured  # noqa: E402
+
+
+def test_verdicts():
+    mean = {"kind": "mean", "least": 2}
+    assert claims.verdict(mean, {}) == "not measured"
+    assert claims.verdict(mean, {"a": 1, "b": 4}) == "holds"
+    assert claims.verdict(mean, {"a": 1, "b": 3.9}) == "smaller"
+    assert claims.verdict(mean, {"a": 0.5, "b": 1.9}) == "fails"
+    spread = {"kind": "range", "least": 2, "most": 3}
+    assert claims.verdict(spread, {"a": 2, "b": 9}) == "holds"
+    assert claims.verdict(spread, {"a": 1.9, "b": 9}) == "in part"
+    assert claims.verdict(spread, {"a": 1.9}) == "fails"
+    assert claims.verdict({"kind": "most", "most": 1}, {"a": 1, "b": 0.5}) == "holds"
+    assert claims.verdict({"kind": "most", "most": 1}, {"a": 1.01}) == "fails"
+    assert claims.verdict({"kind": "average", "least": 0.2}, {"a": 0.1, "b": 0.3}) == "holds"
+    assert claims.verdict({"kind": "average-most", "most": 0.2}, {"a": 0.1, "b": 0.4}) == "larger"
+
+
+def line(tensor, *rows):
+    return json.dumps({"file": "like:" + tensor, "dims": [2, 3], "nnz": 5, "results": [
+        {"format": name, "variant": variant, "mode": mode, "median_seconds": 1e-3 * ms,
+         "bytes_format": 1} for name, variant, mode, ms in rows]}) + "\n"
+
+
+def test_measured(tmp_path):
+    """All modes or nothing; the file of the later kernels; the program that ran in the same run."""
+    folder = tmp_path / "h200"
+    folder.mkdir()
+    (folder / "field.jsonl").write_text(line("vast", ("flycoo", "auto", 1, 2),
+                                             ("flycoo", "auto", 2, 3), ("blco", "auto", 1, 9)))
+    (folder / "small.jsonl").write_text(line("vast", ("flycoo", "auto", 1, 7),
+                                             ("flycoo", "auto", 2, 7)))
+    (folder / "peers.json").write_text('{"f32": {"vast": {"blco": 20, "mmcsf": null}}}')
+    (folder / "peers_run.json").write_text('{"f32": {"vast": {"blco": 10}}}')
+    m = Measured(str(tmp_path))
+    assert m.time("vast", "flycoo").ms == pytest.approx(5)
+    assert m.time("vast", "flycoo").file == "field.jsonl"
+    assert m.time("vast", "blco") is None
+    values, files = claims.speedups(m, "A", "auto", ("vast", "uber"), "blco", True)
+    assert values == {"vast": pytest.approx(2)} and files == ["field.jsonl", "peers_run.json"]
+    assert claims.speedups(m, "A", "auto", ("vast",), "mmcsf", True) == ({}, [])
+
+
+def test_published():
+    """Every number has its place, and table IV gives the averages of the paper's text to 2 points."""
+    published = claims.published()
+    for claim in published["claims"].values():
+        assert claim["paper"] in published["papers"]
+        assert any(word in claim["source"] for word in ("table", "figure"))
+        assert any(word in claim["source"] for word in ("section", "table"))
+    table = published["table_iv_mib"]
+    for part, name in (("hls-s", "d-memory-s"), ("hls-d", "d-memory-d"), ("coo", "d-memory-coo")):
+        saved = [1 - hls / other for hls, other in zip(table["hls"], table[part])]
+        assert sum(saved) / len(saved) == pytest.approx(published["claims"][name]["least"], abs=0.02)
+
+
+def test_check(tmp_path, monkeypatch):
+    """The page is current; one changed digit is found."""
+    monkeypatch.setattr(sys, "argv", ["claims.py", "--check"])
+    claims.main()
+    page = tmp_path / "claims.md"
+    text = pathlib.Path(claims.PAGE).read_text(encoding="utf-8")
+    page.write_text(text.replace("vast 0.113", "vast 1.13", 1), encoding="utf-8")
+    monkeypatch.setattr(claims, "PAGE", str(page))
+    with pytest.raises(SystemExit, match="differs"):
+        claims.main()
