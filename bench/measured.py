@@ -1,7 +1,7 @@
 """What is committed under bench/results, looked up by tensor, kernel, format and variant.
 
-A measurement is the time of all modes of a generated tensor on the H200, in float32 at the rank its
-file says. Where two files have it, the one of the later kernels counts: FILES is in that order. The
+A measurement is the time of all modes of a generated tensor on the H200, in one precision, at the rank
+its file says. Where two files have it, the one of the later kernels counts: FILES is in that order. The
 figures' archive (figures.json) names a run by its command, the files of bench/h200.sh by its rows.
 """
 import collections
@@ -34,7 +34,8 @@ def time_of(rows, path, output):
 class Measured:
     """Times by (tensor, kernel, format, variant, threshold); counters and peers' times."""
 
-    def __init__(self, folder=FOLDER):
+    def __init__(self, folder=FOLDER, precision="f32"):
+        self.precision = precision
         self.folder = os.path.join(folder, "h200")
         self.portability = os.path.join(folder, "portability", "measured")
         self.times, self.counters, self.dims = {}, {}, {}
@@ -54,7 +55,7 @@ class Measured:
             self.dims.setdefault(tensor, output["dims"])
             found = collections.defaultdict(dict)
             for row in output["results"]:
-                if row.get("kernel") == "als" or row.get("precision", "f32") != "f32":
+                if row.get("kernel") == "als" or row.get("precision", "f32") != self.precision:
                     continue
                 if row["format"] == "flycoo" and row.get("columns", 32) != 32:
                     continue
@@ -75,7 +76,7 @@ class Measured:
                 output, words = run["output"], run["command"].split()
                 if output and label.startswith("counters "):
                     self.counters[record["tensor"], label.split()[1]] = output
-                elif output and words[:2] == ["polyad", "bench"]:
+                elif output and words[:2] == ["polyad", "bench"] and self.precision == "f32":
                     self.keep_run(record["tensor"], words, output, path)
 
     def keep_run(self, tensor, words, output, path):
@@ -108,7 +109,7 @@ class Measured:
                 continue
             with open(path, encoding="utf-8") as file:
                 record = json.load(file)
-            for tensor, programs in record["f32"].items():
+            for tensor, programs in record.get(self.precision, {}).items():
                 for program, value in programs.items():
                     if value:
                         times.setdefault((tensor, program), (value, name))

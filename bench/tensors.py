@@ -33,6 +33,9 @@ SETS = {
     "gpu-small": ("uber", "nips", "chicago") + REAL[:3],
     "gpu-medium": ("nell-2", "vast", "enron"),
     "gpu-large": ("nell-1", "delicious"),
+    # bench/whole_runs.py and idle_cpu.sh
+    "whole": ("uber", "nips", "chicago", "nell-2@0.13") + REAL,
+    "idle": ("uber",) + REAL[:3],
     # bench/compare_builds.py
     "compare": ("uber", "nips", "chicago", "nell-2@0.13", "enron@0.1", "vast@0.2") + REAL,
 }

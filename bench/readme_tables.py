@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The speed tables of README.md, from the results that are committed under bench/results.
+
+usage: bench/readme_tables.py [--check]     --check: only says whether README.md is current
+
+A table stands between "<!-- bench/readme_tables.py NAME -->" and "<!-- end -->". Beside other programs
+it quotes the least favourable tensor. A row needs a result of at least LEAST_ROUNDS alternating
+rounds; results of fewer rounds count only where they are less favourable still.
+"""
+import json
+import os
+import re
+import sys
+
+import tensors
+from measured import FOLDER, PROGRAMS, Measured
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "README.md")
+LEAST_ROUNDS = 3
+GPU_TENSORS = ("uber", "nips", "chicago", "movies", "vast", "nell-2", "enron", "delicious", "nell-1",
+               "music", "amazon", "twitch")
+
+
+def load(*path):
+    with open(os.path.join(FOLDER, *path), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def table(head, rows):
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def short(ms):
+    return f"{ms:.2f}" if ms < 1 else f"{ms:.3g}"
+
+
+def fastest_program(m, tensor):
+    """What the fastest of the other programs is and takes, and which times as fast modecopy is."""
+    ours = m.time(tensor, "modecopy")
+    found = {program: ms for (name, program), (ms, _) in m.peers.items() if name == tensor}
+    if not ours:
+        return None, None, None
+    if not found:
+        return ours.ms, None, None
+    program = min(found, key=found.get)
+    return ours.ms, program, found[program]
+
+
+def gpu():
+    single, double = Measured(), Measured(precision="f64")
+    rows, least = [], {}
+    for tensor in GPU_TENSORS:
+        cells = [tensor]
+        for name, m in (("float32", single), ("float64", double)):
+            ours, program, theirs = fastest_program(m, tensor)
+            cells.append(short(ours) if ours else "–")
+            if program:
+                least.setdefault(name, []).append((theirs / ours, tensor))
+                cells.append(f"{PROGRAMS[program]} {short(theirs)}")
+                cells.append(f"{theirs / ours:.1f}")
+            else:
+                cells += ["–", "–"]
+        rows.append(cells)
+    said = ", ".join(f"{min(found)[0]:.1f} in {name} ({min(found)[1]})"
+                     for name, found in least.items())
+    return (f"The least is {said}.\n\n" +
+            table(["generated like", "float32", "fastest other", "times", "float64", "fastest other",
+                   "times"], rows))
+
+
+def iterations():
+    """CP-ALS on the H100 with the newer of two builds, real tensors among the others."""
+    record = load("h100", "builds_tol0.json")
+    assert record["pairs"] >= LEAST_ROUNDS
+    times = {(row["tensor"], row["kernel"]): row["seconds_new"] for row in record["results"]}
+    names = list(dict.fromkeys(row["tensor"] for row in record["results"]))
+    marked = [name + (" (real)" if name in tensors.REAL else "") for name in names]
+    rows = [["an iteration, ms", *(short(1e3 * times[name, "cpd iteration"]) for name in names)],
+            [f"reading, building and {record['iterations']} iterations, s",
+             *(f"{times[name, 'cpd']:.2f}" for name in names)]]
+    return (f"Tolerance 0, medians of {record['pairs']} runs that took turns with another build's.\n\n" +
+            table(["", *marked], rows))
+
+
+def ratios(files, key, rounds_key):
+    """(ratio, tensor, rounds) of results of bench/mttkrp_cpu.py and like it."""
+    found = []
+    for name in files:
+        record = load("cpu", name)
+        found += [(row[key], f"{row['tensor']}, R = {row['rank']}", len(row[rounds_key]))
+                  for row in record["results"] if row.get(key)]
+    return found
+
+
+def phi_ratios(program):
+    found = []
+    for tensor in ("uber", "nips", "chicago", "nell2"):
+        record = load("cpu", f"phi_r16_{tensor}.json")
+        found += [(row["outer_over_polyad"], f"{tensor}, R = {row['rank']}", len(row["outer_rounds"]))
+                  for row in record["results"] if row["program"] == program]
+    return found
+
+
+def read_ratios():
+    record = load("cpu", "read_spr.json")
+    return [(row["splatt_over_text"], row["tensor"], len(row["rounds"]["splatt"]))
+            for row in record["results"]]
+
+
+def python_ratios():
+    record = load("cpu", "python_cp_als.json")
+    tensor = record["tensor"].removesuffix(".tns.gz")
+    return [(record["times_faster"], f"{tensor}, real", len(record["seconds"]["pyttb"]))]
+
+
+def least_row(what, program, found):
+    """A row of the table, or nothing where no result has enough rounds."""
+    if not any(rounds >= LEAST_ROUNDS for _, _, rounds in found):
+        return []
+    ratio, tensor, rounds = min(found)
+    few = f"; {rounds} round{'s' * (rounds > 1)}" if rounds < LEAST_ROUNDS else ""
+    digits = 2 if ratio < 1 else 1 if ratio < 10 else 0
+    return [[what, program, f"{ratio:.{digits}f} ({tensor}{few})"]]
+
+
+MTTKRP_F64 = ("mttkrp_r16_f64_epyc.json", "mttkrp_r32_f64.json", "mttkrp_r32_delicious.json")
+
+
+def cpu():
+    rows = [*least_row("MTTKRP over all modes, float64", "SPLATT",
+                       ratios(MTTKRP_F64, "splatt_over_polyad", "splatt_rounds")),
+            *least_row("the same", "ALTO", ratios(MTTKRP_F64, "alto_over_polyad", "alto_rounds")),
+            *least_row("reading `.tns` text", "SPLATT", read_ratios()),
+            *least_row("CP-APR, an outer iteration of MU", "SparTen", phi_ratios("sparten")),
+            *least_row("the same", "ALTO", phi_ratios("alto")),
+            *least_row("`polyad.cp_als`, plan included", "pyttb", python_ratios())]
+    return table(["on the CPU, two threads", "at least so many times as fast as", ""], rows)
+
+
+def whole():
+    """Whole runs by the clock; nothing while none are committed."""
+    path = os.path.join(FOLDER, "cpu", "whole_runs.json")
+    if not os.path.exists(path):
+        return ""
+    record = load("cpu", "whole_runs.json")
+    if record["rounds"] < LEAST_ROUNDS:
+        sys.exit(f"{path}: {record['rounds']} rounds found; expected at least {LEAST_ROUNDS}")
+    rows = [[row["tensor"] + (" (real)" if row["tensor"] in tensors.REAL else ""),
+             f"{row['nnz'] / 1e6:.2f} M", f"{row['seconds_clock']:.2f}", f"{row['seconds_read']:.2f}",
+             f"{row['seconds_build']:.2f}", f"{row['seconds_iterations']:.2f}",
+             str(row["iterations"])] for row in record["results"]]
+    return (f"Whole runs of `polyad cpd --rank {record['rank']}`, seconds by the clock, "
+            f"{record['threads']} threads of {record['machine']} (`bench/whole_runs.py`, medians of {record['rounds']} "
+            "alternating rounds):\n\n" +
+            table(["", "nonzeros", "whole", "reading", "building", "iterations", "how many"], rows))
+
+
+TABLES = {"gpu": gpu, "iterations": iterations, "cpu": cpu, "whole": whole}
+
+
+def filled(text):
+    """README.md with every table made anew; a name that is not there, or not known, is an error."""
+    for name, make in TABLES.items():
+        pattern = re.compile(rf"(<!-- bench/readme_tables\.py {name} -->\n).*?(<!-- end -->)", re.S)
+        if not pattern.search(text):
+            sys.exit(f"README.md: no place for table {name} found")
+        made = make()
+        text = pattern.sub(lambda match, made=made: match[1] + "\n" + (made + "\n\n" if made else "") +
+                           match[2], text)
+    return text
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    with open(README, encoding="utf-8") as file:
+        text = file.read()
+    made = filled(text)
+    if sys.argv[1:] and made != text:
+        sys.exit("README.md's tables differ from bench/results: run bench/readme_tables.py")
+    if not sys.argv[1:]:
+        with open(README, "w", encoding="utf-8") as file:
+            file.write(made)
+
+
+if __name__ == "__main__":
+    main()
