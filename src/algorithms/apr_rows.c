@@ -1,15 +1,19 @@
+/* Solves a small problem for every row of every factor, the rows spread over threads: a row's
+ * nonzeros come from the plan's storage (plan/rows.h), with their rows of Pi, the products of the
+ * other factors' rows; the method's solver improves the row; the log-likelihood is summed from the
+ * rows of the last mode. Beside that the steps that all such solvers take: the gradient, the
+ * variables that the bound holds, and the search along a direction. */
 #include "algorithms/apr_rows.h"
 #include "core/threads.h"
 #include "linalg/factor_kernels.h"
+#include "plan/rows.h"
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 struct pd_apr_rows {
-  polyad_tensor *tensor;
-  uint64_t *start[POLYAD_MAX_ORDER]; /* dims + 1: first place of each row in `place` */
-  uint64_t *place[POLYAD_MAX_ORDER]; /* nonzeros sorted by the mode; NULL: as they are */
-  uint64_t longest;                  /* nonzeros of the fullest row of any mode */
+  struct pd_plan_rows *nonzeros;
+  uint64_t longest; /* nonzeros of the fullest row of any mode */
   int threads;
   struct pd_apr_row *row; /* one per thread */
   double *memory;         /* theirs */
@@ -17,28 +21,6 @@ struct pd_apr_rows {
 };
 
 /* ---- making ----------------------------------------------------------------------------- */
-
-/* Counts, then places: a stable sort by one mode. */
-static polyad_status sort_mode(polyad_context *context, struct pd_apr_rows *rows, int mode) {
-  const polyad_tensor *tensor = rows->tensor;
-  uint64_t dim = tensor->dims[mode], *start, *next = NULL;
-  PD_TRY(PD_NEW_ZERO(context, dim + 1, &rows->start[mode]));
-  start = rows->start[mode];
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    start[pd_tensor_index(tensor, mode, p) + 1] += 1;
-  for (uint64_t i = 0; i < dim; ++i) {
-    if (start[i + 1] > rows->longest) rows->longest = start[i + 1];
-    start[i + 1] += start[i];
-  }
-  if (mode == 0) return POLYAD_OK; /* tensors are sorted by their first mode */
-  PD_TRY(PD_NEW(context, tensor->nnz + 1, &rows->place[mode]));
-  PD_TRY(PD_NEW(context, dim, &next));
-  memcpy(next, start, dim * sizeof *next);
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    rows->place[mode][next[pd_tensor_index(tensor, mode, p)]++] = p;
-  pd_free(context, next);
-  return POLYAD_OK;
-}
 
 static uint64_t numbers_per_thread(const struct pd_apr *apr, const struct pd_apr_rows *rows) {
   uint64_t rank = apr->options->rank;
@@ -71,14 +53,15 @@ static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows
     row->direction = (next += rank);
     row->next = (next += rank);
     row->extra = next + rank;
+    PD_TRY(pd_row_reader_create(apr->context, &row->reader));
   }
   return POLYAD_OK;
 }
 
 static polyad_status fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
-  PD_TRY(pd_plan_expand(apr->context, apr->plan, &rows->tensor));
+  PD_TRY(pd_plan_rows_create(apr->context, apr->plan, &rows->nonzeros));
   for (int n = 0; n < apr->order; ++n)
-    PD_TRY(sort_mode(apr->context, rows, n));
+    if (apr->plan->longest_row[n] > rows->longest) rows->longest = apr->plan->longest_row[n];
   return create_scratch(apr, rows);
 }
 
@@ -97,11 +80,9 @@ polyad_status pd_apr_rows_create(struct pd_apr *apr, struct pd_apr_rows **out) {
 
 void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
   if (rows == NULL) return;
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, rows->start[n]);
-    pd_free(context, rows->place[n]);
-  }
-  polyad_tensor_destroy(rows->tensor);
+  pd_plan_rows_destroy(context, rows->nonzeros);
+  for (int t = 0; t < rows->threads && rows->row != NULL; ++t)
+    pd_row_reader_destroy(context, rows->row[t].reader);
   pd_free(context, rows->row);
   pd_free(context, rows->memory);
   pd_free(context, rows->logarithms);
@@ -115,25 +96,30 @@ static double number_at(const struct pd_matrix *matrix, uint64_t k) {
                                     : (double)((const float *)matrix->data)[k];
 }
 
-/* The values and rows of Pi of the row's nonzeros, and its row of B. */
-static void gather(const struct pd_apr *apr, int mode, uint64_t i, struct pd_apr_row *row) {
-  const struct pd_apr_rows *rows = apr->rows;
-  const polyad_tensor *tensor = rows->tensor;
-  uint64_t begin = rows->start[mode][i];
-  row->count = rows->start[mode][i + 1] - begin;
-  for (uint64_t j = 0; j < row->count; ++j) {
-    uint64_t p = rows->place[mode] == NULL ? begin + j : rows->place[mode][begin + j];
-    double *pi = row->pi + j * row->rank;
-    row->x[j] = tensor->type == POLYAD_F64 ? ((const double *)tensor->values)[p]
-                                           : (double)((const float *)tensor->values)[p];
-    for (size_t r = 0; r < row->rank; ++r)
+/* The rows of Pi of a part of the row's nonzeros. */
+static void multiply_rows(const struct pd_apr *apr, int mode, const struct pd_row_part *part,
+                          size_t rank, double *pi) {
+  for (int k = 0; k < part->count; ++k, pi += rank) {
+    for (size_t r = 0; r < rank; ++r)
       pi[r] = 1;
     for (int n = 0; n < apr->order; ++n) {
       if (n == mode) continue;
-      uint64_t at = pd_tensor_index(tensor, n, p) * row->rank;
-      for (size_t r = 0; r < row->rank; ++r)
+      uint64_t at = part->index[n][k] * rank;
+      for (size_t r = 0; r < rank; ++r)
         pi[r] *= number_at(&apr->factor[n], at + r);
     }
+  }
+}
+
+/* The values and rows of Pi of the row's nonzeros, and its row of B. */
+static void gather(const struct pd_apr *apr, int mode, uint64_t i, struct pd_apr_row *row) {
+  const struct pd_plan_rows *nonzeros = apr->rows->nonzeros;
+  row->count = pd_plan_row_length(nonzeros, mode, i);
+  for (uint64_t j = 0; j < row->count;) {
+    struct pd_row_part part = pd_row_read(nonzeros, row->reader, mode, i, j);
+    memcpy(row->x + j, part.value, (size_t)part.count * sizeof *row->x);
+    multiply_rows(apr, mode, &part, row->rank, row->pi + j * row->rank);
+    j += (uint64_t)part.count;
   }
   for (size_t r = 0; r < row->rank; ++r)
     row->m[r] = number_at(&apr->factor[mode], i * row->rank + r);

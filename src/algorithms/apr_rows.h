@@ -1,9 +1,11 @@
-/* The tensor by rows of every mode, for the methods of CP-APR that solve a small problem for each
- * row: maximise the sum of x_j log(m . pi_j) minus the sum of m over m >= 0. */
+/* For the methods of CP-APR that solve a small problem for each row of a factor: maximise the sum
+ * of x_j log(m . pi_j) minus the sum of m over m >= 0. */
 #ifndef PD_APR_ROWS_H
 #define PD_APR_ROWS_H
 
 #include "algorithms/apr_state.h"
+
+struct pd_row_reader;
 
 /** One row's problem, and the scratch memory of the thread that solves it. Everything is double,
  *  whatever the plan's type. */
@@ -11,6 +13,7 @@ struct pd_apr_row {
   uint64_t count; /* nonzeros of the row */
   size_t rank;
   double epsilon;
+  struct pd_row_reader *reader;
   double *pi;     /* count x rank: rows of Pi */
   double *x;      /* count */
   double *dots;   /* count: m . pi_j of the m that was looked at last */

@@ -2,7 +2,6 @@
 #include "algorithms/apr_state.h"
 #include "algorithms/apr_rows.h"
 #include <math.h>
-#include <string.h>
 
 static bool by_rows(const struct pd_apr *apr) { return apr->options->method != POLYAD_APR_MU; }
 
@@ -21,7 +20,7 @@ static polyad_status check_device(const struct pd_apr *apr) {
   const struct pd_linalg *linalg = apr->linalg;
   bool has = linalg->weigh != NULL && linalg->kkt != NULL && linalg->multiply != NULL &&
              linalg->normalize != NULL;
-  if (by_rows(apr) && strcmp(apr->device->kind, "cpu") != 0)
+  if (by_rows(apr) && !apr->device->functions->host_memory)
     return pd_fail(apr->context, POLYAD_UNSUPPORTED,
                    "PDNR and PQNR run on the CPU only; choose the CPU, or MU for device %s",
                    apr->device->name);

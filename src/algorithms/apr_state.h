@@ -29,7 +29,7 @@ struct pd_apr {
   const struct pd_linalg *linalg;
   polyad_workspace *workspace; /* MU */
   struct pd_linalg_work *work;
-  struct pd_apr_rows *rows; /* PDNR and PQNR: the tensor by rows of every mode */
+  struct pd_apr_rows *rows; /* PDNR and PQNR: what solving row by row needs */
   int order;
 
   polyad_ktensor *model;                     /* its arrays are the factors' memory where they can */

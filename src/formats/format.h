@@ -53,6 +53,9 @@ struct pd_traits {
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
                                 struct pd_traits *traits);
 
+struct pd_ttmc_source;
+struct pd_ttmc_segments;
+
 struct polyad_format {
   const char *name;
   const char *summary;
@@ -88,6 +91,13 @@ struct polyad_format {
   /** Decodes some nonzeros, with the values that the kernels see. What needs the nonzeros
    *  themselves (first factors by HOSVD, residuals, round trips) gets them here. */
   pd_decode_function decode;
+  /** Gives the nonzeros row by row of `mode`, with what its kernels see as values: see
+   *  formats/ttmc/ttmc_source.h. Fills `source` but for its order, and `segments` with what is to
+   * be put in the order of the rows first; none of them where the storage has that order. NULL: the
+   *  storage gives its nonzeros in one order only, by `decode`. Only
+   *  of storages that were built for the CPU. */
+  void (*rows)(const void *storage, int mode, struct pd_ttmc_source *source,
+               struct pd_ttmc_segments *segments);
 };
 
 /** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are

@@ -24,28 +24,6 @@ static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
   return index_at(storage, mode, p);
 }
 
-static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
-  const struct pd_alto *alto = storage;
-  return (struct pd_ttmc_segments){.storage = storage,
-                                   .mode = mode,
-                                   .dim = alto->dims[mode],
-                                   .count = alto->nnz,
-                                   .row = row_of_nonzero};
-}
-
-polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                            const void *storage, const uint64_t *ranks,
-                                            void **scratch) {
-  (void)device;
-  const struct pd_alto *alto = storage;
-  struct pd_ttmc_shape shape = shape_of(alto);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
-}
-
-void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
 static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
                    struct pd_ttmc_block *block) {
   const struct pd_alto *alto = source->storage;
@@ -58,18 +36,37 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
   }
 }
 
+static void row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                       struct pd_ttmc_segments *segments) {
+  const struct pd_alto *alto = storage;
+  *source = (struct pd_ttmc_source){
+      .storage = storage, .mode = mode, .type = alto->type, .nnz = alto->nnz, .decode = decode};
+  for (int n = 0; n < alto->order; ++n)
+    if (n != mode) source->column_mode[source->columns++] = n;
+  *segments = (struct pd_ttmc_segments){.storage = storage,
+                                        .mode = mode,
+                                        .dim = alto->dims[mode],
+                                        .count = alto->nnz,
+                                        .row = row_of_nonzero};
+}
+
+polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                            const void *storage, const uint64_t *ranks,
+                                            void **scratch) {
+  (void)device;
+  const struct pd_alto *alto = storage;
+  struct pd_ttmc_shape shape = shape_of(alto);
+  return pd_ttmc_work_create(context, &shape, ranks, storage, row_source, scratch);
+}
+
+void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
 polyad_status pd_alto_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
   (void)context;
-  const struct pd_alto *alto = storage;
-  struct pd_ttmc_source source = {.storage = storage,
-                                  .mode = mode,
-                                  .type = alto->type,
-                                  .nnz = alto->nnz,
-                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
-                                  .decode = decode};
-  for (int n = 0; n < alto->order; ++n)
-    if (n != mode) source.column_mode[source.columns++] = n;
-  pd_ttmc_run(scratch, &source, factors, out);
+  (void)storage;
+  pd_ttmc_run(scratch, mode, factors, out);
   return POLYAD_OK;
 }

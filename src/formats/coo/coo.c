@@ -179,4 +179,5 @@ const struct polyad_format pd_coo_format = {
     .describe = describe,
     .destroy = destroy,
     .decode = decode,
+    .rows = pd_coo_row_source,
 };

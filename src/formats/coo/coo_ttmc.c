@@ -27,30 +27,6 @@ static uint64_t start_of_run(const void *storage, int mode, uint64_t run) {
   return pd_rowsum_start(&((const struct pd_coo *)storage)->list[mode], run);
 }
 
-static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
-  const struct pd_coo *coo = storage;
-  const struct pd_rowsum *list = &coo->list[mode];
-  return (struct pd_ttmc_segments){.storage = storage,
-                                   .mode = mode,
-                                   .dim = coo->dims[mode],
-                                   .count = list->blocks == 0 ? 0 : list->runs,
-                                   .row = row_of_run,
-                                   .start = start_of_run};
-}
-
-polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch) {
-  (void)device;
-  const struct pd_coo *coo = storage;
-  struct pd_ttmc_shape shape = shape_of(coo);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
-}
-
-void pd_coo_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
 static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
                    struct pd_ttmc_block *block) {
   const struct pd_rowsum *list = &((const struct pd_coo *)source->storage)->list[source->mode];
@@ -68,19 +44,43 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
       block->index[g][p] = pd_rowsum_id(list, g, place[p]);
 }
 
+void pd_coo_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                       struct pd_ttmc_segments *segments) {
+  const struct pd_coo *coo = storage;
+  const struct pd_rowsum *list = &coo->list[mode];
+  *source = (struct pd_ttmc_source){.storage = storage,
+                                    .mode = mode,
+                                    .type = coo->type,
+                                    .nnz = coo->nnz,
+                                    .columns = list->columns,
+                                    .decode = decode};
+  for (int g = 0; g < source->columns; ++g)
+    source->column_mode[g] = list->mode[g];
+  *segments = (struct pd_ttmc_segments){.storage = storage,
+                                        .mode = mode,
+                                        .dim = coo->dims[mode],
+                                        .count = list->blocks == 0 ? 0 : list->runs,
+                                        .row = row_of_run,
+                                        .start = start_of_run};
+}
+
+polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch) {
+  (void)device;
+  const struct pd_coo *coo = storage;
+  struct pd_ttmc_shape shape = shape_of(coo);
+  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_coo_row_source, scratch);
+}
+
+void pd_coo_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
 polyad_status pd_coo_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
   (void)context;
-  const struct pd_coo *coo = storage;
-  struct pd_ttmc_source source = {.storage = storage,
-                                  .mode = mode,
-                                  .type = coo->type,
-                                  .nnz = coo->nnz,
-                                  .columns = coo->list[mode].columns,
-                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
-                                  .decode = decode};
-  for (int g = 0; g < source.columns; ++g)
-    source.column_mode[g] = coo->list[mode].mode[g];
-  pd_ttmc_run(scratch, &source, factors, out);
+  (void)storage;
+  pd_ttmc_run(scratch, mode, factors, out);
   return POLYAD_OK;
 }

@@ -182,4 +182,5 @@ const struct polyad_format pd_csf_format = {
     .describe = describe,
     .destroy = destroy,
     .decode = decode,
+    .rows = pd_csf_row_source,
 };

@@ -8,6 +8,9 @@ extern const struct polyad_format pd_csf_format;
 extern const struct polyad_kernels pd_csf_kernels_cpu;
 
 /** The tensor-times-matrix chain on the CPU: slots of its kernels. */
+/** Slot `rows` of struct polyad_format. */
+void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                       struct pd_ttmc_segments *segments);
 uint64_t pd_csf_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
 polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
                                            const void *storage, const uint64_t *ranks,

@@ -48,29 +48,6 @@ static uint64_t start_of_node(const void *storage, int mode, uint64_t node) {
   return node;
 }
 
-static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
-  const struct pd_csf *csf = storage;
-  struct pd_ttmc_segments nodes = {.storage = storage, .mode = mode, .dim = csf->dims[mode]};
-  if (!needs_order(csf, mode) || csf->nnz == 0) return nodes;
-  nodes.count = tree_of(csf, mode)->nodes[csf->level_of[mode]];
-  nodes.row = row_of_node;
-  nodes.start = is_leaf(csf, mode) ? NULL : start_of_node;
-  return nodes;
-}
-
-polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch) {
-  (void)device;
-  const struct pd_csf *csf = storage;
-  struct pd_ttmc_shape shape = shape_of(csf);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
-}
-
-void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
 /* From the leaves up: `node` holds the nodes of one level after the other. */
 static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
                    struct pd_ttmc_block *block) {
@@ -94,19 +71,38 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
   }
 }
 
+void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                       struct pd_ttmc_segments *segments) {
+  const struct pd_csf *csf = storage;
+  const struct pd_csf_tree *tree = tree_of(csf, mode);
+  *source = (struct pd_ttmc_source){
+      .storage = storage, .mode = mode, .type = csf->type, .nnz = csf->nnz, .decode = decode};
+  for (int l = 0; l < csf->order; ++l)
+    if (l != csf->level_of[mode]) source->column_mode[source->columns++] = tree->mode[l];
+  *segments = (struct pd_ttmc_segments){.storage = storage, .mode = mode, .dim = csf->dims[mode]};
+  if (!needs_order(csf, mode) || csf->nnz == 0) return;
+  segments->count = tree->nodes[csf->level_of[mode]];
+  segments->row = row_of_node;
+  segments->start = is_leaf(csf, mode) ? NULL : start_of_node;
+}
+
+polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch) {
+  (void)device;
+  const struct pd_csf *csf = storage;
+  struct pd_ttmc_shape shape = shape_of(csf);
+  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_csf_row_source, scratch);
+}
+
+void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
 polyad_status pd_csf_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
   (void)context;
-  const struct pd_csf *csf = storage;
-  const struct pd_csf_tree *tree = tree_of(csf, mode);
-  struct pd_ttmc_source source = {.storage = storage,
-                                  .mode = mode,
-                                  .type = csf->type,
-                                  .nnz = csf->nnz,
-                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
-                                  .decode = decode};
-  for (int l = 0; l < csf->order; ++l)
-    if (l != csf->level_of[mode]) source.column_mode[source.columns++] = tree->mode[l];
-  pd_ttmc_run(scratch, &source, factors, out);
+  (void)storage;
+  pd_ttmc_run(scratch, mode, factors, out);
   return POLYAD_OK;
 }

@@ -156,6 +156,7 @@ const struct polyad_format pd_modecopy_format = {
     .build = build,
     .check = pd_modecopy_check,
     .decode = pd_modecopy_decode,
+    .rows = pd_modecopy_row_source,
     .bytes = bytes,
     .describe = describe,
     .destroy = destroy,

@@ -22,28 +22,6 @@ static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
   return pd_modecopy_index(copy, copy->inputs, p);
 }
 
-static struct pd_ttmc_segments segments_of(const void *storage, int mode) {
-  const struct pd_modecopy *host = storage;
-  return (struct pd_ttmc_segments){.storage = storage,
-                                   .mode = mode,
-                                   .dim = host->dims[mode],
-                                   .count = host->variant == PD_MODECOPY_SORTED ? 0 : host->nnz,
-                                   .row = row_of_nonzero};
-}
-
-polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
-                                                const struct pd_device *device, const void *storage,
-                                                const uint64_t *ranks, void **scratch) {
-  (void)device;
-  const struct pd_modecopy *host = storage;
-  struct pd_ttmc_shape shape = shape_of(host);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, segments_of, scratch);
-}
-
-void pd_modecopy_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
 static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
                    struct pd_ttmc_block *block) {
   const struct pd_modecopy *host = source->storage;
@@ -64,21 +42,44 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
       block->index[g][p] = pd_modecopy_index(copy, g, place[p]);
 }
 
+void pd_modecopy_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                            struct pd_ttmc_segments *segments) {
+  const struct pd_modecopy *host = storage;
+  const struct pd_modecopy_copy *copy = &host->copy[mode];
+  *source = (struct pd_ttmc_source){.storage = storage,
+                                    .mode = mode,
+                                    .type = host->type,
+                                    .nnz = host->nnz,
+                                    .columns = copy->inputs,
+                                    .decode = decode};
+  for (int g = 0; g < source->columns; ++g)
+    source->column_mode[g] = copy->field[g].mode;
+  *segments =
+      (struct pd_ttmc_segments){.storage = storage,
+                                .mode = mode,
+                                .dim = host->dims[mode],
+                                .count = host->variant == PD_MODECOPY_SORTED ? 0 : host->nnz,
+                                .row = row_of_nonzero};
+}
+
+polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
+                                                const struct pd_device *device, const void *storage,
+                                                const uint64_t *ranks, void **scratch) {
+  (void)device;
+  const struct pd_modecopy *host = storage;
+  struct pd_ttmc_shape shape = shape_of(host);
+  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_modecopy_row_source, scratch);
+}
+
+void pd_modecopy_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
+  pd_ttmc_work_destroy(context, scratch);
+}
+
 polyad_status pd_modecopy_ttmc(polyad_context *context, const void *storage, void *scratch,
                                int mode, const struct pd_matrix *const *factors,
                                struct pd_matrix *out) {
   (void)context;
-  const struct pd_modecopy *host = storage;
-  const struct pd_modecopy_copy *copy = &host->copy[mode];
-  struct pd_ttmc_source source = {.storage = storage,
-                                  .mode = mode,
-                                  .type = host->type,
-                                  .nnz = host->nnz,
-                                  .columns = copy->inputs,
-                                  .sorted = pd_ttmc_work_sorted(scratch, mode),
-                                  .decode = decode};
-  for (int g = 0; g < source.columns; ++g)
-    source.column_mode[g] = copy->field[g].mode;
-  pd_ttmc_run(scratch, &source, factors, out);
+  (void)storage;
+  pd_ttmc_run(scratch, mode, factors, out);
   return POLYAD_OK;
 }

@@ -12,7 +12,8 @@ struct pd_ttmc_work {
   double *sums;          /* of each thread: three rows and the partial sums */
   struct pd_ttmc_block *block;
   struct pd_ttmc_part *part;
-  uint32_t *place; /* of a row's numbers */
+  uint32_t *place;                                /* of a row's numbers */
+  struct pd_ttmc_source source[POLYAD_MAX_ORDER]; /* of each mode */
   struct pd_ttmc_order order[POLYAD_MAX_ORDER];
 };
 
@@ -56,7 +57,7 @@ void pd_ttmc_work_destroy(polyad_context *context, struct pd_ttmc_work *work) {
 
 polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
                                   const uint64_t *ranks, const void *storage,
-                                  pd_ttmc_segments_function *segments_of, void **scratch) {
+                                  pd_ttmc_rows_function *rows, void **scratch) {
   polyad_status status = POLYAD_OK;
   struct pd_ttmc_work *work = NULL;
   uint64_t row, partial;
@@ -76,19 +77,17 @@ polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->part));
   PD_TRY_CLEANUP(PD_NEW(context, row, &work->place));
   for (int n = 0; n < shape->order; ++n) {
-    struct pd_ttmc_segments segments = segments_of(storage, n);
-    if (segments.count > 0)
-      PD_TRY_CLEANUP(pd_ttmc_order_create(context, &segments, &work->order[n]));
+    struct pd_ttmc_segments segments = {.count = 0};
+    rows(storage, n, &work->source[n], &segments);
+    if (segments.count == 0) continue;
+    PD_TRY_CLEANUP(pd_ttmc_order_create(context, &segments, &work->order[n]));
+    work->source[n].sorted = &work->order[n];
   }
   *scratch = work;
   work = NULL;
 cleanup:
   pd_ttmc_work_destroy(context, work);
   return status;
-}
-
-const struct pd_ttmc_order *pd_ttmc_work_sorted(const struct pd_ttmc_work *work, int mode) {
-  return work->order[mode].segments > 0 ? &work->order[mode] : NULL;
 }
 
 /* Places in the storage of the nonzeros from `first` on in the source's order. */
@@ -215,8 +214,9 @@ static pd_ttmc_walk_function *current_walk(void) {
   return walks[pd_isa_current()];
 }
 
-void pd_ttmc_run(struct pd_ttmc_work *work, const struct pd_ttmc_source *source,
-                 const struct pd_matrix *const *factors, struct pd_matrix *out) {
+void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *const *factors,
+                 struct pd_matrix *out) {
+  const struct pd_ttmc_source *source = &work->source[mode];
   struct pd_ttmc_job job = make_job(work, source, factors, out);
   pd_ttmc_walk_function *walk = current_walk();
   if (source->nnz == 0) {

@@ -14,23 +14,21 @@ struct pd_ttmc_shape {
   polyad_type type;
 };
 
-/** The segments by which a mode's nonzeros are to be put in the order of their rows; none of them
- *  where the format's own order does. */
-typedef struct pd_ttmc_segments pd_ttmc_segments_function(const void *storage, int mode);
+/** Slot `rows` of a format. */
+typedef void pd_ttmc_rows_function(const void *storage, int mode, struct pd_ttmc_source *source,
+                                   struct pd_ttmc_segments *segments);
 
 /** `scratch` becomes a struct pd_ttmc_work, NULL on failure. */
 polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
                                   const uint64_t *ranks, const void *storage,
-                                  pd_ttmc_segments_function *segments_of, void **scratch);
+                                  pd_ttmc_rows_function *rows, void **scratch);
 void pd_ttmc_work_destroy(polyad_context *context, struct pd_ttmc_work *work);
 /** Bytes without the orders of single modes; UINT64_MAX when a product overflows. */
 uint64_t pd_ttmc_work_bytes(const struct pd_ttmc_shape *shape, const uint64_t *ranks, int threads);
-/** The order of a mode's nonzeros; NULL when the format's own order does. */
-const struct pd_ttmc_order *pd_ttmc_work_sorted(const struct pd_ttmc_work *work, int mode);
 
-/** out = the chain of `source->mode`, wholly overwritten. Same bits for the same threads. */
-void pd_ttmc_run(struct pd_ttmc_work *work, const struct pd_ttmc_source *source,
-                 const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** out = the chain of `mode`, wholly overwritten. Same bits for the same threads. */
+void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *const *factors,
+                 struct pd_matrix *out);
 
 /** Product of the ranks of all modes but `mode`; false when it overflows. */
 static inline bool pd_ttmc_columns(int order, const uint64_t *ranks, int mode, uint64_t *columns) {

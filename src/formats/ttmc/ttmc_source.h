@@ -1,5 +1,5 @@
-/* What a format gives to the CPU's tensor-times-matrix chain: its nonzeros, output row by output
- * row, with the indices of the other modes. */
+/* What a format gives to those who want its nonzeros output row by output row, with the indices of
+ * the other modes: the CPU's tensor-times-matrix chain, and methods that solve row by row. */
 #ifndef PD_TTMC_SOURCE_H
 #define PD_TTMC_SOURCE_H
 
@@ -37,6 +37,11 @@ struct pd_ttmc_source {
   void (*decode)(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
                  struct pd_ttmc_block *block);
 };
+
+/** Decodes the nonzeros [first, first + count) in the order of their rows; count is 1 to
+ *  PD_TTMC_BLOCK. Set block->hint to zero before the first call. */
+void pd_ttmc_decode(const struct pd_ttmc_source *source, uint64_t first, uint64_t count,
+                    struct pd_ttmc_block *block);
 
 /** Of ascending `start` (nodes + 1 numbers) the node whose interval holds x, near `hint`. */
 uint64_t pd_ttmc_find(const void *start, int bytes, uint64_t nodes, uint64_t hint, uint64_t x);

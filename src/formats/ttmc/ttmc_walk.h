@@ -31,10 +31,6 @@ typedef void pd_ttmc_walk_function(const struct pd_ttmc_job *job, struct pd_ttmc
 void pd_ttmc_walk_plain(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 void pd_ttmc_walk_avx2(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
 void pd_ttmc_walk_avx512(const struct pd_ttmc_job *job, struct pd_ttmc_part *part);
-
-/** Decodes `count` nonzeros from place `first` of the source's order on. */
-void pd_ttmc_decode(const struct pd_ttmc_source *source, uint64_t first, uint64_t count,
-                    struct pd_ttmc_block *block);
 /** Writes sums as a row of the output; zeroes rows [begin, end). */
 void pd_ttmc_write_row(const struct pd_ttmc_job *job, const double *sums, uint64_t row);
 void pd_ttmc_zero_rows(const struct pd_ttmc_job *job, uint64_t begin, uint64_t end);
