@@ -1,4 +1,5 @@
-/* First factors: random, from a model, or by HOSVD. */
+/* The first factors of a start of CP-ALS: uniform random numbers, a model that the caller gives, or
+ * the leading singular vectors of the unfoldings (HOSVD). */
 #include "algorithms/als_state.h"
 #include "algorithms/hosvd.h"
 #include "algorithms/model_start.h"

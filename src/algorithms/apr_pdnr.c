@@ -1,5 +1,7 @@
 /* CP-APR by projected damped Newton steps on the rows (Hansen, Plantenga and Kolda 2015,
- * algorithm 3). */
+ * algorithm 3). Variables that the bound holds rest; for the others the Hessian, a sum over the
+ * row's nonzeros, plus a damping on its diagonal is solved by Cholesky. The damping follows how
+ * well the quadratic model has predicted the last step. */
 #include "algorithms/apr_rows.h"
 #include "linalg/cholesky.h"
 #include "linalg/factor_kernels.h"

@@ -1,5 +1,7 @@
 /* CP-APR by projected quasi-Newton steps (L-BFGS) on the rows (Hansen, Plantenga and Kolda 2015,
- * algorithm 4). */
+ * algorithm 4). Instead of a Hessian the last few steps and changes of the gradient are kept; two
+ * loops over them turn the gradient of the variables that the bound does not hold into a direction.
+ */
 #include "algorithms/apr_rows.h"
 #include <math.h>
 #include <string.h>

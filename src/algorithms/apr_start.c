@@ -1,4 +1,5 @@
-/* The first model of a CP-APR run, and the way of models to the device and back. */
+/* The first model of a start of CP-APR, uniform random numbers or the caller's, with columns of
+ * 1-norm one; and the way of models to the device and back. */
 #include "algorithms/apr_rows.h"
 #include "algorithms/model_start.h"
 #include <math.h>
