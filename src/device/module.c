@@ -24,10 +24,13 @@ static const struct pd_services services = {
  * asks for its devices, and never unloaded. */
 static struct loadable {
   const char *kind, *name, *file;
+  bool has_devices;
   bool loaded, opened;
   struct pd_module module;
-} modules[] = {{.kind = "cuda", .name = "CUDA", .file = "libpolyad_cuda.so"},
-               {.kind = "opencl", .name = "OpenCL", .file = "libpolyad_opencl.so"}};
+} modules[] = {
+    {.kind = "cuda", .name = "CUDA", .file = "libpolyad_cuda.so", .has_devices = true},
+    {.kind = "opencl", .name = "OpenCL", .file = "libpolyad_opencl.so", .has_devices = true},
+    {.kind = "portable", .name = "portable", .file = "libpolyad_portable.so"}};
 enum { MODULES = sizeof modules / sizeof *modules };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -94,6 +97,7 @@ static struct loadable *of_kind(const char *kind) {
 
 bool pd_module_device_at(int which, struct pd_device_entry *entry) {
   for (int k = 0; k < MODULES && which >= 0; ++k) {
+    if (!modules[k].has_devices) continue;
     const struct pd_module *module = get(&modules[k], true);
     if (which < module->device_count) {
       *entry = module->devices[which];
@@ -111,7 +115,7 @@ const struct pd_module *pd_module_load(const char *kind) {
 
 const struct pd_module *pd_module_open(const char *kind) {
   struct loadable *it = of_kind(kind);
-  return it == NULL ? NULL : get(it, true);
+  return it == NULL || !it->has_devices ? NULL : get(it, true);
 }
 
 const char *pd_module_why_not(const char *kind) {

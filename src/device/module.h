@@ -1,5 +1,6 @@
-/* Device modules: shared libraries beside libpolyad that bring devices, their dense algebra and
- * their kernels. One build of polyad runs with or without them.
+/* Modules: shared libraries beside libpolyad that bring devices, their dense algebra and their
+ * kernels; or, as "portable", kernels for the CPU that few need. One build of polyad runs with or
+ * without them.
  *
  * A module exports one function, `pd_module_entry`. It receives the core's services, so that no
  * internal symbol of libpolyad needs exporting, and fills in what it brings. It is called once,
@@ -15,8 +16,9 @@
 #include "device/device_registry.h"
 
 struct polyad_kernels;
+struct pd_portable_cpu;
 
-#define PD_MODULE_INTERFACE 6 /* changes whenever a struct in these contracts does */
+#define PD_MODULE_INTERFACE 7 /* changes whenever a struct in these contracts does */
 
 /** What the core offers to modules. Same meaning as the functions of core.h. */
 struct pd_services {
@@ -43,11 +45,14 @@ struct pd_module {
   int interface; /* PD_MODULE_INTERFACE of its build; 0: it could not be loaded */
   int kernel_count;
   const struct polyad_kernels *const *kernels;
+  /** The CPU's compilation of the portable kernels, a table for each instruction set (core/isa.h);
+   *  NULL for modules that bring devices. */
+  const struct pd_portable_cpu *const *portable_cpu;
   /** Starts the driver and fills in `devices`, or why_not. Called once. */
   void (*open)(struct pd_module *module);
   int device_count;
   struct pd_device_entry devices[PD_MODULE_DEVICES];
-  char why_not[256]; /* why device_count is 0, in one line */
+  char why_not[256]; /* why device_count is 0, or nothing could be loaded, in one line */
 };
 
 /** The one exported function of a module. Returns 0 when `module` is filled in. */
@@ -57,9 +62,10 @@ typedef int (*pd_module_entry_function)(const struct pd_services *services,
 
 /** Device number `which` of all modules. Opens modules until it is found. */
 bool pd_module_device_at(int which, struct pd_device_entry *entry);
-/** The module for a kind of device, loaded but not opened; NULL when polyad knows no such kind. */
+/** The module for a kind of device, or "portable", loaded but not opened; NULL when polyad knows no
+ *  such kind. */
 const struct pd_module *pd_module_load(const char *kind);
-/** The same, opened. */
+/** The module for a kind of device, opened; NULL when polyad knows no such kind of device. */
 const struct pd_module *pd_module_open(const char *kind);
 /** Why there is no device of `kind`; "" when there is one. */
 const char *pd_module_why_not(const char *kind);

@@ -4,7 +4,7 @@
 #define PD_BACKEND_CPU_H
 
 #include <stdint.h>
-#if defined(__x86_64__) && !defined(__clang__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -72,12 +72,44 @@ PD_FUNCTION vec_f64 narrow_f64(wide_f64 x) { return x; }
 #define PD_STORE_PAST_CACHE_f64(to, x) (*(vec_f64 *)(to) = (x))
 #endif
 
-#define PD_CPU_OPERATIONS(REAL, S)                                                                 \
-  PD_FUNCTION vec_##S load_##S(const REAL *from) { return *(const vec_##S *)from; }                \
-  PD_FUNCTION void store_##S(REAL *to, vec_##S x) { *(vec_##S *)to = x; }                          \
-  PD_FUNCTION void store_once_##S(REAL *to, vec_##S x) { PD_STORE_PAST_CACHE_##S(to, x); }         \
-  PD_FUNCTION vec_##S splat_##S(REAL x) { return x - (vec_##S){0}; }                               \
-  PD_FUNCTION REAL entry_##S(vec_##S x, int k) { return x[k]; }                                    \
+/* Parts of vectors: the first `count` entries, by masks where the instruction set has them. */
+#if defined(__AVX512F__)
+PD_FUNCTION vec_f32 load_part_f32(const float *from, pd_u32 count) {
+  return (vec_f32)_mm512_maskz_loadu_ps(count < 16 ? (__mmask16)((1u << count) - 1) : 0xffff, from);
+}
+PD_FUNCTION vec_f64 load_part_f64(const double *from, pd_u32 count) {
+  return (vec_f64)_mm512_maskz_loadu_pd(count < 8 ? (__mmask8)((1u << count) - 1) : 0xff, from);
+}
+PD_FUNCTION void store_part_f32(float *to, vec_f32 x, pd_u32 count) {
+  _mm512_mask_storeu_ps(to, count < 16 ? (__mmask16)((1u << count) - 1) : 0xffff, (__m512)x);
+}
+PD_FUNCTION void store_part_f64(double *to, vec_f64 x, pd_u32 count) {
+  _mm512_mask_storeu_pd(to, count < 8 ? (__mmask8)((1u << count) - 1) : 0xff, (__m512d)x);
+}
+#elif defined(__AVX2__)
+/* Entries that are wanted have all bits set: a window of this table. */
+static const int32_t pd_mask_f32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t pd_mask_f64[8] = {-1, -1, -1, -1};
+PD_FUNCTION __m256i mask_f32(pd_u32 count) {
+  return _mm256_loadu_si256((const __m256i *)(pd_mask_f32 + 8 - (count < 8 ? count : 8)));
+}
+PD_FUNCTION __m256i mask_f64(pd_u32 count) {
+  return _mm256_loadu_si256((const __m256i *)(pd_mask_f64 + 4 - (count < 4 ? count : 4)));
+}
+PD_FUNCTION vec_f32 load_part_f32(const float *from, pd_u32 count) {
+  return (vec_f32)_mm256_maskload_ps(from, mask_f32(count));
+}
+PD_FUNCTION vec_f64 load_part_f64(const double *from, pd_u32 count) {
+  return (vec_f64)_mm256_maskload_pd(from, mask_f64(count));
+}
+PD_FUNCTION void store_part_f32(float *to, vec_f32 x, pd_u32 count) {
+  _mm256_maskstore_ps(to, mask_f32(count), (__m256)x);
+}
+PD_FUNCTION void store_part_f64(double *to, vec_f64 x, pd_u32 count) {
+  _mm256_maskstore_pd(to, mask_f64(count), (__m256d)x);
+}
+#else
+#define PD_CPU_PARTS(REAL, S)                                                                      \
   PD_FUNCTION vec_##S load_part_##S(const REAL *from, pd_u32 count) {                              \
     vec_##S x = {0};                                                                               \
     for (pd_u32 k = 0; k < PD_WIDTH_##S && k < count; ++k)                                         \
@@ -87,8 +119,19 @@ PD_FUNCTION vec_f64 narrow_f64(wide_f64 x) { return x; }
   PD_FUNCTION void store_part_##S(REAL *to, vec_##S x, pd_u32 count) {                             \
     for (pd_u32 k = 0; k < PD_WIDTH_##S && k < count; ++k)                                         \
       to[k] = x[k];                                                                                \
-  }                                                                                                \
-  PD_FUNCTION void add_part_##S(REAL *to, vec_##S x, pd_u32 count) {                               \
+  }
+PD_CPU_PARTS(float, f32)
+PD_CPU_PARTS(double, f64)
+#endif
+
+/* Rows that threads share are added once per part: not worth a copy in every kernel. */
+#define PD_CPU_OPERATIONS(REAL, S)                                                                 \
+  PD_FUNCTION vec_##S load_##S(const REAL *from) { return *(const vec_##S *)from; }                \
+  PD_FUNCTION void store_##S(REAL *to, vec_##S x) { *(vec_##S *)to = x; }                          \
+  PD_FUNCTION void store_once_##S(REAL *to, vec_##S x) { PD_STORE_PAST_CACHE_##S(to, x); }         \
+  PD_FUNCTION vec_##S splat_##S(REAL x) { return x - (vec_##S){0}; }                               \
+  PD_FUNCTION REAL entry_##S(vec_##S x, int k) { return x[k]; }                                    \
+  static __attribute__((noinline)) void add_part_##S(REAL *to, vec_##S x, pd_u32 count) {          \
     for (pd_u32 k = 0; k < PD_WIDTH_##S && k < count; ++k) {                                       \
       REAL part = x[k];                                                                            \
       _Pragma("omp atomic") to[k] += part;                                                         \

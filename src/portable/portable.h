@@ -12,8 +12,8 @@ struct pd_portable_cpu {
   void (*rows)(const struct pd_rows_launch *launch, int threads);
 };
 
-/** Those for the current instruction set (core/isa.h). */
-const struct pd_portable_cpu *pd_portable_cpu_current(void);
+/* They are built into a module (device/cpu/cpu_portable_module.c), which is loaded when they are
+ * first needed: pd_portable_cpu_current() in device/cpu/cpu_portable.h. */
 
 extern const struct pd_portable_cpu pd_portable_cpu_plain;
 extern const struct pd_portable_cpu pd_portable_cpu_avx2;

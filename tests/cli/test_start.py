@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import COMMAND, GOOD, check_error
+from without_modules import without_modules
 
 FAKE_OPENCL = os.environ.get("POLYAD_FAKE_OPENCL")
 SHIM = os.environ.get("POLYAD_FAULT_SHIM", "")
@@ -120,6 +121,19 @@ RUN = ("cpd", "good.tns", "-r", "2", "-i", "3", "--device", "cpu")
     (RUN + ("-t", "2"), {"GOMP_SPINCOUNT": "300"}, 1)])
 def test_the_command_starts_again_for_threads_that_wait_briefly(polyad, arguments, env, expected):
     assert starts(polyad, *arguments, env=env) == expected
+
+
+@pytest.mark.parametrize("arguments", [
+    ("cpd", "good.tns", "-r", "2", "--format", "portable", "--device", "cpu"),
+    ("bench", "stream", "--portable", "--device", "cpu", "--elements", "1000000")])
+def test_a_missing_module_of_portable_kernels_is_named(polyad, tmp_path, arguments):
+    """Other formats need no module; with the module the same call works."""
+    env = without_modules(tmp_path)
+    polyad.ok(*arguments, env=env)
+    (tmp_path / "library" / "libpolyad_portable.so").unlink()
+    result = polyad.run(*arguments, env=env)
+    assert result.status == 1 and "no portable module (libpolyad_portable.so)" in result.err
+    polyad.ok("cpd", "good.tns", "-r", "2", "--device", "cpu", env=env)
 
 
 @pytest.mark.parametrize("name", ["polyad", "another-name", "-polyad", ""])

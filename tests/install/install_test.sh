@@ -22,7 +22,7 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 
 echo "== files"
 find "$prefix" ! -type d -printf '%P\n' | LC_ALL=C sort | tee "$scratch/files"
-for file in include/polyad/polyad.h bin/polyad share/man/man1/polyad.1 \
+for file in include/polyad/polyad.h bin/polyad "${libdir#"$prefix"/}/libpolyad_portable.so" share/man/man1/polyad.1 \
   share/bash-completion/completions/polyad share/zsh/site-functions/_polyad; do
   grep -q "^$file\$" "$scratch/files" || fail "$file was not installed"
 done
@@ -37,6 +37,8 @@ esac
 echo "== the installed command, moved elsewhere, finds its library"
 cp -r "$prefix" "$scratch/moved"
 "$scratch/moved/bin/polyad" --version | grep -qF "$version" || fail "the moved command does not run"
+"$scratch/moved/bin/polyad" cpd "$source/data/aminoacids.tns.gz" --rank 2 -i 2 --device cpu \
+  --format portable --quiet || fail "the moved command does not find the portable kernels"
 
 if grep -q '^POLYAD_HARDENING:BOOL=ON' "$build/CMakeCache.txt"; then
   echo "== hardening of what is installed"

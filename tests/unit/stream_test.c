@@ -1,8 +1,8 @@
 /* STREAM: every loop in both editions gives what the host computes, for sizes that are no multiple
  * of a vector, any number of threads, and both types. */
 #include "core/isa.h"
+#include "device/cpu/cpu_portable.h"
 #include "harness.h"
-#include "portable/portable.h"
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +56,7 @@ static void test_instruction_sets(void **state) {
     if (!pd_isa_available((enum pd_isa)k)) continue;
     pd_isa_force((enum pd_isa)k);
     const struct pd_portable_cpu *kernels = pd_portable_cpu_current();
+    if (kernels == NULL) fail_msg("%s", pd_portable_cpu_why_not());
     double *arrays[3];
     for (int n = 0; n < 3; ++n) {
       arrays[n] = aligned_alloc(64, PD_STREAM_UNIT * sizeof(double));

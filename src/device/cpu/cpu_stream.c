@@ -1,8 +1,9 @@
 /* STREAM on the CPU: loops tuned by hand. Stores bypass the cache where the instruction set can do
  * that, since the lines would otherwise be read before they are overwritten. */
+#include "core/isa.h"
 #include "core/threads.h"
 #include "device/cpu/cpu_portable.h"
-#include "device/device_registry.h"
+#include "device/module.h"
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -58,12 +59,29 @@ static struct part part_of(uint64_t count, int thread, int threads) {
 OPERATIONS(float, ps)
 OPERATIONS(double, pd)
 
+const struct pd_portable_cpu *pd_portable_cpu_current(void) {
+  const struct pd_module *module = pd_module_load("portable");
+  return module->interface == 0 ? NULL : module->portable_cpu[pd_isa_current()];
+}
+
+const char *pd_portable_cpu_why_not(void) {
+  const struct pd_module *module = pd_module_load("portable");
+  return module->interface == 0 ? module->why_not : "";
+}
+
+static polyad_status missing(polyad_context *context) {
+  return pd_fail(context, POLYAD_UNSUPPORTED, "the CPU has no portable kernels: %s",
+                 pd_portable_cpu_why_not());
+}
+
 polyad_status pd_cpu_stream(polyad_context *context, const struct pd_device *device,
                             const struct pd_stream_job *job, bool portable) {
   (void)device;
   int threads = polyad_threads(context);
   if (portable) {
-    pd_portable_cpu_current()->stream(job, threads);
+    const struct pd_portable_cpu *kernels = pd_portable_cpu_current();
+    if (kernels == NULL) return missing(context);
+    kernels->stream(job, threads);
     return POLYAD_OK;
   }
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -82,13 +100,16 @@ polyad_status pd_cpu_rows(polyad_context *context, const struct pd_device *devic
   int threads = polyad_threads(context);
   if (launch->what < PD_ROWS_JOIN)
     threads = pd_kernel_threads(context, launch->job.nnz, launch->job.columns);
-  pd_portable_cpu_current()->rows(launch, threads);
+  const struct pd_portable_cpu *kernels = pd_portable_cpu_current();
+  if (kernels == NULL) return missing(context);
+  kernels->rows(launch, threads);
   return POLYAD_OK;
 }
 
 const struct pd_rows_shape *pd_cpu_rows_shape(const struct pd_device *device) {
   (void)device;
-  return &pd_portable_cpu_current()->shape;
+  const struct pd_portable_cpu *kernels = pd_portable_cpu_current();
+  return kernels == NULL ? NULL : &kernels->shape;
 }
 
 uint64_t pd_cpu_rows_groups(polyad_context *context, const struct pd_device *device) {

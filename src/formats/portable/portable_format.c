@@ -40,6 +40,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_request changed = as_modecopy(request);
   struct pd_portable *storage;
   *out = NULL;
+  PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
   PD_TRY(PD_NEW_ZERO(context, 1, &storage));
   storage->atomic = strcmp(request->variant, "atomic") == 0;
   storage->stores_pi = strcmp(request->variant, "stored") == 0;

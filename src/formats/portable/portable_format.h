@@ -11,6 +11,9 @@ struct pd_portable {
   bool stores_pi; /* else CP-APR's Pi is computed on the fly */
 };
 
+/** Fails with POLYAD_UNSUPPORTED when a device cannot launch the kernels. */
+polyad_status pd_portable_check_device(polyad_context *context, const struct pd_device *device);
+
 extern const struct polyad_format pd_portable_format;
 extern const struct polyad_kernels pd_portable_kernels_cpu;
 extern const struct polyad_kernels pd_portable_kernels_cuda;

@@ -1,8 +1,7 @@
 /* Kernels of "portable" on any device that can launch them: what is launched, pass by pass. A pass
  * takes as many columns as the largest tile that fits. */
-#include "device/device.h"
+#include "device/cpu/cpu_portable.h"
 #include "formats/portable/portable_format.h"
-#include "portable/portable.h"
 #include <string.h>
 
 /* One list on the device. */
@@ -113,15 +112,21 @@ static polyad_status put_list(polyad_context *context, const struct pd_device *d
   return put_used(context, device, host->dims[mode], from, to);
 }
 
+polyad_status pd_portable_check_device(polyad_context *context, const struct pd_device *device) {
+  if (device->functions->rows != NULL && device->functions->rows_shape(device) != NULL)
+    return POLYAD_OK;
+  bool cpu = device == &pd_cpu_device;
+  return pd_fail(context, POLYAD_UNSUPPORTED, "device %s cannot run the portable kernels%s%s",
+                 device->name, cpu ? ": " : "", cpu ? pd_portable_cpu_why_not() : "");
+}
+
 static polyad_status upload(polyad_context *context, const struct pd_device *device,
                             const void *storage, void **out) {
   const struct pd_portable *host = storage;
   struct on_device *made;
   polyad_status status = POLYAD_OK;
   *out = NULL;
-  if (device->functions->rows == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED, "device %s cannot run the portable kernels",
-                   device->name);
+  PD_TRY(pd_portable_check_device(context, device));
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->host = host;
   for (int mode = 0; mode < host->lists->order && status == POLYAD_OK; ++mode)
