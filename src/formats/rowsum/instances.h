@@ -1,8 +1,20 @@
 /* All instances of KERNEL_BODY for one type VAL and full vectors of FULL_LANES lanes; shorter
- * vectors serve ranks below FULL_LANES. Ends with the table of them: each is a struct INSTANCE. */
+ * vectors serve ranks below FULL_LANES (lanes_for() in weights_body.h): two of 4 lanes ranks 4 to 7,
+ * two of 8 lanes ranks 8 to 15, and one to three single numbers the ranks below, of which there is
+ * one where full vectors have two lanes. Ends with the table of them: each is a struct INSTANCE. */
 
 #define LANES 1
-#include "formats/rowsum/instances_few.h"
+#define VECTORS 1
+#include KERNEL_BODY
+#undef VECTORS
+#if FULL_LANES > 2
+#define VECTORS 2
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 3
+#include KERNEL_BODY
+#undef VECTORS
+#endif
 #undef LANES
 #if FULL_LANES > 4
 #define LANES 4
@@ -28,16 +40,18 @@ static const struct INSTANCE *PD_OF_TYPE(pick_, VAL)(int lanes, int vectors) {
       &PD_RUN(FULL_LANES, 1, VAL), &PD_RUN(FULL_LANES, 2, VAL), &PD_RUN(FULL_LANES, 3, VAL),
       &PD_RUN(FULL_LANES, 4, VAL), &PD_RUN(FULL_LANES, 5, VAL), &PD_RUN(FULL_LANES, 6, VAL),
       &PD_RUN(FULL_LANES, 7, VAL), &PD_RUN(FULL_LANES, 8, VAL)};
+#if FULL_LANES > 2
   static const struct INSTANCE *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL),
                                                &PD_RUN(1, 3, VAL)};
+#else
+  static const struct INSTANCE *const one[] = {&PD_RUN(1, 1, VAL)};
+#endif
 #if FULL_LANES > 4
-  static const struct INSTANCE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL),
-                                                &PD_RUN(4, 3, VAL)};
+  static const struct INSTANCE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL)};
   if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
 #endif
 #if FULL_LANES > 8
-  static const struct INSTANCE *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL),
-                                                 &PD_RUN(8, 3, VAL)};
+  static const struct INSTANCE *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL)};
   if (lanes == 8) return eight[vectors - 1];
 #endif
   return lanes == 1 ? one[vectors - 1] : full[vectors - 1];

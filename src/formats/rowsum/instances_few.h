@@ -1,10 +1,7 @@
-/* One to three vectors: for ranks below a full vector. */
+/* One vector or two. */
 #define VECTORS 1
 #include KERNEL_BODY
 #undef VECTORS
 #define VECTORS 2
-#include KERNEL_BODY
-#undef VECTORS
-#define VECTORS 3
 #include KERNEL_BODY
 #undef VECTORS
