@@ -3,6 +3,7 @@
 #include "manifest.h"
 #include "names.h"
 #include "progress.h"
+#include "report.h"
 #include "run_arguments.h"
 #include "run_report.h"
 #include "text.h"
@@ -15,16 +16,17 @@ struct tucker {
   struct cli_session session;
   struct cli_run_options run;
   uint64_t top;
-  const char *ranks_text, *svd, *format, *variant, *init, *output, *file;
+  const char *ranks_text, *svd, *format, *variant, *init, *output, *report, *file;
   uint64_t ranks[POLYAD_MAX_ORDER];
   int rank_count; /* as given: 1 means every mode; 0: by energy */
   double energy;
   polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
+  polyad_tensor *tensor;  /* kept for --report only */
   polyad_plan *plan;
   polyad_ttensor *initial, *model;
   polyad_run_info info;
   struct cli_times times;
-  uint64_t tensor_hash; /* for --json */
+  uint64_t tensor_hash; /* for --json and --report */
 };
 
 /* R, R1,R2,... or auto:ENERGY. */
@@ -104,6 +106,12 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct tucker, output),
      .argument = "PATH",
      .help = "write the model: a file (ttensor text), or DIR/ for\none file per part"},
+    {.name = "report",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct tucker, report),
+     .argument = "FILE.html",
+     .help =
+         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"},
     {.name = "top",
      .kind = CLI_COUNT,
      .offset = offsetof(struct tucker, top),
@@ -130,6 +138,7 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   if (status != 0) return status;
   tucker->file = argv[first];
   status = cli_check_model_name("--output", tucker->output, POLYAD_CONTENTS_TTENSOR);
+  if (status == 0) status = cli_check_report_name("--report", tucker->report);
   if (status == 0) status = parse_ranks(tucker);
   if (status == 0 && tucker->energy > 0 &&
       (strcmp(tucker->init, "hosvd") != 0 || strcmp(tucker->svd, "exact") != 0))
@@ -141,10 +150,11 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
 /* Everything that can go wrong before the work starts does so here. */
 static int prepare(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
-  const struct cli_output outputs[] = {{"--output", tucker->output}, {"--json", session->json}};
+  const struct cli_output outputs[] = {
+      {"--output", tucker->output}, {"--json", session->json}, {"--report", tucker->report}};
   const char *const inputs[] = {tucker->file, tucker->init};
   int status = cli_check_format(session->context, tucker->format, false);
-  if (status == 0) status = cli_check_outputs(session, outputs, 2, inputs, 2);
+  if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
   if (status != 0) return status;
   if (strcmp(tucker->init, "random") != 0 && strcmp(tucker->init, "hosvd") != 0 &&
       polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
@@ -176,7 +186,8 @@ static int build_plan(struct tucker *tucker) {
   tucker->times.read = cli_now();
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
-  if (session->json != NULL) tucker->tensor_hash = polyad_tensor_hash(tensor);
+  if (session->json != NULL || tucker->report != NULL)
+    tucker->tensor_hash = polyad_tensor_hash(tensor);
   tucker->times.build = cli_now();
   status = spread_ranks(tucker, tensor);
   if (status != 0) {
@@ -190,8 +201,13 @@ static int build_plan(struct tucker *tucker) {
   cli_set_types(session, &options);
   options.kernel = POLYAD_KERNEL_TTMC;
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
-  if (made == POLYAD_OK)
+  if (made == POLYAD_OK && tucker->report != NULL) {
+    made = polyad_plan_create(session->context, tensor, &options, &tucker->plan);
+    tucker->tensor = tensor;
+    tensor = NULL;
+  } else if (made == POLYAD_OK) {
     made = polyad_plan_create_take(session->context, &tensor, &options, &tucker->plan);
+  }
   polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
@@ -235,7 +251,7 @@ static int write_model(struct tucker *tucker) {
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
-static int write_json(struct tucker *tucker) {
+static cJSON *make_json(const struct tucker *tucker) {
   const struct cli_run run = {.command = "tucker",
                               .tensor_hash = tucker->tensor_hash,
                               .model_hash = polyad_ttensor_hash(tucker->model),
@@ -244,7 +260,6 @@ static int write_json(struct tucker *tucker) {
                               .info = &tucker->info,
                               .times = tucker->times};
   int order = polyad_plan_order(tucker->plan);
-  if (tucker->session.json == NULL) return 0;
   cJSON *o = cJSON_CreateObject();
   cli_json_subject(o, &run);
   cli_json_counts(o, "ranks", tucker->ranks, order);
@@ -256,7 +271,29 @@ static int write_json(struct tucker *tucker) {
   cli_json_reals(o, "seconds_ttmc_total", tucker->info.seconds_mttkrp_total, order);
   cli_json_trace(o, &run);
   cli_json_manifest(o, &tucker->session, &run);
-  return cli_json_write(&tucker->session, o);
+  return o;
+}
+
+static int write_json(struct tucker *tucker) {
+  return tucker->session.json == NULL ? 0 : cli_json_write(&tucker->session, make_json(tucker));
+}
+
+static int write_report(struct tucker *tucker, int argc, char **argv) {
+  if (tucker->report == NULL) return 0;
+  cJSON *object = make_json(tucker);
+  const struct cli_report report = {.session = &tucker->session,
+                                    .model.ttensor = tucker->model,
+                                    .outline = tucker->outline,
+                                    .tensor = tucker->tensor,
+                                    .run = object,
+                                    .file = tucker->file,
+                                    .arguments = argv,
+                                    .argument_count = argc,
+                                    .top = CLI_REPORT_TOP,
+                                    .components = CLI_REPORT_COMPONENTS};
+  int status = cli_report_write(&report, tucker->report, NULL);
+  cJSON_Delete(object);
+  return status;
 }
 
 static double core_entry(const struct tucker *tucker, uint64_t k) {
@@ -319,7 +356,7 @@ static int report(struct tucker *tucker) {
   return cli_finish_output();
 }
 
-static int run(struct tucker *tucker) {
+static int run(struct tucker *tucker, int argc, char **argv) {
   int status = cli_session_open(&tucker->session);
   if (status == 0) status = prepare(tucker);
   if (status == 0) status = build_plan(tucker);
@@ -328,6 +365,7 @@ static int run(struct tucker *tucker) {
   if (status == 0) status = write_model(tucker);
   tucker->times.end = cli_now();
   if (status == 0) status = write_json(tucker);
+  if (status == 0) status = write_report(tucker, argc, argv);
   if (status == 0) status = report(tucker);
   if (status == 0)
     cli_tell_stopped(&tucker->session, tucker->info.iterations, tucker->output, NULL);
@@ -347,12 +385,13 @@ int cli_tucker(int argc, char **argv) {
   cli_session_init(&tucker.session);
   int status = parse(&tucker, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
-  status = run(&tucker);
+  status = run(&tucker, argc, argv);
   polyad_run_info_clear(&tucker.info);
   polyad_ttensor_destroy(tucker.model);
   polyad_ttensor_destroy(tucker.initial);
   polyad_plan_destroy(tucker.plan);
   polyad_tensor_destroy(tucker.outline);
+  polyad_tensor_destroy(tucker.tensor);
   cli_session_close(&tucker.session);
   return status;
 }

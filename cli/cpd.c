@@ -5,6 +5,7 @@
 #include "cpd_json.h"
 #include "names.h"
 #include "progress.h"
+#include "report.h"
 #include "run_arguments.h"
 #include "run_report.h"
 #include "text.h"
@@ -17,15 +18,16 @@ struct cpd {
   uint64_t rank, top;
   double ridge;
   bool nonnegative;
-  const char *algorithm, *format, *variant, *init, *output, *file;
+  const char *algorithm, *format, *variant, *init, *output, *report, *file;
   struct cli_run_options run;
   struct cli_apr_options apr;
   polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
+  polyad_tensor *tensor;  /* kept for --report only */
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
   struct cli_times times;
-  uint64_t tensor_hash; /* for --json */
+  uint64_t tensor_hash; /* for --json and --report */
 };
 
 static const struct cli_option option_table[] = {
@@ -113,6 +115,12 @@ static const struct cli_option option_table[] = {
      .argument = "PATH",
      .help = "write the model: by its extension .ktensor (text) or\nanother of polyad help files, "
              "or DIR/ for one\nfile per factor"},
+    {.name = "report",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct cpd, report),
+     .argument = "FILE.html",
+     .help =
+         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"},
     {.name = "top",
      .kind = CLI_COUNT,
      .offset = offsetof(struct cpd, top),
@@ -147,7 +155,8 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
                            cpd->algorithm);
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
-  return cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
+  status = cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
+  return status != 0 ? status : cli_check_report_name("--report", cpd->report);
 }
 
 /* Everything that can go wrong before the work starts does so here. */
@@ -157,18 +166,21 @@ static int prepare(struct cpd *cpd) {
   if (cpd->run.checkpoint != NULL)
     snprintf(previous, sizeof previous, "%.4096s.prev", cpd->run.checkpoint);
   /* A run that was killed while it saved may have left FILE and FILE.prev two names of one file. */
-  const struct cli_output outputs[] = {
-      {"--output", cpd->output}, {"--json", session->json}, {"--checkpoint", cpd->run.checkpoint}};
+  const struct cli_output outputs[] = {{"--output", cpd->output},
+                                       {"--json", session->json},
+                                       {"--report", cpd->report},
+                                       {"--checkpoint", cpd->run.checkpoint}};
   const struct cli_output beside[] = {
       {"--output", cpd->output},
       {"--json", session->json},
+      {"--report", cpd->report},
       {"FILE.prev of --checkpoint", cpd->run.checkpoint != NULL ? previous : NULL}};
   const char *const inputs[] = {cpd->file, cpd->init};
   /* Only a checkpoint may replace the one that is resumed. */
   int status = cli_check_format(session->context, cpd->format, false);
-  if (status == 0) status = cli_check_inputs(outputs, 2, &cpd->run.resume, 1);
-  if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
-  if (status == 0) status = cli_check_outputs(session, beside, 3, inputs, 2);
+  if (status == 0) status = cli_check_inputs(outputs, 3, &cpd->run.resume, 1);
+  if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 2);
+  if (status == 0) status = cli_check_outputs(session, beside, 4, inputs, 2);
   if (status != 0) return status;
   if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
       polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
@@ -183,7 +195,7 @@ static int build_plan(struct cpd *cpd) {
   cpd->times.read = cli_now();
   int status = cli_read_tensor(session, cpd->file, &tensor);
   if (status != 0) return status;
-  if (session->json != NULL) cpd->tensor_hash = polyad_tensor_hash(tensor);
+  if (session->json != NULL || cpd->report != NULL) cpd->tensor_hash = polyad_tensor_hash(tensor);
   cpd->times.build = cli_now();
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -194,8 +206,13 @@ static int build_plan(struct cpd *cpd) {
   options.rank = cpd->rank;
   cli_set_tuning(session, &options);
   polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
-  if (made == POLYAD_OK)
+  if (made == POLYAD_OK && cpd->report != NULL) {
+    made = polyad_plan_create(session->context, tensor, &options, &cpd->plan);
+    cpd->tensor = tensor;
+    tensor = NULL;
+  } else if (made == POLYAD_OK) {
     made = polyad_plan_create_take(session->context, &tensor, &options, &cpd->plan);
+  }
   polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
@@ -248,7 +265,7 @@ static int write_model(struct cpd *cpd) {
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
-static int write_json(struct cpd *cpd) {
+static cJSON *make_json(const struct cpd *cpd) {
   const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
                                         .rank = cpd->rank,
                                         .run = {.command = "cpd",
@@ -258,7 +275,29 @@ static int write_json(struct cpd *cpd) {
                                                 .plan = cpd->plan,
                                                 .info = &cpd->info,
                                                 .times = cpd->times}};
-  return cpd->session.json == NULL ? 0 : cli_cpd_json(&cpd->session, &result);
+  return cli_cpd_json(&cpd->session, &result);
+}
+
+static int write_json(struct cpd *cpd) {
+  return cpd->session.json == NULL ? 0 : cli_json_write(&cpd->session, make_json(cpd));
+}
+
+static int write_report(struct cpd *cpd, int argc, char **argv) {
+  if (cpd->report == NULL) return 0;
+  cJSON *object = make_json(cpd);
+  const struct cli_report report = {.session = &cpd->session,
+                                    .model.ktensor = cpd->model,
+                                    .outline = cpd->outline,
+                                    .tensor = cpd->tensor,
+                                    .run = object,
+                                    .file = cpd->file,
+                                    .arguments = argv,
+                                    .argument_count = argc,
+                                    .top = CLI_REPORT_TOP,
+                                    .components = CLI_REPORT_COMPONENTS};
+  int status = cli_report_write(&report, cpd->report, NULL);
+  cJSON_Delete(object);
+  return status;
 }
 
 static void print_summary(const struct cpd *cpd) {
@@ -289,7 +328,7 @@ static int report(struct cpd *cpd) {
   return cli_finish_output();
 }
 
-static int run(struct cpd *cpd) {
+static int run(struct cpd *cpd, int argc, char **argv) {
   int status = cli_session_open(&cpd->session);
   if (status == 0) status = prepare(cpd);
   if (status == 0) status = build_plan(cpd);
@@ -298,6 +337,7 @@ static int run(struct cpd *cpd) {
   if (status == 0) status = write_model(cpd);
   cpd->times.end = cli_now();
   if (status == 0) status = write_json(cpd);
+  if (status == 0) status = write_report(cpd, argc, argv);
   if (status == 0) status = report(cpd);
   if (status == 0)
     cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->run.checkpoint);
@@ -313,12 +353,13 @@ int cli_cpd(int argc, char **argv) {
   cpd.run = cli_run_options_from(&cpd.apr.options.run);
   int status = parse(&cpd, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
-  status = run(&cpd);
+  status = run(&cpd, argc, argv);
   polyad_run_info_clear(&cpd.info);
   polyad_ktensor_destroy(cpd.model);
   polyad_ktensor_destroy(cpd.initial);
   polyad_plan_destroy(cpd.plan);
   polyad_tensor_destroy(cpd.outline);
+  polyad_tensor_destroy(cpd.tensor);
   cli_session_close(&cpd.session);
   return status;
 }

@@ -3,7 +3,7 @@
 #include "manifest.h"
 #include <string.h>
 
-int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *result) {
+cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result) {
   const polyad_run_info *info = result->run.info;
   int order = polyad_plan_order(result->run.plan);
   cJSON *o = cJSON_CreateObject();
@@ -25,5 +25,5 @@ int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *resul
   cli_json_starts(o, info, strcmp(result->algorithm, "als") == 0 ? "fit" : "log_likelihood");
   cli_json_trace(o, &result->run);
   cli_json_manifest(o, session, &result->run);
-  return cli_json_write(session, o);
+  return o;
 }

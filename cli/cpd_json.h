@@ -10,6 +10,7 @@ struct cli_cpd_result {
   struct cli_run run;
 };
 
-int cli_cpd_json(struct cli_session *session, const struct cli_cpd_result *result);
+/** The object, to be written or deleted. */
+cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result);
 
 #endif

@@ -16,6 +16,7 @@ struct report_command {
   polyad_ktensor *ktensor;
   polyad_ttensor *ttensor;
   polyad_tensor *tensor;
+  polyad_tensor *outline; /* names and labels that the model's file has, or NULL */
   cJSON *run;
 };
 
@@ -62,7 +63,7 @@ static const struct cli_usage usage = {
     .command = "report",
     .synopsis = "MODEL [FILE] -o PAGE.html [options]",
     .summary =
-        "Writes one HTML page about MODEL (a ktensor or ttensor file) that needs nothing else:\n"
+        "Writes one HTML page about MODEL (a file of cpd or tucker) that needs nothing else:\n"
         "components with their strongest entries, times as lines, places as maps. From FILE, the\n"
         "tensor it is a model of, come names, the fit, and what is explained of every slice.",
     .example = "  polyad report uber.ktensor uber.tns.gz --run uber.json -o uber.html",
@@ -70,24 +71,24 @@ static const struct cli_usage usage = {
     .least_arguments = 1,
     .most_arguments = 2};
 
-/* Whether a file's first word is "ttensor". */
-static bool is_tucker(const char *path) {
-  char word[8] = "";
-  FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
-  if (file == NULL) return false;
-  bool found = fscanf(file, "%7s", word) == 1 && strcmp(word, "ttensor") == 0;
-  (void)fclose(file);
-  return found;
+static polyad_status read_kruskal(struct report_command *command) {
+  return polyad_ktensor_read_labelled(command->session.context, command->model_file,
+                                      cli_precision(&command->session), &command->ktensor,
+                                      &command->outline);
 }
 
+/* The file says itself which kind of model it holds: what is none kind is read as the other one. Of
+ * a file that is neither, the error is that of the first kind. */
 static int read_model(struct report_command *command) {
   polyad_context *context = command->session.context;
-  polyad_type type = cli_precision(&command->session);
-  polyad_status status =
-      is_tucker(command->model_file)
-          ? polyad_ttensor_read(context, command->model_file, type, &command->ttensor)
-          : polyad_ktensor_read(context, command->model_file, type, &command->ktensor);
-  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+  if (read_kruskal(command) == POLYAD_OK) return 0;
+  polyad_status first = polyad_last_error_record(context).status;
+  if (strcmp(command->model_file, "-") != 0 &&
+      (first == POLYAD_PARSE || first == POLYAD_UNSUPPORTED) &&
+      polyad_ttensor_read_labelled(context, command->model_file, cli_precision(&command->session),
+                                   &command->ttensor, &command->outline) == POLYAD_OK)
+    return 0;
+  return read_kruskal(command) == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
 /* All of a file, ended by NUL; NULL with errno set. */
@@ -130,6 +131,12 @@ static int read_run(struct report_command *command) {
                        "writes",
                        quoted);
   return 0;
+}
+
+static bool has_labels(const polyad_tensor *tensor) {
+  for (int n = 0; n < polyad_tensor_order(tensor); ++n)
+    if (polyad_tensor_label(tensor, n, 0, NULL) != NULL) return true;
+  return false;
 }
 
 /* A tensor that the model cannot be of is refused before anything is computed. */
@@ -175,7 +182,9 @@ static int run(struct report_command *command, int argc, char **argv) {
   if (status == 0) status = read_model(command);
   struct cli_report report = {.session = &command->session,
                               .model = {command->ktensor, command->ttensor},
+                              .outline = command->outline,
                               .run = command->run,
+                              .is_run_of_another = true,
                               .title = command->title,
                               .file = command->file,
                               .model_file = command->model_file,
@@ -186,7 +195,8 @@ static int run(struct report_command *command, int argc, char **argv) {
   if (status == 0 && command->file != NULL) {
     status = cli_read_tensor(&command->session, command->file, &command->tensor);
     if (status == 0) status = check_dims(command, &report.model);
-    report.outline = command->tensor;
+    if (status == 0 && (command->outline == NULL || has_labels(command->tensor)))
+      report.outline = command->tensor;
     report.tensor = command->no_residuals ? NULL : command->tensor;
   }
   double explained = NAN;
@@ -196,7 +206,7 @@ static int run(struct report_command *command, int argc, char **argv) {
 }
 
 int cli_report(int argc, char **argv) {
-  struct report_command command = {.top = 10, .components = 30};
+  struct report_command command = {.top = CLI_REPORT_TOP, .components = CLI_REPORT_COMPONENTS};
   cli_session_init(&command.session);
   int first, status = cli_parse(&usage, argc, argv, &command, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
@@ -204,13 +214,14 @@ int cli_report(int argc, char **argv) {
   command.file = argc > first + 1 ? argv[first + 1] : NULL;
   if (command.output == NULL)
     return cli_usage_error("the page is missing; give it with --output PAGE.html");
-  status = cli_check_report_name("--output", command.output);
+  if (strcmp(command.output, "-") != 0) status = cli_check_report_name("--output", command.output);
   if (status == 0) status = cli_session_open(&command.session);
   if (status == 0) status = run(&command, argc, argv);
   cJSON_Delete(command.run);
   polyad_ktensor_destroy(command.ktensor);
   polyad_ttensor_destroy(command.ttensor);
   polyad_tensor_destroy(command.tensor);
+  polyad_tensor_destroy(command.outline);
   cli_session_close(&command.session);
   return status;
 }

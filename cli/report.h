@@ -12,6 +12,7 @@ struct cli_report {
   const polyad_tensor *outline; /* names and labels */
   const polyad_tensor *tensor;  /* with nonzeros: the fit and the residuals come from it */
   const cJSON *run;             /* the JSON object of cpd or tucker */
+  bool is_run_of_another;       /* it comes from another command than this one */
   const char *title;            /* default: the name of the data or of the model */
   const char *file, *model_file;
   char *const *arguments; /* the command line */
@@ -23,8 +24,10 @@ struct cli_report {
  *  model explains, NaN where it is not known. 0, or an exit status after an error was printed. */
 int cli_report_write(const struct cli_report *report, const char *path, double *explained);
 
-/** Checks the name of a page: it ends in .html or .htm, or is "-"; NULL is fine. 0, or 2 after an
- *  error. `option` is what asked for it, such as "--report". */
+/** Checks the name of a page: it ends in .html or .htm; NULL is fine. 0, or 2 after an error.
+ *  `option` is what asked for it, such as "--report". */
 int cli_check_report_name(const char *option, const char *path);
+/** How many entries and components a page shows where nothing else is asked for. */
+enum { CLI_REPORT_TOP = 10, CLI_REPORT_COMPONENTS = 30 };
 
 #endif

@@ -12,7 +12,7 @@ static const double most_products = 2e11;
 
 int cli_check_report_name(const char *option, const char *path) {
   char quoted[CLI_QUOTE_BYTES];
-  if (path == NULL || strcmp(path, "-") == 0) return 0;
+  if (path == NULL) return 0;
   const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
   const char *dot = strrchr(name, '.');
   if (dot != NULL && dot != name && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0))

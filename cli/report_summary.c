@@ -158,34 +158,47 @@ static void text_fact(struct cli_page *page, const char *name, const char *text)
 
 static void count_fact(struct cli_page *page, const char *name, const char *key) {
   double value = cli_page_number(page, key);
-  if (!(value >= 0 && value < 1e19)) return;
+  if (!(value >= 0 && value < 9007199254740992.0)) return; /* 2^53: beyond, digits are lost */
   begin_fact(&page->html, name);
   cli_html_count(&page->html, (uint64_t)value);
   end_fact(&page->html);
 }
 
-/* The command line, words with unusual characters between quotes, as a shell would read it. */
-static void command_fact(struct cli_page *page) {
+/* A word of a command line, between quotes where a shell would read it as something else. */
+static void add_word(struct cli_html *html, const char *word) {
+  size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "_-+=:,./@%");
+  bool quoted = plain == 0 || word[plain] != '\0';
+  cli_html_raw(html, quoted ? " &#39;" : " ");
+  for (const char *at = word; *at != '\0';) {
+    size_t length = strcspn(at, "'");
+    (void)cli_html_text(html, at, length, SIZE_MAX);
+    at += length;
+    if (*at == '\'') cli_html_raw(html, "&#39;\\&#39;&#39;");
+    at += *at == '\'';
+  }
+  if (quoted) cli_html_raw(html, "&#39;");
+}
+
+/* The commands that made the page and, where its manifest is known, the model. */
+static void command_facts(struct cli_page *page) {
   struct cli_html *html = &page->html;
   const struct cli_report *report = page->report;
-  if (report->argument_count == 0) return;
   begin_fact(html, "command");
   cli_html_raw(html, "<code>polyad");
-  for (int k = 0; k < report->argument_count; ++k) {
-    const char *word = report->arguments[k];
-    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=:,./@%");
-    bool quoted = plain == 0 || word[plain] != '\0';
-    cli_html_raw(html, quoted ? " &#39;" : " ");
-    for (const char *at = word; *at != '\0';) {
-      size_t length = strcspn(at, "'");
-      (void)cli_html_text(html, at, length, SIZE_MAX);
-      at += length;
-      if (*at == '\'') cli_html_raw(html, "&#39;\\&#39;&#39;");
-      at += *at == '\'';
-    }
-    if (quoted) cli_html_raw(html, "&#39;");
-  }
+  for (int k = 0; k < report->argument_count; ++k)
+    add_word(html, report->arguments[k]);
+  cli_html_raw(html, "</code>");
+  end_fact(html);
+  const cJSON *manifest = cli_page_member(page, "manifest"), *word;
+  const cJSON *command = cJSON_GetObjectItemCaseSensitive(manifest, "command");
+  if (!report->is_run_of_another || !cJSON_IsString(command)) return;
+  begin_fact(html, "command of the run");
+  cli_html_raw(html, "<code>polyad");
+  add_word(html, command->valuestring);
+  cJSON_ArrayForEach(
+      word, cJSON_GetObjectItemCaseSensitive(manifest, "arguments")) if (cJSON_IsString(word))
+      add_word(html, word->valuestring);
   cli_html_raw(html, "</code>");
   end_fact(html);
 }
@@ -211,7 +224,7 @@ static void tensor_facts(struct cli_page *page) {
 void cli_page_origin(struct cli_page *page) {
   struct cli_html *html = &page->html;
   cli_html_raw(html, "<h2 id=\"origin\">How it was made</h2><table class=\"facts\"><tbody>");
-  command_fact(page);
+  command_facts(page);
   text_fact(page, "version", polyad_version());
   tensor_facts(page);
   text_fact(page, "model file", page->report->model_file);

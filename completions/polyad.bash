@@ -39,10 +39,10 @@ _polyad() {
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
-      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --output --top
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --output --report --top
       $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
-      --output --top $reading $common" ;;
+      --output --report --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;
     convert) options="$reading $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --structure --rank --noise --poisson --truth

@@ -390,6 +390,60 @@ def test_long_modes_make_short_pages(polyad):
     assert polyad.path("page.html").stat().st_size < 150_000
 
 
+# ---- pages of the decompositions themselves ----------------------------------------------------
+
+def without_origin(polyad, name):
+    """The page but for how it was made and for seconds, which differ from run to run."""
+    text = polyad.path(name).read_text()
+    return re.sub(r"<dt>seconds.*?</div>", "", text[:text.index("id=\"origin\"")])
+
+
+@pytest.mark.parametrize("arguments", [
+    ("cpd", "-r", "3", "--nonnegative"), ("cpd", "-r", "2", "-a", "apr-pqnr", "-i", "3"),
+    ("tucker", "-r", "2,3,2,2", "--svd", "randomized")])
+def test_report_of_a_run(polyad, arguments):
+    """cpd and tucker write the page that polyad report writes of their model and JSON; and the
+    tensor that they keep for it leaves the model as it is."""
+    source = ROOT / "data/nycflights13.tns.gz"
+    kind = "ktensor" if arguments[0] == "cpd" else "ttensor"
+    command = [arguments[0], source, *arguments[1:], "--seed", "3", "--top", "0", "-t", "1"]
+    polyad.ok(*command, "-o", f"m.{kind}", "--json", "run.json", "--report", "a.html")
+    polyad.ok("report", f"m.{kind}", source, "--run", "run.json", "-o", "b.html")
+    assert without_origin(polyad, "a.html") == without_origin(polyad, "b.html")
+    text = polyad.path("a.html").read_text()
+    check(Page(text), text)
+    origin = polyad.path("b.html").read_text().split("command of the run")[1].split("</tr>")[0]
+    assert f"<code>polyad {arguments[0]} " in origin and "--seed 3" in origin
+    assert "<code>polyad " + arguments[0] in text and " --seed 3 " in text
+    polyad.ok(*command, "-o", f"n.{kind}")
+    assert polyad.path(f"n.{kind}").read_bytes() == polyad.path(f"m.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("command, kind", [("cpd", "ktensor"), ("tucker", "ttensor")])
+def test_kinds_of_model_files(polyad, command, kind):
+    """Text, compressed text, and binary files, which bring labels along."""
+    source = ROOT / "data/nycflights13.tns.gz"
+    for name in [f"m.{kind}", f"m.{kind}.gz", "m.ptm"]:
+        polyad.ok(command, source, "-r", "2", "--seed", "3", "--top", "0", "-o", name)
+    pages = [report(polyad, name).words for name in [f"m.{kind}", f"m.{kind}.gz"]]
+    assert len(pages[0]) == len(pages[1])
+    page = report(polyad, "m.ptm")
+    assert "carrier" in page.text and "UA" in page.text and page.all("svg")
+    polyad.write("junk.ktensor", "nothing of the kind\n")
+    polyad.fails(1, "report", "junk.ktensor", "-o", "p.html", says="expected")
+
+
+@pytest.mark.parametrize("command", ["cpd", "tucker"])
+def test_report_names_are_checked_before_the_work(polyad, command):
+    polyad.fails(2, command, "absent.tns", "-r", "1", "--report", "p.txt", says=".html")
+    polyad.fails(2, command, "absent.tns", "-r", "1", "--report", "-", says=".html")
+    polyad.fails(1, command, "absent.tns", "-r", "1", "--report", "no/p.html", says="no")
+    polyad.fails(2, command, "absent.tns", "-r", "1", "--report", "p.html", "--json", "./p.html",
+                 says="same file")
+    polyad.write("in.html", polyad.path("good.tns").read_bytes())
+    polyad.fails(1, command, "in.html", "-r", "1", "--report", "in.html", says="is the input")
+
+
 # ---- usage ---------------------------------------------------------------------------------------
 
 def test_usage(polyad):
