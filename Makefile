@@ -21,7 +21,9 @@ $(BUILD)/build.ninja: CMakeLists.txt
 setup:
 	@tools/setup.sh all
 
-demo: $(BUILD)/build.ninja
+demo:
+	@tools/demo.sh --announce $(BUILD)
+	@$(MAKE) -s --no-print-directory $(BUILD)/build.ninja
 	@cmake --build $(BUILD) --target polyad_command
 	@tools/demo.sh $(BUILD)
 
@@ -55,7 +57,7 @@ install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 uninstall:
-	@cmake -D MANIFEST=$(BUILD)/install_manifest.txt -D PREFIX=$(PREFIX) -P cmake/uninstall.cmake
+	@cmake -D MANIFEST=$(BUILD)/install_manifest.txt -P cmake/uninstall.cmake
 
 format:
 	@tools/sources.sh | xargs clang-format -i

@@ -55,6 +55,5 @@ endif()
 
 add_custom_target(uninstall
   COMMAND ${CMAKE_COMMAND} -D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
-    -D PREFIX=${CMAKE_INSTALL_PREFIX}
     -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
   COMMENT "Removing what was installed" VERBATIM)

@@ -1,8 +1,19 @@
 #!/usr/bin/env bash
 # Decomposes bundled tensors and shows their components by label.
-# usage: tools/demo.sh BUILD
+# usage: tools/demo.sh [--announce] BUILD   (--announce only says what make demo is about to do)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = --announce ]; then
+  if [ -x "$2/polyad" ]; then
+    echo "make demo: brings $2/polyad up to date, then decomposes two bundled tensors (a second)."
+  else
+    packages=$(tools/setup.sh --missing build)
+    [ -z "$packages" ] || echo "make demo: first installs these packages: $packages"
+    echo "make demo: builds the command (two to three minutes of processor time)" \
+      "into $2/, then decomposes two bundled tensors (a second)."
+  fi
+  exit
+fi
 polyad=$1/polyad
 
 cat <<'TEXT'

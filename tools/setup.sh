@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # Installs what polyad needs on Debian and Ubuntu; elsewhere says what to install.
 #
-# usage: tools/setup.sh [build | check | all]
+# usage: tools/setup.sh [--missing] [build | check | all]
 #   build  compiler and libraries: enough for `make`, `make demo`, `make install` (the default)
 #   check  and what `make check` needs: test tools, Python packages of the tests
 #   all    and what `.ci/run`, `make lint` and `make check-long` need
+# With --missing it only lists the packages that it would install.
 set -euo pipefail
+only_list=false
+if [ "${1:-}" = --missing ]; then
+  only_list=true
+  shift
+fi
 
 build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas0 libdeflate-dev
   zlib1g-dev libzstd-dev libxxhash-dev libcjson-dev libcmocka-dev)
@@ -20,7 +26,7 @@ case ${1:-build} in
   check) packages=("${build[@]}" "${check[@]}") ;;
   all) packages=("${build[@]}" "${check[@]}" "${all[@]}") ;;
   *)
-    echo "usage: tools/setup.sh [build | check | all]" >&2
+    echo "usage: tools/setup.sh [--missing] [build | check | all]" >&2
     exit 2
     ;;
 esac
@@ -43,7 +49,10 @@ then run make again.
 TEXT
   exit 1
 }
-if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then elsewhere; fi
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  if $only_list; then exit; fi
+  elsewhere
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -51,6 +60,10 @@ for package in "${packages[@]}"; do
   # With a second architecture it says "installedinstalled".
   [[ $state == installed* ]] || missing+=("$package")
 done
+if $only_list; then
+  echo "${missing[*]}"
+  exit
+fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 install=(apt-get install -y --no-install-recommends "${missing[@]}")

@@ -128,3 +128,76 @@ def test_zsh_syntax():
 def test_schema_is_strict(command):
     schema = json.loads((ROOT / f"docs/json/{command}.json").read_text())
     assert schema["additionalProperties"] is False and schema["required"]
+
+
+# ---- zsh and fish, asked as at a terminal --------------------------------------------------------
+
+ZSH = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; unsetopt zle_bracketed_paste; fpath=('$1' \$fpath); PATH='$2':\$PATH"
+zpty -w shell "autoload -U compinit; compinit -u -D; LINES=400; COLUMNS=150; LISTMAX=0"
+zpty -w shell "print BE''GIN"
+zpty -r shell out '*BEGIN*'
+zpty -w -n shell "$3"$'\t\t'
+sleep 0.3
+zpty -w -n shell $'\C-a\C-kprint E\'\'ND\n'
+zpty -r shell out '*END*'
+print -r -- "$out"
+zpty -d shell
+"""
+
+
+def complete_zsh(line):
+    """What zsh shows after two tabs."""
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ZSH, "zsh", ROOT / "completions", os.path.dirname(COMMAND), line],
+        capture_output=True, text=True, check=True, timeout=60, env={**os.environ, "TERM": "xterm"})
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout)
+    return shown.replace("\r", "\n").split("END")[0]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is missing")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_zsh_completes_every_option(polyad, command):
+    shown = complete_zsh(f"polyad {command} --")
+    found = set(re.findall(r"^(--[a-z0-9-]+) ", shown, re.M))
+    assert found == options_of(polyad, command) | {"--help"}
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is missing")
+def test_zsh_completes_words(polyad):
+    shown = complete_zsh("polyad ")
+    assert set(COMMANDS) <= set(re.findall(r"^([a-z]+) +-- ", shown, re.M))
+    assert {"als", "apr-mu", "apr-pdnr", "apr-pqnr"} <= set(
+        complete_zsh("polyad cpd --algorithm ").split())
+
+
+def complete_fish(line):
+    """What fish offers: word to description."""
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source '{ROOT}/completions/polyad.fish'; complete -C $argv[1]",
+         line], capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PATH": os.path.dirname(COMMAND) + ":" + os.environ["PATH"]})
+    assert done.stderr == ""
+    return {word: text for word, _, text in (row.partition("\t") for row in done.stdout.splitlines())}
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is missing")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_fish_completes_every_option(polyad, command):
+    found = complete_fish(f"polyad {command} --")
+    assert set(found) == options_of(polyad, command) | {"--help"}
+    assert all(found.values())
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is missing")
+def test_fish_completes_words(polyad):
+    assert set(complete_fish("polyad ")) == {*COMMANDS, "help"}
+    assert set(complete_fish("polyad help ")) == {*COMMANDS, "help"}
+    assert set(complete_fish("polyad cpd --precision ")) == {"f32", "f64"}
+    assert set(complete_fish("polyad bench m")) == {"mttkrp"}
+    names = {row["name"] for row in polyad.json("formats")["formats"]}
+    assert set(complete_fish("polyad cpd --format ")) == names | {"auto"}
+    assert "-r" in complete_fish("polyad cpd -")
+    assert any(word.endswith("/data/") for word in complete_fish(f"polyad cpd {ROOT}/da"))

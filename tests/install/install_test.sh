@@ -7,8 +7,10 @@ source=$1 build=$2 cmake=$3 cc=$4
 here=$source/tests/install
 scratch=$(mktemp -d)
 saved_manifest=$(mktemp)
-trap 'rm -rf "$scratch" "$saved_manifest"' EXIT
+saved_notes=$(mktemp)
+trap 'rm -rf "$scratch" "$saved_manifest" "$saved_notes"' EXIT
 [ ! -e "$build/install_manifest.txt" ] || cp "$build/install_manifest.txt" "$saved_manifest"
+[ ! -e "$build/install_directories.txt" ] || cp "$build/install_directories.txt" "$saved_notes"
 
 fail() {
   echo "FAILED: $*"
@@ -23,7 +25,8 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 echo "== files"
 find "$prefix" ! -type d -printf '%P\n' | LC_ALL=C sort | tee "$scratch/files"
 for file in include/polyad/polyad.h bin/polyad "${libdir#"$prefix"/}/libpolyad_portable.so" share/man/man1/polyad.1 \
-  share/bash-completion/completions/polyad share/zsh/site-functions/_polyad; do
+  share/bash-completion/completions/polyad share/zsh/site-functions/_polyad \
+  share/fish/vendor_completions.d/polyad.fish; do
   grep -q "^$file\$" "$scratch/files" || fail "$file was not installed"
 done
 version=$(pkg-config --modversion polyad)
@@ -102,12 +105,24 @@ if command -v "${CXX:-c++}" >/dev/null; then
   LD_LIBRARY_PATH=$libdir "$scratch/cpp_program"
 fi
 
-echo "== uninstall leaves nothing"
-DESTDIR=$scratch/destdir "$cmake" --install "$build" --prefix /opt/somewhere >"$scratch/install.log"
-[ -n "$(find "$scratch/destdir" -type f)" ] || fail "DESTDIR was ignored"
-DESTDIR=$scratch/destdir "$cmake" -D MANIFEST="$build/install_manifest.txt" \
-  -D PREFIX=/opt/somewhere -P "$source/cmake/uninstall.cmake" >"$scratch/uninstall.log"
-left=$(find "$scratch/destdir" ! -type d -o -name polyad)
-[ -z "$left" ] || fail "left after uninstall: $left"
+echo "== uninstall leaves nothing, but what was there before"
+destdir=$scratch/destdir
+mkdir -p "$destdir/opt/somewhere/share/man/man1" "$destdir/opt/somewhere/lib"
+touch "$destdir/opt/somewhere/lib/another"
+(cd "$destdir" && find . | LC_ALL=C sort) >"$scratch/before"
+rm -f "$build/install_directories.txt"
+for _ in first again; do # what the first one made is not forgotten by the second one
+  DESTDIR=$destdir "$cmake" --install "$build" --prefix /opt/somewhere >"$scratch/install.log"
+done
+[ "$(find "$destdir" -type f | wc -l)" -gt 10 ] || fail "DESTDIR was ignored"
+DESTDIR=$destdir "$cmake" -D MANIFEST="$build/install_manifest.txt" \
+  -P "$source/cmake/uninstall.cmake" >"$scratch/uninstall.log"
+(cd "$destdir" && find . | LC_ALL=C sort) >"$scratch/after"
+diff "$scratch/before" "$scratch/after" || fail "uninstall left (>) or took (<) what it should not"
+"$cmake" --install "$build" --prefix "$scratch/new/prefix" >"$scratch/install.log"
+"$cmake" -D MANIFEST="$build/install_manifest.txt" -P "$source/cmake/uninstall.cmake" \
+  >"$scratch/uninstall.log"
+[ ! -e "$scratch/new" ] || fail "left after uninstall: $(find "$scratch/new")"
 [ ! -s "$saved_manifest" ] || cp "$saved_manifest" "$build/install_manifest.txt"
+[ ! -s "$saved_notes" ] || cp "$saved_notes" "$build/install_directories.txt"
 echo "all is well"
