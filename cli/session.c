@@ -101,10 +101,16 @@ void cli_set_types(const struct cli_session *session, polyad_plan_options *optio
 }
 
 static polyad_duplicates duplicates_of(const char *name) {
-  static const char *const names[] = {"sum", "max", "min", "first", "error"};
-  for (int k = 0; k < 5; ++k)
+  static const char *const names[] = {"sum",   "max",  "min",  "first",
+                                      "error", "mean", "last", "count"};
+  for (int k = 0; k < 8; ++k)
     if (strcmp(names[k], name) == 0) return (polyad_duplicates)k;
   return POLYAD_DUPLICATES_SUM;
+}
+
+static polyad_missing missing_of(const char *name) {
+  if (name == NULL || strcmp(name, "keep") == 0) return POLYAD_MISSING_KEEP;
+  return strcmp(name, "skip") == 0 ? POLYAD_MISSING_SKIP : POLYAD_MISSING_ERROR;
 }
 
 static int read_options(struct cli_session *session, polyad_read_options *options) {
@@ -117,6 +123,8 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   options->labels = session->labels;
   options->columns = session->columns;
   options->value = session->value;
+  options->where = session->where;
+  options->missing = missing_of(session->missing);
   if (session->delimiter != NULL) {
     const char *d = strcmp(session->delimiter, "\\t") == 0 ? "\t" : session->delimiter;
     if (strlen(d) != 1)

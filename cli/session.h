@@ -20,7 +20,7 @@ struct cli_session {
   /* options of reading */
   bool pattern;
   uint64_t index_base;
-  const char *duplicates, *dims, *labels, *columns, *value, *delimiter;
+  const char *duplicates, *dims, *labels, *columns, *value, *delimiter, *where, *missing;
 };
 
 /* clang-format off */
@@ -91,15 +91,27 @@ struct cli_session {
    .help = "lines have no value column: all values are 1"},                                        \
   {.name = "duplicates", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates),            \
    .argument = "POLICY",                                                                           \
-   .choices = "sum max min first error",                                                           \
-   .help = "repeated coordinates: sum (default), max, min, first, error"},                         \
+   .choices = "sum max min first error mean last count",                                           \
+   .help = "repeated coordinates: sum (default), count, mean,\nmin, max, first, last, error"},      \
+  {.name = "aggregate", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates),             \
+   .argument = "HOW",                                                                              \
+   .choices = "sum count mean min max last",                                                       \
+   .help = "--duplicates in words of tables: what rows of the\nsame labels become"},               \
   {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...", \
    .help = "lengths of the modes (default: as found)"},                                            \
   {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",   \
    .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
   {.name = "columns", .kind = CLI_TEXT, .offset = offsetof(t, session.columns),                    \
    .argument = "LIST",                                                                             \
-   .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],..."},                  \
+   .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],... and of times\n"     \
+           "NAME:hour|weekday|date|week|month[=dmy|=mdy]"},                                        \
+  {.name = "where", .kind = CLI_TEXT, .offset = offsetof(t, session.where),                        \
+   .argument = "LIST",                                                                             \
+   .help = "delimited text: rows to take,\nCOLUMN=TEXT,COLUMN<BOUND,COLUMN>BOUND,..."},            \
+  {.name = "missing", .kind = CLI_CHOICE, .offset = offsetof(t, session.missing),                  \
+   .argument = "HOW",                                                                              \
+   .choices = "keep skip error",                                                                   \
+   .help = "delimited text: rows with an empty field or NA: keep\n(default), skip, error"},        \
   {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",    \
    .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
   {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter),                \

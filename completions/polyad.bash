@@ -28,7 +28,8 @@ _polyad() {
   local commands="cpd tucker info convert generate bench report score replay formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
-  local reading="--index-base --pattern --duplicates --dims --labels --columns --value --delimiter"
+  local reading="--index-base --pattern --duplicates --aggregate --dims --labels --columns --where
+    --missing --value --delimiter"
   local storage="--second-share --compute"
   COMPREPLY=()
 
@@ -71,7 +72,9 @@ _polyad() {
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
-    --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum max min first error" -- "$current") ;;
+    --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max first last error" -- "$current") ;;
+    --aggregate) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max last" -- "$current") ;;
+    --missing) mapfile -t COMPREPLY < <(compgen -W "keep skip error" -- "$current") ;;
     --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;
     --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "auto all $(_polyad_formats)" -- "$current") ;;

@@ -64,6 +64,14 @@ POLYAD_API int polyad_file_format_find(const char *path, polyad_file_contents co
  *  @return length of the whole text, which is cut to `size` - 1 bytes */
 POLYAD_API size_t polyad_file_extensions(polyad_file_contents contents, char *text, size_t size);
 
+/** What becomes of rows of delimited text that lack the field of a mode, of the values or of a
+ *  condition (empty, NA, N/A, NaN, NaT, null, NULL, None, #N/A). */
+typedef enum polyad_missing {
+  POLYAD_MISSING_KEEP = 0, /**< labels are kept as they are; a value must be a number */
+  POLYAD_MISSING_SKIP = 1, /**< such rows are left out, and a warning says how many */
+  POLYAD_MISSING_ERROR = 2 /**< the first such row is an error */
+} polyad_missing;
+
 /** How to read a tensor. Start from polyad_read_options_init(). */
 typedef struct polyad_read_options {
   polyad_file_format format;       /**< default POLYAD_FILE_AUTO */
@@ -76,10 +84,17 @@ typedef struct polyad_read_options {
   const char *labels;              /**< directory with mode-K-*.map[.gz]; NULL: STEM.labels beside
                                         the file if it is there; "": none */
   const char *columns;             /**< delimited text: comma-separated columns that are modes, each
-                                        NAME[:round=D|:bin=W]; NULL: all but the value column */
+                                        NAME[:round=D|:bin=W], or of times NAME:hour, :weekday,
+                                        :date, :week or :month, with =dmy or =mdy behind it where
+                                        3/4/2024 may occur; NULL: all but the value column */
   const char *value;               /**< delimited text: column of the values; NULL: "value" where
                                         there is such a column, else rows are counted */
   char delimiter;                  /**< delimited text: comma, tab or another; 0: by extension */
+  const char *where;               /**< delimited text: rows to take: comma-separated conditions
+                                        COLUMN=TEXT, COLUMN<BOUND, COLUMN>BOUND (a number or a
+                                        time), all of which hold; NULL: all rows */
+  polyad_missing missing;          /**< delimited text: rows that lack something (default
+                                        POLYAD_MISSING_KEEP) */
 } polyad_read_options;
 
 /** Sets the defaults named above. */

@@ -35,7 +35,10 @@ typedef enum polyad_duplicates {
   POLYAD_DUPLICATES_MAX = 1,   /**< the largest */
   POLYAD_DUPLICATES_MIN = 2,   /**< the smallest */
   POLYAD_DUPLICATES_FIRST = 3, /**< the first given */
-  POLYAD_DUPLICATES_ERROR = 4  /**< an error that names the coordinate */
+  POLYAD_DUPLICATES_ERROR = 4, /**< an error that names the coordinate */
+  POLYAD_DUPLICATES_MEAN = 5,  /**< their mean */
+  POLYAD_DUPLICATES_LAST = 6,  /**< the last given */
+  POLYAD_DUPLICATES_COUNT = 7  /**< how many there are, 1 also where there is one */
 } polyad_duplicates;
 
 /** A sparse tensor. */

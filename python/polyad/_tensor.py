@@ -15,13 +15,16 @@ from ._files import column_list, readable
 from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
-from ._types import Duplicates, FramePackage, Mode
+from ._types import Duplicates, FramePackage, Missing, Mode
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
 _DUPLICATES = {"sum": lib.POLYAD_DUPLICATES_SUM, "max": lib.POLYAD_DUPLICATES_MAX,
                "min": lib.POLYAD_DUPLICATES_MIN, "first": lib.POLYAD_DUPLICATES_FIRST,
-               "error": lib.POLYAD_DUPLICATES_ERROR}
+               "error": lib.POLYAD_DUPLICATES_ERROR, "mean": lib.POLYAD_DUPLICATES_MEAN,
+               "last": lib.POLYAD_DUPLICATES_LAST, "count": lib.POLYAD_DUPLICATES_COUNT}
+_MISSING = {"keep": lib.POLYAD_MISSING_KEEP, "skip": lib.POLYAD_MISSING_SKIP,
+            "error": lib.POLYAD_MISSING_ERROR}
 
 Labels = Sequence[Sequence[str] | None] | Mapping[str, Sequence[str] | None]
 
@@ -281,7 +284,8 @@ class SparseTensor:
              pattern: bool = False, duplicates: Duplicates = "sum",
              shape: Sequence[int] | None = None, labels: Any = None,
              columns: str | Sequence[str] | None = None, value: str | None = None,
-             delimiter: str | None = None) -> SparseTensor:
+             delimiter: str | None = None, where: str | None = None,
+             missing: Missing = "keep") -> SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``).
 
@@ -296,7 +300,7 @@ class SparseTensor:
             Smallest index in text files.
         pattern : bool
             Lines have indices only; all values are one.
-        duplicates : {"sum", "max", "min", "first", "error"}
+        duplicates : {"sum", "max", "min", "first", "error", "mean", "last", "count"}
             What becomes of repeated coordinates.
         shape : sequence of int, optional
             Length of each mode; an index outside is an error.
@@ -304,9 +308,14 @@ class SparseTensor:
             Directory with label files; default: STEM.labels beside the file; "": none.
         columns : sequence of str, or str, optional
             Delimited text: the columns that are modes, such as ["date", "hour", "lat:round=2"] or
-            "date,hour,lat:round=2".
+            "date,hour,lat:round=2". Of times "when:hour", "when:weekday", "when:date", "when:week"
+            or "when:month", with "=dmy" or "=mdy" behind it where 3/4/2024 may occur.
         value, delimiter : str, optional
             Delimited text: the column of the values, the delimiter.
+        where : str, optional
+            Delimited text: rows to take, such as "city=Paris,fare>5,when<2024-04-01".
+        missing : {"keep", "skip", "error"}
+            Delimited text: what becomes of rows where a column that is used is empty or NA.
 
         Raises
         ------
@@ -329,15 +338,18 @@ class SparseTensor:
                 options.dims[mode] = index(length, "shape")
         kept = []
         for name, argument in (("labels", labels), ("columns", column_list(columns)),
-                               ("value", value)):
+                               ("value", value), ("where", where)):
             if argument is not None:
                 kept.append(ffi.new("char[]", encode(argument, name)))
                 setattr(options, name, kept[-1])
+        if missing not in _MISSING:
+            raise ValueError(f"missing {missing!r} is unknown; expected one of {', '.join(_MISSING)}")
+        options.missing = _MISSING[missing]
         if delimiter is not None:
             options.delimiter = encode(delimiter, "delimiter")
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.configure()
-        delimited = columns is not None or value is not None or delimiter is not None
+        delimited = any(each is not None for each in (columns, value, delimiter, where))
         with readable(path, delimited) as file:
             ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(file, "path"), options, made))
         return SparseTensor._wrap(ctx, made[0])

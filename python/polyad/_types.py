@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Precision = Literal["f32", "f64"]
-Duplicates = Literal["sum", "max", "min", "first", "error"]
+Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "count"]
+Missing = Literal["keep", "skip", "error"]
 Kernel = Literal["mttkrp", "ttmc"]
 Compute = Literal["native", "f16", "bf16", "tf32"]
 CPInit = Literal["random", "hosvd", "nvecs"]

@@ -189,3 +189,17 @@ def test_statistics(random_tensor):
 
 def test_repr(random_tensor):
     assert "20×15×10" in repr(random_tensor())
+
+
+def test_times_and_conditions_of_tables(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("when,x,value\n2024-03-09 17:05,a,1\n2024-03-10 8:00,a,4\n2024-03-10,NA,2\n"
+                    "2024-03-10 8:30,a,9\n")
+    x = polyad.read(path, columns=["when:hour", "when:date", "x"], missing="skip",
+                    where="value>1", duplicates="mean")
+    assert x.mode_names == ["when:hour", "when:date", "x"]
+    assert x.labels == [["08"], ["2024-03-10"], ["a"]] and list(x.values) == [6.5]
+    with pytest.raises(ValueError, match="missing 'x' is unknown"):
+        polyad.read(path, missing="x")
+    with pytest.raises(ValueError, match="expected COLUMN=TEXT"):
+        polyad.read(path, where="value")

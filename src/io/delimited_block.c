@@ -21,8 +21,11 @@ polyad_status pd_block_open(struct pd_block *b) {
   PD_TRY(PD_NEW(b->context, b->plan->count, &b->role));
   for (size_t c = 0; c < b->plan->count; ++c)
     b->role[c] = c == b->plan->value ? PD_ROLE_VALUE : PD_ROLE_NONE;
-  for (int n = 0; n < b->plan->order; ++n)
-    b->role[b->plan->mode[n].column] = (int16_t)n;
+  for (int n = b->plan->order - 1; n >= 0; --n) {
+    int16_t *first = &b->role[b->plan->mode[n].column];
+    b->next[n] = *first;
+    *first = (int16_t)n;
+  }
   return POLYAD_OK;
 }
 
@@ -99,11 +102,8 @@ static bool take_label(const struct pd_block *b, int mode, struct pd_fresh *fres
     *number = number_of(b, mode, fresh, text, length, false);
     return true;
   }
-  double value;
   char label[LABEL_BYTES];
-  if (pd_parse_double(text, text + length, &value) == PD_NUMBER_MALFORMED ||
-      !pd_grid_label(column, value, label, &length))
-    return false;
+  if (!pd_grid_label(column, text, length, label, &length, NULL)) return false;
   *number = number_of(b, mode, fresh, label, length, true);
   return true;
 }
@@ -133,12 +133,11 @@ static bool take_row(const struct pd_block *b, struct piece *piece, const char *
     while (stop < end && *stop != b->delimiter)
       ++stop;
     if (column == b->plan->count) return false;
-    int role = b->role[column];
     size_t length = (size_t)(stop - p);
-    if (role >= 0 &&
-        !take_label(b, role, &piece->fresh[role], p, length, (uint32_t *)chunk->index[role] + at))
-      return false;
-    if (role == PD_ROLE_VALUE) {
+    for (int n = b->role[column]; n >= 0; n = b->next[n])
+      if (!take_label(b, n, &piece->fresh[n], p, length, (uint32_t *)chunk->index[n] + at))
+        return false;
+    if (b->role[column] == PD_ROLE_VALUE) {
       value = p;
       value_length = length;
     }

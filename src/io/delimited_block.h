@@ -31,8 +31,9 @@ struct pd_block {
   struct pd_dictionary *dictionary; /* of each mode */
   struct pd_coordinates *coordinates;
   char delimiter;
-  int16_t *role;        /* of each column: its mode, or one of the values below */
-  uint64_t rows, slots; /* that there is room for in each thread */
+  int16_t *role;                  /* of each column: its first mode, or one of the values below */
+  int16_t next[POLYAD_MAX_ORDER]; /* the next mode of the same column; PD_ROLE_NONE: none */
+  uint64_t rows, slots;           /* that there is room for in each thread */
   struct pd_fresh fresh[PD_BLOCK_THREADS][POLYAD_MAX_ORDER];
 };
 

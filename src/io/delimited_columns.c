@@ -21,23 +21,71 @@ static size_t format_decimal(char out[32], int64_t number, int decimals) {
                           decimals > 0 ? "." : "", digits + whole);
 }
 
-bool pd_grid_label(const struct pd_mode_column *mode, double value, char out[32], size_t *length) {
+static void explain(char *why, const char *text) {
+  if (why != NULL) snprintf(why, PD_GRID_WHY, "%s", text);
+}
+
+static bool number_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
+                         char out[32], size_t *length, char *why) {
+  double value;
+  if (pd_parse_double(text, text + text_length, &value) == PD_NUMBER_MALFORMED) {
+    explain(why, "is no finite number; expected one to round or bin");
+    return false;
+  }
   double scaled = value * power_of_ten[mode->decimals], steps = scaled / (double)mode->step;
   double nearest = round(steps);
   /* 0.3 lies in the bin that begins at 0.3, though 0.3 / 0.1 is a little less than 3. */
   bool on_edge = fabs(steps - nearest) <= 8 * 0x1p-53 * fabs(steps);
   double cell = mode->grid == PD_GRID_ROUND || on_edge ? nearest : floor(steps);
   double number = cell * (double)mode->step;
-  if (!(fabs(number) < 0x1p53)) return false;
+  if (!(fabs(number) < 0x1p53)) {
+    explain(why, "is too large to round or bin; expected below 2^53 steps");
+    return false;
+  }
   *length = format_decimal(out, (int64_t)number, mode->decimals);
   return true;
+}
+
+static bool time_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
+                       char out[32], size_t *length, char *why) {
+  struct pd_time time, other;
+  size_t ignored;
+  char one[32], two[32];
+  switch (pd_time_parse(text, text_length, mode->date_order, &time, &other)) {
+  case PD_TIME_MALFORMED:
+    explain(why, mode->date_order == PD_DATE_UNKNOWN
+                     ? "is no date; expected one such as 2024-03-09 17:05, 9.3.2024 or 3/9/2024"
+                     : "is no date in the order that was given");
+    return false;
+  case PD_TIME_AMBIGUOUS:
+    (void)pd_time_label(&time, PD_TIME_DATE, one, &ignored);
+    (void)pd_time_label(&other, PD_TIME_DATE, two, &ignored);
+    if (why != NULL)
+      snprintf(why, PD_GRID_WHY,
+               "is %s or %s; expected an order of day and month: add =dmy or =mdy to the column, "
+               "such as NAME:date=dmy",
+               one, two);
+    return false;
+  case PD_TIME_OK:
+    break;
+  }
+  if (pd_time_label(&time, mode->unit, out, length)) return true;
+  explain(why, "has no time of day; expected one, such as 2024-03-09 17:05");
+  return false;
+}
+
+bool pd_grid_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
+                   char out[32], size_t *length, char *why) {
+  return mode->grid == PD_GRID_TIME ? time_label(mode, text, text_length, out, length, why)
+                                    : number_label(mode, text, text_length, out, length, why);
 }
 
 static polyad_status fail_grid(polyad_context *context, const char *text, size_t length) {
   char quoted[PD_QUOTE_BYTES];
   return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                 "column %s; expected NAME, NAME:round=D (D from 0 to 15 decimals) or NAME:bin=W "
-                 "(a positive width such as 5 or 0.25)",
+                 "column %s; expected NAME, NAME:round=D (D from 0 to 15 decimals), NAME:bin=W (a "
+                 "positive width such as 5 or 0.25) or NAME:hour, :weekday, :date, :week, :month "
+                 "(of times; also with =dmy or =mdy)",
                  pd_quote(quoted, text, length));
 }
 
@@ -57,7 +105,25 @@ static bool parse_width(const char *text, const char *end, struct pd_mode_column
   return digits && mode->step > 0 && mode->decimals <= MOST_DECIMALS;
 }
 
-/* Takes ":round=D" or ":bin=W" off the end of [text, *end). */
+static const char *const time_units[] = {"hour", "weekday", "date", "week", "month"};
+
+/* The unit of times, with the order of day and month where it is given: "hour", "date=dmy". */
+static bool parse_unit(const char *text, const char *end, struct pd_mode_column *mode) {
+  size_t length = (size_t)(end - text);
+  *mode = (struct pd_mode_column){.grid = PD_GRID_TIME};
+  if (length > 4 && (memcmp(end - 4, "=dmy", 4) == 0 || memcmp(end - 4, "=mdy", 4) == 0)) {
+    mode->date_order = end[-3] == 'd' ? PD_DATE_DAY_FIRST : PD_DATE_MONTH_FIRST;
+    length -= 4;
+  }
+  for (int k = 0; k < (int)(sizeof time_units / sizeof *time_units); ++k)
+    if (length == strlen(time_units[k]) && memcmp(text, time_units[k], length) == 0) {
+      mode->unit = (enum pd_time_unit)k;
+      return true;
+    }
+  return false;
+}
+
+/* Takes ":round=D", ":bin=W" or a unit of times off the end of [text, *end). */
 static bool parse_grid(const char *text, const char **end, struct pd_mode_column *mode) {
   const char *colon = *end;
   while (colon > text && *colon != ':')
@@ -74,13 +140,17 @@ static bool parse_grid(const char *text, const char **end, struct pd_mode_column
     *mode = (struct pd_mode_column){.grid = PD_GRID_BIN};
     if (!parse_width(colon + 5, *end, mode)) return false;
     *end = colon;
+  } else if (length > 1 && *colon == ':' && parse_unit(colon + 1, *end, mode)) {
+    *end = colon;
+  } else {
+    mode->grid = PD_GRID_NONE;
   }
   return true;
 }
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-static size_t find_column(struct pd_rows *rows, const char *name, size_t length) {
+size_t pd_columns_find(struct pd_rows *rows, const char *name, size_t length) {
   for (size_t c = 0; c < rows->fields; ++c) {
     struct pd_field field = rows->field[c];
     if (pd_rows_plain(rows, &field) != POLYAD_OK) return SIZE_MAX;
@@ -89,7 +159,7 @@ static size_t find_column(struct pd_rows *rows, const char *name, size_t length)
   return SIZE_MAX;
 }
 
-static polyad_status fail_missing(struct pd_rows *rows, const char *name, size_t length) {
+polyad_status pd_columns_fail_missing(struct pd_rows *rows, const char *name, size_t length) {
   char quoted[PD_QUOTE_BYTES], known[160] = "";
   size_t used = 0;
   for (size_t c = 0; c < rows->fields && used < 100; ++c) {
@@ -156,12 +226,26 @@ static polyad_status add_mode(polyad_context *context, struct pd_rows *rows, siz
   grid.column = column;
   plan->mode[plan->order] = grid;
   char **name = &plan->name[plan->order++];
+  /* A column of times may be several modes: the unit tells them apart. */
+  const char *unit = grid.grid == PD_GRID_TIME ? time_units[grid.unit] : "";
   if (field.length == 0) return POLYAD_OK;
   PD_TRY(pd_rows_plain(rows, &field));
-  PD_TRY(PD_NEW(context, field.length + 1, name));
+  PD_TRY(PD_NEW(context, field.length + strlen(unit) + 2, name));
   memcpy(*name, field.text, field.length);
-  (*name)[field.length] = '\0';
+  snprintf(*name + field.length, strlen(unit) + 2, "%s%s", unit[0] != '\0' ? ":" : "", unit);
   return POLYAD_OK;
+}
+
+/* Whether a column is a mode already; of times, a mode of the same unit. */
+static bool is_taken(const struct pd_columns_plan *plan, size_t column,
+                     const struct pd_mode_column *grid) {
+  for (int n = 0; n < plan->order; ++n) {
+    const struct pd_mode_column *mode = &plan->mode[n];
+    bool differs =
+        mode->grid == PD_GRID_TIME && grid->grid == PD_GRID_TIME && mode->unit != grid->unit;
+    if (mode->column == column && !differs) return true;
+  }
+  return false;
 }
 
 static polyad_status add_chosen(polyad_context *context, struct pd_rows *rows, const char *text,
@@ -170,19 +254,18 @@ static polyad_status add_chosen(polyad_context *context, struct pd_rows *rows, c
     struct pd_mode_column grid = {0};
     stop = text + strcspn(text, ",");
     const char *end = stop;
-    size_t column = find_column(rows, text, (size_t)(end - text));
+    size_t column = pd_columns_find(rows, text, (size_t)(end - text));
     if (column == SIZE_MAX) {
       if (!parse_grid(text, &end, &grid)) return fail_grid(context, text, (size_t)(stop - text));
-      column = find_column(rows, text, (size_t)(end - text));
+      column = pd_columns_find(rows, text, (size_t)(end - text));
     }
-    if (column == SIZE_MAX) return fail_missing(rows, text, (size_t)(end - text));
-    for (int n = 0; n < plan->order; ++n)
-      if (plan->mode[n].column == column) {
-        char quoted[PD_QUOTE_BYTES];
-        return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                       "column %s is chosen twice; expected each column once",
-                       pd_quote(quoted, text, (size_t)(end - text)));
-      }
+    if (column == SIZE_MAX) return pd_columns_fail_missing(rows, text, (size_t)(end - text));
+    char quoted[PD_QUOTE_BYTES];
+    if (is_taken(plan, column, &grid))
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                     "column %s is chosen twice; expected each column once, or times in "
+                     "different units",
+                     pd_quote(quoted, text, (size_t)(end - text)));
     PD_TRY(add_mode(context, rows, column, grid, plan));
   }
   return POLYAD_OK;
@@ -200,8 +283,9 @@ static polyad_status choose_value(polyad_context *context, struct pd_rows *rows,
   const char *name = options->value;
   plan->value = SIZE_MAX;
   if (options->pattern || (name != NULL && name[0] == '\0')) return POLYAD_OK;
-  size_t column = find_column(rows, name != NULL ? name : "value", name != NULL ? strlen(name) : 5);
-  if (name != NULL && column == SIZE_MAX) return fail_missing(rows, name, strlen(name));
+  size_t column =
+      pd_columns_find(rows, name != NULL ? name : "value", name != NULL ? strlen(name) : 5);
+  if (name != NULL && column == SIZE_MAX) return pd_columns_fail_missing(rows, name, strlen(name));
   if (column == SIZE_MAX) return POLYAD_OK;
   if (is_chosen(plan, column)) {
     if (name == NULL) return POLYAD_OK;

@@ -3,16 +3,20 @@
 #define PD_DELIMITED_COLUMNS_H
 
 #include "io/delimited_rows.h"
+#include "io/delimited_time.h"
 #include "tensor/tensor.h"
 #include <polyad/io.h>
 
-/** A column that is a mode. `grid` makes numbers coarser: round to `decimals` digits, or the
- *  lower edge of bins of width `step` / 10^decimals. */
+/** A column that is a mode. `grid` makes labels coarser: numbers are rounded to `decimals` digits,
+ * or become the lower edge of bins of width `step` / 10^decimals; times become hours, dates and so
+ *  on. */
 struct pd_mode_column {
   size_t column;
-  enum { PD_GRID_NONE, PD_GRID_ROUND, PD_GRID_BIN } grid;
+  enum { PD_GRID_NONE, PD_GRID_ROUND, PD_GRID_BIN, PD_GRID_TIME } grid;
   int decimals;
   int64_t step;
+  enum pd_time_unit unit;
+  enum pd_date_order date_order;
 };
 
 struct pd_columns_plan {
@@ -29,7 +33,15 @@ polyad_status pd_columns_plan_make(polyad_context *context, struct pd_rows *rows
                                    struct pd_columns_plan *plan);
 void pd_columns_plan_clear(polyad_context *context, struct pd_columns_plan *plan);
 
-/** Label of a number on a column's grid, such as "40.7"; false when it is too large. */
-bool pd_grid_label(const struct pd_mode_column *mode, double value, char out[32], size_t *length);
+/** The column with this name, or SIZE_MAX. */
+size_t pd_columns_find(struct pd_rows *rows, const char *name, size_t length);
+/** Fails for a name that no column has, and lists those that there are. */
+polyad_status pd_columns_fail_missing(struct pd_rows *rows, const char *name, size_t length);
+
+/** Label of a field on a column's grid, such as "40.7" or "2024-03-09". On failure `why` (NULL: not
+ *  wanted), of PD_GRID_WHY bytes, gets what is wrong and what was expected. */
+bool pd_grid_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
+                   char out[32], size_t *length, char *why);
+enum { PD_GRID_WHY = 240 };
 
 #endif

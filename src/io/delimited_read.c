@@ -1,6 +1,7 @@
 /* Reads delimited text: each label of a column becomes an index of its mode. */
 #include "io/coordinates.h"
 #include "io/delimited_block.h"
+#include "io/delimited_filter.h"
 #include "io/formats.h"
 #include "io/number.h"
 #include <math.h>
@@ -20,6 +21,7 @@ struct reader {
   struct pd_input *input;
   struct pd_rows rows;
   struct pd_columns_plan plan;
+  struct pd_filter filter;
   struct pd_dictionary dictionary[POLYAD_MAX_ORDER];
   struct pd_coordinates coordinates;
   struct pd_block block;
@@ -50,13 +52,11 @@ static polyad_status take_label(struct reader *r, int mode, uint32_t *number) {
     PD_TRY(pd_rows_plain(&r->rows, &field));
     return pd_dictionary_number(&r->dictionary[mode], field.text, field.length, number);
   }
-  double value;
-  char label[32];
+  char label[32], why[PD_GRID_WHY];
   size_t length;
-  if (pd_parse_double(field.text, field.text + field.length, &value) == PD_NUMBER_MALFORMED)
-    return fail_field(r, &field, "is no finite number; expected one to round or bin");
-  if (!pd_grid_label(column, value, label, &length))
-    return fail_field(r, &field, "is too large to round or bin; expected below 2^53 steps");
+  PD_TRY(pd_rows_plain(&r->rows, &field));
+  if (!pd_grid_label(column, field.text, field.length, label, &length, why))
+    return fail_field(r, &r->rows.field[column->column], why);
   return pd_dictionary_number(&r->dictionary[mode], label, length, number);
 }
 
@@ -67,6 +67,9 @@ static polyad_status take_row(struct reader *r) {
     return pd_rows_fail(rows, POLYAD_PARSE, rows->field[at].text,
                         "%zu fields; expected %zu, as in the header", rows->fields, r->plan.count);
   }
+  bool taken = true;
+  if (pd_filter_asks(&r->filter)) PD_TRY(pd_filter_row(&r->filter, rows, &r->plan, &taken));
+  if (!taken) return POLYAD_OK;
   struct pd_chunk *chunk = r->coordinates.last;
   if (chunk == NULL || chunk->count == chunk->room)
     PD_TRY(pd_coordinates_room(&r->coordinates, CHUNK_ROWS, &chunk));
@@ -97,6 +100,7 @@ static polyad_status take_header(struct reader *r) {
     return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), 0, 0,
                       "file is empty; expected a header and rows");
   PD_TRY(pd_columns_plan_make(r->context, &r->rows, r->options, &r->plan));
+  PD_TRY(pd_filter_make(r->context, &r->rows, r->options, &r->filter));
   r->coordinates = (struct pd_coordinates){.context = r->context,
                                            .order = r->plan.order,
                                            .type = r->options->type,
@@ -140,14 +144,20 @@ static polyad_status take_rows(struct reader *r) {
   if (threads > PD_BLOCK_THREADS) threads = PD_BLOCK_THREADS;
   for (;;) {
     bool found;
-    if (threads > 1) PD_TRY(take_blocks(r, threads));
+    /* Rows that may be left out are looked at one by one. */
+    if (threads > 1 && !pd_filter_asks(&r->filter)) PD_TRY(take_blocks(r, threads));
     PD_TRY(pd_rows_next(&r->rows, &found));
     if (!found) break;
     PD_TRY(take_row(r));
   }
+  if (r->filter.skipped > 0)
+    pd_log(r->context, POLYAD_LOG_WARNING, "%s: rows skipped that lack a label or value: %llu",
+           pd_input_path(r->input), (unsigned long long)r->filter.skipped);
   if (r->coordinates.count == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), 0, 0,
-                      "a header and no rows; expected rows below it");
+                      pd_filter_asks(&r->filter)
+                          ? "no row is left; expected rows that meet the conditions"
+                          : "a header and no rows; expected rows below it");
   return POLYAD_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BATCH = 1 << 14, STYLE_BYTES = 7, NUMBER_ROOM = PD_NUMBER_TEXT + 3 * STYLE_BYTES };
+enum { BATCH = 1 << 16, STYLE_BYTES = 7, NUMBER_ROOM = PD_NUMBER_TEXT + 3 * STYLE_BYTES };
 
 const struct pd_row_style pd_plain_rows = {"", " ", "", "\n"};
 

@@ -19,6 +19,9 @@ static polyad_status check_options(polyad_context *context, const polyad_read_op
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                      "length %llu of mode %d found; expected 1 to 9223372036854775807",
                      (unsigned long long)options->dims[n], pd_shown_mode(context, n));
+  if ((unsigned)options->missing > POLYAD_MISSING_ERROR)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "policy %d for missing fields is unknown",
+                   (int)options->missing);
   if (options->type != POLYAD_F32 && options->type != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value type %d is unknown",
                    (int)options->type);
@@ -37,6 +40,11 @@ static polyad_status read_any(polyad_context *context, const char *path,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "file format %d found; expected one that tensors are read from",
                    (int)options->format);
+  bool asks = options->where != NULL || options->missing != POLYAD_MISSING_KEEP;
+  if (asks && (format == NULL || format->number != POLYAD_FILE_DELIMITED))
+    return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
+                      "conditions on rows or a policy for missing fields; expected delimited text "
+                      "with columns, such as .csv");
   if (format != NULL && format->opens)
     return format->read_tensor(context, path, NULL, options, tensor);
   struct pd_input *input = NULL;

@@ -67,7 +67,7 @@ static polyad_status check_input(polyad_context *context, const polyad_tensor_in
   if ((unsigned)input->value_type > POLYAD_F64 || (unsigned)input->type > POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value type %d is unknown",
                    (unsigned)input->type > POLYAD_F64 ? (int)input->type : (int)input->value_type);
-  if ((unsigned)input->duplicates > POLYAD_DUPLICATES_ERROR)
+  if ((unsigned)input->duplicates > POLYAD_DUPLICATES_COUNT)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "duplicates policy %d is unknown",
                    (int)input->duplicates);
   for (int n = 0; n < input->order; ++n) {

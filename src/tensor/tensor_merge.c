@@ -38,8 +38,11 @@ static uint64_t run_start(const polyad_tensor *tensor, uint64_t p) {
 
 static double merged_value(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
                            polyad_duplicates duplicates) {
-  double merged = pd_tensor_value(tensor, begin);
+  double merged = pd_tensor_value(tensor, begin), count = (double)(end - begin);
   if (duplicates == POLYAD_DUPLICATES_FIRST) return merged;
+  if (duplicates == POLYAD_DUPLICATES_LAST) return pd_tensor_value(tensor, end - 1);
+  if (duplicates == POLYAD_DUPLICATES_COUNT)
+    return tensor->type == POLYAD_F32 ? (double)(float)count : count;
   for (uint64_t p = begin + 1; p < end; ++p) {
     double value = pd_tensor_value(tensor, p);
     if (duplicates == POLYAD_DUPLICATES_MAX)
@@ -49,6 +52,7 @@ static double merged_value(const polyad_tensor *tensor, uint64_t begin, uint64_t
     else
       merged += value;
   }
+  if (duplicates == POLYAD_DUPLICATES_MEAN) merged /= count;
   return tensor->type == POLYAD_F32 ? (double)(float)merged : merged;
 }
 
@@ -138,7 +142,8 @@ static bool any_zero(const polyad_context *context, const polyad_tensor *tensor)
 
 polyad_status pd_tensor_merge(polyad_context *context, polyad_tensor *tensor,
                               polyad_duplicates duplicates, bool strict) {
-  if (strict && !any_zero(context, tensor)) return POLYAD_OK;
+  bool keeps = duplicates != POLYAD_DUPLICATES_COUNT; /* values of what occurs once */
+  if (strict && keeps && !any_zero(context, tensor)) return POLYAD_OK;
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   uint64_t before = tensor->nnz;
   struct merge_part *parts;

@@ -98,10 +98,10 @@ static void repeats_follow_the_policy(void **state) {
     polyad_duplicates policy;
     uint64_t nnz, dropped;
     double last;
-  } cases[] = {{POLYAD_DUPLICATES_SUM, 1, 2, 7},
-               {POLYAD_DUPLICATES_MAX, 3, 0, 3},
-               {POLYAD_DUPLICATES_MIN, 3, 0, -5},
-               {POLYAD_DUPLICATES_FIRST, 3, 0, 2}};
+  } cases[] = {{POLYAD_DUPLICATES_SUM, 1, 2, 7},  {POLYAD_DUPLICATES_MAX, 3, 0, 3},
+               {POLYAD_DUPLICATES_MIN, 3, 0, -5}, {POLYAD_DUPLICATES_FIRST, 3, 0, 2},
+               {POLYAD_DUPLICATES_LAST, 3, 0, 3}, {POLYAD_DUPLICATES_MEAN, 1, 2, 7},
+               {POLYAD_DUPLICATES_COUNT, 3, 0, 3}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c)
     for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
       polyad_tensor_input input = rows(2, 6, index, values);
