@@ -17,7 +17,11 @@ function __polyad_values -a name argument
         case kind
             printf '%s\n' cpu cuda opencl
         case duplicates
-            printf '%s\n' sum max min first error
+            printf '%s\n' sum count mean min max first last error
+        case aggregate
+            printf '%s\n' sum count mean min max last
+        case missing
+            printf '%s\n' keep skip error
         case svd
             printf '%s\n' exact randomized
         case compute
