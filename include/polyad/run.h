@@ -53,9 +53,10 @@ POLYAD_API const char *polyad_reason_string(polyad_reason reason);
 
 /** How a fit was computed. */
 typedef enum polyad_fit_from {
-  POLYAD_FIT_FORMULA = 0, /**< ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last MTTKRP */
+  POLYAD_FIT_FORMULA = 0, /**< ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last MTTKRP; for
+                               Tucker ||X||^2 - ||G||^2, with the core G */
   POLYAD_FIT_RESIDUAL = 1 /**< (x - m)^2 and m^2 summed in double over all nonzeros: where the
-                               formula would cancel too many digits */
+                               formula would cancel too many digits, and for CP-APR */
 } polyad_fit_from;
 
 /** "formula" or "residual". */
@@ -70,8 +71,8 @@ typedef struct polyad_trace_row {
   double log_likelihood;     /**< Poisson log-likelihood; NaN for ALS */
   double kkt_violation;      /**< NaN for ALS */
   uint64_t inner_iterations; /**< of CP-APR, all modes (MU) or rows (PDNR, PQNR); 0 for ALS */
-  double fit_bound;          /**< CP-ALS: what rounding may have changed the fit by; else NaN */
-  polyad_fit_from fit_from;  /**< CP-ALS */
+  double fit_bound;          /**< what rounding may have changed the fit by; NaN for CP-APR */
+  polyad_fit_from fit_from;  /**< how the fit was computed; CP-ALS and Tucker */
 } polyad_trace_row;
 
 /** One of the starts of a run. */
@@ -87,8 +88,8 @@ typedef struct polyad_run_info {
   int converged;                /**< whether the tolerance was met */
   polyad_reason reason;         /**< why it ended */
   double fit;                   /**< final fit: of the returned model */
-  double fit_bound;             /**< CP-ALS: what rounding may have changed it by; else NaN */
-  polyad_fit_from fit_from;     /**< CP-ALS: how it was computed */
+  double fit_bound;             /**< what rounding may have changed it by; NaN without a fit */
+  polyad_fit_from fit_from;     /**< how it was computed */
   double log_likelihood;        /**< final; CP-APR only */
   double kkt_violation;         /**< largest of the last iteration; CP-APR only */
   double seconds;               /**< wall-clock time of all starts */

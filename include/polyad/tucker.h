@@ -61,7 +61,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tucker_ranks(polyad_context *cont
  *  so far is returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED; only before the first
  *  iteration, while ranks are chosen or HOSVD runs, there is none, and the result is
  *  POLYAD_CANCELLED. The fit is 1 - sqrt(1 - ||G||^2 / ||X||^2) where that is exact enough for the
- *  tolerance, else it is summed from the residual's entries. The first factors of POLYAD_INIT_HOSVD
+ *  tolerance, else it is summed from the residual's entries: info->fit_from tells, and
+ *  info->fit_bound what rounding may have changed it by. The first factors of POLYAD_INIT_HOSVD
  *  are exact for modes of up to 1024 rows, and for longer ones found to a residual of 1e-8 (the
  *  diagnosis tells where they are not).
  *  @param plan  made with polyad_plan_options::kernel POLYAD_KERNEL_TTMC, or another whose format

@@ -1,4 +1,8 @@
+"""What the tests share. Every decomposition that one of them runs, by whatever function, method or
+estimator, is checked: its info is compared with its model (tests/cli/model_check.py)."""
+
 import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -6,6 +10,52 @@ import pytest
 import polyad
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/cli"))
+
+from model_check import Kruskal, Tucker, check  # noqa: E402
+
+
+def stored(tensor, plan):
+    """Coordinates and values as the plan has them."""
+    return np.asarray(tensor.coords), np.asarray(tensor.values).astype(plan.dtype)
+
+
+def check_model(model, plan, options):
+    """Raises AssertionError unless the model's info is true of it."""
+    coords, values = plan.stored_for_tests
+    first = model.core if isinstance(model, polyad.TuckerTensor) else model.weights
+    kind = Tucker if isinstance(model, polyad.TuckerTensor) else Kruskal
+    exact = getattr(options, "ridge", 0) == 0 and getattr(options, "svd", 0) == 0
+    precision = "f32" if plan.dtype == np.float32 else "f64"
+    check(coords, values, kind(first, model.factors), model.info, precision, monotone=exact)
+
+
+def checked(execute):
+    """`execute` of polyad._run, whose models are compared with their info."""
+    def run(kind, function, plan, tensor, options, *rest):
+        try:
+            model = execute(kind, function, plan, tensor, options, *rest)
+        except polyad.Interrupted as interrupted:
+            if getattr(interrupted, "model", None) is not None:
+                check_model(interrupted.model, plan, options)
+            raise
+        check_model(model, plan, options)
+        return model
+    return run
+
+
+def remembering(make):
+    """`Plan._make`, after which the plan knows the nonzeros that it holds."""
+    def run(plan, tensor, *rest):
+        make(plan, tensor, *rest)
+        plan.stored_for_tests = stored(tensor, plan)
+    return run
+
+
+def pytest_configure():
+    polyad.Plan._make = remembering(polyad.Plan._make)
+    for module in (polyad._run, polyad._tucker):
+        module.execute = checked(module.execute)
 
 
 @pytest.fixture

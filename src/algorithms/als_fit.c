@@ -10,15 +10,11 @@
  *
  *   ||X - M||^2 = sum over nonzeros x of (x - m)^2 + (||M||^2 - sum over nonzeros of m^2)
  *
- * in double. Both bounds are for rounding errors that are independent of each other and as often up
- * as down (Higham and Mary, SIAM J. Sci. Comput. 41 (2019), theorem 2.4): a sum of n terms is then
- * off by about sqrt(n) roundings, not n. DEVIATIONS says how unlikely a larger error is. */
+ * in double. Both bounds are for rounding errors that are independent (core/rounding.h). */
 #include "algorithms/als_state.h"
+#include "core/rounding.h"
 #include <float.h>
 #include <math.h>
-
-/* An error of more standard deviations than this has a chance of 2 exp(-7^2 / 2) = 5e-11. */
-static const double DEVIATIONS = 7;
 
 /* Roundings whose sum may grow like the root of their number; where sums are so long that they
  * cannot grow any more, errors are all of one sign. */
@@ -54,12 +50,6 @@ double pd_als_fit_limit(const struct pd_als *als) {
   return 0.1 * fmax(als->options->run.tolerance, 1e-5);
 }
 
-/* What an error of `bound` in rho may change its root by. */
-static double root_bound(double rho, double bound) {
-  double root = sqrt(fmax(rho, 0));
-  return fmax(sqrt(fmax(rho, 0) + bound) - root, root - sqrt(fmax(rho - bound, 0)));
-}
-
 /* Sets fit, residual and bound from rho and a bound for its error. Rounding may leave a rho below
  * zero for an exact model: it counts as zero, and the bound covers what was cut off. */
 static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_from from) {
@@ -67,7 +57,7 @@ static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_fro
   fit->from = from;
   fit->residual = rho > 0 ? rho : 0;
   fit->fit = 1.0 - sqrt(fit->residual);
-  fit->bound = root_bound(rho, fmax(bound, -rho)) + DBL_EPSILON;
+  fit->bound = pd_root_bound(rho, fmax(bound, -rho)) + DBL_EPSILON;
   /* Factors that are kept rounded are not what the update has found. */
   if (als->plan->compute != POLYAD_COMPUTE_NATIVE)
     fit->bound += als->order * unit_roundoff(als) * fit->norms / sqrt(als->norm_squared);
@@ -80,7 +70,7 @@ static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit
   for (int n = 0; n < als->order; ++n)
     if (als->plan->dims[n] > longest) longest = als->plan->dims[n];
   double count = (double)als->order * (double)longest + 2 * (double)als->options->rank;
-  return DEVIATIONS * 0x1p-53 * (sqrt(count) * fit->norms * fit->norms / als->norm_squared + 2);
+  return PD_DEVIATIONS * 0x1p-53 * (sqrt(count) * fit->norms * fit->norms / als->norm_squared + 2);
 }
 
 /* Error of 2 <X, M> over ||X||^2. Entry (i, r) of the MTTKRP is a sum of products, each rounded
@@ -92,7 +82,7 @@ static double inner_bound(const struct pd_als *als, double inner, double spread)
   double unit = unit_roundoff(als);
   double additions =
       (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1) + als->order;
-  return 2 * unit * roundings(additions, unit) * (DEVIATIONS * sqrt(spread) + fabs(inner)) /
+  return 2 * unit * roundings(additions, unit) * (PD_DEVIATIONS * sqrt(spread) + fabs(inner)) /
          als->norm_squared;
 }
 
@@ -142,22 +132,12 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
   double rho = (scalar[PD_SCALAR_RESIDUAL] + rest) / als->norm_squared;
   PD_TRY(check_finite(als, rho));
   double count = (double)als->options->rank + als->order;
-  double bound = norms_bound(als, &als->fit) + DEVIATIONS * 0x1p-53 * sqrt(count) * als->fit.norms *
-                                                   (als->fit.norms + 2 * sqrt(als->norm_squared)) /
-                                                   als->norm_squared;
+  double bound = norms_bound(als, &als->fit) +
+                 PD_DEVIATIONS * 0x1p-53 * sqrt(count) * als->fit.norms *
+                     (als->fit.norms + 2 * sqrt(als->norm_squared)) / als->norm_squared;
   set_fit(als, rho, bound, POLYAD_FIT_RESIDUAL);
   *measured = true;
   return POLYAD_OK;
-}
-
-/* Values at the nonzeros are in double; the norms, which cancel, have 64 bits or more. */
-double pd_als_wide_bound(const struct pd_als *als, double relative) {
-  double count = (double)als->options->rank + als->order, unit = 0x1p-53;
-  double norm = sqrt(als->norm_squared);
-  double bound = norms_bound(als, &als->fit) * 0x1p-10 +
-                 2 * DEVIATIONS * unit * sqrt(count) * als->fit.norms / norm * relative +
-                 pow(DEVIATIONS * unit * sqrt(count) * als->fit.norms / norm, 2);
-  return root_bound(relative * relative, bound) + DBL_EPSILON;
 }
 
 polyad_status pd_als_enqueue_fit(struct pd_als *als) {

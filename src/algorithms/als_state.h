@@ -118,8 +118,6 @@ polyad_status pd_als_enqueue_spread(struct pd_als *als);
 /** als->fit of the iteration that was enqueued, by the formula or, where that is too imprecise, by
  *  the residual. */
 polyad_status pd_als_fetch_fit(struct pd_als *als);
-/** What rounding may have changed a fit by that pd_ktensor_residual() found, 1 - `relative`. */
-double pd_als_wide_bound(const struct pd_als *als, double relative);
 /** als->fit of the current factors by the residual, without changing them. Where the device has no
  *  memory for the nonzeros `measured` is false, and the fit stays as it was. */
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured);

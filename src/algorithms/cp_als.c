@@ -61,11 +61,12 @@ static const double rounding_residual = 1e-10;
 static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
                        polyad_run_info *info) {
   struct pd_als_fit fit = {.from = POLYAD_FIT_RESIDUAL};
-  double relative;
+  double relative, bound;
   polyad_tensor *tensor = NULL;
   if (!((1 - info->fit) * (1 - info->fit) < rounding_residual)) return;
   polyad_status status = pd_plan_expand(als->context, als->plan, &tensor);
-  if (status == POLYAD_OK) status = pd_ktensor_residual(als->context, model, tensor, &relative);
+  if (status == POLYAD_OK)
+    status = pd_ktensor_residual(als->context, model, tensor, &relative, &bound);
   polyad_tensor_destroy(tensor);
   if (status != POLYAD_OK) {
     pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error: %s",
@@ -75,7 +76,7 @@ static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
   }
   fit.fit = 1 - relative;
   fit.residual = relative * relative;
-  fit.bound = pd_als_wide_bound(als, relative);
+  fit.bound = bound;
   replace_fit(info, &fit);
 }
 

@@ -6,6 +6,7 @@
 #include "algorithms/apr_state.h"
 #include "algorithms/model_start.h"
 #include "algorithms/run_options.h"
+#include "tensor/ktensor_fit.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,10 +134,16 @@ static void report(const void *state, polyad_run_info *info) {
 }
 
 /* Fit 1 - ||X - M|| / ||X||, for those who compare. */
-static polyad_status find_fit(struct pd_apr *apr, double *fit) {
+static polyad_status find_fit(struct pd_apr *apr, polyad_run_info *info) {
+  double relative, bound;
   polyad_tensor *tensor = NULL;
   PD_TRY(pd_plan_expand(apr->context, apr->plan, &tensor));
-  polyad_status status = polyad_ktensor_fit(apr->context, apr->model, tensor, fit);
+  polyad_status status = pd_ktensor_residual(apr->context, apr->model, tensor, &relative, &bound);
+  if (status == POLYAD_OK) {
+    info->fit = 1 - relative;
+    info->fit_bound = bound;
+    info->fit_from = POLYAD_FIT_RESIDUAL;
+  }
   polyad_tensor_destroy(tensor);
   return status;
 }
@@ -147,7 +154,7 @@ static polyad_status finish(void *state, polyad_run_info *info) {
   struct pd_apr *apr = state;
   PD_TRY(pd_apr_download(apr));
   polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
-  if (find_fit(apr, &info->fit) != POLYAD_OK) {
+  if (find_fit(apr, info) != POLYAD_OK) {
     pd_log(apr->context, POLYAD_LOG_INFO, "the fit is not computed: %s",
            polyad_last_error(apr->context));
     pd_begin(apr->context);

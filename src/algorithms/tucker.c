@@ -81,7 +81,7 @@ static polyad_status finish(void *state, polyad_run_info *info) {
                "The fit may be wrong by %.1e: there is no room to sum the residual of the "
                "nonzeros.",
                t->fit_error);
-  if (1 - last->residual < energy - pd_tucker_share_error(t))
+  if (1 - last->residual < energy - t->share_error)
     pd_run_say(info,
                "The model keeps %.6f of the squared norm, less than the %g asked for: products in "
                "a narrower type lose it.",

@@ -6,19 +6,17 @@
  * type, unit roundoff u; the latter are orthonormal but for 2 u sqrt(R_n))
  *   + 2 N c                                    (products in a narrower type of roundoff c)
  *   + eps (rows of LAPACK's largest matrix + sqrt(nonzeros) + 2 N)   (float64: eigenvectors, sums).
- * With d this sum and r the relative residual, the fit is known to within d / (r + sqrt(d)). Where
- * that is more than a tenth of the tolerance and of 1e-5, or more than a hundredth of r, the
- * residual is summed from the nonzeros of the tensor and the model's entries there, in float64 and
- * wider, plus the model's norm elsewhere. */
+ * With d this sum and r the relative residual, the fit is known to within sqrt(r^2 + d) - r or
+ * r - sqrt(r^2 - d), whichever is more. Where that is more than a tenth of the tolerance and of
+ * 1e-5, or more than a hundredth of r, the residual is summed from the nonzeros of the tensor and
+ * the model's entries there, in float64 and wider, plus the model's norm elsewhere. */
 #include "algorithms/hosvd.h"
 #include "algorithms/tucker_state.h"
+#include "core/rounding.h"
 #include "tensor/tensor.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-
-/* Rounding of a summed residual: its sums are long double. */
-static const double summed_error = 1e-9;
 
 static double roundoff_of_products(polyad_compute compute) {
   switch (compute) {
@@ -52,57 +50,67 @@ static polyad_status need_nonzeros(struct pd_tucker *t) {
 
 /* The residual of the model as it is now; factors and core come to the host. */
 static polyad_status sum_residual(struct pd_tucker *t, double *residual) {
-  double relative;
+  double relative, bound;
   PD_TRY(need_nonzeros(t));
   PD_TRY(pd_tucker_download(t, 0));
-  PD_TRY(pd_ttensor_residual(t->context, t->model, t->nonzeros, &relative));
+  PD_TRY(pd_ttensor_residual(t->context, t->model, t->nonzeros, &relative, &bound));
   *residual = relative * relative;
+  t->fit_error = bound;
+  t->fit_from = POLYAD_FIT_RESIDUAL;
   return POLYAD_OK;
 }
 
 /* Without memory for the nonzeros the fit keeps its rounding error, which the run then tells. */
-static polyad_status keep_rounded(struct pd_tucker *t, polyad_status status, double error,
-                                  double *residual) {
+static polyad_status keep_rounded(struct pd_tucker *t, polyad_status status) {
   if (status != POLYAD_MEMORY_LIMIT && status != POLYAD_OUT_OF_MEMORY &&
       status != POLYAD_UNSUPPORTED)
     return status;
   pd_begin(t->context);
-  if (*residual < 0) *residual = 0; /* within its error */
   t->no_sum = true;
-  t->fit_error = error;
   return POLYAD_OK;
 }
 
-polyad_status pd_tucker_fit(struct pd_tucker *t, double *fit, double *residual) {
-  double core, share_error = pd_tucker_share_error(t);
+/* The residual by the formula, with its bound. */
+static polyad_status subtract_norms(struct pd_tucker *t, double *residual) {
+  double core;
   PD_TRY(t->svd->sum_of_squares(t->context, t->work, &t->core, &core));
   *residual = (t->norm_squared - core) / t->norm_squared;
   if (!isfinite(*residual))
     return pd_fail(t->context, POLYAD_NUMERICAL, "iteration %d overflows; scale the values",
                    t->run.iteration + 1);
-  double error = share_error / (sqrt(fmax(*residual, 0)) + sqrt(share_error));
-  t->fit_error_before = t->fit_error;
-  t->fit_error = error;
-  bool vague =
-      error > fmax(t->options->run.tolerance, 1e-5) / 10 || error > 0.01 * sqrt(fmax(*residual, 0));
-  if (vague && !t->no_sum) {
-    t->fit_error = summed_error;
-    polyad_status status = sum_residual(t, residual);
-    if (status != POLYAD_OK) PD_TRY(keep_rounded(t, status, error, residual));
-  }
-  if (*residual < -share_error)
-    return pd_fail(t->context, POLYAD_NUMERICAL,
-                   "iteration %d: the core's norm is %.3g times the tensor's, which orthonormal "
-                   "factors cannot give; use a wider precision",
-                   t->run.iteration + 1, sqrt(core / t->norm_squared));
-  *residual = fmax(*residual, 0);
-  *fit = 1 - sqrt(*residual);
+  t->fit_error = pd_root_bound(*residual, fmax(t->share_error, -*residual)) + DBL_EPSILON;
+  t->fit_from = POLYAD_FIT_FORMULA;
   return POLYAD_OK;
 }
 
-/* A fall beyond rounding is no convergence, however small. */
+polyad_status pd_tucker_fit(struct pd_tucker *t, polyad_trace_row *row) {
+  double residual;
+  t->fit_error_before = t->fit_error;
+  PD_TRY(subtract_norms(t, &residual));
+  double limit = fmin(fmax(t->options->run.tolerance, 1e-5) / 10, 0.01 * sqrt(fmax(residual, 0)));
+  bool summed = false;
+  if (t->fit_error > limit && !t->no_sum) {
+    polyad_status status = sum_residual(t, &residual);
+    summed = status == POLYAD_OK;
+    if (!summed) PD_TRY(keep_rounded(t, status));
+  }
+  if (!summed && residual < -t->share_error)
+    return pd_fail(t->context, POLYAD_NUMERICAL,
+                   "iteration %d: the core's norm is %.3g times the tensor's, which orthonormal "
+                   "factors cannot give; use a wider precision",
+                   t->run.iteration + 1, sqrt(1 - residual));
+  row->residual = fmax(residual, 0);
+  row->fit = 1 - sqrt(row->residual);
+  row->fit_bound = t->fit_error;
+  row->fit_from = t->fit_from;
+  return POLYAD_OK;
+}
+
+/* A fall beyond rounding, that of the fit and that of the factors, is no convergence, however
+ * small. */
 bool pd_tucker_converged(const void *state) {
   const struct pd_tucker *t = state;
+  double rounding = t->fit_error + t->fit_error_before + t->share_error;
   return t->options->run.tolerance > 0 && t->run.change < t->options->run.tolerance &&
-         t->run.change >= -(t->fit_error + t->fit_error_before);
+         t->run.change >= -rounding;
 }

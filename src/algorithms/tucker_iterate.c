@@ -114,7 +114,7 @@ static polyad_status update_all(struct pd_tucker *t, double *seconds) {
 polyad_status pd_tucker_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_tucker *t = state;
   PD_TRY(update_all(t, kernel_seconds));
-  PD_TRY(pd_tucker_fit(t, &row->fit, &row->residual));
+  PD_TRY(pd_tucker_fit(t, row));
   t->fit = row->fit;
   return POLYAD_OK;
 }

@@ -76,6 +76,7 @@ static polyad_status fill(struct pd_tucker *t) {
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &t->workspace));
   PD_TRY(t->svd->create(context, t->device, t->order, sizes, method, &t->work));
   PD_TRY(create_matrices(t));
+  t->share_error = pd_tucker_share_error(t);
   return pd_run_open(&t->run);
 }
 

@@ -29,6 +29,8 @@ struct pd_tucker {
   polyad_tensor *nonzeros; /* for residuals that are summed; NULL until the first */
   bool no_sum;             /* there is no memory for them */
   double fit_error, fit_error_before; /* bounds of the last two iterations' fits' rounding */
+  polyad_fit_from fit_from;           /* how the last one was computed */
+  double share_error;                 /* pd_tucker_share_error() */
   double fit;                         /* of the last iteration */
   const struct pd_rank_search *found; /* first factors that came with the ranks; NULL: none */
   struct pd_hosvd_report hosvd;
@@ -51,8 +53,8 @@ polyad_status pd_tucker_start(void *tucker, int start);
 polyad_status pd_tucker_iterate(void *tucker, polyad_trace_row *row, double *kernel_seconds);
 /** The numbers that iterations go on from. */
 polyad_status pd_tucker_save(void *tucker, struct pd_archive *archive);
-/** Fit and relative squared residual of the model so far. */
-polyad_status pd_tucker_fit(struct pd_tucker *tucker, double *fit, double *residual);
+/** The row's fit, relative squared residual and their bound, of the model so far. */
+polyad_status pd_tucker_fit(struct pd_tucker *tucker, polyad_trace_row *row);
 /** A bound of the rounding error of ||G||^2 / ||X||^2. */
 double pd_tucker_share_error(const struct pd_tucker *tucker);
 /** Whether the fit rose by less than the tolerance; `state` is the struct pd_tucker. */

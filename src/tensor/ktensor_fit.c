@@ -1,13 +1,26 @@
-/* How well a Kruskal tensor agrees with a sparse tensor. */
+/* How well a Kruskal tensor agrees with a sparse tensor.
+ *
+ * ||X - M||^2 = ||X||^2 + ||M||^2 - 2 <X, M> loses the digits that its terms share: near an exact
+ * fit, and where components cancel, so that M is small beside them. With S the sum of the
+ * components' norms, c = order + rank and independent roundings of unit u (core/rounding.h),
+ *
+ *   an entry m of the model is off by sqrt(c) u times what it is when nothing cancels, so that all
+ *   of them together are off by at most sqrt(c) u S in norm;
+ *   ||M||^2 is off by sqrt(rows of all Gram matrices + 2 rank) u S^2.
+ *
+ * Where the formula's bound is too wide the residual is summed from its entries: over all cells, or
+ * over the nonzeros, plus what ||M||^2 in long double has elsewhere. */
 #include "tensor/ktensor_fit.h"
+#include "core/rounding.h"
 #include "tensor/ktensor_scale.h"
+#include <float.h>
 #include <math.h>
 
 /* Sums over nonzeros are formed in this many parts whatever the number of threads. */
 enum { PARTS = 256, NONZERO_GRAIN = 1 << 11, CELLS_PER_NONZERO = 8, FEW_CELLS = 1 << 18 };
 
-/* Below this share of the norms, their difference has lost half of its digits. */
-static const double SMALL_RESIDUAL = 1e-7;
+/* The widest bound of ||X - M|| / ||X|| that the formula may have. */
+static const double formula_limit = 1e-10;
 
 static void load_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t *coordinate) {
   for (int n = 0; n < tensor->order; ++n)
@@ -23,7 +36,7 @@ polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor 
   struct pd_scaled_model model;
   PD_TRY(pd_scale_model(context, ktensor, &model));
   double squared;
-  polyad_status status = pd_model_norm_squared(context, &model, &squared);
+  polyad_status status = pd_model_norm_squared(context, &model, &squared, NULL);
   if (status == POLYAD_OK) *norm = ldexp(sqrt(squared), model.exponent);
   pd_unscale_model(context, &model);
   return status;
@@ -238,14 +251,55 @@ static double residual_at_nonzeros(const polyad_context *context, const struct r
   return total;
 }
 
+/* ---- bounds --------------------------------------------------------------------------------- */
+
+/* Norms in the residual's scale: of the tensor, and the sum of the components'. */
+struct sizes {
+  double tensor, components;
+};
+
+/* Additions that a sum over so many terms in PARTS parts has one after the other. */
+static double depth_of(uint64_t terms) { return (double)(terms / PARTS + 1 + PARTS); }
+
+/* Error of ||M||^2 and of 2 m^2 over the nonzeros in arithmetic of this unit, over ||X||^2. */
+static double norm_error(const struct residual *residual, const struct sizes *size, double unit) {
+  const struct pd_scaled_model *model = residual->model;
+  double share = size->components / size->tensor, rows = 2 * (double)model->rank;
+  for (int n = 0; n < model->order; ++n)
+    rows += (double)model->dims[n];
+  double entries = (double)model->rank + model->order + depth_of(residual->tensor->nnz);
+  return PD_DEVIATIONS * unit * (sqrt(rows) + 2 * sqrt(entries)) * share * share;
+}
+
+/* Error of all entries of the model together, over ||X||. */
+static double entry_error(const struct residual *residual, const struct sizes *size) {
+  double count = (double)residual->model->rank + residual->model->order;
+  return PD_DEVIATIONS * 0x1p-53 * sqrt(count) * size->components / size->tensor;
+}
+
+static double formula_bound(const struct residual *residual, const struct sizes *size, double rho) {
+  double depth = sqrt(depth_of(residual->tensor->nnz));
+  double product = 2 * (entry_error(residual, size) +
+                        PD_DEVIATIONS * 0x1p-53 * depth * size->components / size->tensor);
+  double error =
+      norm_error(residual, size, 0x1p-53) + product + 2 * PD_DEVIATIONS * 0x1p-53 * depth;
+  return pd_root_bound(rho, fmax(error, -rho)) + DBL_EPSILON;
+}
+
+/* ---- the residual, by either way ------------------------------------------------------------ */
+
+/* Sums ||X - M||^2 from its entries; `bound` is that of ||X - M|| / ||X||. */
 static polyad_status direct_residual(polyad_context *context, const struct residual *residual,
-                                     double *squared) {
+                                     const struct sizes *size, double *squared, double *bound) {
   const polyad_tensor *tensor = residual->tensor;
   uint64_t cells = 1;
   for (int n = 0; n < tensor->order; ++n)
     cells = pd_mul_saturated(cells, tensor->dims[n]);
+  double tensor_squared = size->tensor * size->tensor;
   if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz) {
     *squared = residual_over_cells(context, residual, cells);
+    double sum = PD_DEVIATIONS * 0x1p-53 * sqrt(depth_of(cells));
+    *bound = entry_error(residual, size) + sum * sqrt(*squared / tensor_squared) + DBL_EPSILON;
     return POLYAD_OK;
   }
   uint64_t rank = residual->model->rank;
@@ -254,11 +308,14 @@ static polyad_status direct_residual(polyad_context *context, const struct resid
   *squared = residual_at_nonzeros(context, residual) +
              (double)model_between_nonzeros(context, residual, work);
   pd_free(context, work);
+  double rho = *squared / tensor_squared, sum = sqrt(depth_of(tensor->nnz));
+  *bound = entry_error(residual, size) + PD_DEVIATIONS * 0x1p-53 * sum * sqrt(rho) +
+           pd_root_bound(rho, norm_error(residual, size, (double)LDBL_EPSILON / 2)) + DBL_EPSILON;
   return POLYAD_OK;
 }
 
 polyad_status pd_ktensor_residual(polyad_context *context, const polyad_ktensor *ktensor,
-                                  const polyad_tensor *tensor, double *relative) {
+                                  const polyad_tensor *tensor, double *relative, double *bound) {
   int exponent;
   double tensor_squared =
       pd_sum_of_squares(context, tensor->nnz, tensor->type, tensor->values, &exponent);
@@ -267,18 +324,23 @@ polyad_status pd_ktensor_residual(polyad_context *context, const polyad_ktensor 
                    "the tensor is zero, so that the fit is not defined; expected a nonzero");
   struct pd_scaled_model model;
   PD_TRY(pd_scale_model(context, ktensor, &model));
-  double model_squared;
-  polyad_status status = pd_model_norm_squared(context, &model, &model_squared);
+  double model_squared, components, found = 0;
+  polyad_status status = pd_model_norm_squared(context, &model, &model_squared, &components);
   if (status == POLYAD_OK) {
-    int common = model_squared > 0 && model.exponent > exponent ? model.exponent : exponent;
+    int common = components > 0 && model.exponent > exponent ? model.exponent : exponent;
+    const struct residual residual = {&model, tensor, common};
+    const struct sizes size = {ldexp(sqrt(tensor_squared), exponent - common),
+                               ldexp(components, model.exponent - common)};
     double x = ldexp(tensor_squared, 2 * (exponent - common));
     double m = ldexp(model_squared, 2 * (model.exponent - common));
     double product = ldexp(scaled_innerprod(context, &model, tensor, exponent),
                            model.exponent + exponent - 2 * common);
     double squared = x + m - 2 * product;
-    if (squared < SMALL_RESIDUAL * (x + m))
-      status = direct_residual(context, &(struct residual){&model, tensor, common}, &squared);
+    found = formula_bound(&residual, &size, squared / x);
+    if (found > formula_limit)
+      status = direct_residual(context, &residual, &size, &squared, &found);
     *relative = ldexp(sqrt(squared) / sqrt(tensor_squared), common - exponent);
+    if (bound != NULL) *bound = found;
   }
   pd_unscale_model(context, &model);
   return status;
@@ -291,7 +353,7 @@ polyad_status polyad_ktensor_fit(polyad_context *context, const polyad_ktensor *
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
   if (fit == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the fit (NULL)");
   double relative;
-  PD_TRY(pd_ktensor_residual(context, ktensor, tensor, &relative));
+  PD_TRY(pd_ktensor_residual(context, ktensor, tensor, &relative, NULL));
   *fit = 1 - relative;
   return POLYAD_OK;
 }

@@ -224,15 +224,18 @@ polyad_status pd_model_gram(polyad_context *context, const struct pd_scaled_mode
 }
 
 polyad_status pd_model_norm_squared(polyad_context *context, const struct pd_scaled_model *model,
-                                    double *squared) {
+                                    double *squared, double *norms) {
   double *gram;
   PD_TRY(PD_NEW(context, pd_mul_saturated(model->rank, model->rank), &gram));
   polyad_status status = pd_model_gram(context, model, model, gram);
-  double sum = 0;
-  for (uint64_t r = 0; r < model->rank && status == POLYAD_OK; ++r)
+  double sum = 0, sum_of_norms = 0;
+  for (uint64_t r = 0; r < model->rank && status == POLYAD_OK; ++r) {
     for (uint64_t s = 0; s < model->rank; ++s)
       sum += model->coefficient[r] * model->coefficient[s] * gram[r * model->rank + s];
+    sum_of_norms += fabs(model->coefficient[r]) * sqrt(gram[r * model->rank + r]);
+  }
   pd_free(context, gram);
   *squared = sum > 0 || isnan(sum) ? sum : 0; /* rounding may leave less than nothing */
+  if (norms != NULL) *norms = sum_of_norms;
   return status;
 }

@@ -35,9 +35,11 @@ double pd_model_value(const struct pd_scaled_model *model, const uint64_t *coord
 polyad_status pd_model_gram(polyad_context *context, const struct pd_scaled_model *a,
                             const struct pd_scaled_model *b, double *gram);
 
-/** Square of the norm, without the factor 4^exponent. */
+/** Square of the norm, without the factor 4^exponent.
+ *  @param[out] norms  sum of the components' norms, without 2^exponent: how far they cancel; may be
+ *                     NULL */
 polyad_status pd_model_norm_squared(polyad_context *context, const struct pd_scaled_model *model,
-                                    double *squared);
+                                    double *squared, double *norms);
 
 /** Fails with POLYAD_MISMATCH unless model and tensor have the same dims. */
 polyad_status pd_check_same_dims(polyad_context *context, const polyad_ktensor *ktensor,

@@ -19,8 +19,9 @@ struct polyad_ttensor {
 uint64_t pd_ttensor_bytes(int order, const uint64_t *dims, const uint64_t *ranks, polyad_type type);
 
 /** ||X - M|| / ||X||; the tensor has a nonzero. Small residuals are summed entry by entry, since
- *  the difference of the norms has none of their digits. */
+ *  the difference of the norms has none of their digits.
+ *  @param[out] bound  what rounding may have changed it by; may be NULL */
 polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor *ttensor,
-                                  const polyad_tensor *tensor, double *relative);
+                                  const polyad_tensor *tensor, double *relative, double *bound);
 
 #endif

@@ -1,7 +1,12 @@
 /* Entries, norm and fit of a Tucker tensor. Squares are long double: they do not overflow, and the
- * differences of nearly equal sums keep more digits. */
+ * differences of nearly equal sums keep more digits. Entries are double: the one at (i, j, ...) is
+ * off by about sqrt(sum of (ranks + 1)) u ||G|| times the norms of its factor rows, with
+ * independent roundings of unit u (core/rounding.h); a squared norm or product with them, by as
+ * much to the first order. */
+#include "core/rounding.h"
 #include "tensor/tensor.h"
 #include "tensor/ttensor.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,8 +14,8 @@
 /* Sums over many entries are formed in this many parts whatever the number of threads. */
 enum { PARTS = 256, GRAIN = 1 << 8, FEW_CELLS = 1 << 20, CELLS_PER_NONZERO = 8 };
 
-/* Below this share of the norms, their difference has lost half of its digits. */
-static const long double small_residual = 1e-7L;
+/* The widest bound of ||X - M|| / ||X|| that a difference of squares may have. */
+static const double formula_limit = 1e-10;
 
 static double number_at(const void *array, polyad_type type, uint64_t k) {
   return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
@@ -267,30 +272,76 @@ static struct sums sum_nonzeros(const polyad_ttensor *model, const polyad_tensor
   return total;
 }
 
-/* ||X - M||^2: the difference at the nonzeros, and the model's square everywhere else. */
-static long double small_square(const polyad_ttensor *model, const polyad_tensor *tensor,
-                                const struct sums *sum, long double everywhere, double *scratch) {
-  uint64_t cells = 1;
+/* ---- the residual ---------------------------------------------------------------------------- */
+
+/* What the entries at `count` cells are off by together, in norm. Their rows' norms are at most the
+ * largest of each factor, and over all cells those of the whole factors. */
+static double entries_error(const polyad_ttensor *model, uint64_t count) {
+  double all = 1, largest = 1, terms = 0, core = 0;
+  for (int n = 0; n < model->order; ++n) {
+    double whole = 0, most = 0;
+    for (uint64_t i = 0; i < model->dims[n]; ++i) {
+      double row = 0;
+      for (uint64_t r = 0; r < model->ranks[n]; ++r) {
+        double u = number_at(model->factor[n], model->type, i * model->ranks[n] + r);
+        row += u * u;
+      }
+      whole += row;
+      most = fmax(most, row);
+    }
+    all *= sqrt(whole);
+    largest *= sqrt(most);
+    terms += (double)model->ranks[n] + 1;
+  }
+  for (uint64_t k = 0; k < model->core_size; ++k) {
+    double g = number_at(model->core, model->type, k);
+    core += g * g;
+  }
+  return PD_DEVIATIONS * 0x1p-53 * sqrt(terms * core) * fmin(all, largest * sqrt((double)count));
+}
+
+static bool few_cells(const polyad_ttensor *model, const polyad_tensor *tensor, uint64_t *cells) {
+  *cells = 1;
   for (int n = 0; n < model->order; ++n)
-    cells = pd_mul_saturated(cells, model->dims[n]);
-  if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz)
-    return sum->difference + square_between(model, tensor, cells, scratch);
+    *cells = pd_mul_saturated(*cells, model->dims[n]);
+  return *cells <= FEW_CELLS || *cells / CELLS_PER_NONZERO <= tensor->nnz;
+}
+
+/* ||X - M||^2 / ||X||^2 and a bound for the root: from the difference at the nonzeros and the
+ * model's square everywhere else. */
+static double small_square(const polyad_ttensor *model, const polyad_tensor *tensor,
+                           const struct sums *sum, long double everywhere, double *scratch,
+                           double *bound) {
+  uint64_t cells;
+  double norm = (double)sqrtl(sum->tensor);
+  if (few_cells(model, tensor, &cells)) {
+    long double square = sum->difference + square_between(model, tensor, cells, scratch);
+    *bound = entries_error(model, cells) / norm + DBL_EPSILON;
+    return (double)(square / sum->tensor);
+  }
   long double rest = everywhere - sum->model;
-  return sum->difference + (rest > 0 ? rest : 0);
+  double error = entries_error(model, tensor->nnz);
+  double rho = (double)((sum->difference + (rest > 0 ? rest : 0)) / sum->tensor);
+  double lost = 2 * error * (double)(sqrtl(sum->model) / sum->tensor);
+  *bound = error / norm + pd_root_bound(rho, lost) + DBL_EPSILON;
+  return rho;
 }
 
 polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor *ttensor,
-                                  const polyad_tensor *tensor, double *relative) {
+                                  const polyad_tensor *tensor, double *relative, double *bound) {
   long double squared;
   double *scratch;
   int threads = threads_for(context, ttensor, tensor->nnz);
   PD_TRY(norm_squared(context, ttensor, &squared));
   PD_TRY(PD_NEW(context, pd_mul_saturated(scratch_size(ttensor), (uint64_t)threads), &scratch));
   struct sums sum = sum_nonzeros(ttensor, tensor, scratch, threads);
-  long double residual = sum.tensor + squared - 2 * sum.product;
-  if (residual < small_residual * (sum.tensor + squared))
-    residual = small_square(ttensor, tensor, &sum, squared, scratch);
-  *relative = (double)(sqrtl(residual) / sqrtl(sum.tensor));
+  double rho = (double)((sum.tensor + squared - 2 * sum.product) / sum.tensor);
+  double error = 2 * entries_error(ttensor, tensor->nnz) / (double)sqrtl(sum.tensor);
+  double found = pd_root_bound(rho, fmax(error, -rho)) + DBL_EPSILON;
+  if (!(found <= formula_limit))
+    rho = small_square(ttensor, tensor, &sum, squared, scratch, &found);
+  *relative = sqrt(rho);
+  if (bound != NULL) *bound = found;
   pd_free(context, scratch);
   return POLYAD_OK;
 }
@@ -308,7 +359,7 @@ polyad_status polyad_ttensor_fit(polyad_context *context, const polyad_ttensor *
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the tensor is zero, so that the fit is not defined; expected a nonzero");
   double relative;
-  PD_TRY(pd_ttensor_residual(context, ttensor, tensor, &relative));
+  PD_TRY(pd_ttensor_residual(context, ttensor, tensor, &relative, NULL));
   *fit = 1 - relative;
   return POLYAD_OK;
 }

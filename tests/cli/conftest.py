@@ -9,9 +9,13 @@ import subprocess
 
 import jsonschema
 import pytest
+from model_check import SUBCOMMANDS
+from model_files import check_run
 
 COMMAND = os.environ.get("POLYAD_COMMAND", "polyad")
 ROOT = pathlib.Path(os.environ.get("POLYAD_ROOT", pathlib.Path(__file__).parents[2]))
+# Whether models are compared with what their runs say of them (tests/cli/model_check.py).
+CHECKED = os.environ.get("POLYAD_CHECK_MODELS", "1") != "0"
 GOOD = "1 1 1 1.0\n1 2 1 2.0\n2 1 2 3.0\n"
 
 
@@ -50,10 +54,13 @@ class Polyad:
         everything["OMP_WAIT_POLICY"] = "passive"  # other tests run beside this one
         everything.update(env or {})
         everything = {name: value for name, value in everything.items() if value is not None}
-        return Result(subprocess.run(
-            [COMMAND, *[os.fsencode(a) if isinstance(a, str) else a for a in map(keep, arguments)]],
-            input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
-            env=everything, timeout=timeout, preexec_fn=preexec))
+        words = [os.fsencode(a) if isinstance(a, str) else a for a in map(keep, arguments)]
+        result = Result(subprocess.run(
+            [COMMAND, *words], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=self.folder, env=everything, timeout=timeout, preexec_fn=preexec))
+        if CHECKED and result.status == 0:
+            check_run(COMMAND, words, self.folder, stdin, result.out)
+        return result
 
     def ok(self, *arguments, **options):
         result = self.run(*arguments, **options)
@@ -61,7 +68,10 @@ class Polyad:
         return result
 
     def json(self, *arguments, **options):
-        result = self.ok(*arguments, "--json", "-", **options)
+        more = ()
+        if CHECKED and arguments[0] in SUBCOMMANDS.values() and not {"-o", "--output"} & set(arguments):
+            more = ("--output", self.folder.with_name(self.folder.name + ".txt"))  # to be checked
+        result = self.ok(*arguments, *more, "--json", "-", **options)
         validate(arguments[0], result.json)
         return result.json
 

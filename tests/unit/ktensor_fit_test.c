@@ -137,7 +137,7 @@ static void small_residuals_are_seen(void **state) {
         set(m->factor[n], m->type, e, 0);
     polyad_tensor *x = tensor_of(m, disturbed_value);
     double relative, norm = polyad_tensor_norm(x);
-    assert_int_equal(pd_ktensor_residual(context, m, x, &relative), POLYAD_OK);
+    assert_int_equal(pd_ktensor_residual(context, m, x, &relative, NULL), POLYAD_OK);
     double expected = DISTURBANCE * sqrt((double)polyad_tensor_nnz(x)) / norm;
     /* Each difference of 2^-27 carries the rounding of values of at most 1; what lies between the
      * nonzeros is known to a few thousand units of the longest type. */
@@ -147,6 +147,42 @@ static void small_residuals_are_seen(void **state) {
     double fit;
     assert_int_equal(polyad_ktensor_fit(context, m, x, &fit), POLYAD_OK);
     assert_true(fit == 1 - relative);
+    polyad_tensor_destroy(x);
+    polyad_ktensor_destroy(m);
+  }
+}
+
+/* Two components of norms about 2^27 times the model's cancel: the difference of the norms knows
+ * nothing of the residual, which is of ordinary size; over few cells, and in a tensor too large to
+ * visit. */
+static void cancelling_components_are_summed(void **state) {
+  (void)state;
+  static const uint64_t sides[] = {20, 90};
+  for (int c = 0; c < 2; ++c) {
+    const uint64_t dims[] = {sides[c], sides[c], sides[c]};
+    polyad_ktensor *m = random_model(3, dims, 2, POLYAD_F64, 6);
+    for (int n = 0; n < 3; ++n)
+      for (uint64_t i = 0; i < sides[c]; ++i) {
+        if (i >= 12) set(m->factor[n], m->type, 2 * i, 0);
+        set(m->factor[n], m->type, 2 * i + 1,
+            get(m->factor[n], m->type, 2 * i) * (1 + (n == 2 ? 0x1p-30 * (double)(i % 5) : 0)));
+      }
+    set(m->weights, m->type, 0, 0x1p30);
+    set(m->weights, m->type, 1, -0x1p30);
+    polyad_tensor *x = tensor_of(m, sparse_value);
+    uint64_t coordinate[3];
+    long double squares = 0, residual = 0;
+    for (uint64_t cell = 0; cell < cells_of(m); ++cell) {
+      cell_coordinate(m, cell, coordinate);
+      long double other = sparse_value(cell, 0), value = exact_value(m, coordinate);
+      squares += other * other;
+      residual += (value - other) * (value - other);
+    }
+    double relative, bound;
+    assert_int_equal(pd_ktensor_residual(context, m, x, &relative, &bound), POLYAD_OK);
+    long double missed = fabsl(relative - sqrtl(residual / squares));
+    if (!(missed <= bound && bound < 1e-6))
+      fail_msg("residual %.12g, off by %.3Lg; bound %.3g", relative, missed, bound);
     polyad_tensor_destroy(x);
     polyad_ktensor_destroy(m);
   }
@@ -353,13 +389,10 @@ static void allocations_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(agree_with_all_cells),
-      TEST(results_do_not_depend_on_threads),
-      TEST(small_residuals_are_seen),
-      TEST(fit_has_the_range_of_doubles),
-      TEST(fit_of_nothing),
-      TEST(score_sees_through_forms),
-      TEST(score_by_hand),
+      TEST(agree_with_all_cells),         TEST(results_do_not_depend_on_threads),
+      TEST(small_residuals_are_seen),     TEST(cancelling_components_are_summed),
+      TEST(fit_has_the_range_of_doubles), TEST(fit_of_nothing),
+      TEST(score_sees_through_forms),     TEST(score_by_hand),
       TEST(allocations_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

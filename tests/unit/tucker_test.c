@@ -355,7 +355,8 @@ static void test_scale(void **state) {
 static void test_convergence(void **state) {
   (void)state;
   polyad_tucker_options options = {.run.tolerance = 1e-4};
-  struct pd_tucker tucker = {.options = &options, .fit_error = 1e-9, .fit_error_before = 2e-9};
+  struct pd_tucker tucker = {
+      .options = &options, .fit_error = 1e-9, .fit_error_before = 1e-9, .share_error = 1e-9};
   const struct {
     double change;
     bool converged;
