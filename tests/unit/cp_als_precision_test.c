@@ -1,0 +1,110 @@
+/* float32 of well-posed data has float64's fit: after equal iterations from one start, in every
+ * format that has kernels on the CPU. */
+#include "als_fixture.h"
+#include "core/random.h"
+#include "tensor/tensor.h"
+#include <math.h>
+
+enum { ITERATIONS = 25 };
+
+static double fit_in(polyad_context *context, const polyad_tensor *tensor, const char *format,
+                     polyad_type precision, const polyad_ktensor *start, bool nonnegative) {
+  polyad_plan_options wanted;
+  polyad_plan *plan;
+  polyad_plan_options_init(&wanted);
+  wanted.format = format;
+  wanted.precision = precision;
+  wanted.rank = polyad_ktensor_rank(start);
+  polyad_status status = polyad_plan_create(context, tensor, &wanted, &plan);
+  if (status == POLYAD_UNSUPPORTED) return NAN;
+  ALS_OK(context, status);
+  polyad_cp_als_options options;
+  polyad_cp_als_options_init(&options);
+  options.rank = wanted.rank;
+  options.run.max_iterations = ITERATIONS;
+  options.run.tolerance = 0;
+  options.init = POLYAD_INIT_MODEL;
+  options.initial = start;
+  options.nonnegative = nonnegative;
+  polyad_ktensor *model;
+  polyad_run_info info = {0};
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+  assert_int_equal(info.iterations, ITERATIONS);
+  double fit = info.fit;
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  polyad_plan_destroy(plan);
+  return fit;
+}
+
+/* Entries that both precisions hold. */
+static polyad_ktensor *start_of(polyad_context *context, int order, const uint64_t *dims,
+                                uint64_t rank) {
+  polyad_ktensor *start = als_random_model(context, order, dims, rank, 7, 1);
+  for (int n = 0; n < order; ++n) {
+    double *factor = polyad_ktensor_factor(start, n);
+    for (uint64_t k = 0; k < dims[n] * rank; ++k)
+      factor[k] = (double)(float)factor[k];
+  }
+  return start;
+}
+
+/* Every format that is there; float32 may differ by 1e-5, another float64 by its rounding. */
+static void compare(polyad_context *context, polyad_tensor *tensor, int order, const uint64_t *dims,
+                    uint64_t rank, bool nonnegative) {
+  polyad_ktensor *start = start_of(context, order, dims, rank);
+  double expected = fit_in(context, tensor, "coo", POLYAD_F64, start, nonnegative);
+  int compared = 0;
+  assert_true(isfinite(expected));
+  for (int k = 0; k < polyad_format_count(); ++k) {
+    polyad_format_description about;
+    ALS_OK(context, polyad_format_describe(k, &about));
+    const char *format = about.name;
+    for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+      double fit = fit_in(context, tensor, format, (polyad_type)type, start, nonnegative);
+      if (isnan(fit)) continue;
+      if (!(fabs(fit - expected) <= (type == POLYAD_F32 ? 1e-5 : 1e-9)))
+        fail_msg("%s, %s: fit %.9f; float64 has %.9f", format,
+                 type == POLYAD_F32 ? "float32" : "float64", fit, expected);
+      compared += type == POLYAD_F32;
+    }
+  }
+  if (compared < 10) fail_msg("%d formats have kernels in float32; expected 10 or more", compared);
+  polyad_ktensor_destroy(start);
+}
+
+/* Components that stand apart, with a tenth of noise on a dense tensor. */
+static void planted_components(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {24, 20, 16};
+  polyad_context *context = als_context(3);
+  polyad_ktensor *truth = als_random_model(context, 3, dims, 4, 11, 0);
+  polyad_tensor *tensor = als_tensor_of_model(context, truth);
+  double *values = tensor->values, spread = polyad_tensor_norm(tensor) / sqrt((double)tensor->nnz);
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    values[p] += 0.1 * spread * pd_random_normal(5, 0, p);
+  compare(context, tensor, 3, dims, 4, false);
+  compare(context, tensor, 3, dims, 4, true);
+  polyad_tensor_destroy(tensor);
+  polyad_ktensor_destroy(truth);
+  als_context_end(context);
+}
+
+/* Counts at random places: rows of very different lengths. */
+static void sparse_counts(void **state) {
+  (void)state;
+  static const uint64_t dims[2][4] = {{300, 40, 200, 0}, {60, 9, 30, 20}};
+  polyad_context *context = als_context(3);
+  for (int order = 3; order <= 4; ++order) {
+    polyad_tensor *tensor = als_random_tensor(context, order, dims[order - 3], 20000, 4, 1);
+    compare(context, tensor, order, dims[order - 3], 6, order == 4);
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_components),
+                                     cmocka_unit_test(sparse_counts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
