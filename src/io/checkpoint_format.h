@@ -5,7 +5,8 @@
 #include "core/core.h"
 
 #define PD_CHECKPOINT_MAGIC "polyadCK"
-enum { PD_CHECKPOINT_VERSION = 1, PD_CHECKPOINT_BYTE_ORDER = 0x01020304 };
+/* Version 2: all methods save through one frame, and fits with their bounds. */
+enum { PD_CHECKPOINT_VERSION = 2, PD_CHECKPOINT_BYTE_ORDER = 0x01020304 };
 
 struct pd_checkpoint_head {
   char magic[8];
@@ -21,7 +22,7 @@ enum pd_checkpoint_flaw {
   PD_CHECKPOINT_MISSING,
   PD_CHECKPOINT_UNREADABLE,
   PD_CHECKPOINT_DAMAGED,
-  PD_CHECKPOINT_NEWER
+  PD_CHECKPOINT_OTHER_VERSION
 };
 
 /** Reads the whole file; `why` gets what was found in words. */

@@ -27,7 +27,14 @@ static enum pd_checkpoint_flaw check_head(const struct pd_checkpoint_head *head,
   if (head->version > PD_CHECKPOINT_VERSION) {
     snprintf(why, WHY_BYTES, "it has version %u, newer than the %d that this polyad reads",
              (unsigned)head->version, PD_CHECKPOINT_VERSION);
-    return PD_CHECKPOINT_NEWER;
+    return PD_CHECKPOINT_OTHER_VERSION;
+  }
+  if (head->version < PD_CHECKPOINT_VERSION) {
+    snprintf(why, WHY_BYTES,
+             "it has version %u, older than the %d that this polyad reads; go on with the polyad "
+             "that wrote it, or start anew",
+             (unsigned)head->version, PD_CHECKPOINT_VERSION);
+    return PD_CHECKPOINT_OTHER_VERSION;
   }
   return PD_CHECKPOINT_GOOD;
 }
@@ -103,7 +110,7 @@ static polyad_status status_of(enum pd_checkpoint_flaw flaw) {
   case PD_CHECKPOINT_MISSING:
   case PD_CHECKPOINT_UNREADABLE:
     return POLYAD_IO;
-  case PD_CHECKPOINT_NEWER:
+  case PD_CHECKPOINT_OTHER_VERSION:
     return POLYAD_UNSUPPORTED;
   case PD_CHECKPOINT_DAMAGED:
     break;
@@ -117,7 +124,7 @@ static polyad_status choose(struct pd_checkpoint_input *input, const char *path)
   snprintf(input->path, PATH_BYTES, "%s", path);
   enum pd_checkpoint_flaw flaw = pd_checkpoint_examine(path, why);
   if (flaw == PD_CHECKPOINT_GOOD) return POLYAD_OK;
-  if (flaw == PD_CHECKPOINT_NEWER)
+  if (flaw == PD_CHECKPOINT_OTHER_VERSION)
     return pd_fail_at(input->context, POLYAD_UNSUPPORTED, path, 0, 0, "cannot resume: %s", why);
   snprintf(input->path, PATH_BYTES, "%s.prev", path);
   enum pd_checkpoint_flaw previous = pd_checkpoint_examine(input->path, why_previous);

@@ -1,5 +1,6 @@
-"""Files that released versions wrote are read for ever: every kind, each to the same bits. A file
-of a version that does not exist yet is refused with a message that says so."""
+"""Files that released versions wrote are read for ever: every kind, each to the same bits, but for
+checkpoints, which live as long as a run does. A checkpoint of another version, and a file of a
+version that does not exist yet, is refused with a message that says so."""
 
 import json
 import pathlib
@@ -9,18 +10,28 @@ import pytest
 
 GOLDEN = pathlib.Path(__file__).parent
 VERSIONS = sorted(path.name for path in GOLDEN.glob("v*"))
-HASH = {"v1": "af31c063ede118d8"}  # of the tensor, as `info` prints it
+HASH = dict.fromkeys(["v1", "v2"], "af31c063ede118d8")  # of the tensor, as `info` prints it
+CHECKPOINTS = ["v2"]  # versions whose checkpoints are read
 TENSORS = ["rides.ptn", "rides.tns", "rides.tns.gz", "rides.tns.zst", "rides.txt", "rides.csv",
            "rides.tsv"]
 ALGORITHMS = ["als", "apr-mu", "apr-pdnr", "apr-pqnr"]
 
 
+def copy_of(version, polyad):
+    """The command in a folder with copies of one version's files."""
+    shutil.copytree(GOLDEN / version, polyad.folder, dirs_exist_ok=True)
+    polyad.version = version
+    return polyad
+
+
 @pytest.fixture(params=VERSIONS)
 def golden(request, polyad):
-    """The command in a folder with copies of one version's files."""
-    shutil.copytree(GOLDEN / request.param, polyad.folder, dirs_exist_ok=True)
-    polyad.version = request.param
-    return polyad
+    return copy_of(request.param, polyad)
+
+
+@pytest.fixture(params=CHECKPOINTS)
+def current(request, polyad):
+    return copy_of(request.param, polyad)
 
 
 @pytest.mark.parametrize("name", TENSORS)
@@ -40,21 +51,28 @@ def test_labels(golden, name):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_checkpoints(golden, algorithm, threads):
+def test_checkpoints(current, algorithm, threads):
     """No iteration is left: the model is the state of the checkpoint, bit for bit."""
-    golden.ok("cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--threads", threads,
+    current.ok("cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--threads", threads,
               "--max-iters", "3", "--tol", "0", "--resume", f"{algorithm}.state", "--output",
               "again.ktensor")
-    assert (golden.path("again.ktensor").read_bytes() ==
-            golden.path(f"{algorithm}.ktensor").read_bytes())
+    assert (current.path("again.ktensor").read_bytes() ==
+            current.path(f"{algorithm}.ktensor").read_bytes())
 
 
-def test_binary_models(golden):
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_older_checkpoint_is_refused(polyad, algorithm):
+    copy_of("v1", polyad)
+    polyad.fails(1, "cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--resume",
+                 f"{algorithm}.state", says=(f"{algorithm}.state: ", "version 1, older than the 2"))
+
+
+def test_binary_models(current):
     """A .ptm is written as it was, names and labels with it; a model of text has the same bits."""
-    golden.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
+    current.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
               "--resume", "als.state", "--output", "again.ptm")
-    assert golden.path("again.ptm").read_bytes() == golden.path("als.ptm").read_bytes()
-    assert golden.json("score", "als.ptm", "als.ktensor")["score"] == pytest.approx(1, abs=1e-12)
+    assert current.path("again.ptm").read_bytes() == current.path("als.ptm").read_bytes()
+    assert current.json("score", "als.ptm", "als.ktensor")["score"] == pytest.approx(1, abs=1e-12)
 
 
 def test_a_newer_binary_model_is_refused(golden):
@@ -62,12 +80,12 @@ def test_a_newer_binary_model_is_refused(golden):
     golden.fails(1, "score", "als.ptm", "als.ktensor", says=("newer", str(version)))
 
 
-def test_model_directory(golden):
+def test_model_directory(current):
     """The files of a folder are written as they were."""
-    golden.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
+    current.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
               "--resume", "als.state", "--output", "again/")
-    for path in sorted((GOLDEN / golden.version / "model").iterdir()):
-        assert golden.path("again/" + path.name).read_bytes() == path.read_bytes(), path.name
+    for path in sorted((GOLDEN / current.version / "model").iterdir()):
+        assert current.path("again/" + path.name).read_bytes() == path.read_bytes(), path.name
 
 
 @pytest.mark.parametrize("name", ["rides.ptn", "rides.tns", "rides.csv", "rides.txt"])
@@ -106,7 +124,7 @@ def test_a_newer_tuning_cache_is_not_used(golden):
 
 def test_every_kind_is_there():
     """A kind that is added to the writers must be added here."""
-    kinds = {path.suffix for path in (GOLDEN / "v1").iterdir() if path.is_file()}
+    kinds = {path.suffix for path in (GOLDEN / VERSIONS[-1]).iterdir() if path.is_file()}
     assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptm", ".ptn", ".state", ".tns", ".tsv",
                                  ".ttensor", ".txt", ".zst"}
     assert json.dumps(sorted(HASH)) == json.dumps(VERSIONS)
