@@ -6,9 +6,14 @@
 
 enum { THREADS = 128 };
 
-/* memcheck: one element behind the array. */
-__global__ void read_behind(const float *data, float *out) {
-  out[threadIdx.x] = data[threadIdx.x + 1];
+/* Elements, 1 GiB: there is nothing of this program so far from its arrays. */
+static const size_t FAR_BEHIND = (size_t)1 << 28;
+
+/* memcheck: far behind the array. One element behind it is where the next allocation begins, since
+ * the driver puts small ones side by side, and that is no error that a tool could see. */
+__global__ void read_behind(const float *data, size_t behind, float *out) {
+  const volatile float *there = data + behind; /* the read may not be left out */
+  out[threadIdx.x] = there[threadIdx.x];
 }
 
 /* initcheck: sums an array that nobody wrote to. */
@@ -43,7 +48,7 @@ int main(int count, char **arguments) {
   cudaMemset(out, 0, THREADS * sizeof(float));
   if (strcmp(bug, "uninitialised") != 0) cudaMemset(data, 0, THREADS * sizeof(float));
   if (strcmp(bug, "bounds") == 0)
-    read_behind<<<1, THREADS>>>(data, out);
+    read_behind<<<1, THREADS>>>(data, FAR_BEHIND, out);
   else if (strcmp(bug, "uninitialised") == 0 || strcmp(bug, "none") == 0)
     add_one<<<1, THREADS>>>(data, out);
   else if (strcmp(bug, "race") == 0)

@@ -39,10 +39,10 @@ under() {
 check_tool() { # check_tool NAME: whether it reports its planted bug and nothing else
   under "$1" "$scratch/planted_bugs" none ||
     { echo "$1: a correct program is reported (status $?)"; cat "$scratch/out"; return 1; }
+  # The status alone proves nothing: a bug may end the program without any tool.
   under "$1" "$scratch/planted_bugs" "${bug_of[$1]}"
-  local status=$?
-  grep -q 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$scratch/out" && status=0
-  [ "$status" -ne 0 ] || { echo "$1: the planted bug (${bug_of[$1]}) passes"; return 1; }
+  grep -Eq '(ERROR|RACECHECK) SUMMARY: [1-9][0-9]* (error|hazard)' "$scratch/out" ||
+    { echo "$1: the planted bug (${bug_of[$1]}) passes"; cat "$scratch/out"; return 1; }
   echo "$1: reports the planted bug (${bug_of[$1]})"
 }
 
