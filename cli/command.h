@@ -4,6 +4,7 @@
 #define CLI_COMMAND_H
 
 int cli_cpd(int argc, char **argv);
+int cli_rank(int argc, char **argv);
 int cli_tucker(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_convert(int argc, char **argv);
@@ -12,6 +13,7 @@ int cli_bench(int argc, char **argv);
 int cli_replay(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_score(int argc, char **argv);
+int cli_core_consistency(int argc, char **argv);
 int cli_formats(int argc, char **argv);
 int cli_devices(int argc, char **argv);
 

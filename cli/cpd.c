@@ -146,7 +146,8 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (status != 0) return status;
   cpd->file = argv[first];
   if (cpd->rank == 0)
-    return cli_usage_error("the rank is missing; give it with --rank R (see polyad cpd --help)");
+    return cli_usage_error("the rank is missing; give it with --rank R (see polyad cpd --help); "
+                           "polyad rank FILE says how many components a tensor supports");
   if (cpd->run.checkpoint != NULL &&
       (strcmp(cpd->run.checkpoint, "-") == 0 || cli_is_directory_name(cpd->run.checkpoint)))
     return cli_usage_error("--checkpoint expects the name of a file");

@@ -21,6 +21,7 @@ static const struct {
   bool computes; /* with threads */
 } commands[] = {
     {"cpd", cli_cpd, "find the latent components of a tensor (CP decomposition)", true},
+    {"rank", cli_rank, "say how many components a tensor supports", true},
     {"tucker", cli_tucker, "find a core tensor and directions of every mode (Tucker decomposition)",
      true},
     {"info", cli_info, "say what a tensor is like, and its size in every storage format", true},
@@ -28,7 +29,9 @@ static const struct {
     {"generate", cli_generate, "make a synthetic tensor", true},
     {"bench", cli_bench, "measure kernels, reading and building on this machine", true},
     {"report", cli_report, "make an HTML page of a model", true},
-    {"score", cli_score, "compare two models", false},
+    {"score", cli_score, "compare models", false},
+    {"core-consistency", cli_core_consistency, "tell whether a model has too many components",
+     true},
     {"replay", cli_replay, "do a run again, and say whether the same came out", false},
     {"formats", cli_formats, "list the storage formats of this build", false},
     {"devices", cli_devices, "list the devices of this machine", false},
@@ -40,7 +43,7 @@ static void print_usage(FILE *to) {
         "polyad finds the latent factors of sparse tensors.\n\nsubcommands:\n",
         to);
   for (int k = 0; k < COMMANDS; ++k)
-    fprintf(to, "  %-10s %s\n", commands[k].name, commands[k].summary);
+    fprintf(to, "  %-17s %s\n", commands[k].name, commands[k].summary);
   fputs("\npolyad help SUBCOMMAND explains each, polyad help files the file formats;\n"
         "polyad --version says what is installed.\n\n"
         "example:\n  polyad cpd rides.csv --rank 8 --nonnegative\n",

@@ -25,7 +25,8 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd tucker info convert generate bench report score replay formats devices"
+  local commands="cpd rank tucker info convert generate bench report score core-consistency replay"
+  commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
   local reading="--index-base --pattern --duplicates --aggregate --dims --labels --columns --where
@@ -42,6 +43,8 @@ _polyad() {
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
       --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --output --report --top
       $reading $common" ;;
+    rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --format --variant
+      --tune --tune-cache $storage $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --report --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;
@@ -51,6 +54,7 @@ _polyad() {
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
     report) options="--output --run --title --top --components --no-residuals $reading $common" ;;
     score) options="--no-weights $talk" ;;
+    core-consistency) options="$reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
@@ -67,7 +71,7 @@ _polyad() {
   fi
   case $previous in
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
-    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
+    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;

@@ -3,7 +3,7 @@
 
 # Lines "NAME<tab>SUMMARY" of the subcommands.
 function __polyad_commands
-    command polyad --help 2>/dev/null | string replace -rf '^  ([a-z]+) {2,}(\S.*)$' '$1\t$2'
+    command polyad --help 2>/dev/null | string replace -rf '^  ([a-z-]+) {2,}(\S.*)$' '$1\t$2'
     printf 'help\texplain a subcommand\n'
 end
 
@@ -12,6 +12,9 @@ function __polyad_values -a name argument
     switch $name
         case algorithm
             printf '%s\n' als apr-mu apr-pdnr apr-pqnr
+            if test "$__polyad_command" = rank
+                echo nonnegative
+            end
         case device
             printf '%s\n' auto cpu cuda opencl cuda,cpu
         case kind

@@ -13,6 +13,7 @@
 #include <polyad/measurement.h>
 #include <polyad/model.h>
 #include <polyad/plan.h>
+#include <polyad/rank.h>
 #include <polyad/roof.h>
 #include <polyad/run.h>
 #include <polyad/status.h>

@@ -13,6 +13,7 @@ from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissi
                       UnsupportedError)
 from ._model import KruskalTensor, score
 from ._plan import Plan
+from ._rank import RankScan, core_consistency, rank_scan
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
@@ -25,7 +26,8 @@ __version__ = version()
 __all__ = [
     "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
-    "ParseError", "Plan", "RunInfo", "SparseTensor", "TuckerDecomposition", "TuckerTensor",
-    "UnsupportedError", "cp_als", "cp_apr", "devices", "formats", "generate", "innerprod", "mttkrp",
-    "norm", "read", "score", "ttmc", "tucker", "tucker_ranks", "version",
+    "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
+    "TuckerTensor", "UnsupportedError", "core_consistency", "cp_als", "cp_apr", "devices",
+    "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score", "ttmc",
+    "tucker", "tucker_ranks", "version",
 ]

@@ -7,7 +7,8 @@ figure or a subfigure of yours instead of a new figure; components are numbered 
 from ._plot_base import kind_of_mode
 from ._plot_map import map
 from ._plot_models import compare, components, core, heatmap, similarity, top
+from ._plot_rank import rank_scan
 from ._plot_tensors import convergence, residuals, slice_errors, slices, sparsity
 
 __all__ = ["compare", "components", "convergence", "core", "heatmap", "kind_of_mode", "map",
-           "residuals", "similarity", "slice_errors", "slices", "sparsity", "top"]
+           "rank_scan", "residuals", "similarity", "slice_errors", "slices", "sparsity", "top"]

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from conftest import COMMAND, ROOT
 
-COMMANDS = ["cpd", "tucker", "info", "convert", "generate", "bench", "report", "score", "replay", "formats",
-            "devices"]
+COMMANDS = ["cpd", "rank", "tucker", "info", "convert", "generate", "bench", "report", "score",
+            "core-consistency", "replay", "formats", "devices"]
 
 
 def options_of(polyad, command):
@@ -168,7 +168,7 @@ def test_zsh_completes_every_option(polyad, command):
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is missing")
 def test_zsh_completes_words(polyad):
     shown = complete_zsh("polyad ")
-    assert set(COMMANDS) <= set(re.findall(r"^([a-z]+) +-- ", shown, re.M))
+    assert set(COMMANDS) <= set(re.findall(r"^([a-z-]+) +-- ", shown, re.M))
     assert {"als", "apr-mu", "apr-pdnr", "apr-pqnr"} <= set(
         complete_zsh("polyad cpd --algorithm ").split())
 

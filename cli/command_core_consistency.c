@@ -1,0 +1,77 @@
+/* polyad core-consistency: whether a model has more components than its tensor carries. */
+#include "command.h"
+#include "json.h"
+#include "text.h"
+#include <stdio.h>
+
+struct consistency {
+  struct cli_session session;
+  const char *model_file, *file;
+  polyad_ktensor *model;
+  polyad_tensor *tensor;
+  double value;
+};
+
+static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct consistency),
+                                                 CLI_COMMON_OPTIONS(struct consistency)};
+
+static const struct cli_usage usage = {
+    .command = "core-consistency",
+    .synopsis = "MODEL FILE [options]",
+    .summary =
+        "Prints the core consistency, in percent, of a model (a ktensor file) of the tensor in\n"
+        "FILE: near 100 when nothing but the components is there; small or negative when the\n"
+        "model has more components than the tensor carries. polyad rank does this, and more,\n"
+        "for a range of ranks.",
+    .example = "  polyad core-consistency uber.ktensor uber.tns.gz",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 2,
+    .most_arguments = 2};
+
+static int read_inputs(struct consistency *c) {
+  struct cli_session *session = &c->session;
+  const struct cli_output outputs[] = {{"--json", session->json}};
+  const char *const inputs[] = {c->model_file, c->file};
+  int status = cli_check_outputs(session, outputs, 1, inputs, 2);
+  if (status != 0) return status;
+  if (polyad_ktensor_read(session->context, c->model_file, POLYAD_F64, &c->model) != POLYAD_OK)
+    return cli_library_failure(session->context);
+  return cli_read_tensor(session, c->file, &c->tensor);
+}
+
+static int write_json(struct consistency *c) {
+  cJSON *object = cJSON_CreateObject();
+  cli_json_text(object, "model", c->model_file);
+  cli_json_text(object, "file", c->file);
+  cli_json_count(object, "rank", polyad_ktensor_rank(c->model));
+  cli_json_real(object, "core_consistency", c->value);
+  return cli_json_write(&c->session, object);
+}
+
+static int run(struct consistency *c) {
+  int status = cli_session_open(&c->session);
+  if (status == 0) status = read_inputs(c);
+  if (status != 0) return status;
+  cli_computing_begin(&c->session);
+  polyad_status done = polyad_core_consistency(c->session.context, c->model, c->tensor, &c->value);
+  cli_computing_end();
+  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
+  if (done != POLYAD_OK) return cli_library_failure(c->session.context);
+  if (cli_shows_results(&c->session, NULL)) printf("%.6f\n", c->value);
+  status = write_json(c);
+  return status == 0 ? cli_finish_output() : status;
+}
+
+int cli_core_consistency(int argc, char **argv) {
+  struct consistency c = {.value = 0};
+  cli_session_init(&c.session);
+  int first, status = cli_parse(&usage, argc, argv, &c, &first);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  c.model_file = argv[first];
+  c.file = argv[first + 1];
+  status = run(&c);
+  polyad_ktensor_destroy(c.model);
+  polyad_tensor_destroy(c.tensor);
+  cli_session_close(&c.session);
+  return status;
+}

@@ -1,0 +1,320 @@
+/* polyad rank: how many components a tensor supports. */
+#include "command.h"
+#include "json.h"
+#include "names.h"
+#include "progress.h"
+#include "text.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNSET UINT64_MAX
+enum { MOST_RANKS = 1000, NUMBER_BYTES = 24 };
+
+struct rank {
+  struct cli_session session;
+  const char *ranks_text, *algorithm, *format, *variant, *file;
+  uint64_t ranks[MOST_RANKS];
+  int rank_count;
+  uint64_t starts, max_iterations, folds;
+  double tolerance, max_seconds;
+  polyad_plan *plan;
+  polyad_rank_result result;
+};
+
+static const char *const algorithms[] = {
+    [POLYAD_RANK_ALS] = "als",           [POLYAD_RANK_NONNEGATIVE] = "nonnegative",
+    [POLYAD_RANK_APR_MU] = "apr-mu",     [POLYAD_RANK_APR_PDNR] = "apr-pdnr",
+    [POLYAD_RANK_APR_PQNR] = "apr-pqnr",
+};
+
+static polyad_rank_algorithm algorithm_of(const char *name) {
+  int k = 0;
+  while (strcmp(algorithms[k], name) != 0) /* one of the option's choices */
+    ++k;
+  return (polyad_rank_algorithm)k;
+}
+
+static const struct cli_option option_table[] = {
+    {.kind = CLI_GROUP, .help = "models"},
+    {.name = "ranks",
+     .letter = 'r',
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct rank, ranks_text),
+     .argument = "LIST",
+     .help = "ranks to try, such as 1-20 or 1-6,8,10 (default 1-10)"},
+    {.name = "algorithm",
+     .letter = 'a',
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct rank, algorithm),
+     .argument = "NAME",
+     .help = "als (default), nonnegative; for counts, apr-mu, apr-pdnr,\n"
+             "apr-pqnr: as in polyad cpd",
+     .choices = "als nonnegative apr-mu apr-pdnr apr-pqnr"},
+    {.name = "starts",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct rank, starts),
+     .argument = "N",
+     .help = "random starts of each rank (default 10)",
+     .least = 1,
+     .most = 1000000},
+    {.name = "folds",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct rank, folds),
+     .argument = "N",
+     .help = "parts that the two longest modes are split into, for the\n"
+             "held-out error (default 4; 0: no held-out error)",
+     .most = 64},
+    {.kind = CLI_GROUP, .help = "run"},
+    {.name = "max-iters",
+     .letter = 'i',
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct rank, max_iterations),
+     .argument = "N",
+     .help = "most iterations of a start (default 50; 1000 with apr-...)",
+     .least = 1,
+     .most = 999999999},
+    {.name = "tol",
+     .kind = CLI_REAL,
+     .offset = offsetof(struct rank, tolerance),
+     .argument = "X",
+     .help = "tolerance of a start, as in polyad cpd (default 1e-4)"},
+    {.name = "max-seconds",
+     .kind = CLI_REAL,
+     .offset = offsetof(struct rank, max_seconds),
+     .argument = "S",
+     .help = "stop after S seconds; what is done by then is shown"},
+    CLI_STORAGE_OPTIONS(struct rank, CLI_FORMAT_HELP),
+    CLI_TUNE_OPTIONS(struct rank),
+    CLI_READ_OPTIONS(struct rank),
+    CLI_COMMON_OPTIONS(struct rank)};
+
+static const struct cli_usage usage = {
+    .command = "rank",
+    .synopsis = "FILE [options]",
+    .summary =
+        "Says how many components the tensor in FILE supports: fits models of several ranks\n"
+        "from several starts and shows for each rank the fit, the core consistency, whether\n"
+        "starts and parts of the data lead to the same components, and how well cells are\n"
+        "predicted that the model has not seen. Recommends a rank, with the reason.",
+    .example = "  polyad rank rides.csv --ranks 1-12 --algorithm nonnegative",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 1,
+    .most_arguments = 1};
+
+/* ---- the list of ranks ---------------------------------------------------------------------- */
+
+static bool read_number(const char *text, size_t length, uint64_t *value) {
+  char number[NUMBER_BYTES];
+  if (length >= sizeof number) return false;
+  memcpy(number, text, length);
+  number[length] = '\0';
+  return cli_read_count(number, value) && *value >= 1;
+}
+
+/* One part of the list, R or R-S, after those before; false when it is malformed. */
+static bool take_range(struct rank *rank, const char *text, size_t length) {
+  const char *dash = memchr(text, '-', length);
+  size_t left = dash != NULL ? (size_t)(dash - text) : length;
+  uint64_t first, last;
+  if (!read_number(text, left, &first)) return false;
+  last = first;
+  if (dash != NULL && !read_number(dash + 1, length - left - 1, &last)) return false;
+  uint64_t before = rank->rank_count > 0 ? rank->ranks[rank->rank_count - 1] : 0;
+  if (first <= before || last < first) return false;
+  if (last - first >= (uint64_t)(MOST_RANKS - rank->rank_count)) return false;
+  for (uint64_t r = first; r <= last; ++r)
+    rank->ranks[rank->rank_count++] = r;
+  return true;
+}
+
+static int parse_ranks(struct rank *rank) {
+  char quoted[CLI_QUOTE_BYTES];
+  for (const char *at = rank->ranks_text;; ++at) {
+    size_t length = strcspn(at, ",");
+    if (!take_range(rank, at, length))
+      return cli_usage_error("--ranks %s found; expected ascending ranks from 1 on, such as 1-20 "
+                             "or 1-6,8,10 (at most %d)",
+                             cli_quote(quoted, rank->ranks_text), MOST_RANKS);
+    at += length;
+    if (*at == '\0') return 0;
+  }
+}
+
+static int parse(struct rank *rank, int argc, char **argv) {
+  int first, status = cli_parse(&usage, argc, argv, rank, &first);
+  if (status != 0) return status;
+  rank->file = argv[first];
+  if (rank->folds == 1) return cli_usage_error("--folds 1 found; expected 0, or 2 to 64");
+  if (rank->max_iterations == UNSET)
+    rank->max_iterations = algorithm_of(rank->algorithm) >= POLYAD_RANK_APR_MU ? 1000 : 50;
+  return parse_ranks(rank);
+}
+
+/* ---- the scan ------------------------------------------------------------------------------- */
+
+static int build_plan(struct rank *rank) {
+  struct cli_session *session = &rank->session;
+  polyad_tensor *tensor = NULL;
+  int status = cli_read_tensor(session, rank->file, &tensor);
+  if (status != 0) return status;
+  polyad_plan_options options;
+  polyad_plan_options_init(&options);
+  options.format = rank->format;
+  options.variant = rank->variant;
+  cli_set_types(session, &options);
+  if (algorithm_of(rank->algorithm) == POLYAD_RANK_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
+  options.rank = rank->ranks[rank->rank_count - 1];
+  cli_set_tuning(session, &options);
+  polyad_status made = polyad_plan_create_take(session->context, &tensor, &options, &rank->plan);
+  polyad_tensor_destroy(tensor);
+  if (made == POLYAD_OK) return 0;
+  (void)cli_library_failure(session->context);
+  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+}
+
+static int scan(struct rank *rank) {
+  struct cli_session *session = &rank->session;
+  polyad_rank_options options;
+  polyad_rank_options_init(&options);
+  options.ranks = rank->ranks;
+  options.rank_count = rank->rank_count;
+  options.algorithm = algorithm_of(rank->algorithm);
+  options.starts = (int)rank->starts;
+  options.max_iterations = (int)rank->max_iterations;
+  options.tolerance = rank->tolerance;
+  options.max_seconds = rank->max_seconds;
+  options.folds = (int)rank->folds;
+  cli_progress_start(session);
+  cli_computing_begin(session);
+  polyad_status done = polyad_rank_scan(session->context, rank->plan, &options, &rank->result);
+  cli_computing_end();
+  cli_progress_clear();
+  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+/* A number, or a dash where it is not known. */
+static void print_number(int width, int digits, double value) {
+  if (isnan(value))
+    printf("  %*s", width, "-");
+  else if (fabs(value) >= 1e6)
+    printf("  %*.*g", width, 3, value);
+  else
+    printf("  %*.*f", width, digits, value);
+}
+
+static void print_table(const polyad_rank_result *result) {
+  printf("%5s  %9s  %10s  %16s  %9s  %13s  %14s\n", "rank", "fit best", "fit median",
+         "core consistency", "stability", "replicability", "held-out error");
+  for (int k = 0; k < result->row_count; ++k) {
+    const polyad_rank_row *row = &result->rows[k];
+    printf("%5llu", (unsigned long long)row->rank);
+    print_number(9, 6, row->fit_best);
+    print_number(10, 6, row->fit_median);
+    print_number(16, 2, row->core_consistency);
+    print_number(9, 3, row->stability);
+    print_number(13, 3, row->replicability);
+    print_number(14, 5, row->holdout_error);
+    puts(row->rank == result->recommended ? "  <-" : "");
+  }
+}
+
+static void print_result(const struct rank *rank) {
+  const polyad_rank_result *result = &rank->result;
+  const uint64_t *dims = polyad_plan_dims(rank->plan);
+  for (int n = 0; n < polyad_plan_order(rank->plan); ++n)
+    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  printf(", %llu nonzeros\n%llu starts of each rank, %s, %s on %s, %.2f s\n\n",
+         (unsigned long long)polyad_plan_nnz(rank->plan), (unsigned long long)rank->starts,
+         rank->algorithm, polyad_plan_format(rank->plan), polyad_plan_device(rank->plan),
+         result->seconds);
+  print_table(result);
+  if (result->recommended > 0)
+    printf("\nrecommended: rank %llu\n", (unsigned long long)result->recommended);
+  else
+    puts("\nrecommended: none");
+  printf("%s\n", result->reason);
+}
+
+static cJSON *row_object(const polyad_rank_row *row) {
+  cJSON *item = cJSON_CreateObject();
+  cli_json_count(item, "rank", row->rank);
+  cli_json_count(item, "starts", (uint64_t)row->starts);
+  cli_json_real(item, "fit_best", row->fit_best);
+  cli_json_real(item, "fit_median", row->fit_median);
+  cli_json_real(item, "log_likelihood", row->log_likelihood);
+  cli_json_real(item, "core_consistency", row->core_consistency);
+  cli_json_real(item, "stability", row->stability);
+  cli_json_real(item, "replicability", row->replicability);
+  cli_json_real(item, "holdout_error", row->holdout_error);
+  cli_json_real(item, "holdout_deviation", row->holdout_deviation);
+  cli_json_real(item, "seconds", row->seconds);
+  return item;
+}
+
+static int write_json(struct rank *rank) {
+  const polyad_rank_result *result = &rank->result;
+  cJSON *object = cJSON_CreateObject();
+  cli_json_text(object, "file", rank->file);
+  cli_json_text(object, "algorithm", rank->algorithm);
+  cli_json_counts(object, "dims", polyad_plan_dims(rank->plan), polyad_plan_order(rank->plan));
+  cli_json_count(object, "nnz", polyad_plan_nnz(rank->plan));
+  cli_json_text(object, "format", polyad_plan_format(rank->plan));
+  cli_json_text(object, "device", polyad_plan_device(rank->plan));
+  cli_json_count(object, "seed", rank->session.seed);
+  cli_json_count(object, "starts", rank->starts);
+  cli_json_count(object, "folds", (uint64_t)result->folds);
+  uint64_t modes[2] = {(uint64_t)result->modes[0] + 1, (uint64_t)result->modes[1] + 1};
+  cli_json_counts(object, "holdout_modes", modes, result->folds > 0 ? 2 : 0);
+  if (result->recommended > 0)
+    cli_json_count(object, "recommended", result->recommended);
+  else
+    cJSON_AddNullToObject(object, "recommended");
+  cli_json_text(object, "reason", result->reason);
+  cli_json_bool(object, "complete", !result->cancelled && !result->out_of_time);
+  cli_json_real(object, "seconds", result->seconds);
+  cJSON *rows = cJSON_AddArrayToObject(object, "ranks");
+  for (int k = 0; k < result->row_count; ++k)
+    cJSON_AddItemToArray(rows, row_object(&result->rows[k]));
+  return cli_json_write(&rank->session, object);
+}
+
+static int run(struct rank *rank) {
+  struct cli_session *session = &rank->session;
+  const struct cli_output outputs[] = {{"--json", session->json}};
+  int status = cli_session_open(session);
+  if (status == 0) status = cli_check_format(session->context, rank->format, false);
+  if (status == 0) status = cli_check_outputs(session, outputs, 1, &rank->file, 1);
+  if (status == 0) status = build_plan(rank);
+  if (status == 0) status = scan(rank);
+  if (status == 0) status = write_json(rank);
+  if (status != 0) return status;
+  if (cli_shows_results(session, NULL)) print_result(rank);
+  if (rank->result.cancelled || rank->result.out_of_time)
+    cli_talk(session, "polyad: stopped after %d of %d ranks\n", rank->result.row_count,
+             rank->rank_count);
+  status = cli_finish_output();
+  return status == 0 ? cli_signal_status() : status;
+}
+
+int cli_rank(int argc, char **argv) {
+  struct rank rank = {.ranks_text = "1-10",
+                      .algorithm = "als",
+                      .format = "auto",
+                      .variant = "auto",
+                      .starts = 10,
+                      .folds = 4,
+                      .max_iterations = UNSET,
+                      .tolerance = 1e-4};
+  cli_session_init(&rank.session);
+  int status = parse(&rank, argc, argv);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = run(&rank);
+  polyad_rank_result_clear(&rank.result);
+  polyad_plan_destroy(rank.plan);
+  cli_session_close(&rank.session);
+  return status;
+}

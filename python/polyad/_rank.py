@@ -1,0 +1,230 @@
+"""Choosing the rank: a scan of ranks, and the core consistency of one model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._context import Callback, Progress, context, index, seed_number
+from ._errors import Interrupted, text
+from ._model import KruskalTensor
+from ._native import ffi, lib
+from ._plan import rank_argument
+from ._progress import ProgressLine
+from ._run import choose
+from ._tensor import as_tensor
+from ._types import OnInterrupt, Precision, RankAlgorithm, Seed
+
+_ALGORITHMS = {"als": lib.POLYAD_RANK_ALS, "nonnegative": lib.POLYAD_RANK_NONNEGATIVE,
+               "apr-mu": lib.POLYAD_RANK_APR_MU, "apr-pdnr": lib.POLYAD_RANK_APR_PDNR,
+               "apr-pqnr": lib.POLYAD_RANK_APR_PQNR}
+_COLUMNS = ("fit_best", "fit_median", "log_likelihood", "core_consistency", "stability",
+            "replicability", "holdout_error", "holdout_deviation", "seconds")
+
+
+@dataclass(frozen=True)
+class RankScan:
+    """What :func:`rank_scan` found.
+
+    Attributes
+    ----------
+    recommended : int or None
+        The recommended rank; None: no rank stands out.
+    reason : str
+        Why, in words.
+    ranks : list of dict
+        One for each rank: ``rank``, ``starts``, ``fit_best``, ``fit_median``, ``log_likelihood``
+        (CP-APR), ``core_consistency`` (percent), ``stability``, ``replicability``,
+        ``holdout_error``, ``holdout_deviation`` (its standard error), ``seconds``; None where a
+        number is not known.
+    folds : int
+        Folds of the held-out error; 0: there is none.
+    modes : tuple of int
+        The two modes that were split into folds.
+    complete : bool
+        Whether all ranks were done.
+    seconds : float
+        Wall-clock time.
+    info : dict
+        ``algorithm``, ``starts``, ``seed``, ``format``, ``device``.
+    """
+
+    recommended: int | None
+    reason: str
+    ranks: list[dict[str, Any]]
+    folds: int
+    modes: tuple[int, ...]
+    complete: bool
+    seconds: float
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        lines = [" rank  fit best  core consistency  stability  held-out error"]
+        for row in self.ranks:
+            cells = [f"{row['rank']:5d}"]
+            for name, width, digits in (("fit_best", 9, 6), ("core_consistency", 16, 2),
+                                        ("stability", 9, 3), ("holdout_error", 14, 5)):
+                value = row[name]
+                cells.append(f"{'-' if value is None else format(value, f'.{digits}f'):>{width}}")
+            mark = "  <-" if row["rank"] == self.recommended else ""
+            lines.append("  ".join(cells) + mark)
+        return "\n".join([*lines, f"recommended: {self.recommended}: {self.reason}"])
+
+    def to_dataframe(self) -> Any:
+        """``ranks`` as a pandas DataFrame, indexed by rank."""
+        import pandas
+
+        return pandas.DataFrame(self.ranks).set_index("rank")
+
+    def plot(self, **options: Any) -> Any:
+        """The scan as a picture: :func:`polyad.plot.rank_scan`."""
+        from . import plot
+
+        return plot.rank_scan(self, **options)
+
+
+def _rank_list(ranks: Any) -> list[int]:
+    given = range(1, index(ranks, "ranks") + 1) if not isinstance(ranks, Iterable) else ranks
+    found = [rank_argument(rank) for rank in given]
+    if not found or any(later <= before for before, later in zip(found, found[1:])):
+        raise ValueError(f"ranks {found} found; expected ascending ranks from 1 on")
+    return found
+
+
+def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorithm = "als",
+              starts: int = 10, folds: int = 4, tol: float = 1e-4, max_iters: int | None = None,
+              max_seconds: float = 0.0, seed: Seed = 0, device: str = "auto", format: str = "auto",
+              precision: Precision | None = None, threads: int | None = None,
+              variant: str = "auto", callback: Callback | None = None, verbose: bool = False,
+              on_interrupt: OnInterrupt = "raise") -> RankScan:
+    """How many components a tensor supports: models of several ranks from several starts, with
+    what they have in common and how well they predict.
+
+    For each rank: the best and median fit; the core consistency of the best model (Bro and Kiers
+    2003); the stability, how alike the starts are (median factor match score with the best); the
+    replicability, how alike models of parts of the data are to it; and the held-out error by
+    bi-cross-validation (Owen and Perry 2009).
+
+    Parameters
+    ----------
+    x : SparseTensor, Plan, NumPy array, or a sparse tensor of another package
+    ranks : int or sequence of int
+        The ranks to try, ascending; a number means from 1 to it.
+    algorithm : {"als", "nonnegative", "apr-mu", "apr-pdnr", "apr-pqnr"}
+        :func:`cp_als`, also with nonnegative factors; :func:`cp_apr`.
+    starts : int
+        Random starts of each rank.
+    folds : int
+        Parts that the two longest modes are split into; 0: no held-out error.
+    tol : float
+        Tolerance of a start.
+    max_iters : int, optional
+        Limit on a start's iterations; default: 50, with CP-APR 1000.
+    max_seconds : float
+        Limit on the time of all; 0: none.
+    seed : int, NumPy generator or None
+        As in :func:`cp_als`; start k of a rank begins as start k there with ``restarts``.
+    device, format, precision, threads, variant
+        As in :class:`Plan`.
+    callback : callable, optional
+        Called about twenty times a second with a dict whose ``stage`` says which rank and start
+        is running; a true result ends the scan.
+    verbose : bool
+        Show a line of progress.
+    on_interrupt : {"raise", "return"}
+        Ctrl-C raises :class:`polyad.Interrupted`, or returns the ranks done so far
+        (``complete`` is False).
+
+    Returns
+    -------
+    RankScan
+        With ``recommended``, ``reason``, ``ranks``, ``to_dataframe()`` and ``plot()``.
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
+    """
+    if algorithm not in _ALGORITHMS:
+        raise ValueError(f"algorithm {algorithm!r} is unknown; expected one of "
+                         f"{', '.join(map(repr, _ALGORITHMS))}")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f"on_interrupt {on_interrupt!r} is unknown; expected 'raise' or 'return'")
+    wanted = _rank_list(ranks)
+    choice: dict[str, Any] = {"format": format, "precision": precision, "device": device,
+                              "threads": threads, "variant": variant}
+    _, plan = choose(x, wanted[-1], choice)
+    options, numbers = ffi.new("polyad_rank_options *"), ffi.new("uint64_t[]", wanted)
+    lib.polyad_rank_options_init(options)
+    options.ranks, options.rank_count = numbers, len(wanted)
+    options.algorithm = _ALGORITHMS[algorithm]
+    options.starts, options.folds = index(starts, "starts"), index(folds, "folds")
+    options.tolerance, options.max_seconds = float(tol), float(max_seconds)
+    if max_iters is None:
+        max_iters = 1000 if algorithm.startswith("apr") else 50
+    options.max_iterations = index(max_iters, "max_iters")
+    number, result = seed_number(seed), ffi.new("polyad_rank_result *")
+    with ProgressLine(verbose) as line:
+        show, ctx = line.wrap(None), context()
+
+        def tell(progress: Progress) -> Any:
+            show(progress)
+            return callback(progress) if callback is not None else False
+
+        ctx.configure(threads=choice["threads"], device=choice["device"], seed=number,
+                      verbose=verbose, callback=tell)
+        try:
+            status = ctx.run(lib.polyad_rank_scan, plan._handle, options, result)
+            interrupted = ctx.interrupted
+            ctx.finish()
+            ctx.check(status)
+            scan = _read(result, {"algorithm": algorithm, "starts": int(options.starts),
+                                  "seed": number, "format": plan.format, "device": plan.device})
+        finally:
+            lib.polyad_rank_result_clear(result)
+    if interrupted and on_interrupt == "raise":
+        raise Interrupted(f"interrupted after {len(scan.ranks)} of {len(wanted)} ranks")
+    return scan
+
+
+def _read(result: Any, info: dict[str, Any]) -> RankScan:
+    rows = []
+    for k in range(result.row_count):
+        row = result.rows[k]
+        found: dict[str, Any] = {"rank": int(row.rank), "starts": int(row.starts)}
+        for name in _COLUMNS:
+            value = getattr(row, name)
+            found[name] = None if math.isnan(value) else value
+        rows.append(found)
+    return RankScan(recommended=int(result.recommended) or None, reason=text(result.reason),
+                    ranks=rows, folds=result.folds,
+                    modes=tuple(result.modes) if result.folds else (),
+                    complete=not (result.cancelled or result.out_of_time),
+                    seconds=result.seconds, info=info)
+
+
+def core_consistency(model: KruskalTensor, x: Any) -> float:
+    """Core consistency of a model of a tensor, in percent (Bro and Kiers 2003): near 100 when
+    nothing but the components is there, small or negative when there are too many of them.
+
+    Parameters
+    ----------
+    model : KruskalTensor
+    x : SparseTensor, NumPy array, or a sparse tensor of another package
+        The tensor that it models.
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
+    """
+    if not isinstance(model, KruskalTensor):
+        raise TypeError(f"core_consistency needs a KruskalTensor, not {type(model).__name__}")
+    tensor, value = as_tensor(x), ffi.new("double *")
+    ctx, handle = model._c()
+    ctx.configure()
+    status = ctx.run(lib.polyad_core_consistency, handle, tensor._handle, value)
+    if ctx.interrupted:
+        raise Interrupted("interrupted while the core consistency was being computed")
+    ctx.check(status)
+    return float(value[0])

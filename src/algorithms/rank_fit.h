@@ -1,0 +1,51 @@
+/* Fitting all starts of one rank, for a rank scan. */
+#ifndef PD_RANK_FIT_H
+#define PD_RANK_FIT_H
+
+#include "core/nested_progress.h"
+#include "plan/plan.h"
+#include "tensor/ktensor.h"
+#include <polyad/rank.h>
+
+/** A scan, as its parts know it. */
+struct pd_rank_job {
+  polyad_context *context;
+  const polyad_rank_options *options;
+  struct pd_nested_progress progress;
+  double started;              /* clock */
+  bool cancelled, out_of_time; /* the scan ends */
+};
+
+/** The models of one rank. */
+struct pd_rank_models {
+  int count;              /* random starts that ended */
+  polyad_ktensor **start; /* the model of each of them */
+  double *objective;      /* what each maximised: fit or log-likelihood */
+  polyad_ktensor *best;   /* of all starts, iterated on */
+  double best_objective;
+  int best_start; /* which random start it came from; `count` or more: none of them */
+};
+
+/** Fits `starts` random starts, and one more from `previous` (a model of a smaller rank; NULL:
+ * none), to the plan's tensor. `name` begins what the progress function hears. When job->cancelled
+ * or job->out_of_time is set in the end, models->best may be NULL.
+ *  @param[out] models  cleared with pd_rank_models_clear() */
+polyad_status pd_rank_fit(struct pd_rank_job *job, const char *name, const polyad_plan *plan,
+                          uint64_t rank, int starts, const polyad_ktensor *previous,
+                          struct pd_rank_models *models);
+void pd_rank_models_clear(polyad_context *context, struct pd_rank_models *models);
+
+/** A new model with the numbers of another. */
+polyad_status pd_rank_copy_model(polyad_context *context, const polyad_ktensor *from,
+                                 polyad_ktensor **copy);
+
+static inline bool pd_rank_is_apr(const polyad_rank_options *options) {
+  return options->algorithm >= POLYAD_RANK_APR_MU;
+}
+
+/** Whether the scan has to end. */
+static inline bool pd_rank_ends(const struct pd_rank_job *job) {
+  return job->cancelled || job->out_of_time;
+}
+
+#endif
