@@ -65,7 +65,7 @@ POLYAD_API int polyad_file_format_find(const char *path, polyad_file_contents co
 POLYAD_API size_t polyad_file_extensions(polyad_file_contents contents, char *text, size_t size);
 
 /** What becomes of rows of delimited text that lack the field of a mode, of the values or of a
- *  condition (empty, NA, N/A, NaN, NaT, null, NULL, None, #N/A). */
+ *  condition (empty, NA, N/A, NaN, NaT, null, NULL, None, \#N/A). */
 typedef enum polyad_missing {
   POLYAD_MISSING_KEEP = 0, /**< labels are kept as they are; a value must be a number */
   POLYAD_MISSING_SKIP = 1, /**< such rows are left out, and a warning says how many */

@@ -1,7 +1,8 @@
 /* All instances of KERNEL_BODY for one type VAL and full vectors of FULL_LANES lanes; shorter
- * vectors serve ranks below FULL_LANES (lanes_for() in weights_body.h): two of 4 lanes ranks 4 to 7,
- * two of 8 lanes ranks 8 to 15, and one to three single numbers the ranks below, of which there is
- * one where full vectors have two lanes. Ends with the table of them: each is a struct INSTANCE. */
+ * vectors serve ranks below FULL_LANES (lanes_for() in weights_body.h): two of 4 lanes ranks 4 to
+ * 7, two of 8 lanes ranks 8 to 15, and one to three single numbers the ranks below, of which there
+ * is one where full vectors have two lanes. Ends with the table of them: each is a struct INSTANCE.
+ */
 
 #define LANES 1
 #define VECTORS 1
