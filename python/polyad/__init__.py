@@ -6,8 +6,9 @@
 >>> model.top(component=0, mode=1)                      # doctest: +SKIP
 """
 
-from ._algorithms import cp_als, devices, formats, generate, innerprod, mttkrp, norm, version
+from ._algorithms import cp_als, formats, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
+from ._devices import devices
 from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissionError, Interrupted,
                       MemoryLimitError, MissingFileError, NotFittedError, ParseError,
                       UnsupportedError)

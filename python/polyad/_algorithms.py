@@ -260,18 +260,6 @@ def _parameter(format: int, which: int) -> dict[str, Any]:
             "most": about.most, "usual": about.usual or None}
 
 
-def devices() -> list[dict[str, Any]]:
-    """The devices that this build and machine can use."""
-    ctx, about = context(), ffi.new("polyad_device_description *")
-    found = []
-    for which in range(lib.polyad_device_count(ctx.pointer)):
-        ctx.check(lib.polyad_device_describe(ctx.pointer, which, about))
-        found.append({"name": text(about.name), "description": text(about.description),
-                      "processors": about.processors, "memory_bytes": int(about.memory_bytes),
-                      "cache_bytes": int(about.cache_bytes), "capability": text(about.capability)})
-    return found
-
-
 def version() -> str:
     """Version of the C library that is loaded."""
     return text(lib.polyad_version())
