@@ -30,6 +30,7 @@ static int run(struct convert *convert) {
     cli_json_count(object, "nnz", polyad_tensor_nnz(tensor));
     cli_json_count(object, "repeats_merged", polyad_tensor_repeats_merged(tensor));
     cli_json_count(object, "zeros_dropped", polyad_tensor_zeros_dropped(tensor));
+    cli_json_count(object, "zeros_kept", polyad_tensor_zeros_kept(tensor));
     status = cli_json_write(session, object);
     if (status == 0) status = cli_finish_output();
   }

@@ -38,10 +38,13 @@ static void print_text(const struct info *info) {
   printf("order           %d\ndims           ", polyad_tensor_order(t));
   for (int n = 0; n < polyad_tensor_order(t); ++n)
     printf("%s%llu", n > 0 ? " x " : " ", (unsigned long long)dims[n]);
-  printf("\nnonzeros        %llu (%llu repeats merged, %llu zeros dropped)\n",
+  printf("\nnonzeros        %llu (%llu repeats merged, %llu zeros dropped",
          (unsigned long long)polyad_tensor_nnz(t),
          (unsigned long long)polyad_tensor_repeats_merged(t),
          (unsigned long long)polyad_tensor_zeros_dropped(t));
+  if (polyad_tensor_zeros_kept(t) > 0)
+    printf(", %llu zeros among them", (unsigned long long)polyad_tensor_zeros_kept(t));
+  puts(")");
   printf("density         %.4g\n", s->density);
   printf("values          %.6g to %.6g, sum %.10g, norm %.10g\n", s->value_min, s->value_max,
          s->value_sum, s->norm);
@@ -123,6 +126,7 @@ static cJSON *make_object(const struct info *info) {
   cli_json_count(o, "nnz", polyad_tensor_nnz(t));
   cli_json_count(o, "repeats_merged", polyad_tensor_repeats_merged(t));
   cli_json_count(o, "zeros_dropped", polyad_tensor_zeros_dropped(t));
+  cli_json_count(o, "zeros_kept", polyad_tensor_zeros_kept(t));
   cli_json_real(o, "density", s->density);
   cli_json_real(o, "value_min", s->value_min);
   cli_json_real(o, "value_max", s->value_max);

@@ -16,7 +16,7 @@ enum { THREADS_MOST = 256, WARNINGS_SHOWN = 10 };
 
 void cli_session_init(struct cli_session *session) {
   *session = (struct cli_session){
-      .device = "auto", .precision = "f64", .index_base = 1, .duplicates = "sum"};
+      .device = "auto", .precision = "f64", .index_base = 1, .duplicates = "sum", .zeros = "drop"};
 }
 
 static void log_message(void *user, polyad_log_level level, const char *message) {
@@ -120,6 +120,7 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   options->index_base = (int)session->index_base;
   options->pattern = session->pattern;
   options->duplicates = duplicates_of(session->duplicates);
+  options->zeros = strcmp(session->zeros, "keep") == 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   options->labels = session->labels;
   options->columns = session->columns;
   options->value = session->value;

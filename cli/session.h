@@ -20,7 +20,7 @@ struct cli_session {
   /* options of reading */
   bool pattern;
   uint64_t index_base;
-  const char *duplicates, *dims, *labels, *columns, *value, *delimiter, *where, *missing;
+  const char *duplicates, *zeros, *dims, *labels, *columns, *value, *delimiter, *where, *missing;
 };
 
 /* clang-format off */
@@ -97,6 +97,10 @@ struct cli_session {
    .argument = "HOW",                                                                              \
    .choices = "sum count mean min max last",                                                       \
    .help = "--duplicates in words of tables: what rows of the\nsame labels become"},               \
+  {.name = "zeros", .kind = CLI_CHOICE, .offset = offsetof(t, session.zeros),                      \
+   .argument = "drop|keep",                                                                        \
+   .choices = "drop keep",                                                                         \
+   .help = "entries that are zero: drop (default), or keep them as\ncells that were observed"},   \
   {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...", \
    .help = "lengths of the modes (default: as found)"},                                            \
   {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",   \

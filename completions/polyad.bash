@@ -29,7 +29,7 @@ _polyad() {
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed $talk"
-  local reading="--index-base --pattern --duplicates --aggregate --dims --labels --columns --where
+  local reading="--index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
     --missing --value --delimiter"
   local storage="--second-share --compute"
   COMPREPLY=()
@@ -79,6 +79,7 @@ _polyad() {
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max first last error" -- "$current") ;;
     --aggregate) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max last" -- "$current") ;;
     --missing) mapfile -t COMPREPLY < <(compgen -W "keep skip error" -- "$current") ;;
+    --zeros) mapfile -t COMPREPLY < <(compgen -W "drop keep" -- "$current") ;;
     --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;
     --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "auto all $(_polyad_formats)" -- "$current") ;;

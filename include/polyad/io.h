@@ -79,6 +79,7 @@ typedef struct polyad_read_options {
   int index_base;                  /**< 1 (default) or 0: smallest index in text files */
   int pattern;                     /**< non-zero: lines have indices only, all values are 1 */
   polyad_duplicates duplicates;    /**< what becomes of repeated coordinates (default: sum) */
+  polyad_zeros zeros;              /**< what becomes of zeros (default: POLYAD_ZEROS_DROP) */
   int order;                       /**< number of dims given, 0: none given */
   uint64_t dims[POLYAD_MAX_ORDER]; /**< dims; an index outside them is an error */
   const char *labels;              /**< directory with mode-K-*.map[.gz]; NULL: STEM.labels beside

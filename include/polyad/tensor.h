@@ -3,7 +3,8 @@
  *
  *  A tensor is immutable. Its nonzeros are sorted by coordinate (mode 0 first), no
  *  coordinate occurs twice, and no value is zero: repeats are merged and zeros dropped
- *  when it is made, both counted. Indices are 0-based in memory. */
+ *  when it is made, both counted. Zeros that were observed are kept among the nonzeros where
+ *  POLYAD_ZEROS_KEEP asks for it. Indices are 0-based in memory. */
 #ifndef POLYAD_TENSOR_H
 #define POLYAD_TENSOR_H
 
@@ -41,6 +42,14 @@ typedef enum polyad_duplicates {
   POLYAD_DUPLICATES_COUNT = 7  /**< how many there are, 1 also where there is one */
 } polyad_duplicates;
 
+/** What becomes of entries whose (merged) value is zero. */
+typedef enum polyad_zeros {
+  POLYAD_ZEROS_DROP = 0, /**< they are left out, as cells that are not given, and counted */
+  POLYAD_ZEROS_KEEP = 1 /**< they stay, as cells that were observed to be zero. Files and statistics
+                             have them; a plan leaves them out, for its kernels' sums have no term
+                             for them */
+} polyad_zeros;
+
 /** A sparse tensor. */
 typedef struct polyad_tensor polyad_tensor;
 
@@ -59,9 +68,10 @@ typedef struct polyad_tensor_input {
   int64_t value_stride;                   /**< bytes from one value to the next */
   polyad_type type;                       /**< type in which the tensor keeps its values */
   polyad_duplicates duplicates;           /**< what becomes of repeated coordinates */
+  polyad_zeros zeros;                     /**< what becomes of zeros */
 } polyad_tensor_input;
 
-/** Sets defaults: everything zero, values and tensor POLYAD_F64, repeats summed. */
+/** Sets defaults: everything zero, values and tensor POLYAD_F64, repeats summed, zeros dropped. */
 POLYAD_API void polyad_tensor_input_init(polyad_tensor_input *input);
 
 /** Makes a tensor from coordinates and values (copied).
@@ -79,7 +89,7 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_create(polyad_context *con
 POLYAD_API void polyad_tensor_destroy(polyad_tensor *tensor);
 
 /** A copy with values of another (or the same) type. Labels are kept. Values too small for
- *  POLYAD_F32 become zero and are dropped and counted, as they would be when reading.
+ *  POLYAD_F32 become zero and are dropped and counted, or kept, as they would be when reading.
  *  @return POLYAD_NUMERICAL when a value is too large for the new type (the message names its
  *  coordinate), POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_convert(polyad_context *context,
@@ -91,7 +101,7 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_convert(polyad_context *co
 POLYAD_API int polyad_tensor_order(const polyad_tensor *tensor);
 /** Length of each mode (`order` numbers, owned by the tensor). */
 POLYAD_API const uint64_t *polyad_tensor_dims(const polyad_tensor *tensor);
-/** Number of stored nonzeros. */
+/** Number of stored nonzeros, zeros that are kept among them. */
 POLYAD_API uint64_t polyad_tensor_nnz(const polyad_tensor *tensor);
 /** Type of the values. */
 POLYAD_API polyad_type polyad_tensor_type(const polyad_tensor *tensor);
@@ -106,6 +116,8 @@ POLYAD_API const void *polyad_tensor_values(const polyad_tensor *tensor);
 POLYAD_API uint64_t polyad_tensor_repeats_merged(const polyad_tensor *tensor);
 /** Entries that were dropped because their (merged) value was zero. */
 POLYAD_API uint64_t polyad_tensor_zeros_dropped(const polyad_tensor *tensor);
+/** Stored entries whose value is zero: none but with POLYAD_ZEROS_KEEP. */
+POLYAD_API uint64_t polyad_tensor_zeros_kept(const polyad_tensor *tensor);
 /** Bytes the tensor holds. */
 POLYAD_API uint64_t polyad_tensor_bytes(const polyad_tensor *tensor);
 /** Frobenius norm, computed without overflow or underflow of squares. */

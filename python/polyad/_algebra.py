@@ -70,7 +70,8 @@ class Parts:
         coords = np.empty((len(self.coords), len(self.values)), np.int64 if wide else np.uint32)
         for mode, column in enumerate(self.coords):
             coords[mode] = column
-        made = kind(coords.T, self.values, self.shape)
+        zeros = "keep" if np.any(self.values == 0) else "drop"  # as the tensor that they are from
+        made = kind(coords.T, self.values, self.shape, zeros=zeros)
         made._name(self.names, self.labels,
                    {mode: keys for mode, keys in enumerate(self.keys) if keys is not None})
         return made

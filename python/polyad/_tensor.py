@@ -15,7 +15,7 @@ from ._files import column_list, readable
 from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
-from ._types import Duplicates, FramePackage, Missing, Mode
+from ._types import Duplicates, FramePackage, Missing, Mode, Zeros
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
@@ -37,6 +37,12 @@ def _duplicates(policy: str) -> int:
                          f"{', '.join(_DUPLICATES)}") from None
 
 
+def _zeros(policy: str) -> int:
+    if policy not in ("drop", "keep"):
+        raise ValueError(f"zeros {policy!r} is unknown; expected 'drop' or 'keep'")
+    return int(lib.POLYAD_ZEROS_KEEP if policy == "keep" else lib.POLYAD_ZEROS_DROP)
+
+
 class SparseTensor:
     """A sparse tensor of order 1 to 16: coordinates and values of its nonzeros.
 
@@ -56,6 +62,9 @@ class SparseTensor:
         names to such sequences.
     duplicates : {"sum", "max", "min", "first", "error"}
         What becomes of entries with equal coordinates.
+    zeros : {"drop", "keep"}
+        Whether entries whose value is zero are left out, or kept among the nonzeros as cells that
+        were observed (``zeros_kept`` counts them). Plans and decompositions leave them out.
 
     Raises
     ------
@@ -67,7 +76,7 @@ class SparseTensor:
 
     def __init__(self, coords: npt.ArrayLike, values: npt.ArrayLike | None = None,
                  shape: Sequence[int] | None = None, labels: Labels | None = None, *,
-                 duplicates: Duplicates = "sum") -> None:
+                 duplicates: Duplicates = "sum", zeros: Zeros = "drop") -> None:
         indices = _convert.array(coords)
         if indices.ndim != 2:
             raise ValueError(f"coords has {indices.ndim} dimensions; expected 2: (nnz, N)")
@@ -100,7 +109,7 @@ class SparseTensor:
             if min(lengths) < 1:
                 raise ValueError(f"shape {tuple(lengths)} has a length below 1")
             dims = given.dims = ffi.new("uint64_t[]", lengths)
-        given.duplicates = _duplicates(duplicates)
+        given.duplicates, given.zeros = _duplicates(duplicates), _zeros(zeros)
         made = ffi.new("polyad_tensor **")
         ctx = context()
         ctx.check(lib.polyad_tensor_create(ctx.pointer, given, made))
@@ -180,6 +189,11 @@ class SparseTensor:
     def zeros_dropped(self) -> int:
         """Entries that were dropped because their value was zero."""
         return int(lib.polyad_tensor_zeros_dropped(self._handle))
+
+    @property
+    def zeros_kept(self) -> int:
+        """Nonzeros whose value is zero: none but with ``zeros="keep"``."""
+        return int(lib.polyad_tensor_zeros_kept(self._handle))
 
     @property
     def nbytes(self) -> int:
@@ -281,7 +295,7 @@ class SparseTensor:
 
     @staticmethod
     def read(path: Any, *, dtype: npt.DTypeLike = np.float64, index_base: int = 1,
-             pattern: bool = False, duplicates: Duplicates = "sum",
+             pattern: bool = False, duplicates: Duplicates = "sum", zeros: Zeros = "drop",
              shape: Sequence[int] | None = None, labels: Any = None,
              columns: str | Sequence[str] | None = None, value: str | None = None,
              delimiter: str | None = None, where: str | None = None,
@@ -302,6 +316,8 @@ class SparseTensor:
             Lines have indices only; all values are one.
         duplicates : {"sum", "max", "min", "first", "error", "mean", "last", "count"}
             What becomes of repeated coordinates.
+        zeros : {"drop", "keep"}
+            Whether entries whose value is zero are left out, or kept as cells that were observed.
         shape : sequence of int, optional
             Length of each mode; an index outside is an error.
         labels : str or path, optional
@@ -329,7 +345,7 @@ class SparseTensor:
         options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
             precision_type(str(dtype))
         options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
-        options.duplicates = _duplicates(duplicates)
+        options.duplicates, options.zeros = _duplicates(duplicates), _zeros(zeros)
         if shape is not None:
             options.order = len(shape)
             if len(shape) > MAX_ORDER:
@@ -561,7 +577,7 @@ def _restore(coords: npt.NDArray[Any], values: npt.NDArray[Any], shape: tuple[in
              names: list[str | None], labels: list[list[str] | None],
              keys: dict[int, Keys]) -> SparseTensor:
     """A tensor from what __reduce__ gave."""
-    made = SparseTensor(coords, values, shape)
+    made = SparseTensor(coords, values, shape, zeros="keep")
     made._name(names, labels, keys)
     return made
 

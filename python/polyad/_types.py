@@ -11,6 +11,7 @@ import numpy.typing as npt
 Precision = Literal["f32", "f64"]
 Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "count"]
 Missing = Literal["keep", "skip", "error"]
+Zeros = Literal["drop", "keep"]
 Kernel = Literal["mttkrp", "ttmc"]
 Compute = Literal["native", "f16", "bf16", "tf32"]
 CPInit = Literal["random", "hosvd", "nvecs"]

@@ -203,3 +203,23 @@ def test_times_and_conditions_of_tables(tmp_path):
         polyad.read(path, missing="x")
     with pytest.raises(ValueError, match="expected COLUMN=TEXT"):
         polyad.read(path, where="value")
+
+
+def test_zeros_are_kept_when_asked(tmp_path):
+    coords, values = [[0, 0], [1, 2], [1, 1], [1, 1]], [0.0, 1.5, 2.0, -2.0]
+    dropped = polyad.SparseTensor(coords, values)
+    kept = polyad.SparseTensor(coords, values, zeros="keep")
+    assert (dropped.nnz, dropped.zeros_kept, dropped.zeros_dropped) == (1, 0, 2)
+    assert (kept.nnz, kept.zeros_kept, kept.zeros_dropped) == (3, 2, 0)
+    assert list(kept.values) == [0, 0, 1.5]
+    kept.save(tmp_path / "x.ptn")
+    again = polyad.SparseTensor.read(tmp_path / "x.ptn", zeros="keep")
+    assert again.zeros_kept == 2 and again.coords.tolist() == kept.coords.tolist()
+    assert polyad.SparseTensor.read(tmp_path / "x.ptn").nnz == 1
+    assert pickle.loads(pickle.dumps(kept)).zeros_kept == 2
+    assert kept.permute([1, 0]).zeros_kept == 2 and kept[:, 1:].zeros_kept == 1
+    factors = [np.ones((2, 2)), np.ones((3, 2))]
+    assert np.array_equal(polyad.mttkrp(kept, factors, 0), polyad.mttkrp(dropped, factors, 0))
+    assert polyad.Plan(kept).nnz == 1
+    with pytest.raises(ValueError, match="'hold' is unknown"):
+        polyad.SparseTensor(coords, values, zeros="hold")

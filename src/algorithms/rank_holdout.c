@@ -109,7 +109,7 @@ static polyad_status pick(polyad_context *context, const polyad_tensor *tensor, 
   for (uint64_t k = 0; k < count; ++k)
     memcpy((char *)values + k * bytes, (const char *)tensor->values + place[k] * bytes, bytes);
   status = pd_tensor_create_take(context, tensor->order, tensor->dims, count, tensor->type, index,
-                                 &values, POLYAD_DUPLICATES_ERROR, part);
+                                 &values, POLYAD_DUPLICATES_ERROR, tensor->zeros, part);
 cleanup:
   for (int n = 0; n < tensor->order; ++n)
     pd_free(context, index[n]);

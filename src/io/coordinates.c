@@ -135,7 +135,8 @@ static polyad_status join_column(struct pd_coordinates *c, int mode, int bytes, 
 }
 
 polyad_status pd_coordinates_finish(struct pd_coordinates *c, const uint64_t *dims,
-                                    polyad_duplicates duplicates, polyad_tensor **tensor) {
+                                    polyad_duplicates duplicates, polyad_zeros zeros,
+                                    polyad_tensor **tensor) {
   uint64_t lengths[POLYAD_MAX_ORDER], count = c->count;
   void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
   polyad_status status = join_column(c, c->order, (int)pd_type_bytes(c->type), &values);
@@ -146,7 +147,7 @@ polyad_status pd_coordinates_finish(struct pd_coordinates *c, const uint64_t *di
   pd_coordinates_clear(c);
   if (status == POLYAD_OK)
     status = pd_tensor_create_take(c->context, c->order, lengths, count, c->type, index, &values,
-                                   duplicates, tensor);
+                                   duplicates, zeros, tensor);
   for (int n = 0; n < c->order; ++n)
     pd_free(c->context, index[n]);
   pd_free(c->context, values);

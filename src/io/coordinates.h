@@ -35,7 +35,8 @@ void pd_coordinates_add(struct pd_coordinates *coordinates, uint64_t count);
 /** Makes a tensor of everything; the list is empty afterwards, also on failure. `dims` NULL:
  *  largest index + 1 of each mode. */
 polyad_status pd_coordinates_finish(struct pd_coordinates *coordinates, const uint64_t *dims,
-                                    polyad_duplicates duplicates, polyad_tensor **tensor);
+                                    polyad_duplicates duplicates, polyad_zeros zeros,
+                                    polyad_tensor **tensor);
 /** Frees all chunks. */
 void pd_coordinates_clear(struct pd_coordinates *coordinates);
 

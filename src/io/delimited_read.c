@@ -199,7 +199,8 @@ static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
     dims[n] = r->dictionary[n].labels.count;
   }
   PD_TRY(check_dims(r, dims));
-  PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, tensor));
+  PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, r->options->zeros,
+                               tensor));
   for (int n = 0; n < r->plan.order; ++n) {
     pd_tensor_take_labels(*tensor, n, &r->dictionary[n].labels);
     (*tensor)->mode_name[n] = r->plan.name[n];

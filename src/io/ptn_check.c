@@ -28,18 +28,20 @@ static double value_at(const void *array, size_t bytes, uint64_t p) {
   return bytes == 4 ? (double)((const float *)array)[p] : ((const double *)array)[p];
 }
 
-/* Number of values that are zero, infinite or no number, told by their bits. */
-static uint64_t bad_values(const void *array, size_t bytes, uint64_t begin, uint64_t end) {
+/* Number of values that are infinite, no number or, unless zeros are allowed, zero, told by their
+ * bits. */
+static uint64_t bad_values(const void *array, size_t bytes, uint64_t begin, uint64_t end,
+                           bool zeros) {
   uint64_t bad = 0;
   if (bytes == 4) {
     const uint32_t *bits = array;
     for (uint64_t p = begin; p < end; ++p)
-      bad += ((bits[p] << 1) == 0) | ((bits[p] & 0x7f800000U) == 0x7f800000U);
+      bad += ((bits[p] << 1) == 0 && !zeros) | ((bits[p] & 0x7f800000U) == 0x7f800000U);
   } else {
     const uint64_t infinity = UINT64_C(0x7ff) << 52;
     const uint64_t *bits = array;
     for (uint64_t p = begin; p < end; ++p)
-      bad += ((bits[p] << 1) == 0) | ((bits[p] & infinity) == infinity);
+      bad += ((bits[p] << 1) == 0 && !zeros) | ((bits[p] & infinity) == infinity);
   }
   return bad;
 }
@@ -50,10 +52,11 @@ static struct pd_ptn_fault check_range(const struct pd_ptn_header *header, void 
   size_t bytes = pd_ptn_entry_bytes(header, section);
   const void *entries = array[section];
   if (section == (int)header->order) {
-    if (bad_values(entries, bytes, begin, end) == 0) return fault;
+    bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
+    if (bad_values(entries, bytes, begin, end, zeros) == 0) return fault;
     for (fault.nonzero = begin; fault.nonzero < end; ++fault.nonzero) {
       double value = value_at(entries, bytes, fault.nonzero);
-      if (value == 0 || !isfinite(value)) break;
+      if ((value == 0 && !zeros) || !isfinite(value)) break;
     }
   } else {
     uint64_t dim = header->dims[section];

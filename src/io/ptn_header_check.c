@@ -38,7 +38,7 @@ static polyad_status check_identity(polyad_context *context, const char *path,
       header->header_bytes != sizeof *header)
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "header has byte order mark %08" PRIx32 ", version %" PRIu32 ", %" PRIu32
-                      " bytes; expected 01020304, 1, 1024",
+                      " bytes; expected 01020304, 1 or 2, 1024",
                       header->endian_mark, header->version, header->header_bytes);
   return POLYAD_OK;
 }
@@ -50,10 +50,13 @@ static polyad_status check_widths(polyad_context *context, const char *path,
                       "values of kind %" PRIu32 " and %" PRIu32
                       " bytes; expected kind 1 and 4 or 8 bytes",
                       header->value_kind, header->value_bytes);
-  if (header->flags != 0 || header->block_entries != PD_PTN_BLOCK_ENTRIES || header->reserved != 0)
+  uint32_t flags = header->version == 1 ? 0 : PD_PTN_ZEROS;
+  if (header->flags != flags || header->block_entries != PD_PTN_BLOCK_ENTRIES ||
+      header->reserved != 0)
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "flags %" PRIu32 " and blocks of %" PRIu32 " entries; expected 0 and %d",
-                      header->flags, header->block_entries, PD_PTN_BLOCK_ENTRIES);
+                      "flags %" PRIu32 " and blocks of %" PRIu32 " entries; expected %" PRIu32
+                      " and %d",
+                      header->flags, header->block_entries, flags, PD_PTN_BLOCK_ENTRIES);
   for (uint32_t n = 0; n < header->order; ++n) {
     uint64_t dim = header->dims[n];
     if (dim == 0 || dim > INT64_MAX)

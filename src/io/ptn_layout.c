@@ -9,7 +9,7 @@ static const unsigned char magic[8] = {0x89, 'P', 'T', 'N', '\r', '\n', 0x1a, '\
 void pd_ptn_header_init(struct pd_ptn_header *header, int order, const uint64_t *dims, uint64_t nnz,
                         polyad_type type) {
   *header = (struct pd_ptn_header){.endian_mark = PD_PTN_ENDIAN_MARK,
-                                   .version = PD_PTN_VERSION,
+                                   .version = 1,
                                    .header_bytes = sizeof *header,
                                    .order = (uint32_t)order,
                                    .value_kind = 1,

@@ -5,7 +5,8 @@
 #include "tensor/tensor.h"
 
 enum {
-  PD_PTN_VERSION = 1,
+  PD_PTN_VERSION = 2, /* the newest; only files with zeros need it, others stay 1 */
+  PD_PTN_ZEROS = 1,   /* flag of version 2: values may be zero */
   PD_PTN_ENDIAN_MARK = 0x01020304,
   PD_PTN_ALIGNMENT = 64,
   PD_PTN_BLOCK_ENTRIES = 1 << 17, /* entries of an array under one checksum */
@@ -37,7 +38,7 @@ struct pd_ptn_header {
   uint64_t file_bytes;
   uint64_t repeats_merged;
   uint64_t zeros_dropped;
-  uint32_t flags; /* none defined: 0 */
+  uint32_t flags; /* PD_PTN_ZEROS; none in version 1 */
   uint32_t block_entries;
   uint32_t section_count;
   uint32_t reserved;

@@ -237,7 +237,9 @@ static polyad_status narrow_values(struct ptn *ptn) {
   return POLYAD_OK;
 }
 
-static polyad_status make_tensor(struct ptn *ptn, polyad_type type, polyad_tensor **tensor) {
+static polyad_status make_tensor(struct ptn *ptn, const polyad_read_options *options,
+                                 polyad_tensor **tensor) {
+  polyad_type type = options->type;
   const struct pd_ptn_header *header = &ptn->header;
   bool convert = pd_type_bytes(type) != header->value_bytes;
   if (convert) PD_TRY(type == POLYAD_F64 ? widen_values(ptn) : narrow_values(ptn));
@@ -249,7 +251,8 @@ static polyad_status make_tensor(struct ptn *ptn, polyad_type type, polyad_tenso
                           .type = type,
                           .values = ptn->array[header->order],
                           .repeats_merged = header->repeats_merged,
-                          .zeros_dropped = header->zeros_dropped};
+                          .zeros_dropped = header->zeros_dropped,
+                          .zeros = options->zeros};
   ptn->array[header->order] = NULL;
   for (int n = 0; n < made->order; ++n) {
     made->dims[n] = header->dims[n];
@@ -258,8 +261,9 @@ static polyad_status make_tensor(struct ptn *ptn, polyad_type type, polyad_tenso
     ptn->array[n] = NULL;
   }
   polyad_status status = POLYAD_OK;
-  /* Values too small for float32 have become zero. */
-  if (convert) PD_TRY_CLEANUP(pd_tensor_merge(ptn->context, made, POLYAD_DUPLICATES_SUM, true));
+  /* Zeros that the file keeps, and values too small for float32, which have become zero. */
+  if (convert || header->flags == PD_PTN_ZEROS)
+    PD_TRY_CLEANUP(pd_tensor_merge(ptn->context, made, POLYAD_DUPLICATES_SUM, true));
   int labels = pd_ptn_label_section(header);
   if (labels >= 0) {
     PD_TRY_CLEANUP(check_labels(ptn));
@@ -283,7 +287,7 @@ static polyad_status read_source(polyad_context *context, struct pd_ptn_source s
   PD_TRY_CLEANUP(check_dims(&ptn, options));
   PD_TRY_CLEANUP(check_memory(&ptn, options->type));
   PD_TRY_CLEANUP(ptn.source.seekable ? read_seekable(&ptn) : read_pipe(&ptn));
-  PD_TRY_CLEANUP(make_tensor(&ptn, options->type, tensor));
+  PD_TRY_CLEANUP(make_tensor(&ptn, options, tensor));
 
 cleanup:
   pd_ptn_source_close(&ptn.source);

@@ -59,6 +59,10 @@ polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor,
   pd_ptn_header_init(&header, tensor->order, tensor->dims, tensor->nnz, tensor->type);
   header.repeats_merged = tensor->repeats_merged;
   header.zeros_dropped = tensor->zeros_dropped;
+  if (tensor->zeros_kept > 0) {
+    header.version = 2;
+    header.flags = PD_PTN_ZEROS;
+  }
   if (!pd_ptn_lay_out(&header, label_bytes))
     return pd_fail(context, POLYAD_OVERFLOW, "the tensor is too large for a file");
   PD_TRY_CLEANUP(pd_output_open(context, path, PD_PLAIN, &output));

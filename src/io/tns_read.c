@@ -223,7 +223,8 @@ static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
                       "%llu line%s and no nonzero; expected lines of N indices and a value",
                       (unsigned long long)r->lines, r->lines == 1 ? "" : "s");
   warn_of_underflow(r);
-  return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates, tensor);
+  return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates,
+                               r->options->zeros, tensor);
 }
 
 polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,

@@ -250,11 +250,13 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   struct pd_format_text text;
   struct pd_request request;
   PD_TRY(make_request(context, options, &text, &request));
-  if (tensor->type == request.precision) /* `build` leaves the tensor as it is without `take` */
+  if (tensor->type == request.precision && tensor->zeros_kept == 0)
+    /* `build` leaves the tensor as it is without `take` */
     return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
   polyad_tensor *converted;
   PD_TRY(polyad_tensor_convert(context, tensor, request.precision, &converted));
-  polyad_status status = create(context, converted, true, &request, options, plan);
+  polyad_status status = pd_tensor_drop_zeros(context, converted);
+  if (status == POLYAD_OK) status = create(context, converted, true, &request, options, plan);
   polyad_tensor_destroy(converted);
   return status;
 }
@@ -278,6 +280,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
     polyad_tensor_destroy(mine);
     mine = converted;
   }
+  PD_TRY_CLEANUP(pd_tensor_drop_zeros(context, mine));
   status = create(context, mine, true, &request, options, plan);
 cleanup:
   polyad_tensor_destroy(mine);

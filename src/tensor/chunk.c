@@ -50,8 +50,9 @@ polyad_status pd_nonzeros_to_tensor(polyad_context *context, const struct pd_non
   polyad_status status = POLYAD_OK;
   void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
   PD_TRY_CLEANUP(pd_nonzeros_to_arrays(context, nonzeros, index, &values));
-  status = pd_tensor_create_take(context, nonzeros->order, nonzeros->dims, nonzeros->nnz,
-                                 nonzeros->type, index, &values, POLYAD_DUPLICATES_ERROR, tensor);
+  status =
+      pd_tensor_create_take(context, nonzeros->order, nonzeros->dims, nonzeros->nnz, nonzeros->type,
+                            index, &values, POLYAD_DUPLICATES_ERROR, POLYAD_ZEROS_DROP, tensor);
 cleanup:
   for (int n = 0; n < nonzeros->order; ++n)
     pd_free(context, index[n]);

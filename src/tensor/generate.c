@@ -255,7 +255,7 @@ static polyad_status generate_by_law(polyad_context *context,
   PD_TRY_CLEANUP(
       pd_generator_fill(context, generator, 0, pd_generator_leaves(generator), index, values));
   status = pd_tensor_create_take(context, order, dims, nnz, options->type, index, &values,
-                                 POLYAD_DUPLICATES_ERROR, tensor);
+                                 POLYAD_DUPLICATES_ERROR, POLYAD_ZEROS_DROP, tensor);
 cleanup:
   for (int n = 0; n < order; ++n)
     pd_free(context, index[n]);

@@ -223,7 +223,7 @@ static polyad_status gaussian(polyad_context *context, const polyad_generate_opt
     PD_TRY_CLEANUP(cells_of_boxes(context, model, &boxes, index, &values));
     PD_TRY_CLEANUP(pd_tensor_create_take(context, model->order, model->dims,
                                          boxes.cells * model->rank, model->type, index, &values,
-                                         POLYAD_DUPLICATES_FIRST, &made));
+                                         POLYAD_DUPLICATES_FIRST, POLYAD_ZEROS_DROP, &made));
     if (made->nnz >= options->nnz) break;
     if (boxes_are_full(model, &boxes)) {
       status = pd_fail(context, POLYAD_NUMERICAL,
@@ -407,7 +407,7 @@ static polyad_status poisson(polyad_context *context, const polyad_generate_opti
   for (uint64_t r = 0; r < model->rank; ++r)
     set_entry(model, model->weights, r, pd_ktensor_weight(model, r) * scale);
   status = pd_tensor_create_take(context, model->order, model->dims, needed, model->type, index,
-                                 &values, POLYAD_DUPLICATES_SUM, tensor);
+                                 &values, POLYAD_DUPLICATES_SUM, POLYAD_ZEROS_DROP, tensor);
 cleanup:
   free_indices(context, index);
   pd_free(context, values);

@@ -39,6 +39,8 @@ uint64_t polyad_tensor_repeats_merged(const polyad_tensor *tensor) {
 
 uint64_t polyad_tensor_zeros_dropped(const polyad_tensor *tensor) { return tensor->zeros_dropped; }
 
+uint64_t polyad_tensor_zeros_kept(const polyad_tensor *tensor) { return tensor->zeros_kept; }
+
 uint64_t polyad_tensor_bytes(const polyad_tensor *tensor) {
   uint64_t each = pd_type_bytes(tensor->type), labels = 0;
   for (int n = 0; n < tensor->order; ++n) {

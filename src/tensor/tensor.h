@@ -25,6 +25,8 @@ struct polyad_tensor {
   void *values;
   uint64_t repeats_merged;
   uint64_t zeros_dropped;
+  polyad_zeros zeros;  /* what becomes of zeros, here and in its copies */
+  uint64_t zeros_kept; /* values that are zero */
   char *mode_name[POLYAD_MAX_ORDER];
   struct pd_labels labels[POLYAD_MAX_ORDER]; /* count 0: none */
 };
@@ -46,20 +48,24 @@ static inline double pd_tensor_value(const polyad_tensor *tensor, uint64_t p) {
                                     : ((const double *)tensor->values)[p];
 }
 
-/** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops zeros.
+/** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops or keeps zeros.
  *  `index[n]` are of pd_index_bytes(dims[n]) bytes, all below dims[n], values finite; all
  *  arrays come from pd_alloc. On success and on failure the arrays in `index` and `values`
  *  belong to the callee and are set to NULL.
  *  For POLYAD_DUPLICATES_ERROR the failure names the coordinate (1-based). */
 polyad_status pd_tensor_create_take(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t nnz, polyad_type type, void **index, void **values,
-                                    polyad_duplicates duplicates, polyad_tensor **tensor);
+                                    polyad_duplicates duplicates, polyad_zeros zeros,
+                                    polyad_tensor **tensor);
+
+/** Leaves out the zeros that a tensor keeps. */
+polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tensor);
 
 /** Takes over labels made with pd_alloc (set to zero in `labels`). */
 void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *labels);
 
-/** Fails when the tensor breaks an invariant: unsorted, repeated, out of dims, zero or
- *  non-finite values. */
+/** Fails when the tensor breaks an invariant: unsorted, repeated, out of dims, zero where zeros are
+ *  dropped, zeros miscounted where they are kept, or non-finite values. */
 polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor);
 
 /** ceil(log2(dim)): bits of an index below dim (0 for dim 1). */

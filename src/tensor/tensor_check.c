@@ -26,12 +26,18 @@ static polyad_status check_mode(polyad_context *context, const polyad_tensor *te
 
 static polyad_status check_values(polyad_context *context, const polyad_tensor *tensor) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
-  uint64_t bad = UINT64_MAX;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  uint64_t bad = UINT64_MAX, zeros = 0;
+  bool keeps = tensor->zeros == POLYAD_ZEROS_KEEP;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)                \
+    reduction(+ : zeros)
   for (uint64_t p = 0; p < tensor->nnz; ++p) {
     double value = pd_tensor_value(tensor, p);
-    if ((value == 0 || !isfinite(value)) && p < bad) bad = p;
+    zeros += value == 0;
+    if (((value == 0 && !keeps) || !isfinite(value)) && p < bad) bad = p;
   }
+  if (bad == UINT64_MAX && zeros != tensor->zeros_kept)
+    return pd_fail(context, POLYAD_INTERNAL, "%" PRIu64 " zeros are counted; there are %" PRIu64,
+                   tensor->zeros_kept, zeros);
   if (bad == UINT64_MAX) return POLYAD_OK;
   return pd_fail(context, POLYAD_INTERNAL, "nonzero %" PRIu64 " has value %g",
                  pd_shown(context, bad), pd_tensor_value(tensor, bad));

@@ -76,7 +76,8 @@ polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor
                           .nnz = tensor->nnz,
                           .type = type,
                           .repeats_merged = tensor->repeats_merged,
-                          .zeros_dropped = tensor->zeros_dropped};
+                          .zeros_dropped = tensor->zeros_dropped,
+                          .zeros = tensor->zeros};
   memcpy(made->dims, tensor->dims, sizeof made->dims);
   memcpy(made->index_bytes, tensor->index_bytes, sizeof made->index_bytes);
   polyad_status status = POLYAD_OK;

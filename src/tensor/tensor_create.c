@@ -70,6 +70,9 @@ static polyad_status check_input(polyad_context *context, const polyad_tensor_in
   if ((unsigned)input->duplicates > POLYAD_DUPLICATES_COUNT)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "duplicates policy %d is unknown",
                    (int)input->duplicates);
+  if ((unsigned)input->zeros > POLYAD_ZEROS_KEEP)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "zeros policy %d is unknown",
+                   (int)input->zeros);
   for (int n = 0; n < input->order; ++n) {
     if (input->nnz != 0 && input->index[n] == NULL)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d has no indices",
@@ -191,7 +194,7 @@ polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_
   PD_TRY_CLEANUP(pd_alloc(context, input->nnz, pd_type_bytes(input->type), &values));
   PD_TRY_CLEANUP(copy_values(context, input, values));
   status = pd_tensor_create_take(context, input->order, dims, input->nnz, input->type, index,
-                                 &values, input->duplicates, tensor);
+                                 &values, input->duplicates, input->zeros, tensor);
 
 cleanup:
   for (int n = 0; n < input->order; ++n)

@@ -9,7 +9,7 @@ enum { THREAD_GRAIN = 1 << 14 };
 /* What one thread did with its part of the nonzeros. */
 struct merge_part {
   uint64_t begin, end; /* whole runs of equal coordinates */
-  uint64_t kept, merged, dropped;
+  uint64_t kept, merged, zeros;
   uint64_t bad_run, bad_length; /* first run that could not be merged; length 0: none */
 };
 
@@ -87,8 +87,8 @@ static void merge_part(polyad_tensor *tensor, polyad_duplicates duplicates,
       return; /* the coordinates stay as they are, for the message */
     }
     if (value == 0) {
-      ++part->dropped;
-      continue;
+      ++part->zeros;
+      if (tensor->zeros == POLYAD_ZEROS_DROP) continue;
     }
     if (to != p) copy_coordinate(tensor, to, p);
     store_value(tensor, to++, value);
@@ -132,18 +132,24 @@ static polyad_status shrink(polyad_context *context, polyad_tensor *tensor, uint
   return pd_realloc(context, tensor->nnz, pd_type_bytes(tensor->type), &tensor->values);
 }
 
-static bool any_zero(const polyad_context *context, const polyad_tensor *tensor) {
-  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), found = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : found)
+static uint64_t count_zeros(const polyad_context *context, const polyad_tensor *tensor) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t found = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : found)
   for (uint64_t p = 0; p < tensor->nnz; ++p)
-    found |= pd_tensor_value(tensor, p) == 0;
-  return found != 0;
+    found += pd_tensor_value(tensor, p) == 0;
+  return found;
 }
 
 polyad_status pd_tensor_merge(polyad_context *context, polyad_tensor *tensor,
                               polyad_duplicates duplicates, bool strict) {
-  bool keeps = duplicates != POLYAD_DUPLICATES_COUNT; /* values of what occurs once */
-  if (strict && keeps && !any_zero(context, tensor)) return POLYAD_OK;
+  bool as_given = strict && duplicates != POLYAD_DUPLICATES_COUNT; /* values of what occurs once */
+  uint64_t zeros = as_given ? count_zeros(context, tensor) : 0;
+  tensor->zeros_kept = 0;
+  if (as_given && (zeros == 0 || tensor->zeros == POLYAD_ZEROS_KEEP)) {
+    tensor->zeros_kept = zeros;
+    return POLYAD_OK;
+  }
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   uint64_t before = tensor->nnz;
   struct merge_part *parts;
@@ -169,11 +175,18 @@ polyad_status pd_tensor_merge(polyad_context *context, polyad_tensor *tensor,
   for (int t = 0; t < threads; ++t) {
     tensor->nnz += parts[t].kept;
     tensor->repeats_merged += parts[t].merged;
-    tensor->zeros_dropped += parts[t].dropped;
+    *(tensor->zeros == POLYAD_ZEROS_KEEP ? &tensor->zeros_kept : &tensor->zeros_dropped) +=
+        parts[t].zeros;
   }
   status = shrink(context, tensor, before);
 
 cleanup:
   pd_free(context, parts);
   return status;
+}
+
+polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tensor) {
+  tensor->zeros = POLYAD_ZEROS_DROP;
+  return tensor->zeros_kept == 0 ? POLYAD_OK
+                                 : pd_tensor_merge(context, tensor, POLYAD_DUPLICATES_SUM, true);
 }

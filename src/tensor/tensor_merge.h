@@ -1,11 +1,11 @@
-/* Merging of repeated coordinates and dropping of zeros, after sorting. */
+/* Merging of repeated coordinates and dropping or counting of zeros, after sorting. */
 #ifndef PD_TENSOR_MERGE_H
 #define PD_TENSOR_MERGE_H
 
 #include "tensor/tensor.h"
 
-/** Merges equal neighbours of a sorted tensor in the order in which they stand, then drops zeros;
- *  counts both. `strict`: no two neighbours are equal. */
+/** Merges equal neighbours of a sorted tensor in the order in which they stand, then drops zeros
+ * or, as tensor->zeros says, keeps them; counts both. `strict`: no two neighbours are equal. */
 polyad_status pd_tensor_merge(polyad_context *context, polyad_tensor *tensor,
                               polyad_duplicates duplicates, bool strict);
 

@@ -1,11 +1,13 @@
-/* A tensor from arrays it takes over: sorts them, merges repeats, drops zeros, in place. */
+/* A tensor from arrays it takes over: sorts them, merges repeats, drops or keeps zeros, in place.
+ */
 #include "tensor/tensor_merge.h"
 #include "tensor/tensor_sort.h"
 #include <assert.h>
 
 polyad_status pd_tensor_create_take(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t nnz, polyad_type type, void **index, void **values,
-                                    polyad_duplicates duplicates, polyad_tensor **tensor) {
+                                    polyad_duplicates duplicates, polyad_zeros zeros,
+                                    polyad_tensor **tensor) {
   assert(order >= 1 && order <= POLYAD_MAX_ORDER);
   *tensor = NULL;
   polyad_tensor *made;
@@ -23,6 +25,7 @@ polyad_status pd_tensor_create_take(polyad_context *context, int order, const ui
   made->order = order;
   made->nnz = nnz;
   made->type = type;
+  made->zeros = zeros;
   made->values = *values;
   *values = NULL;
   for (int n = 0; n < order; ++n) {

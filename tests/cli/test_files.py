@@ -388,3 +388,34 @@ def test_a_binary_model_is_taken_wherever_a_model_is(polyad):
     polyad.fails(1, "info", "m.ptm", says="format ptm; expected a tensor")
     polyad.write("m.ptm", polyad.path("m.ptm").read_bytes()[:1400])
     polyad.fails(1, "score", "m.ptm", "m.ktensor", says="it is truncated")
+
+
+@pytest.mark.parametrize("name", ["x.tns", "x.txt", "x.ptn", "x.tns.gz"])
+def test_zeros(polyad, name):
+    """Kept by every file that is written, dropped again where a reader is not asked to keep them."""
+    polyad.write("zeros.tns", "1 1 1 0\n2 1 2 3\n2 2 2 -1\n2 2 2 1\n3 1 1 1e-60\n")
+    kept = polyad.json("info", "zeros.tns", "--zeros", "keep")
+    assert (kept["nnz"], kept["zeros_kept"], kept["zeros_dropped"]) == (4, 2, 0)
+    assert kept["repeats_merged"] == 1 and kept["value_min"] == 0
+    dropped = polyad.json("info", "zeros.tns")
+    assert (dropped["nnz"], dropped["zeros_kept"], dropped["zeros_dropped"]) == (2, 0, 2)
+    polyad.ok("convert", "zeros.tns", name, "--zeros", "keep")
+    again = polyad.json("info", name, "--zeros", "keep")
+    assert again["hash"] == kept["hash"] and again["zeros_kept"] == 2
+    assert polyad.json("info", name)["hash"] == dropped["hash"]
+    narrow = polyad.json("info", name, "--zeros", "keep", "--precision", "f32")
+    assert (narrow["nnz"], narrow["zeros_kept"]) == (4, 3)  # 1e-60 is none in single precision
+    assert "2 zeros among them" in polyad.ok("info", name, "--zeros", "keep").out.decode()
+    for command in (("cpd", "-r", "1"), ("cpd", "-r", "1", "-a", "apr-mu"), ("tucker", "-r", "1")):
+        runs = [polyad.json(command[0], name, *command[1:], "--zeros", zeros, "--max-iters", "3")
+                for zeros in ("keep", "drop")]
+        assert runs[0]["nnz"] == runs[1]["nnz"] == 2
+        assert runs[0]["fit"] == runs[1]["fit"]
+
+
+def test_ptn_without_zeros_is_version_1(polyad):
+    """So that older readers take it."""
+    polyad.ok("convert", "good.tns", "kept.ptn", "--zeros", "keep")
+    polyad.ok("convert", "good.tns", "plain.ptn")
+    assert polyad.path("kept.ptn").read_bytes() == polyad.path("plain.ptn").read_bytes()
+    assert polyad.path("plain.ptn").read_bytes()[12] == 1

@@ -15,6 +15,9 @@ cd "$folder"
 } >rows.csv
 "$polyad" convert rows.csv rides.ptn --columns side,day,hour
 rm rows.csv
+printf '1 1 0\n2 3 1.5\n2 2 0\n' >zeros.tns
+"$polyad" convert zeros.tns zeros.ptn --zeros keep
+rm zeros.tns
 for name in rides.csv rides.tns rides.tns.gz rides.tns.zst rides.txt rides.tsv; do
   "$polyad" convert rides.ptn "$name"
 done

@@ -12,6 +12,7 @@ GOLDEN = pathlib.Path(__file__).parent
 VERSIONS = sorted(path.name for path in GOLDEN.glob("v*"))
 HASH = dict.fromkeys(["v1", "v2"], "af31c063ede118d8")  # of the tensor, as `info` prints it
 CHECKPOINTS = ["v2"]  # versions whose checkpoints are read
+ZEROS = "9967a5682463b31f"
 TENSORS = ["rides.ptn", "rides.tns", "rides.tns.gz", "rides.tns.zst", "rides.txt", "rides.csv",
            "rides.tsv"]
 ALGORITHMS = ["als", "apr-mu", "apr-pdnr", "apr-pqnr"]
@@ -39,6 +40,15 @@ def current(request, polyad):
 def test_tensors(golden, name, threads):
     found = golden.json("info", name, "--threads", threads)
     assert found["hash"] == HASH[golden.version] and found["nnz"] == 60
+
+
+def test_zeros(polyad):
+    """Version 2 of .ptn: zeros that were observed."""
+    shutil.copy(GOLDEN / "v2" / "zeros.ptn", polyad.folder)
+    assert polyad.path("zeros.ptn").read_bytes()[12] == 2
+    found = polyad.json("info", "zeros.ptn", "--zeros", "keep")
+    assert (found["nnz"], found["zeros_kept"], found["dims"]) == (3, 2, [2, 3])
+    assert found["hash"] == ZEROS
 
 
 @pytest.mark.parametrize("name", ["rides.ptn", "rides.tns", "rides.csv"])

@@ -107,7 +107,7 @@ static void e02_e03_e04_identity(void **state) {
   head(f)->version = PD_PTN_VERSION + 1;
   seal_header(f->bytes);
   refused(f, POLYAD_UNSUPPORTED,
-          "written by a newer polyad: format version 2, this build reads up to 1");
+          "written by a newer polyad: format version 3, this build reads up to 2");
   head(f)->version = 0;
   seal_header(f->bytes);
   refused(f, POLYAD_PARSE, "version 0");

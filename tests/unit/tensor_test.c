@@ -32,6 +32,68 @@ static void sorts_and_infers_dims(void **state) {
   polyad_tensor_destroy(NULL);
 }
 
+/* Zeros that are kept: given, from repeats that cancel, from values too small for float32; on many
+ * threads as on one, and gone again in a plan. */
+static void zeros_are_kept_when_asked(void **state) {
+  (void)state;
+  static const int64_t index[] = {0, 0, 2, 1, 1, 1, 1, 1, 3, 2};
+  static const double values[] = {0, 3, 1, -1, 1e-60};
+  polyad_tensor_input input = rows(2, 5, index, values);
+  polyad_tensor *x = create(&input), *narrow = NULL;
+  assert_int_equal(polyad_tensor_nnz(x), 2);
+  assert_int_equal(polyad_tensor_zeros_dropped(x), 2);
+  assert_int_equal(polyad_tensor_zeros_kept(x), 0);
+  polyad_tensor_destroy(x);
+  input.zeros = POLYAD_ZEROS_KEEP;
+  x = create(&input);
+  const double kept[] = {0, 0, 3, 1e-60};
+  assert_int_equal(polyad_tensor_nnz(x), 4);
+  assert_memory_equal(polyad_tensor_values(x), kept, sizeof kept);
+  assert_int_equal(polyad_tensor_zeros_dropped(x), 0);
+  assert_int_equal(polyad_tensor_zeros_kept(x), 2);
+  assert_int_equal(polyad_tensor_repeats_merged(x), 1);
+  assert_int_equal(polyad_tensor_convert(context, x, POLYAD_F32, &narrow), POLYAD_OK);
+  assert_int_equal(pd_tensor_check(context, narrow), POLYAD_OK);
+  assert_int_equal(polyad_tensor_nnz(narrow), 4);
+  assert_int_equal(polyad_tensor_zeros_kept(narrow), 3);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  assert_int_equal(polyad_plan_create(context, x, &options, &plan), POLYAD_OK);
+  assert_int_equal(polyad_plan_nnz(plan), 2);
+  assert_int_equal(polyad_tensor_nnz(x), 4);
+  polyad_plan_destroy(plan);
+  options.precision = POLYAD_F32;
+  assert_int_equal(polyad_plan_create_take(context, &narrow, &options, &plan), POLYAD_OK);
+  assert_int_equal(polyad_plan_nnz(plan), 1);
+  polyad_plan_destroy(plan);
+  x->zeros_kept = 1;
+  assert_int_equal(pd_tensor_check(context, x), POLYAD_INTERNAL);
+  polyad_tensor_destroy(x);
+  input.zeros = (polyad_zeros)2;
+  assert_int_equal(polyad_tensor_create(context, &input, &x), POLYAD_INVALID_ARGUMENT);
+}
+
+static void many_zeros_are_counted(void **state) {
+  (void)state;
+  enum { NNZ = 100000 };
+  int64_t *index = malloc(NNZ * 2 * sizeof *index);
+  double *values = malloc(NNZ * sizeof *values);
+  for (int64_t p = 0; p < NNZ; ++p) {
+    index[2 * p] = p % 1000; /* each coordinate twice, and every third value zero */
+    index[2 * p + 1] = p / 1000 % 50;
+    values[p] = (double)(p % 50000 % 3);
+  }
+  polyad_tensor_input input = rows(2, NNZ, index, values);
+  input.zeros = POLYAD_ZEROS_KEEP;
+  polyad_tensor *x = create(&input);
+  assert_int_equal(polyad_tensor_nnz(x), NNZ / 2);
+  assert_int_equal(polyad_tensor_zeros_kept(x), (NNZ / 2 + 2) / 3);
+  polyad_tensor_destroy(x);
+  free(index);
+  free(values);
+}
+
 /* The same tensor from every index type, both array orders and reversed strides. */
 static void layouts_agree(void **state) {
   (void)state;
@@ -367,6 +429,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
       TEST(sorts_and_infers_dims),        TEST(layouts_agree),
+      TEST(zeros_are_kept_when_asked),    TEST(many_zeros_are_counted),
       TEST(values_may_be_left_out),       TEST(repeats_follow_the_policy),
       TEST(sums_keep_the_order_given),    TEST(infinite_sums_are_errors),
       TEST(merging_in_parallel_is_exact), TEST(every_order_works),
