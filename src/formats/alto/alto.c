@@ -112,13 +112,13 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
 }
 
 static const struct pd_parameter parameters[] = {
-    [PD_ALTO_SEGMENTS_ASKED] = {{.name = "segments",
-                                 .help =
-                                     "parts of the sorted nonzeros that threads sum apart; fewer "
-                                     "by default where a part would have below 64 nonzeros",
-                                 .least = 1,
-                                 .most = 1 << 20,
-                                 .usual = PD_ALTO_SEGMENTS}}};
+    [PD_ALTO_SEGMENTS_ASKED] = {
+        .about = {.name = "segments",
+                  .help = "parts of the sorted nonzeros that threads sum apart; fewer "
+                          "by default where a part would have below 64 nonzeros",
+                  .least = 1,
+                  .most = 1 << 20,
+                  .usual = PD_ALTO_SEGMENTS}}};
 
 const struct polyad_format pd_alto_format = {
     .name = "alto",

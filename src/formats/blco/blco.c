@@ -185,10 +185,11 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
 }
 
 static const struct pd_parameter parameters[] = {
-    [ORDER_FOR_MODE] = {{.name = "order-for-mode",
-                         .help = "mode, from 1, that the nonzeros are ordered for; none by default",
-                         .least = 1,
-                         .most = POLYAD_MAX_ORDER}}};
+    [ORDER_FOR_MODE] = {
+        .about = {.name = "order-for-mode",
+                  .help = "mode, from 1, that the nonzeros are ordered for; none by default",
+                  .least = 1,
+                  .most = POLYAD_MAX_ORDER}}};
 
 const struct polyad_format pd_blco_format = {
     .name = "blco",

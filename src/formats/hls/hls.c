@@ -119,15 +119,15 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
 
 static const int thresholds[] = {16, 24, 40, 56, 120, 200, PD_HLS_ALL_SPARSE, 0};
 static const struct pd_parameter parameters[] = {
-    [PD_HLS_TILE_THRESHOLD] = {
-        {.name = "tile-threshold",
-         .help =
-             "nonzeros that make a tile of 16 x 16 x 16 cells dense: by default 78 for MTTKRP and "
-             "82 for tensor-times-matrix chains, before compute capability 8.0 61 and 41; 4097: "
-             "none is",
-         .least = 1,
-         .most = PD_HLS_ALL_SPARSE},
-        thresholds}};
+    [PD_HLS_TILE_THRESHOLD] = {.about = {.name = "tile-threshold",
+                                         .help = "nonzeros that make a tile of 16 x 16 x 16 cells "
+                                                 "dense: by default 78 for MTTKRP and "
+                                                 "82 for tensor-times-matrix chains, before "
+                                                 "compute capability 8.0 61 and 41; 4097: "
+                                                 "none is",
+                                         .least = 1,
+                                         .most = PD_HLS_ALL_SPARSE},
+                               .trials = thresholds}};
 
 const struct polyad_format pd_hls_format = {
     .name = "hls",

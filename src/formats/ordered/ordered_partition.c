@@ -5,18 +5,18 @@
 #include <string.h>
 
 const struct pd_parameter pd_partition_parameters[] = {
-    [PD_PARTITIONS] = {{.name = "kappa",
-                        .help =
-                            "partitions of every mode; by default one per processor of the device",
-                        .least = 1,
-                        .most = 1 << 20}},
-    [PD_BLOCK_COLUMNS] = {{.name = "block-columns",
-                           .help =
-                               "nonzeros that a GPU's thread block takes at once in the variants "
-                               "paper",
-                           .least = 1,
-                           .most = 64,
-                           .usual = PD_BLOCK_COLUMNS_USUAL}}};
+    [PD_PARTITIONS] =
+        {.about = {.name = "kappa",
+                   .help = "partitions of every mode; by default one per processor of the device",
+                   .least = 1,
+                   .most = 1 << 20}},
+    [PD_BLOCK_COLUMNS] = {
+        .about = {.name = "block-columns",
+                  .help = "nonzeros that a GPU's thread block takes at once in the variants "
+                          "paper",
+                  .least = 1,
+                  .most = 64,
+                  .usual = PD_BLOCK_COLUMNS_USUAL}}};
 
 int pd_partition_count(const struct pd_request *request) {
   polyad_device_description about;
