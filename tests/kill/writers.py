@@ -58,7 +58,7 @@ def keys(contents):
 
 def cache_lines(contents):
     """Lines and fields of a tuning cache, without what was measured."""
-    return [re.sub(rb" [a-z-]+ \d+ [^; ]+|[0-9a-f]{16}$", b"", line)
+    return [re.sub(rb" [a-z0-9-]+ [\d,]+ [^; ]+|[0-9a-f]{16}$", b"", line)
             for line in contents.split(b"\n")]
 
 
