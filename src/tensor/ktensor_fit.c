@@ -259,7 +259,10 @@ struct sizes {
 };
 
 /* Additions that a sum over so many terms in PARTS parts has one after the other. */
-static double depth_of(uint64_t terms) { return (double)(terms / PARTS + 1 + PARTS); }
+static double depth_of(uint64_t terms) {
+  uint64_t in_part = terms / PARTS + 1;
+  return (double)(in_part + PARTS);
+}
 
 /* Error of ||M||^2 and of 2 m^2 over the nonzeros in arithmetic of this unit, over ||X||^2. */
 static double norm_error(const struct residual *residual, const struct sizes *size, double unit) {
