@@ -320,7 +320,7 @@ static polyad_status out_of_reach(struct search *s, double energy) {
   return pd_fail(
       s->context, POLYAD_MEMORY_LIMIT,
       "no ranks found keep the share %g within the memory limit, %s, and the search's (%d "
-      "columns of modes of over %d rows, %.0e operations); the most is %.3g with ranks %s",
+      "columns of modes of over %d rows, %.0e operations); the most found is %.3g with ranks %s",
       energy, limit, (int)MOST, (int)PD_UNFOLDING_WHOLE, most_work, share, text);
 }
 

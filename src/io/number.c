@@ -227,8 +227,10 @@ size_t pd_format_number(char text[PD_NUMBER_TEXT], double value, bool single) {
   size_t sign = signbit(value) != 0;
   if (sign) text[0] = '-';
   if (value == 0 || !isfinite(value)) {
-    memcpy(text + sign, value == 0 ? "0" : isnan(value) ? "nan" : "inf", 3);
-    return sign + (value == 0 ? 1 : 3);
+    const char *word = value == 0 ? "0" : isnan(value) ? "nan" : "inf";
+    size_t length = strlen(word);
+    memcpy(text + sign, word, length);
+    return sign + length;
   }
   /* Laid out as printf's %g does with as many digits, but at least those that any decimal keeps. */
   struct pd_decimal decimal = pd_shortest_decimal(value, single);

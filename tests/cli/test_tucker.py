@@ -295,7 +295,7 @@ def test_share_out_of_reach(polyad):
     polyad.ok("generate", "x.ptn", "--dims", "3000,2500,2000", "--nnz", "100000", "--seed", "1")
     polyad.fails(1, "tucker", "x.ptn", "-r", "auto:0.9", "--memory-limit", "100M",
                  says=["no ranks found keep the share 0.9 within the memory limit, 100.0 MiB",
-                       "; the most is ", "with ranks "])
+                       "; the most found is ", "with ranks "])
 
 
 @pytest.mark.parametrize("ranks", ["auto:0.5", "300,4,4"])
