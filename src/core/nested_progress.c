@@ -1,13 +1,16 @@
 #include "core/nested_progress.h"
 #include "core/context_internal.h"
+#include <string.h>
 
 static const double pause_seconds = 0.05;
 
 static int pass_on(void *user, const polyad_progress *progress) {
   struct pd_nested_progress *nested = user;
   double now = pd_seconds();
-  if (now - nested->told < pause_seconds) return 0;
+  bool changed = strcmp(nested->stage, nested->told_stage) != 0;
+  if (!changed && now - nested->told < pause_seconds) return 0;
   nested->told = now;
+  if (changed) memcpy(nested->told_stage, nested->stage, sizeof nested->stage);
   polyad_progress whole = {.fit = progress->fit,
                            .change = progress->change,
                            .log_likelihood = progress->log_likelihood,

@@ -11,10 +11,11 @@ struct pd_nested_progress {
   void *user;
   double started, told; /* clock */
   char stage[80];       /* what is being done; the owner changes it */
+  char told_stage[80];  /* the one that was passed on last */
 };
 
 /** Puts itself in the place of the context's progress function: what runs report from now on is
- *  passed on with `stage`, no more than twenty times a second. */
+ *  passed on with `stage`: whenever that has changed, else no more than twenty times a second. */
 void pd_nested_progress_begin(struct pd_nested_progress *nested, polyad_context *context);
 /** Puts the caller's function back. */
 void pd_nested_progress_end(struct pd_nested_progress *nested);
