@@ -92,10 +92,10 @@ static int read_recorded(struct replay *replay) {
   return 0;
 }
 
-/* Options that name what is written, each with a value; what is shown while it runs is not. */
+/* Options with a value: names of files to be written, and what is set anew. */
 static bool is_left_out(const char *word) {
-  static const char *const names[] = {"--json", "--output",     "--checkpoint", "--report",
-                                      "--log",  "--tune-cache", "--threads"};
+  static const char *const names[] = {"--json",   "--output",     "--checkpoint",
+                                      "--report", "--tune-cache", "--threads"};
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
     if (strcmp(word, names[k]) == 0) return true;
   return false;
@@ -103,10 +103,11 @@ static bool is_left_out(const char *word) {
 
 /* Words are copied as they are: `arguments` points into the recorded object. */
 static int make_arguments(struct replay *replay, char threads[24]) {
-  static char name[] = "polyad", json[] = "--json", standard[] = "-", of_threads[] = "--threads";
+  static char name[] = "polyad", cache[] = "--tune-cache", none[] = "none", json[] = "--json",
+              standard[] = "-", of_threads[] = "--threads";
   const cJSON *manifest = cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest");
   const cJSON *words = cJSON_GetObjectItemCaseSensitive(manifest, "arguments"), *word;
-  char **to = calloc((size_t)cJSON_GetArraySize(words) + 8, sizeof *to);
+  char **to = calloc(2 * (size_t)cJSON_GetArraySize(words) + 8, sizeof *to);
   if (to == NULL) return cli_failure("out of memory");
   replay->arguments = to;
   snprintf(threads, 24, "%.0f", cJSON_GetObjectItemCaseSensitive(manifest, "threads")->valuedouble);
@@ -124,6 +125,10 @@ static int make_arguments(struct replay *replay, char threads[24]) {
       return cli_failure("the run read standard input, which is gone; expected a file");
     bool out = !files && !skip && is_left_out(word->valuestring);
     if (!skip && !out) *to++ = word->valuestring;
+    if (!skip && !files && strcmp(word->valuestring, "--tune") == 0) {
+      *to++ = cache; /* measures again, and keeps nothing */
+      *to++ = none;
+    }
     files = files || (!skip && strcmp(word->valuestring, "--") == 0);
     skip = out;
   }

@@ -31,6 +31,16 @@ def test_a_run_comes_out_again(tensor, name):
     assert before == {path.name: path.read_bytes() for path in tensor.folder.iterdir()}
 
 
+def test_a_tuned_run_keeps_no_measurements(tensor):
+    """Which format is fastest may change from run to run; no cache is written, asked for or not."""
+    environment = {"XDG_CACHE_HOME": str(tensor.path("home"))}
+    tensor.ok("cpd", "x.tns", "-r2", "--tune", "--tune-cache", "cache", "--json", "run.json",
+              env=environment)
+    tensor.path("cache").unlink()
+    assert tensor.run("replay", "run.json", env=environment).status in (0, 1)
+    assert not tensor.path("cache").exists() and not tensor.path("home").exists()
+
+
 def test_differences_are_listed(tensor):
     tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
     lines = tensor.path("x.tns").read_text().splitlines()
