@@ -1,13 +1,16 @@
 /* The layout of a .ptm file follows from kind, dims and ranks: making a header lays the sections
  * out, and checking one lays them out again and compares. */
 #include "io/ptm_layout.h"
-#include "io/foreign.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
-static const unsigned char magic[8] = {0x89, 'P', 'T', 'M', '\r', '\n', 0x1a, '\n'};
+const struct pd_binary_kind pd_ptm_binary = {
+    .extension = ".ptm",
+    .magic = {0x89, 'P', 'T', 'M', '\r', '\n', 0x1a, '\n'},
+    .newest = PD_PTM_VERSION,
+};
 
 /* Entries of section 0: the weights, or the core. UINT64_MAX: more than 64 bits hold. */
 static uint64_t first_entries(const struct pd_ptm_header *header) {
@@ -39,13 +42,13 @@ static bool lay_out(struct pd_ptm_header *header, uint64_t label_bytes) {
 bool pd_ptm_header_make(struct pd_ptm_header *header, enum pd_ptm_kind kind, int order,
                         const uint64_t *dims, const uint64_t *ranks, polyad_type type,
                         uint64_t label_bytes) {
-  *header = (struct pd_ptm_header){.endian_mark = PD_PTM_ENDIAN_MARK,
+  *header = (struct pd_ptm_header){.endian_mark = PD_BINARY_ENDIAN_MARK,
                                    .version = PD_PTM_VERSION,
                                    .header_bytes = sizeof *header,
                                    .kind = (uint32_t)kind,
                                    .order = (uint32_t)order,
                                    .value_bytes = (uint32_t)pd_type_bytes(type)};
-  memcpy(header->magic, magic, sizeof magic);
+  memcpy(header->magic, pd_ptm_binary.magic, sizeof header->magic);
   memcpy(header->dims, dims, (size_t)order * sizeof *dims);
   memcpy(header->ranks, ranks, (size_t)order * sizeof *ranks);
   return lay_out(header, label_bytes);
@@ -67,10 +70,6 @@ polyad_status pd_ptm_checksum(polyad_context *context, const void *data, uint64_
   return POLYAD_OK;
 }
 
-void pd_ptm_seal(struct pd_ptm_header *header) {
-  header->checksum = XXH3_64bits(header, offsetof(struct pd_ptm_header, checksum));
-}
-
 const char *pd_ptm_section_name(char out[32], const struct pd_ptm_header *header, int section) {
   if (section == 0)
     snprintf(out, 32, "%s", header->kind == PD_PTM_TUCKER ? "core" : "weights");
@@ -81,52 +80,14 @@ const char *pd_ptm_section_name(char out[32], const struct pd_ptm_header *header
   return out;
 }
 
-polyad_status pd_ptm_host_check(polyad_context *context) {
-  const uint32_t mark = PD_PTM_ENDIAN_MARK;
-  unsigned char first;
-  memcpy(&first, &mark, 1);
-  if (first == (PD_PTM_ENDIAN_MARK & 0xff)) return POLYAD_OK;
-  return pd_fail(context, POLYAD_UNSUPPORTED,
-                 ".ptm files are little-endian, this machine is not; use a text format");
-}
-
 /* ---- checking ---------------------------------------------------------------------------------
  */
 
-/* Recognises the file and the version of its layout. */
-static polyad_status check_identity(polyad_context *context, const char *path,
-                                    const struct pd_ptm_header *header, size_t got) {
-  size_t known = got < sizeof magic ? got : sizeof magic;
-  if (known == 0 || memcmp(header->magic, magic, known) != 0) {
-    const char *foreign = pd_foreign_format(header, got);
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "%s; expected a .ptm file",
-                      foreign != NULL ? foreign : "this is no model of polyad");
-  }
-  if (got < sizeof *header)
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "truncated header: %zu bytes, need %zu",
-                      got, sizeof *header);
-  if (header->endian_mark == __builtin_bswap32(PD_PTM_ENDIAN_MARK))
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header is big-endian; expected little-endian");
-  if (header->version > PD_PTM_VERSION && header->endian_mark == PD_PTM_ENDIAN_MARK)
-    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
-                      "written by a newer polyad: format version %" PRIu32
-                      ", this build reads up to %d",
-                      header->version, PD_PTM_VERSION);
-  if (header->checksum != XXH3_64bits(header, offsetof(struct pd_ptm_header, checksum)))
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header is damaged: its checksum does not match");
-  if (header->endian_mark != PD_PTM_ENDIAN_MARK || header->version == 0 ||
-      header->header_bytes != sizeof *header || header->flags != 0)
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header has byte order mark %08" PRIx32 ", version %" PRIu32 ", %" PRIu32
-                      " bytes, flags %" PRIx32 "; expected 01020304, 1, 1024, 0",
-                      header->endian_mark, header->version, header->header_bytes, header->flags);
-  return POLYAD_OK;
-}
-
 static polyad_status check_shape(polyad_context *context, const char *path,
                                  const struct pd_ptm_header *header) {
+  if (header->flags != 0)
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "flags %" PRIx32 "; expected 0",
+                      header->flags);
   if ((header->kind != PD_PTM_KRUSKAL && header->kind != PD_PTM_TUCKER) || header->order < 1 ||
       header->order > POLYAD_MAX_ORDER || (header->value_bytes != 4 && header->value_bytes != 8))
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
@@ -147,7 +108,7 @@ static polyad_status check_shape(polyad_context *context, const char *path,
 polyad_status pd_ptm_header_check(polyad_context *context, const char *path,
                                   const struct pd_ptm_header *header, size_t got,
                                   uint64_t file_bytes) {
-  PD_TRY(check_identity(context, path, header, got));
+  PD_TRY(pd_binary_header_check(context, path, header, got, &pd_ptm_binary));
   PD_TRY(check_shape(context, path, header));
   struct pd_ptm_header expected;
   bool labelled = header->section_count == header->order + 2;

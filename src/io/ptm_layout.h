@@ -3,15 +3,17 @@
 #ifndef PD_PTM_LAYOUT_H
 #define PD_PTM_LAYOUT_H
 
+#include "io/binary_header.h"
 #include "tensor/tensor.h"
 
 enum {
   PD_PTM_VERSION = 1,
-  PD_PTM_ENDIAN_MARK = 0x01020304,
   PD_PTM_ALIGNMENT = 64,
   PD_PTM_BLOCK_BYTES = 1 << 20, /* bytes of a section under one checksum */
   PD_PTM_MAX_SECTIONS = 18
 };
+
+extern const struct pd_binary_kind pd_ptm_binary;
 
 enum pd_ptm_kind { PD_PTM_KRUSKAL = 1, PD_PTM_TUCKER = 2 };
 
@@ -41,7 +43,7 @@ struct pd_ptm_header {
   uint64_t checksum; /* XXH3-64 of all bytes before */
 };
 
-_Static_assert(sizeof(struct pd_ptm_header) == 1024, "the header is 1024 bytes");
+_Static_assert(sizeof(struct pd_ptm_header) == PD_BINARY_HEADER_BYTES, "as binary_header.h says");
 _Static_assert(offsetof(struct pd_ptm_header, dims) == 48, "as docs/ptm-format.md says");
 _Static_assert(offsetof(struct pd_ptm_header, section) == 304, "as docs/ptm-format.md says");
 
@@ -55,9 +57,6 @@ bool pd_ptm_header_make(struct pd_ptm_header *header, enum pd_ptm_kind kind, int
 polyad_status pd_ptm_checksum(polyad_context *context, const void *data, uint64_t bytes,
                               uint64_t *checksum);
 
-/** Sets the checksum of the header; those of the sections are there. */
-void pd_ptm_seal(struct pd_ptm_header *header);
-
 /** Proves a header of which `got` bytes were read, from a file of `file_bytes` (0: not known).
  *  Afterwards every size and offset in it can be relied on. */
 polyad_status pd_ptm_header_check(polyad_context *context, const char *path,
@@ -66,8 +65,5 @@ polyad_status pd_ptm_header_check(polyad_context *context, const char *path,
 
 /** "weights", "core", "factor of mode 2", "labels". */
 const char *pd_ptm_section_name(char out[32], const struct pd_ptm_header *header, int section);
-
-/** Fails on machines whose byte order is not the file's. */
-polyad_status pd_ptm_host_check(polyad_context *context);
 
 #endif

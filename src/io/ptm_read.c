@@ -184,7 +184,7 @@ static polyad_status read_all(struct reader *r, struct pd_model_read *model) {
 polyad_status pd_ptm_read(polyad_context *context, struct pd_input *input,
                           struct pd_model_read *model) {
   struct reader *r;
-  PD_TRY(pd_ptm_host_check(context));
+  PD_TRY(pd_binary_host_check(context, &pd_ptm_binary));
   PD_TRY(PD_NEW_ZERO(context, 1, &r));
   r->context = context;
   r->input = input;

@@ -54,7 +54,7 @@ polyad_status pd_ptm_write(polyad_context *context, const struct pd_model *model
   uint64_t label_bytes = pd_ptn_labels_bytes(model->outline);
   char *labels = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY(pd_ptm_host_check(context));
+  PD_TRY(pd_binary_host_check(context, &pd_ptm_binary));
   take_parts(model, &parts);
   if (!pd_ptm_header_make(&header, parts.kind, parts.order, parts.dims, parts.ranks, parts.type,
                           label_bytes))
@@ -66,7 +66,7 @@ polyad_status pd_ptm_write(polyad_context *context, const struct pd_model *model
   for (uint32_t s = 0; s < header.section_count; ++s)
     PD_TRY_CLEANUP(pd_ptm_checksum(context, parts.section[s], header.section[s].bytes,
                                    &header.section[s].checksum));
-  pd_ptm_seal(&header);
+  pd_binary_seal(&header);
   PD_TRY_CLEANUP(write_sections(output, &header, parts.section));
   status = pd_output_commit(output);
   output = NULL;

@@ -1,47 +1,8 @@
 /* Proves the header of a .ptn file before anything in it is believed. */
-#include "io/foreign.h"
 #include "io/ptn_layout.h"
 #include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
-
-/* Recognises the file and the version of its layout. */
-static polyad_status check_identity(polyad_context *context, const char *path,
-                                    const struct pd_ptn_header *header, size_t got) {
-  struct pd_ptn_header good;
-  pd_ptn_header_init(&good, 1, &(uint64_t){1}, 0, POLYAD_F64);
-  size_t known = got < sizeof good.magic ? got : sizeof good.magic;
-  if (memcmp(header->magic, good.magic, known) != 0) {
-    const char *foreign = pd_foreign_format(header, got);
-    if (foreign != NULL)
-      return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "%s; expected a .ptn file", foreign);
-    char quoted[PD_QUOTE_BYTES];
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "not a .ptn file: it begins with %s; expected '\\x89PTN'",
-                      pd_quote(quoted, header->magic, known));
-  }
-  if (got < sizeof *header)
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "truncated header: %zu bytes, need %zu",
-                      got, sizeof *header);
-  if (header->endian_mark == __builtin_bswap32(PD_PTN_ENDIAN_MARK))
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header is big-endian; expected little-endian");
-  if (header->version > PD_PTN_VERSION && header->endian_mark == PD_PTN_ENDIAN_MARK)
-    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
-                      "written by a newer polyad: format version %" PRIu32
-                      ", this build reads up to %d",
-                      header->version, PD_PTN_VERSION);
-  if (header->checksum != XXH3_64bits(header, offsetof(struct pd_ptn_header, checksum)))
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header is damaged: its checksum does not match");
-  if (header->endian_mark != PD_PTN_ENDIAN_MARK || header->version == 0 ||
-      header->header_bytes != sizeof *header)
-    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                      "header has byte order mark %08" PRIx32 ", version %" PRIu32 ", %" PRIu32
-                      " bytes; expected 01020304, 1 or 2, 1024",
-                      header->endian_mark, header->version, header->header_bytes);
-  return POLYAD_OK;
-}
 
 static polyad_status check_widths(polyad_context *context, const char *path,
                                   const struct pd_ptn_header *header) {
@@ -154,7 +115,7 @@ static polyad_status check_unused(polyad_context *context, const char *path,
 polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
                                   const struct pd_ptn_header *header, size_t got,
                                   uint64_t file_bytes) {
-  PD_TRY(check_identity(context, path, header, got));
+  PD_TRY(pd_binary_header_check(context, path, header, got, &pd_ptn_binary));
   if (header->order == 0 || header->order > POLYAD_MAX_ORDER)
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "order %" PRIu32 "; expected 1 to %d",
                       header->order, POLYAD_MAX_ORDER);

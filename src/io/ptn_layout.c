@@ -4,11 +4,15 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const unsigned char magic[8] = {0x89, 'P', 'T', 'N', '\r', '\n', 0x1a, '\n'};
+const struct pd_binary_kind pd_ptn_binary = {
+    .extension = ".ptn",
+    .magic = {0x89, 'P', 'T', 'N', '\r', '\n', 0x1a, '\n'},
+    .newest = PD_PTN_VERSION,
+};
 
 void pd_ptn_header_init(struct pd_ptn_header *header, int order, const uint64_t *dims, uint64_t nnz,
                         polyad_type type) {
-  *header = (struct pd_ptn_header){.endian_mark = PD_PTN_ENDIAN_MARK,
+  *header = (struct pd_ptn_header){.endian_mark = PD_BINARY_ENDIAN_MARK,
                                    .version = 1,
                                    .header_bytes = sizeof *header,
                                    .order = (uint32_t)order,
@@ -16,7 +20,7 @@ void pd_ptn_header_init(struct pd_ptn_header *header, int order, const uint64_t 
                                    .value_bytes = (uint32_t)pd_type_bytes(type),
                                    .nnz = nnz,
                                    .block_entries = PD_PTN_BLOCK_ENTRIES};
-  memcpy(header->magic, magic, sizeof magic);
+  memcpy(header->magic, pd_ptn_binary.magic, sizeof header->magic);
   for (int n = 0; n < order; ++n) {
     header->dims[n] = dims[n];
     header->index_bytes[n] = (uint8_t)pd_index_bytes(dims[n]);
@@ -87,7 +91,7 @@ void pd_ptn_seal(struct pd_ptn_header *header, const uint64_t *checksums) {
         XXH3_64bits(checksums + pd_ptn_first_checksum(header, s),
                     (size_t)pd_ptn_section_blocks(header, s) * sizeof *checksums);
   header->section[last].checksum = XXH3_64bits(checksums, (size_t)header->section[last].bytes);
-  header->checksum = XXH3_64bits(header, offsetof(struct pd_ptn_header, checksum));
+  pd_binary_seal(header);
 }
 
 const char *pd_ptn_section_name(char out[32], const struct pd_ptn_header *header, int section) {
@@ -100,15 +104,6 @@ const char *pd_ptn_section_name(char out[32], const struct pd_ptn_header *header
              : s->kind == PD_PTN_LABELS ? "labels"
                                         : "checksums");
   return out;
-}
-
-polyad_status pd_ptn_host_check(polyad_context *context) {
-  const uint32_t mark = PD_PTN_ENDIAN_MARK;
-  unsigned char first;
-  memcpy(&first, &mark, 1);
-  if (first == (PD_PTN_ENDIAN_MARK & 0xff)) return POLYAD_OK;
-  return pd_fail(context, POLYAD_UNSUPPORTED,
-                 ".ptn files are little-endian, this machine is not; use a text format");
 }
 
 polyad_status pd_ptn_name_check(polyad_context *context, const char *path) {

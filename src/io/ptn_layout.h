@@ -2,17 +2,19 @@
 #ifndef PD_PTN_LAYOUT_H
 #define PD_PTN_LAYOUT_H
 
+#include "io/binary_header.h"
 #include "tensor/tensor.h"
 
 enum {
   PD_PTN_VERSION = 2, /* the newest; only files with zeros need it, others stay 1 */
   PD_PTN_ZEROS = 1,   /* flag of version 2: values may be zero */
-  PD_PTN_ENDIAN_MARK = 0x01020304,
   PD_PTN_ALIGNMENT = 64,
   PD_PTN_BLOCK_ENTRIES = 1 << 17, /* entries of an array under one checksum */
   PD_PTN_BLOCK_BYTES = 1 << 20,   /* bytes of the labels under one checksum */
   PD_PTN_MAX_SECTIONS = 20
 };
+
+extern const struct pd_binary_kind pd_ptn_binary;
 
 enum pd_ptn_kind { PD_PTN_INDICES = 1, PD_PTN_VALUES = 2, PD_PTN_LABELS = 3, PD_PTN_CHECKSUMS = 4 };
 
@@ -49,7 +51,7 @@ struct pd_ptn_header {
   uint64_t checksum; /* XXH3-64 of all bytes before */
 };
 
-_Static_assert(sizeof(struct pd_ptn_header) == 1024, "the header is 1024 bytes");
+_Static_assert(sizeof(struct pd_ptn_header) == PD_BINARY_HEADER_BYTES, "as binary_header.h says");
 _Static_assert(offsetof(struct pd_ptn_header, dims) == 96, "as docs/ptn-format.md says");
 _Static_assert(offsetof(struct pd_ptn_header, section) == 224, "as docs/ptn-format.md says");
 
@@ -97,9 +99,6 @@ const char *pd_ptn_section_name(char out[32], const struct pd_ptn_header *header
 polyad_status pd_ptn_header_check(polyad_context *context, const char *path,
                                   const struct pd_ptn_header *header, size_t got,
                                   uint64_t file_bytes);
-
-/** Fails on machines whose byte order is not the file's. */
-polyad_status pd_ptn_host_check(polyad_context *context);
 
 /** Fails for names that promise compression: a .ptn file is read at offsets. */
 polyad_status pd_ptn_name_check(polyad_context *context, const char *path);

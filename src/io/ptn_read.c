@@ -22,7 +22,7 @@ struct ptn {
 
 static polyad_status read_header(struct ptn *ptn) {
   struct pd_ptn_header *header = &ptn->header;
-  PD_TRY(pd_ptn_host_check(ptn->context));
+  PD_TRY(pd_binary_host_check(ptn->context, &pd_ptn_binary));
   int64_t got = pd_ptn_source_read(&ptn->source, 0, sizeof *header, header);
   if (got < 0) return pd_ptn_source_fail(ptn->context, &ptn->source, got, 0, errno, sizeof *header);
   return pd_ptn_header_check(ptn->context, ptn->source.path, header, (size_t)got, ptn->source.size);

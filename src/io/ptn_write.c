@@ -54,7 +54,7 @@ polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor,
   uint64_t *checksums = NULL, label_bytes = pd_ptn_labels_bytes(tensor);
   char *labels = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY(pd_ptn_host_check(context));
+  PD_TRY(pd_binary_host_check(context, &pd_ptn_binary));
   PD_TRY(pd_ptn_name_check(context, path));
   pd_ptn_header_init(&header, tensor->order, tensor->dims, tensor->nnz, tensor->type);
   header.repeats_merged = tensor->repeats_merged;

@@ -20,7 +20,7 @@ polyad_status pd_ptn_writer_open(polyad_context *context, const char *path, int 
                                  struct pd_ptn_writer **out) {
   struct pd_ptn_writer *writer = NULL;
   *out = NULL;
-  PD_TRY(pd_ptn_host_check(context));
+  PD_TRY(pd_binary_host_check(context, &pd_ptn_binary));
   PD_TRY(pd_ptn_name_check(context, path));
   polyad_status status = POLYAD_OK;
   PD_TRY(PD_NEW_ZERO(context, 1, &writer));

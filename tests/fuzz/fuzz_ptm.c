@@ -32,7 +32,7 @@ static void seal(uint8_t *data, size_t size) {
         section->bytes <= size - section->offset)
       section->checksum = checksum(data + section->offset, section->bytes);
   }
-  pd_ptm_seal(&header);
+  pd_binary_seal(&header);
   memcpy(data, &header, sizeof header);
 }
 

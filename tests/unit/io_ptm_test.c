@@ -322,7 +322,7 @@ static void assert_header_refused(const struct bytes *good, struct pd_ptm_header
   const char *path = at("lie.ptm");
   struct bytes lie = {malloc(good->size), good->size};
   memcpy(lie.data, good->data, good->size);
-  pd_ptm_seal(&header);
+  pd_binary_seal(&header);
   memcpy(lie.data, &header, sizeof header);
   store(path, lie.data, lie.size);
   assert_refused(path, says);
