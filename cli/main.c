@@ -1,5 +1,6 @@
 /* polyad: the command. */
 #include "command.h"
+#include "events.h"
 #include "self.h"
 #include "session.h"
 #include "text.h"
@@ -140,7 +141,8 @@ static int run(int argc, char **argv) {
   char quoted[CLI_QUOTE_BYTES];
   if (name[0] == '-')
     return cli_usage_error("unknown option %s; see polyad --help", cli_quote(quoted, name));
-  return run_command(argc - 1, argv + 1);
+  cli_events_begin(argc, argv);
+  return cli_events_end(run_command(argc - 1, argv + 1));
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,9 @@
 /* Where results go: checked before any work. */
+#include "events.h"
 #include "session.h"
 #include "text.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,19 @@ static int check_output(struct cli_session *session, const struct cli_output *ou
   return 0;
 }
 
+/* The log is checked against all others, but not for being writable: it is opened at once. */
+static int open_log(struct cli_session *session, const struct cli_output *outputs, int count,
+                    const char *const *inputs, int input_count) {
+  const struct cli_output log = {"--log", session->log};
+  if (log.path == NULL) return 0;
+  for (int k = 0; k < count; ++k)
+    if (outputs[k].path != NULL && is_same_file(outputs[k].path, log.path))
+      return cli_usage_error("%s and --log both go to the same file; expected two places",
+                             outputs[k].name);
+  int status = cli_check_inputs(&log, 1, inputs, input_count);
+  return status == 0 ? cli_events_open(session) : status;
+}
+
 int cli_check_outputs(struct cli_session *session, const struct cli_output *outputs, int count,
                       const char *const *inputs, int input_count) {
   for (int i = 0; i < count; ++i)
@@ -91,5 +106,19 @@ int cli_check_outputs(struct cli_session *session, const struct cli_output *outp
     int status = check_output(session, &outputs[k], inputs, input_count);
     if (status != 0) return status;
   }
-  return 0;
+  return open_log(session, outputs, count, inputs, input_count);
+}
+
+/* Whether standard output is a pipe that nobody reads any more. */
+static bool reader_has_gone(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+int cli_finish_output(void) {
+  bool failed = ferror(stdout) != 0;
+  errno = 0;
+  if (fflush(stdout) == 0 && !failed) return 0;
+  if (errno == EPIPE || reader_has_gone()) return CLI_PIPE_CLOSED;
+  return cli_failure("cannot write to standard output: %s", strerror(errno != 0 ? errno : EIO));
 }

@@ -1,4 +1,4 @@
-/* A line of progress on standard error, when that is a terminal. */
+/* Progress on standard error: a line that changes where that is a terminal, else one a minute. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 

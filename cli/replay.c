@@ -94,7 +94,7 @@ static int read_recorded(struct replay *replay) {
 
 /* Options with a value: names of files to be written, and what is set anew. */
 static bool is_left_out(const char *word) {
-  static const char *const names[] = {"--json",   "--output",     "--checkpoint",
+  static const char *const names[] = {"--json",   "--log",        "--output", "--checkpoint",
                                       "--report", "--tune-cache", "--threads"};
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
     if (strcmp(word, names[k]) == 0) return true;

@@ -1,10 +1,9 @@
 #include "session.h"
 #include "device_trial.h"
+#include "events.h"
 #include "progress.h"
 #include "self.h"
 #include "text.h"
-#include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,8 @@ void cli_session_init(struct cli_session *session) {
 
 static void log_message(void *user, polyad_log_level level, const char *message) {
   struct cli_session *session = user;
-  if (session->quiet) return;
+  cli_events_message(level, message);
+  if (session->quiet || (level != POLYAD_LOG_WARNING && !session->verbose)) return;
   cli_progress_clear();
   if (level != POLYAD_LOG_WARNING)
     fprintf(stderr, "%s\n", message);
@@ -55,8 +55,9 @@ static void spin_briefly(const struct cli_session *session) {
 int cli_session_open(struct cli_session *session) {
   if (polyad_context_create(&session->context) != POLYAD_OK) return cli_failure("out of memory");
   spin_briefly(session);
-  polyad_set_log(session->context, session->verbose ? POLYAD_LOG_DEBUG : POLYAD_LOG_WARNING,
-                 log_message, session);
+  bool all = session->verbose || session->log != NULL;
+  polyad_set_log(session->context, all ? POLYAD_LOG_DEBUG : POLYAD_LOG_WARNING, log_message,
+                 session);
   polyad_set_seed(session->context, session->seed);
   if (polyad_set_message_base(session->context, 1) != POLYAD_OK) /* as people count */
     return cli_library_failure(session->context);
@@ -143,8 +144,12 @@ static int read_options(struct cli_session *session, polyad_read_options *option
 
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor) {
   polyad_read_options options;
+  const struct cli_output log = {"--log", session->log};
   int status = read_options(session, &options);
+  if (status == 0) status = cli_check_inputs(&log, 1, &path, 1);
+  if (status == 0) status = cli_events_open(session);
   if (status != 0) return status;
+  cli_events_step("read", path);
   if (polyad_tensor_read(session->context, path, &options, tensor) != POLYAD_OK)
     return cli_library_failure(session->context);
   return 0;
@@ -161,18 +166,4 @@ void cli_talk(const struct cli_session *session, const char *format, ...) {
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
   va_end(arguments);
-}
-
-/* Whether standard output is a pipe that nobody reads any more. */
-static bool reader_has_gone(void) {
-  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
-  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
-}
-
-int cli_finish_output(void) {
-  bool failed = ferror(stdout) != 0;
-  errno = 0;
-  if (fflush(stdout) == 0 && !failed) return 0;
-  if (errno == EPIPE || reader_has_gone()) return CLI_PIPE_CLOSED;
-  return cli_failure("cannot write to standard output: %s", strerror(errno != 0 ? errno : EIO));
 }

@@ -9,7 +9,7 @@ struct cli_session {
   polyad_context *context;
   int warnings;
   /* common options */
-  const char *device, *precision, *json;
+  const char *device, *precision, *json, *log;
   uint64_t threads, memory_limit, seed;
   bool quiet, verbose;
   double second_share; /* of two devices */
@@ -79,7 +79,9 @@ struct cli_session {
    .help = "most memory to use, such as 4G (default: what there is)"},                             \
   {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",        \
    .help = "seed of everything random (default 0)"},                                               \
-  CLI_TALK_OPTIONS(t)
+  CLI_TALK_OPTIONS(t),                                                                             \
+  {.name = "log", .kind = CLI_TEXT, .offset = offsetof(t, session.log), .argument = "FILE",        \
+   .help = "write what happens, one JSON object a line"}
 
 /** ... and of subcommands that read a tensor. */
 #define CLI_READ_OPTIONS(t)                                                                        \

@@ -1,4 +1,5 @@
 /* Signals: what is worth keeping is kept. */
+#include "events.h"
 #include "session.h"
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,11 +54,13 @@ void cli_signals_install(void) {
 }
 
 void cli_computing_begin(struct cli_session *session) {
+  cli_events_step("compute", NULL);
   atomic_store(&computing, session->context);
   doing = COMPUTING;
 }
 
 void cli_computing_end(void) {
+  if (doing == COMPUTING) cli_events_step("write", NULL);
   doing = WRITING;
   atomic_store(&computing, NULL);
 }

@@ -1,4 +1,5 @@
 #include "text.h"
+#include "events.h"
 #include "session.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -68,6 +69,7 @@ static void print_line(const char *before, const char *text) {
 static void print_error(const char *format, va_list arguments) {
   char text[2 * LINE_BYTES];
   vsnprintf(text, sizeof text, format, arguments);
+  cli_events_error(text);
   print_line("polyad: error: ", text);
 }
 
@@ -93,6 +95,7 @@ int cli_library_failure(const polyad_context *context) {
   if (error.status == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
   /* Nobody is left to read what a closed pipe should have got. */
   if (error.status == POLYAD_IO && strstr(text, strerror(EPIPE)) != NULL) return CLI_PIPE_CLOSED;
+  cli_events_error(text);
   /* An error with a place says "FILE: error: …" itself. */
   print_line(error.file == NULL ? "polyad: error: " : "polyad: ", text);
   return 1;

@@ -28,7 +28,7 @@ _polyad() {
   local commands="cpd rank tucker info convert generate bench report score core-consistency replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
-  local common="--device --precision --threads --memory-limit --seed $talk"
+  local common="--device --precision --threads --memory-limit --seed --log $talk"
   local reading="--index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
     --missing --value --delimiter"
   local storage="--second-share --compute"
