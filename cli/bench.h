@@ -3,6 +3,7 @@
 #define CLI_BENCH_H
 
 #include "run_report.h"
+#include <polyad/bench.h>
 
 /** One row of results; numbers that do not apply are NaN or 0 (then null in JSON). */
 struct bench_row {

@@ -10,14 +10,11 @@
 #include <polyad/export.h>
 #include <polyad/generate.h>
 #include <polyad/io.h>
-#include <polyad/measurement.h>
 #include <polyad/model.h>
 #include <polyad/plan.h>
 #include <polyad/rank.h>
-#include <polyad/roof.h>
 #include <polyad/run.h>
 #include <polyad/status.h>
-#include <polyad/stream.h>
 #include <polyad/tensor.h>
 #include <polyad/ttensor.h>
 #include <polyad/tucker.h>

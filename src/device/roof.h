@@ -3,7 +3,7 @@
 #define PD_ROOF_H
 
 #include "core/core.h"
-#include <polyad/roof.h>
+#include <polyad/bench.h>
 
 enum { PD_ROOF_FLOPS_THREADS = 1 << 18, PD_ROOF_FLOPS_SUMS = 8 };
 

@@ -1,7 +1,7 @@
 /* Timing kernels on a plan. */
 #include "device/device_registry.h"
 #include "plan/host_call.h"
-#include <polyad/measurement.h>
+#include <polyad/bench.h>
 
 enum { FLUSH_LEAST = 64 << 20 };
 

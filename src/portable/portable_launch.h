@@ -2,7 +2,7 @@
 #ifndef PD_PORTABLE_LAUNCH_H
 #define PD_PORTABLE_LAUNCH_H
 
-#include <polyad/stream.h>
+#include <polyad/bench.h>
 #include <stdint.h>
 
 typedef uint32_t pd_u32;

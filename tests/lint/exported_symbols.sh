@@ -4,7 +4,8 @@
 set -euo pipefail
 exported=$(nm -D --defined-only "$1" | awk '{print $3}' | sort)
 # Names before a parenthesis in the preprocessed headers are the functions.
-declared=$(echo '#include <polyad/polyad.h>' | "${CC:-cc}" -E -P -Iinclude -x c - |
+declared=$(printf '#include <%s>\n' polyad/polyad.h polyad/bench.h |
+  "${CC:-cc}" -E -P -Iinclude -x c - |
   grep -oE '\bpolyad_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
 if ! difference=$(diff <(echo "$declared") <(echo "$exported")); then
   echo "declared in public headers (<) and exported (>) differ:"

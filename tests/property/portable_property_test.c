@@ -9,6 +9,7 @@
 #include "property/mttkrp_case.h"
 #include <float.h>
 #include <math.h>
+#include <polyad/bench.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "unit/format_fixture.h"
 #include <math.h>
+#include <polyad/bench.h>
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>

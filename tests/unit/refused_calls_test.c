@@ -2,6 +2,7 @@
  * not stand for its own. */
 #include "harness.h"
 
+#include <polyad/bench.h>
 #include <polyad/polyad.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "core/isa.h"
 #include "device/cpu/cpu_portable.h"
 #include "harness.h"
+#include <polyad/bench.h>
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>
