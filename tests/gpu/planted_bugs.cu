@@ -28,13 +28,15 @@ __global__ void swap_neighbours(float *out) {
   out[threadIdx.x] = shared[(threadIdx.x + 33) % THREADS];
 }
 
-/* synccheck: half of the block never comes to the barrier. */
-__global__ void meet_half(float *out) {
-  if (threadIdx.x < THREADS / 2) {
+/* synccheck: lane 16 waits in a barrier of the lanes below it. That half of a block never comes to
+ * __syncthreads() would be no report: the barrier counts threads that have ended as arrived. */
+__global__ void meet_wrongly(float *out) {
+  unsigned lane = threadIdx.x % 32, lower = __ballot_sync(0xffffffffu, lane < 16);
+  if (lane <= 16) {
     out[threadIdx.x] = 1.0f;
-    __syncthreads();
+    __syncwarp(lower);
+    out[threadIdx.x] += 1.0f;
   }
-  out[threadIdx.x] += 1.0f;
 }
 
 int main(int count, char **arguments) {
@@ -54,7 +56,7 @@ int main(int count, char **arguments) {
   else if (strcmp(bug, "race") == 0)
     swap_neighbours<<<1, THREADS>>>(out);
   else if (strcmp(bug, "barrier") == 0)
-    meet_half<<<1, THREADS>>>(out);
+    meet_wrongly<<<1, THREADS>>>(out);
   else
     return 2;
   cudaError_t error = cudaDeviceSynchronize();
