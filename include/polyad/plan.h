@@ -130,6 +130,15 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_workspace_create(polyad_context *
                                                                 const polyad_plan *plan,
                                                                 uint64_t rank,
                                                                 polyad_workspace **workspace);
+/** Says which factors the calls that follow are given, so that kernels may use again what they made
+ *  from factors that have not changed (stored rows of Pi, tables, partial sums). Without versions
+ *  every call counts its factors as new.
+ *  @param workspace  NULL is fine: nothing happens
+ *  @param versions  one number per mode, which must never stand for two different contents of the
+ *                   mode's factor in calls on this workspace: a counter that is raised whenever the
+ *                   factor changes. 0: not known, counts as new. NULL: 0 for all modes. */
+POLYAD_API void polyad_workspace_set_versions(polyad_workspace *workspace,
+                                              const uint64_t *versions);
 /** Destroys a workspace; NULL is fine. */
 POLYAD_API void polyad_workspace_destroy(polyad_workspace *workspace);
 
@@ -177,8 +186,9 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc(polyad_context *context,
 
 /** Stores what polyad_phi() of `mode` needs of the other factors, the rows of Pi at the nonzeros
  *  (nnz x rank numbers), in the workspace. Calls of polyad_phi() of this mode use them until
- *  polyad_pi() is called for another mode; those of other modes compute Pi on the fly. Call it
- * again when another mode's factor has changed.
+ *  polyad_pi() is called for another mode, where polyad_workspace_set_versions() gave the other
+ *  factors versions: rows of factors of other versions are made anew. Without versions, and in
+ *  other modes, Pi is computed on the fly.
  *  @param factors  as for polyad_phi(); factors[mode] is not read and may be NULL
  *  @return POLYAD_UNSUPPORTED when the format does not store Pi on the plan's device,
  *  POLYAD_OUT_OF_MEMORY */

@@ -5,6 +5,7 @@
  * which it fell, beyond rounding, is taken back and done again with damped updates. */
 #include "algorithms/als_state.h"
 #include <math.h>
+#include <string.h>
 
 /* The buffer of the MTTKRP, as long as mode n. */
 static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
@@ -99,8 +100,8 @@ static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
 static bool may_record(const struct pd_als *als) {
   return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
          als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
-         als->plan->kernels->repeatable != NULL &&
-         als->plan->kernels->repeatable(als->plan->on_device, als->workspace->scratch);
+         strcmp(als->plan->kernels->device, als->device->kind) ==
+             0; /* two devices wait for each other */
 }
 
 static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {
@@ -111,9 +112,27 @@ static polyad_status record_iteration(struct pd_als *als, double *seconds, void 
   return status == POLYAD_OK ? ended : status;
 }
 
+static void forget_records(struct pd_als *als) {
+  for (int k = 0; k < 2; ++k) {
+    if (als->record[k] != NULL)
+      als->device->functions->record_release(als->context, als->device, als->record[k]);
+    als->record[k] = NULL;
+  }
+}
+
+/* Whether the iteration before left the workspace as it found it. */
+static bool repeats(struct pd_als *als) {
+  const struct polyad_kernels *kernels = als->plan->kernels;
+  uint64_t position = kernels->position == NULL ? 0 : kernels->position(als->workspace->scratch);
+  bool same = position == als->position;
+  als->position = position;
+  if (!same) forget_records(als);
+  return same;
+}
+
 static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   void **record = &als->record[als->exchanges++ % 2];
-  if (!may_record(als)) return enqueue(als, seconds);
+  if (!repeats(als) || !may_record(als)) return enqueue(als, seconds);
   if (*record == NULL)
     PD_TRY(record_iteration(als, seconds, record));
   else
@@ -138,14 +157,6 @@ static bool fell(const struct pd_als *als) {
   if (als->run.iteration == 0 || als->options->ridge > 0) return false;
   const polyad_trace_row *before = &als->run.trace[als->run.iteration - 1];
   return before->fit - als->fit.fit > before->fit_bound + als->fit.bound;
-}
-
-static void forget_records(struct pd_als *als) {
-  for (int k = 0; k < 2; ++k) {
-    if (als->record[k] != NULL)
-      als->device->functions->record_release(als->context, als->device, als->record[k]);
-    als->record[k] = NULL;
-  }
 }
 
 /* After this many times the damping that rounding asks for, a fall is a breakdown. */

@@ -146,6 +146,7 @@ polyad_status pd_als_put_model(struct pd_als *als) {
   PD_TRY(pd_matrix_from_host(context, &als->lambda, als->host_lambda));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
+    pd_matrix_touch(&als->factor[n]);
     PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
   }
   return POLYAD_OK;
@@ -161,6 +162,7 @@ polyad_status pd_als_upload(struct pd_als *als) {
 polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   struct pd_matrix *read =
       pd_als_rounds(als) && n == als->order - 1 ? &als->rounded : &als->factor[n];
+  pd_matrix_touch(read);
   if (pd_als_rounds(als))
     PD_TRY(als->linalg->round(als->context, als->work, als->plan->compute, &als->factor[n], read));
   return als->linalg->gram(als->context, als->work, read, &als->gram[n]);
@@ -170,6 +172,8 @@ void pd_als_exchange(struct pd_als *als, int n) {
   struct pd_matrix factor = als->factor[n];
   als->factor[n] = als->spare[n];
   als->spare[n] = factor;
+  pd_matrix_touch(&als->factor[n]);
+  if (n == als->order - 1) pd_matrix_touch(&als->rounded);
 }
 
 polyad_status pd_als_go_back(struct pd_als *als) {
@@ -235,6 +239,7 @@ polyad_status pd_als_save(void *state, struct pd_archive *archive) {
   for (int n = 0; n < als->order; ++n) {
     adopt(als, n);
     PD_TRY(pd_archive_matrix(archive, "factors", &als->factor[n], als->model->factor[n]));
+    pd_matrix_touch(&als->factor[n]);
   }
   for (int n = 0; n < als->order && archive->task == PD_ARCHIVE_LOAD && pd_als_rounds(als); ++n)
     PD_TRY(pd_als_take_factor(als, n));

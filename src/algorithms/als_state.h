@@ -51,7 +51,8 @@ struct pd_als {
   /* An iteration after the first, where the device records: one for each way in which factors and
      spares lie. */
   void *record[2];
-  int exchanges; /* iterations in which they changed places: even or odd */
+  uint64_t position; /* of the workspace, when the iteration before began */
+  int exchanges;     /* iterations in which they changed places: even or odd */
 
   struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
@@ -101,7 +102,8 @@ polyad_status pd_als_upload(struct pd_als *als);
 /** Brings the device's factors and weights into als->model. */
 polyad_status pd_als_download(struct pd_als *als);
 
-/** Lets a factor and its spare change places. */
+/** Lets a factor and its spare change places: another factor, and one of a new version even where
+ *  the place had it before, for a replay changes numbers without a call. */
 void pd_als_exchange(struct pd_als *als, int n);
 /** Goes back to the iterate before. */
 polyad_status pd_als_go_back(struct pd_als *als);

@@ -34,6 +34,7 @@ static polyad_status begin_mode(struct pd_apr *apr, int n) {
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, phi, options->kappa, options->kappa_tolerance,
                             &apr->lambda, &apr->factor[n]));
+  pd_matrix_touch(&apr->factor[n]);
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, n));
   if (!options->store_pi) return POLYAD_OK;
   PD_TRY(pd_apr_tick(apr, &clock));
@@ -56,6 +57,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->multiply(context, apr->work, &apr->phi[n], options->run.tolerance,
                                &apr->factor[n]));
+  pd_matrix_touch(&apr->factor[n]);
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
@@ -67,6 +69,7 @@ static polyad_status end_mode(struct pd_apr *apr, int n) {
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[n],
                                 &apr->lambda));
+  pd_matrix_touch(&apr->factor[n]);
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
@@ -110,6 +113,7 @@ polyad_status pd_apr_guess(void *state) {
   if (apr->workspace == NULL) /* PDNR and PQNR compute without one */
     PD_TRY(polyad_workspace_create(apr->context, apr->plan, apr->options->rank, &apr->workspace));
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[last]));
+  pd_matrix_touch(&apr->factor[last]);
   PD_TRY(end_mode(apr, last));
   return fetch_likelihood(apr);
 }

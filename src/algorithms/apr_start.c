@@ -54,8 +54,10 @@ static polyad_status upload(struct pd_apr *apr) {
   for (uint64_t r = 0; r < apr->model->rank; ++r)
     apr->host_lambda[r] = pd_model_number(apr->model, apr->model->weights, r);
   PD_TRY(pd_matrix_from_host(context, &apr->lambda, apr->host_lambda));
-  for (int n = 0; n < apr->order; ++n)
+  for (int n = 0; n < apr->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &apr->factor[n], apr->model->factor[n]));
+    pd_matrix_touch(&apr->factor[n]);
+  }
   return POLYAD_OK;
 }
 

@@ -162,7 +162,9 @@ polyad_status pd_apr_save(void *state, struct pd_archive *archive) {
   PD_TRY(pd_archive_matrix(archive, "weights", &apr->lambda, apr->host_lambda));
   for (int n = 0; n < apr->order && !by_rows(apr); ++n)
     PD_TRY(pd_archive_matrix(archive, "matrices Phi", &apr->phi[n], NULL));
-  for (int n = 0; n < apr->order; ++n)
+  for (int n = 0; n < apr->order; ++n) {
     PD_TRY(pd_archive_matrix(archive, "factors", &apr->factor[n], apr->model->factor[n]));
+    pd_matrix_touch(&apr->factor[n]);
+  }
   return POLYAD_OK;
 }

@@ -83,8 +83,10 @@ polyad_status pd_tucker_start(void *state, int start) {
       PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor,
                       &t->hosvd));
   }
-  for (int n = 0; n < t->order; ++n)
+  for (int n = 0; n < t->order; ++n) {
     PD_TRY(pd_matrix_from_host(t->context, &t->factor[n], t->model->factor[n]));
+    pd_matrix_touch(&t->factor[n]);
+  }
   return POLYAD_OK;
 }
 
@@ -105,6 +107,7 @@ static polyad_status update_all(struct pd_tucker *t, double *seconds) {
     PD_TRY(pd_plan_ttmc(t->context, t->plan, t->workspace, n, t->factor_list, &chain));
     seconds[n] = pd_seconds() - begin;
     PD_TRY(t->svd->leading(t->context, t->work, &chain, &t->factor[n]));
+    pd_matrix_touch(&t->factor[n]);
     if (n == t->order - 1)
       PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
   }

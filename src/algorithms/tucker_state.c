@@ -140,7 +140,9 @@ polyad_status pd_tucker_save(void *state, struct pd_archive *archive) {
   PD_TRY(pd_archive_real(archive, &t->fit_error));
   PD_TRY(pd_archive_real(archive, &t->fit_error_before));
   PD_TRY(pd_archive_matrix(archive, "core", &t->core, NULL));
-  for (int n = 0; n < t->order; ++n)
+  for (int n = 0; n < t->order; ++n) {
     PD_TRY(pd_archive_matrix(archive, "factors", &t->factor[n], t->model->factor[n]));
+    pd_matrix_touch(&t->factor[n]);
+  }
   return POLYAD_OK;
 }

@@ -16,7 +16,13 @@ struct pd_matrix {
   uint64_t rows, columns, stride;
   void *data;
   bool borrowed; /* data belongs to somebody else */
+  /* Tells what the numbers are: no two contents have the same version. What kernels keep that was
+   * made from a factor holds for its version only. 0: not known, counts as new in every call. */
+  uint64_t version;
 };
+
+/** Gives the matrix a version that none had before: to be called whenever its numbers change. */
+void pd_matrix_touch(struct pd_matrix *matrix);
 
 /** An open device. */
 struct pd_device {

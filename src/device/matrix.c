@@ -1,4 +1,10 @@
 #include "device/device.h"
+#include <stdatomic.h>
+
+void pd_matrix_touch(struct pd_matrix *matrix) {
+  static atomic_uint_fast64_t last;
+  matrix->version = atomic_fetch_add(&last, 1) + 1;
+}
 
 static uint64_t matrix_bytes(const struct pd_matrix *matrix) {
   return matrix->rows * matrix->stride * pd_type_bytes(matrix->type);

@@ -6,6 +6,7 @@
 #define PD_FORMAT_H
 
 #include "device/device.h"
+#include "formats/versions.h"
 #include "tensor/chunk.h"
 #include "tensor/tensor.h"
 #include <polyad/plan.h>
@@ -101,7 +102,8 @@ struct polyad_format {
 };
 
 /** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are
- *  on the kernels' device, of the plan's type. All work is stream-ordered. */
+ *  on the kernels' device, of the plan's type. All work is stream-ordered. What `scratch` keeps of
+ *  factors counts only for factors of the same version (formats/versions.h). */
 struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
@@ -122,15 +124,17 @@ struct polyad_kernels {
    *  product goes through in mttkrp(), where the fullest row has `longest_row` nonzeros. NULL: that
    *  many, all of the row's nonzeros being added to its entry one by one. */
   uint64_t (*sum_depth)(const void *storage, const void *scratch, int mode, uint64_t longest_row);
-  /** Whether a round through all modes in turn leaves `scratch` as it found it, so that the round
-   *  may be recorded once and replayed; NULL: it does not. */
-  bool (*repeatable)(const void *storage, const void *scratch);
+  /** Tells how `scratch` and what it has moved lie: what a call enqueues depends on nothing else
+   *  but its arguments and the versions of the factors. Where a round through all modes in turn
+   *  leaves it as it was, the round may be recorded once and replayed. NULL: always 0. */
+  uint64_t (*position)(const void *scratch);
   /** Bytes that a storage of `storage_bytes` and one workspace take on a device with memory of its
    *  own; NULL: storage_bytes. */
   uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,
                            uint64_t storage_bytes);
-  /** Prepares repeated phi() calls of one mode with the same other factors (stores the rows of
-   *  Pi in `scratch`); NULL: Pi is computed on the fly. */
+  /** Stores the rows of Pi in `scratch` for phi() of this mode, until it is called for another
+   *  mode. phi() stores them anew where a factor has another version, and computes Pi on the fly
+   *  where one has none. NULL: always on the fly. */
   polyad_status (*pi)(polyad_context *context, const void *storage, void *scratch, int mode,
                       const struct pd_matrix *const *factors);
   /** out = Phi of `mode`, CP-APR's (X_(n) ./ max(B Pi, epsilon)) Pi' (Chi and Kolda 2012, eq.

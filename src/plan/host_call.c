@@ -28,7 +28,8 @@ static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const vo
                             .rows = call->plan->dims[mode],
                             .columns = call->columns[mode],
                             .stride = call->columns[mode],
-                            .data = (void *)data};
+                            .data = (void *)data,
+                            .version = call->workspace->versions[mode]};
 }
 
 static polyad_status run(polyad_context *context, const struct pd_host_call *call,
@@ -62,6 +63,7 @@ static polyad_status on_device(polyad_context *context, const struct pd_host_cal
     pointer[n] = &matrix[n];
     if (n != call->mode || call->phi != NULL)
       PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
+    matrix[n].version = call->workspace->versions[n];
   }
   if (call->phi != NULL) {
     result = &apart;

@@ -42,6 +42,7 @@ static polyad_status create(polyad_workspace *workspace, const uint64_t *ranks,
     PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
                                     ranks != NULL ? ranks[n] : workspace->rank, &m->factor[n]));
     PD_TRY_CLEANUP(pd_matrix_from_host(context, &m->factor[n], factors[n]));
+    pd_matrix_touch(&m->factor[n]);
   }
   *measurement = m;
   m = NULL;
@@ -173,7 +174,10 @@ polyad_status polyad_measurement_run(polyad_measurement *measurement, polyad_ker
     PD_TRY(functions->synchronize(context, device));
     *seconds = pd_seconds() - begin;
   }
-  if (kernel != POLYAD_KERNEL_PI) measurement->mode = mode;
+  if (kernel == POLYAD_KERNEL_PI) return POLYAD_OK;
+  /* As in an algorithm, where the mode's factor changes after its kernel. */
+  pd_matrix_touch(&measurement->factor[mode]);
+  measurement->mode = mode;
   return POLYAD_OK;
 }
 

@@ -171,7 +171,7 @@ static polyad_status run_part(polyad_context *context, const polyad_plan *part,
   return pd_plan_mttkrp(context, part, workspace, call->mode, factors, out);
 }
 
-/* The factors that the kernel reads, for the second device. */
+/* The factors that the kernel reads, for the second device: those that have changed. */
 static polyad_status bring_factors(polyad_context *context, const struct pd_pair *pair,
                                    struct pd_pair_scratch *scratch, const struct call *call,
                                    const struct pd_matrix *const *factors,
@@ -179,7 +179,9 @@ static polyad_status bring_factors(polyad_context *context, const struct pd_pair
   for (int n = 0; n < pair->part[0]->order; ++n) {
     there[n] = &scratch->there[n];
     if (n == call->mode && call->kind == MTTKRP) continue;
+    if (factors[n]->version != 0 && scratch->there[n].version == factors[n]->version) continue;
     PD_TRY(pd_matrix_transfer(context, factors[n], scratch->host[n], &scratch->there[n]));
+    scratch->there[n].version = factors[n]->version;
   }
   return POLYAD_OK;
 }

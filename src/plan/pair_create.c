@@ -50,17 +50,17 @@ static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
       PD_TRY(pd_plan_phi(context, trial->plan, trial->workspace, n, factors, 1e-10, &out));
     else
       PD_TRY(pd_plan_mttkrp(context, trial->plan, trial->workspace, n, factors, &out));
+    pd_matrix_touch(&trial->factor[n]);
   }
   return trial->device->functions->synchronize(context, trial->device);
 }
 
-/* What goes to the second device and back from it in every mode. */
+/* What goes to the second device and back from it in every mode: the factor that has changed, and
+ * the result. */
 static polyad_status run_transfers(polyad_context *context, struct trial *trial) {
   int order = trial->plan->order;
   for (int n = 0; n < order; ++n) {
-    for (int m = 0; m < order; ++m)
-      if (m != n)
-        PD_TRY(pd_matrix_transfer(context, &trial->factor[m], trial->host[m], &trial->there[m]));
+    PD_TRY(pd_matrix_transfer(context, &trial->factor[n], trial->host[n], &trial->there[n]));
     PD_TRY(pd_matrix_transfer(context, &trial->there[n], trial->host[n], &trial->factor[n]));
   }
   PD_TRY(trial->second->functions->synchronize(context, trial->second));

@@ -39,8 +39,9 @@ struct polyad_plan {
 struct polyad_workspace {
   polyad_context *context;
   const polyad_plan *plan;
-  uint64_t rank;                    /* 0: of the tensor-times-matrix chain */
-  uint64_t ranks[POLYAD_MAX_ORDER]; /* of that */
+  uint64_t rank;                       /* 0: of the tensor-times-matrix chain */
+  uint64_t ranks[POLYAD_MAX_ORDER];    /* of that */
+  uint64_t versions[POLYAD_MAX_ORDER]; /* of the arrays that callers hand in; 0: not known */
   void *scratch;
 };
 
@@ -73,8 +74,9 @@ polyad_status pd_plan_ttmc(polyad_context *context, const polyad_plan *plan,
  *  mode and the bytes. */
 polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *plan,
                                  const uint64_t *ranks, int mode, uint64_t *bytes);
-/** Stores the rows of Pi of one mode, for the calls of pd_plan_phi() of this mode that follow: to
- * be called again when another mode's factor has changed. Without it Pi is computed on the fly. */
+/** Stores the rows of Pi of one mode, for the calls of pd_plan_phi() of this mode that follow,
+ * which make them anew where another mode's factor has another version. Without it Pi is computed
+ * on the fly. */
 polyad_status pd_plan_pi(polyad_context *context, const polyad_plan *plan,
                          polyad_workspace *workspace, int mode,
                          const struct pd_matrix *const *factors);

@@ -60,6 +60,7 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
       struct pd_matrix out = factors[order];
       out.rows = factors[n].rows;
       PD_TRY(trial_kernel(context, trial, n, pointers, &out));
+      pd_matrix_touch(&factors[n]);
     }
     PD_TRY(trial->device->functions->synchronize(context, trial->device));
     double took = pd_seconds() - start;

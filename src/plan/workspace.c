@@ -27,6 +27,12 @@ polyad_status polyad_workspace_create(polyad_context *context, const polyad_plan
   return POLYAD_OK;
 }
 
+void polyad_workspace_set_versions(polyad_workspace *workspace, const uint64_t *versions) {
+  if (workspace == NULL) return;
+  for (int n = 0; n < workspace->plan->order; ++n)
+    workspace->versions[n] = versions == NULL ? 0 : versions[n];
+}
+
 void polyad_workspace_destroy(polyad_workspace *workspace) {
   if (workspace == NULL) return;
   const struct polyad_kernels *kernels = workspace->plan->kernels;

@@ -17,8 +17,8 @@ polyad_status pd_cuda_rows(polyad_context *context, const struct pd_device *devi
   PD_TRY(pd_cuda_enter(context, state));
   if (launch->groups == 0) return POLYAD_OK;
   if (launch->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_cuda_portable_rows_f32(launch, state->stream));
-  return PD_CUDA(context, state, pd_cuda_portable_rows_f64(launch, state->stream));
+    return PD_CUDA(context, state, pd_cuda_portable_rows_f32(launch, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_cuda_portable_rows_f64(launch, pd_cuda_stream(state)));
 }
 
 /* The tiles of portable/vector_struct.h: 4, 8 and 16 lanes of 16 bytes. */

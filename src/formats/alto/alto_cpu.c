@@ -19,7 +19,7 @@ struct call {
 
 /* What each nonzero's row of Pi is the product of, tables of pairs of short modes filled; nothing
  * where these rows are stored. */
-static void set_sources(const struct pd_alto *alto, const struct pd_alto_scratch *s, int mode,
+static void set_sources(const struct pd_alto *alto, struct pd_alto_scratch *s, int mode,
                         const struct pd_matrix *const *factors, bool stored,
                         struct pd_alto_job *job) {
   if (stored) return;
@@ -31,9 +31,10 @@ static void set_sources(const struct pd_alto *alto, const struct pd_alto_scratch
     columns.factor[g] = factor->data;
     columns.stride[g] = factor->stride;
     columns.factor_rows[g] = factor->rows;
+    columns.version[g] = factor->version;
   }
   pd_sources_choose(&columns, s->sums->tables, s->sums->table_bytes, &job->sources);
-  pd_sources_fill(&columns, &job->sources, s->threads);
+  pd_sources_fill(&columns, &job->sources, s->threads, &s->sums->made);
 }
 
 static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int mode,
@@ -213,43 +214,6 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return POLYAD_OK;
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
-  (void)context;
-  const struct pd_alto_scratch *s = scratch;
-  struct call call;
-  set_call(storage, scratch, mode, factors, s->products_mode == mode, &call);
-  set_output(&call, out);
-  call.job.phi = true;
-  call.job.epsilon = epsilon;
-  run(&call);
-  return POLYAD_OK;
-}
-
-/* Values times logarithms of models: each part by itself, then the parts in their order. */
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
-  (void)context;
-  const struct pd_alto_scratch *s = scratch;
-  struct call call;
-  double sum = 0;
-  set_call(storage, scratch, mode, factors, s->products_mode == mode, &call);
-  call.job.logarithms = true;
-#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
-  for (int t = 0; t < call.sharing->parts; ++t) {
-    struct pd_alto_part part;
-    set_part(&call, t, &part);
-    *part.logarithms = 0;
-    s->isa->drive(&call.job, &part);
-  }
-  for (int t = 0; t < call.sharing->parts; ++t)
-    sum += s->logarithms[t * PD_ALTO_LINE];
-  *(double *)out->data = sum;
-  return POLYAD_OK;
-}
-
 static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
                         const struct pd_matrix *const *factors) {
   const struct pd_alto *alto = storage;
@@ -271,6 +235,56 @@ static polyad_status pi(polyad_context *context, const void *storage, void *scra
     s->isa->drive(&call.job, &part);
   }
   s->products_mode = mode;
+  pd_versions_set(&s->products_versions, factors, pd_modes_but(alto->order, mode));
+  return POLYAD_OK;
+}
+
+/* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
+ * versions. */
+static polyad_status find_products(polyad_context *context, const struct pd_alto *alto,
+                                   struct pd_alto_scratch *s, int mode,
+                                   const struct pd_matrix *const *factors, bool *stored) {
+  uint64_t others = pd_modes_but(alto->order, mode);
+  *stored = s->products_mode == mode && pd_versions_known(factors, others);
+  if (!*stored || pd_versions_hold(&s->products_versions, factors, others)) return POLYAD_OK;
+  return pi(context, alto, s, mode, factors);
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  struct call call;
+  bool stored;
+  PD_TRY(find_products(context, storage, scratch, mode, factors, &stored));
+  set_call(storage, scratch, mode, factors, stored, &call);
+  set_output(&call, out);
+  call.job.phi = true;
+  call.job.epsilon = epsilon;
+  run(&call);
+  return POLYAD_OK;
+}
+
+/* Values times logarithms of models: each part by itself, then the parts in their order. */
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  const struct pd_alto_scratch *s = scratch;
+  struct call call;
+  double sum = 0;
+  bool stored;
+  PD_TRY(find_products(context, storage, scratch, mode, factors, &stored));
+  set_call(storage, scratch, mode, factors, stored, &call);
+  call.job.logarithms = true;
+#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
+  for (int t = 0; t < call.sharing->parts; ++t) {
+    struct pd_alto_part part;
+    set_part(&call, t, &part);
+    *part.logarithms = 0;
+    s->isa->drive(&call.job, &part);
+  }
+  for (int t = 0; t < call.sharing->parts; ++t)
+    sum += s->logarithms[t * PD_ALTO_LINE];
+  *(double *)out->data = sum;
   return POLYAD_OK;
 }
 

@@ -305,10 +305,10 @@ static polyad_status sum(polyad_context *context, struct pd_cuda_state *state,
                          const struct pd_gpu_alto *a, bool aligned, bool phi,
                          struct pd_matrix *out) {
   uint64_t bytes = out->rows * out->stride * pd_type_bytes(out->type);
-  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(out->data, 0, bytes, state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(out->data, 0, bytes, pd_cuda_stream(state))));
   if (out->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_alto_sum_f32(a, aligned, phi, state->stream));
-  return PD_CUDA(context, state, pd_alto_sum_f64(a, aligned, phi, state->stream));
+    return PD_CUDA(context, state, pd_alto_sum_f32(a, aligned, phi, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_alto_sum_f64(a, aligned, phi, pd_cuda_stream(state)));
 }
 
 static bool all_aligned(const struct pd_alto *host, int mode,
@@ -343,9 +343,9 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   a.epsilon = epsilon;
   if (!weighs_first(made->host, out->columns)) return sum(context, state, &a, aligned, true, out);
   if (out->type == POLYAD_F32)
-    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f32(&a, state->stream)));
+    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f32(&a, pd_cuda_stream(state))));
   else
-    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f64(&a, state->stream)));
+    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f64(&a, pd_cuda_stream(state))));
   a.weighed = a.weights;
   return sum(context, state, &a, aligned, false, out);
 }
@@ -368,9 +368,9 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   set_arguments(made, scratch, mode, factors, factors[mode], &a);
   if (made->host->type == POLYAD_F32)
     return PD_CUDA(context, state,
-                   pd_alto_logarithms_f32(&a, scratch->partial, out->data, state->stream));
+                   pd_alto_logarithms_f32(&a, scratch->partial, out->data, pd_cuda_stream(state)));
   return PD_CUDA(context, state,
-                 pd_alto_logarithms_f64(&a, scratch->partial, out->data, state->stream));
+                 pd_alto_logarithms_f64(&a, scratch->partial, out->data, pd_cuda_stream(state)));
 }
 
 const struct polyad_kernels pd_alto_kernels_cuda = {

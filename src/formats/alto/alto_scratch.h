@@ -22,6 +22,7 @@ struct pd_alto_scratch {
   int *parts;         /* lists of parts, one of each thread */
   char *products;     /* stored rows of Pi */
   int products_mode;  /* -1: none */
+  struct pd_versions products_versions;
 };
 
 /** The modes but one as columns of a list, for pair_tables.h; it has no nonzeros of its own. */

@@ -30,6 +30,7 @@ struct scratch {
   uint64_t batch; /* tiles; 0: not streamed */
   cudaStream_t stream;
   cudaEvent_t begin;
+  uint64_t passes; /* through the batches */
   struct buffer buffer[BUFFERS];
 };
 
@@ -223,7 +224,7 @@ static int prepare(const struct on_device *made, int mode, const struct pd_matri
 
 static polyad_status start(polyad_context *context, const struct job *job,
                            const struct pd_blco_launch *launch) {
-  cudaStream_t stream = job->state->stream;
+  cudaStream_t stream = pd_cuda_stream(job->state);
   if (job->type == POLYAD_F32)
     return PD_CUDA(context, job->state, pd_blco_add_f32(launch, job->aligned, stream));
   return PD_CUDA(context, job->state, pd_blco_add_f64(launch, job->aligned, stream));
@@ -261,6 +262,7 @@ static polyad_status run_streamed(polyad_context *context, const struct job *job
   struct pd_cuda_state *state = job->state;
   struct scratch *scratch = job->scratch;
   uint64_t all = tiles_of(job->made->host);
+  ++scratch->passes;
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, scratch->begin, 0)));
   for (uint64_t first = 0, k = 0; first < all; first += scratch->batch, ++k) {
@@ -290,6 +292,11 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return pd_nz_copies_end(context, job.state, &launch->nz.out, out);
 }
 
+/* Batches wait for those of the pass before, which no record of a round could. */
+static uint64_t position(const void *workspace) {
+  return ((const struct scratch *)workspace)->passes;
+}
+
 const struct polyad_kernels pd_blco_kernels_cuda = {
     .format = "blco",
     .device = "cuda",
@@ -299,4 +306,5 @@ const struct polyad_kernels pd_blco_kernels_cuda = {
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
+    .position = position,
 };

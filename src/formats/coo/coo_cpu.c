@@ -55,6 +55,7 @@ static struct pd_rowsum_job job_of(const struct pd_coo *coo, int mode,
     job.factor[g] = factor->data;
     job.stride[g] = factor->stride;
     job.factor_rows[g] = factor->rows;
+    job.version[g] = factor->version;
   }
   return job;
 }
@@ -79,25 +80,39 @@ static polyad_status pi(polyad_context *context, const void *storage, void *scra
                         const struct pd_matrix *const *factors) {
   const struct pd_coo *coo = storage;
   struct pd_rowsum_job job = job_of(coo, mode, factors);
+  struct pd_versions *versions;
   void *room = NULL;
   for (int n = 0; n < coo->order; ++n)
     if (n != mode) job.rank = factors[n]->columns;
   if (coo->order == 1) return POLYAD_OK; /* Pi is one everywhere */
   PD_TRY(pd_rowsum_pi_room(context, scratch, mode, coo->nnz, coo->type, job.rank, &room));
   pd_rowsum_pi(&job, scratch, room);
+  (void)pd_rowsum_stored_pi(scratch, mode, &versions);
+  pd_versions_set(versions, factors, pd_modes_but(coo->order, mode));
+  return POLYAD_OK;
+}
+
+/* The stored rows of Pi, made anew where they are of other factors; NULL: to be made on the fly. */
+static polyad_status find_pi(polyad_context *context, const struct pd_coo *coo, void *scratch,
+                             int mode, const struct pd_matrix *const *factors, const void **rows) {
+  uint64_t others = pd_modes_but(coo->order, mode);
+  struct pd_versions *versions;
+  *rows = pd_rowsum_stored_pi(scratch, mode, &versions);
+  if (*rows == NULL || pd_versions_hold(versions, factors, others)) return POLYAD_OK;
+  if (pd_versions_known(factors, others)) return pi(context, coo, scratch, mode, factors);
+  *rows = NULL;
   return POLYAD_OK;
 }
 
 static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
                          const struct pd_matrix *const *factors, double epsilon,
                          struct pd_matrix *out) {
-  (void)context;
   struct pd_rowsum_job job = job_of(storage, mode, factors);
   set_output(&job, out);
   job.b = factors[mode]->data;
   job.b_stride = factors[mode]->stride;
   job.epsilon = epsilon;
-  job.pi = pd_rowsum_stored_pi(scratch, mode);
+  PD_TRY(find_pi(context, storage, scratch, mode, factors, &job.pi));
   pd_rowsum_run(&job, scratch);
   return POLYAD_OK;
 }

@@ -270,11 +270,13 @@ static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
   return pd_ordered_sum_depth(&((const struct scratch *)pointer)->sum, longest_row);
 }
 
-/* With a copy at home, a round ends there; else in one of the two copies, by turns. */
-static bool repeatable(const void *storage, const void *pointer) {
-  const struct on_device *made = storage;
+/* Which copy is at work, and in which order. */
+static uint64_t position(const void *pointer) {
   const struct scratch *scratch = pointer;
-  return !made->host->remap || scratch->home != NULL;
+  uint64_t copy = scratch->current == scratch->copy[0]   ? 0
+                  : scratch->current == scratch->copy[1] ? 1
+                                                         : 2;
+  return 3 * (uint64_t)(scratch->mode + 1) + copy;
 }
 
 /* Two copies when it must be: one of them is what the storage counts. */
@@ -298,6 +300,6 @@ const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
     .sum_depth = sum_depth,
-    .repeatable = repeatable,
+    .position = position,
     .device_bytes = device_bytes,
 };

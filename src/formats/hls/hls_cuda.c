@@ -19,8 +19,9 @@ struct scratch {
   uint64_t ranks[PD_HLS_MAX_ORDER];
   struct pd_hls_schedule schedule[PD_HLS_MAX_ORDER];
   void *fragment[PD_HLS_MAX_ORDER], *copy[PD_HLS_MAX_ORDER];
-  uint32_t *most; /* order x columns of fragments */
-  float *scale;   /* likewise */
+  struct pd_versions packed; /* of the factors that these were made from */
+  uint32_t *most;            /* order x columns of fragments */
+  float *scale;              /* likewise */
   uint64_t columns_each;
   void *dense_sums, *sparse_sums;
   float *sums; /* atomic variants */
@@ -294,10 +295,12 @@ static polyad_status set_rows(polyad_context *context, struct scratch *scratch, 
                               const struct pd_matrix *factor, struct pd_hls_input *in,
                               struct pd_hls_source *source) {
   bool wide = scratch->kernel == PD_HLS_KERNEL_F64;
-  if (scratch->copy[mode] == NULL && !pd_cuda_aligned(factor))
+  if (scratch->copy[mode] == NULL && !pd_cuda_aligned(factor)) {
     PD_TRY(pd_cuda_allocate(context, scratch->device,
                             pd_mul_saturated(factor->rows, copy_width(factor->columns)),
                             wide ? 8 : 4, &scratch->copy[mode]));
+    scratch->packed.of[mode] = 0;
+  }
   in->width = (int)copy_width(factor->columns);
   in->rows = scratch->copy[mode] != NULL ? scratch->copy[mode] : factor->data;
   in->stride = scratch->copy[mode] != NULL ? (uint64_t)in->width : factor->stride;
@@ -306,6 +309,7 @@ static polyad_status set_rows(polyad_context *context, struct scratch *scratch, 
   return POLYAD_OK;
 }
 
+/* Factors that have not changed since they were packed are not packed again. */
 static polyad_status set_inputs(polyad_context *context, struct scratch *scratch,
                                 const struct pd_matrix *const *factors, const struct pd_matrix *out,
                                 struct pd_hls_run *run, struct pd_hls_pack *pack) {
@@ -325,18 +329,20 @@ static polyad_status set_inputs(polyad_context *context, struct scratch *scratch
       continue;
     }
     float *scale = scratch->scale + (uint64_t)n * scratch->columns_each;
-    struct pd_hls_source *source = &pack->source[pack->count++];
-    *source = (struct pd_hls_source){.factor = factors[n]->data,
-                                     .stride = factors[n]->stride,
-                                     .rows = factors[n]->rows,
-                                     .rank = in->rank,
-                                     .blocks = in->blocks,
-                                     .fragment = scratch->fragment[n],
-                                     .most = scratch->most + (uint64_t)n * scratch->columns_each,
-                                     .scale = scale};
+    struct pd_hls_source source = {.factor = factors[n]->data,
+                                   .stride = factors[n]->stride,
+                                   .rows = factors[n]->rows,
+                                   .rank = in->rank,
+                                   .blocks = in->blocks,
+                                   .fragment = scratch->fragment[n],
+                                   .most = scratch->most + (uint64_t)n * scratch->columns_each,
+                                   .scale = scale};
     in->fragment = scratch->fragment[n];
     in->scale = scale;
-    PD_TRY(set_rows(context, scratch, n, factors[n], in, source));
+    PD_TRY(set_rows(context, scratch, n, factors[n], in, &source));
+    if (pd_versions_hold(&scratch->packed, factors, UINT64_C(1) << n)) continue;
+    pack->source[pack->count++] = source;
+    pd_versions_set(&scratch->packed, factors, UINT64_C(1) << n);
   }
   return POLYAD_OK;
 }
@@ -371,8 +377,8 @@ static polyad_status launch(polyad_context *context, const struct scratch *scrat
                             const struct pd_hls_run *run) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   if (scratch->chain)
-    return PD_CUDA(context, state, pd_hls_chain_run(scratch->kernel, run, state->stream));
-  return PD_CUDA(context, state, pd_hls_mttkrp_run(scratch->kernel, run, state->stream));
+    return PD_CUDA(context, state, pd_hls_chain_run(scratch->kernel, run, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_hls_mttkrp_run(scratch->kernel, run, pd_cuda_stream(state)));
 }
 
 /* Tiles and single nonzeros in one launch (fusion load scheme) or in two. */
@@ -412,7 +418,7 @@ static polyad_status finish(polyad_context *context, const struct scratch *scrat
                                .most = scratch->most,
                                .most_count =
                                    (uint32_t)(scratch->columns_each * (uint64_t)hls->order)};
-  return PD_CUDA(context, state, pd_hls_finish_run(&last, state->stream));
+  return PD_CUDA(context, state, pd_hls_finish_run(&last, pd_cuda_stream(state)));
 }
 
 static polyad_status run_mode(polyad_context *context, struct scratch *scratch, int mode,
@@ -425,11 +431,11 @@ static polyad_status run_mode(polyad_context *context, struct scratch *scratch, 
   PD_TRY(set_inputs(context, scratch, factors, out, &run, &pack));
   set_columns(scratch, &run);
   set_work(scratch, &run);
-  PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, state->stream)));
+  PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, pd_cuda_stream(state))));
   if (run.atomic)
-    PD_TRY(PD_CUDA(
-        context, state,
-        cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float), state->stream)));
+    PD_TRY(PD_CUDA(context, state,
+                   cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float),
+                                   pd_cuda_stream(state))));
   PD_TRY(launch_scheme(context, scratch, &run));
   return finish(context, scratch, &run, out);
 }

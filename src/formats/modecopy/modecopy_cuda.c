@@ -224,12 +224,6 @@ static uint64_t sum_depth(const void *storage, const void *workspace, int mode,
   return pd_ordered_sum_depth(workspace, longest_row);
 }
 
-static bool repeatable(const void *storage, const void *scratch) {
-  (void)storage;
-  (void)scratch;
-  return true;
-}
-
 static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_request *request,
                              uint64_t storage_bytes) {
   return pd_add_saturated(storage_bytes,
@@ -246,7 +240,6 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .workspace_destroy = workspace_destroy,
     .mttkrp = mttkrp,
     .sum_depth = sum_depth,
-    .repeatable = repeatable,
     .device_bytes = device_bytes,
     .phi = phi,
     .log_likelihood = log_likelihood,

@@ -29,16 +29,19 @@ polyad_status pd_nz_copies_begin(polyad_context *context, struct pd_cuda_state *
                                 .copy_stride = out->rows * out->columns};
     numbers = copies * to->copy_stride;
   }
-  return PD_CUDA(context, state,
-                 cudaMemsetAsync(to->data, 0, numbers * pd_type_bytes(out->type), state->stream));
+  return PD_CUDA(
+      context, state,
+      cudaMemsetAsync(to->data, 0, numbers * pd_type_bytes(out->type), pd_cuda_stream(state)));
 }
 
 polyad_status pd_nz_copies_end(polyad_context *context, struct pd_cuda_state *state,
                                const struct pd_nz_output *from, struct pd_matrix *out) {
   if (from->copies == 1) return POLYAD_OK;
   if (out->type == POLYAD_F32)
-    return PD_CUDA(context, state,
-                   pd_nz_merge_f32(from, out->columns, out->data, out->stride, state->stream));
-  return PD_CUDA(context, state,
-                 pd_nz_merge_f64(from, out->columns, out->data, out->stride, state->stream));
+    return PD_CUDA(
+        context, state,
+        pd_nz_merge_f32(from, out->columns, out->data, out->stride, pd_cuda_stream(state)));
+  return PD_CUDA(
+      context, state,
+      pd_nz_merge_f64(from, out->columns, out->data, out->stride, pd_cuda_stream(state)));
 }

@@ -233,7 +233,7 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   bool used[SIDES] = {false};
   if (scratch->begin != NULL)
-    PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, pd_cuda_stream(state))));
   for (int k = 0, started = 0; k < job->made->lists; ++k) {
     const struct pd_nz_device_list *list = &job->made->list[k];
     if (!serves(list, job->mode)) continue;
@@ -241,12 +241,13 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
     if (s >= 0 && !used[s])
       PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->side[s], scratch->begin, 0)));
     if (s >= 0) used[s] = true;
-    PD_TRY(run_list(context, job, list, s >= 0 ? scratch->side[s] : state->stream));
+    PD_TRY(run_list(context, job, list, s >= 0 ? scratch->side[s] : pd_cuda_stream(state)));
   }
   for (int s = 0; s < SIDES; ++s) {
     if (!used[s]) continue;
     PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->done[s], scratch->side[s])));
-    PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(state->stream, scratch->done[s], 0)));
+    PD_TRY(
+        PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), scratch->done[s], 0)));
   }
   return POLYAD_OK;
 }

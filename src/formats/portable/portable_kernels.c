@@ -21,6 +21,7 @@ struct scratch {
   uint64_t segment, rank;
   void *head, *tail, *weights, *pi;
   int pi_mode; /* whose rows `pi` holds; -1: none */
+  struct pd_versions pi_versions;
 };
 
 static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -408,14 +409,29 @@ static polyad_status pi(polyad_context *context, const void *storage, void *work
   sweep.launch.job.out_stride = scratch->rank;
   PD_TRY(passes(&sweep, PD_ROWS_PI));
   scratch->pi_mode = mode;
+  pd_versions_set(&scratch->pi_versions, factors,
+                  pd_modes_but(sweep.made->host->lists->order, mode));
   return POLYAD_OK;
+}
+
+/* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
+ * versions. */
+static polyad_status find_pi(polyad_context *context, const struct on_device *made,
+                             struct scratch *scratch, int mode,
+                             const struct pd_matrix *const *factors, bool *stored) {
+  uint64_t others = pd_modes_but(made->host->lists->order, mode);
+  *stored = scratch->pi_mode == mode && pd_versions_known(factors, others);
+  if (!*stored || pd_versions_hold(&scratch->pi_versions, factors, others)) return POLYAD_OK;
+  return pi(context, made, scratch, mode, factors);
 }
 
 static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
                          const struct pd_matrix *const *factors, double epsilon,
                          struct pd_matrix *out) {
   struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
-  const struct scratch *scratch = workspace;
+  struct scratch *scratch = workspace;
+  bool stored;
+  PD_TRY(find_pi(context, storage, scratch, mode, factors, &stored));
   begin(&sweep, mode, factors);
   set_output(&sweep, out);
   sweep.launch.job.epsilon = epsilon;
@@ -423,7 +439,6 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   sweep.launch.at.b = factors[mode]->data;
   sweep.whole_tiles = sweep.whole_tiles && aligned(&sweep, factors[mode]);
   PD_TRY(zero_rows(&sweep));
-  bool stored = scratch->pi_mode == mode;
   int tile = tile_of_all(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
   if (tile < 0) return phi_in_two_steps(&sweep, out->data, out->stride);
   if (stored) {

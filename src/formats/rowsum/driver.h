@@ -54,9 +54,11 @@ struct pd_rowsum_scratch {
   double *sums;        /* of each thread: the row or block at work, a head, a tail */
   void *pi;            /* stored rows of Pi; NULL until asked for */
   int pi_mode;         /* whose they are; -1: nobody's */
-  double *weighing;    /* of each thread: a row of B, then its share of the log-likelihood */
-  void *tables;        /* of pairs of short modes; NULL: none */
+  struct pd_versions pi_versions;
+  double *weighing; /* of each thread: a row of B, then its share of the log-likelihood */
+  void *tables;     /* of pairs of short modes; NULL: none */
   uint64_t table_bytes;
+  struct pd_tables_made made; /* what the tables hold */
 };
 
 /** Numbers of one row of sums: room for whole vectors. */

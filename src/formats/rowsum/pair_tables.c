@@ -94,10 +94,29 @@ static void fill_row(const struct pd_rowsum_job *job, const struct pd_source *pa
                     (const double *)job->factor[h] + b, (double *)pair->rows + row * pair->stride);
 }
 
-void pd_sources_fill(const struct pd_rowsum_job *job, const struct pd_sources *sources,
-                     int threads) {
+/* Whether the table has the products of these factors. If not, what it and the tables behind it
+ * held is forgotten: tables lie one after the other, and theirs may begin elsewhere. */
+static bool holds(const struct pd_rowsum_job *job, const struct pd_source *pair, int which,
+                  struct pd_tables_made *made) {
+  struct pd_table_made now = {.rows = pair->rows}, *before = &made->table[which];
+  bool same = which < made->count && before->rows == now.rows;
+  for (int k = 0; k < 2; ++k) {
+    now.mode[k] = job->list->mode[pair->column[k]];
+    now.version[k] = job->version[pair->column[k]];
+    same = same && now.version[k] != 0 && before->version[k] == now.version[k] &&
+           before->mode[k] == now.mode[k];
+  }
+  if (same) return true;
+  *before = now;
+  made->count = which + 1;
+  return false;
+}
+
+void pd_sources_fill(const struct pd_rowsum_job *job, const struct pd_sources *sources, int threads,
+                     struct pd_tables_made *made) {
+  int which = 0;
   for (const struct pd_source *s = sources->source; s < sources->source + sources->count; ++s)
-    if (s->columns == 2) {
+    if (s->columns == 2 && !holds(job, s, which++, made)) {
 #pragma omp parallel for num_threads(threads) schedule(static)
       for (uint64_t row = 0; row < s->count; ++row)
         fill_row(job, s, row);

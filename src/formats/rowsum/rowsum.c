@@ -221,12 +221,12 @@ static void add_shared_rows(const struct pd_rowsum_job *job,
 
 /* What the threads share; pairs of columns need their tables, but not where Pi is stored, nor are
  * they looked up through a permutation. */
-static void start_pass(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
+static void start_pass(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch,
                        struct pd_rowsum_pass *pass) {
   bool pairs = job->pi == NULL && job->list->place == NULL;
   *pass = (struct pd_rowsum_pass){.job = job, .blocks = &scratch->blocks};
   pd_sources_choose(job, scratch->tables, pairs ? scratch->table_bytes : 0, &pass->sources);
-  pd_sources_fill(job, &pass->sources, scratch->threads);
+  pd_sources_fill(job, &pass->sources, scratch->threads, &scratch->made);
 }
 
 /* Every thread its part. */
@@ -287,7 +287,9 @@ polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratc
   return POLYAD_OK;
 }
 
-const void *pd_rowsum_stored_pi(const struct pd_rowsum_scratch *scratch, int mode) {
+const void *pd_rowsum_stored_pi(struct pd_rowsum_scratch *scratch, int mode,
+                                struct pd_versions **versions) {
+  *versions = &scratch->pi_versions;
   return scratch->pi_mode == mode ? scratch->pi : NULL;
 }
 

@@ -16,6 +16,7 @@
 #define PD_ROWSUM_H
 
 #include "core/core.h"
+#include "formats/versions.h"
 #include <polyad/tensor.h>
 
 struct pd_rowsum {
@@ -69,6 +70,7 @@ struct pd_rowsum_job {
   const void *factor[POLYAD_MAX_ORDER]; /* one per column */
   uint64_t stride[POLYAD_MAX_ORDER];
   uint64_t factor_rows[POLYAD_MAX_ORDER];
+  uint64_t version[POLYAD_MAX_ORDER]; /* of the factors; 0: not known */
   void *out;
   uint64_t out_rows, out_stride;
   /* Of CP-APR; b NULL: MTTKRP. */
@@ -84,11 +86,12 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
 /** The sum of value times log of the model at its place; `out` is not used. */
 double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
 /** Memory for the rows of Pi of one mode, kept in the scratch; pd_rowsum_stored_pi() gives it back
- *  for that mode, NULL for others. */
+ *  for that mode, NULL for others, and in `versions` what the rows were made from. */
 polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratch *scratch,
                                 int mode, uint64_t nnz, polyad_type type, uint64_t rank,
                                 void **room);
-const void *pd_rowsum_stored_pi(const struct pd_rowsum_scratch *scratch, int mode);
+const void *pd_rowsum_stored_pi(struct pd_rowsum_scratch *scratch, int mode,
+                                struct pd_versions **versions);
 /** pi = the rows of Pi, the products of the other modes' rows: nnz x rank in the list's order. */
 void pd_rowsum_pi(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch, void *pi);
 
