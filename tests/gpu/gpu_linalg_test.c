@@ -398,8 +398,8 @@ static void test_not_finite(void **state) {
 static const struct mttkrp_case als_case = {"als",        4,    {60, 24, 110, 70}, 20000,
                                             SHAPE_FIBERS, false};
 
-static void als(const char *device, const char *format, size_t rank, int nonnegative,
-                polyad_run_info *info) {
+static void als(const char *device, const char *format, const char *variant, size_t rank,
+                int nonnegative, polyad_run_info *info) {
   polyad_context *context = NULL;
   polyad_plan_options options;
   polyad_cp_als_options als_options;
@@ -412,6 +412,7 @@ static void als(const char *device, const char *format, size_t rank, int nonnega
     problem.value[p] = fabs(problem.value[p]);
   polyad_plan_options_init(&options);
   options.format = format;
+  options.variant = variant;
   options.rank = rank;
   polyad_plan *plan = gpu_plan(context, &problem, &options);
   polyad_cp_als_options_init(&als_options);
@@ -427,24 +428,45 @@ static void als(const char *device, const char *format, size_t rank, int nonnega
 }
 
 /* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
+static void compare_runs(const char *format, const char *variant, size_t rank, int nonnegative) {
+  polyad_run_info cpu = {0}, gpu = {0};
+  als("cpu", "coo", "auto", rank, nonnegative, &cpu);
+  als("cuda", format, variant, rank, nonnegative, &gpu);
+  assert_int_equal(cpu.trace_rows, gpu.trace_rows);
+  for (int i = 0; i < cpu.trace_rows; ++i)
+    if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
+      fail_msg("%s:%s, rank %zu, iteration %d: %.17g on the CPU, %.17g on the GPU", format, variant,
+               rank, i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
+  polyad_run_info_clear(&cpu);
+  polyad_run_info_clear(&gpu);
+}
+
 static void test_cp_als(void **state) {
   (void)state;
   static const char *const formats[] = {"modecopy", "flycoo"};
   static const size_t ranks[] = {5, 16, 32};
   for (int f = 0; f < 2; ++f)
     for (int k = 0; k < 3; ++k)
-      for (int nonnegative = 0; nonnegative < 2; ++nonnegative) {
-        polyad_run_info cpu = {0}, gpu = {0};
-        als("cpu", "coo", ranks[k], nonnegative, &cpu);
-        als("cuda", formats[f], ranks[k], nonnegative, &gpu);
-        assert_int_equal(cpu.trace_rows, gpu.trace_rows);
-        for (int i = 0; i < cpu.trace_rows; ++i)
-          if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
-            fail_msg("%s, rank %zu, iteration %d: %.17g on the CPU, %.17g on the GPU", formats[f],
-                     ranks[k], i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
-        polyad_run_info_clear(&cpu);
-        polyad_run_info_clear(&gpu);
-      }
+      for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
+        compare_runs(formats[f], "auto", ranks[k], nonnegative);
+}
+
+/* Every format's kernels are recorded and replayed: what a replay must not do, such as waiting,
+ * shows as an error, and what it leaves out as another residual. */
+static void test_every_format(void **state) {
+  (void)state;
+  int count = 0;
+  for (int k = 0; k < pd_format_count(); ++k) {
+    const struct polyad_format *format = pd_format_at(k);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
+    if (kernels == NULL || kernels->mttkrp == NULL) continue;
+    compare_runs(format->name, "auto", 16, 0);
+    ++count;
+  }
+  assert_true(count > 8);
+  compare_runs("blco", "stream", 16, 0);
+  compare_runs("modecopy", "paper", 16, 0);
+  compare_runs("flycoo", "no-remap", 16, 0);
 }
 
 int main(int count, char **arguments) {
@@ -455,6 +477,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_rounding),
       cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_residual),
       cmocka_unit_test(test_ill_posed),      cmocka_unit_test(test_cp_als),
+      cmocka_unit_test(test_every_format),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

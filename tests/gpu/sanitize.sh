@@ -26,7 +26,8 @@ compile() {
 declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race [synccheck]=barrier)
 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).
-small=("mttkrp test_few" "ttmc test_few" "hls test_few" "linalg test_operations" "phi" "sort"
+small=("mttkrp test_few" "ttmc test_few" "hls test_few" "linalg test_operations" "linalg test_residual"
+  "phi test_few" "sort"
   "apr test_elementwise_steps" "apr test_normalize" "tucker test_odd_ranks")
 
 # under TOOL COMMAND…: runs it; status 9 where the tool reports anything
@@ -54,8 +55,11 @@ run_all() {
     check_tool "$tool" || return 1
   done
   for tool in memcheck initcheck racecheck synccheck; do
+    # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
+    [ "$tool" != initcheck ] || echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
     for case in "${small[@]}"; do
       read -ra words <<<"$case"
+      [ "$tool ${words[0]}" != "initcheck tucker" ] || continue
       if under "$tool" "$build/tests/gpu/test_gpu_${words[0]}" "${words[@]:1}" &&
         grep -q '\[       OK \]' "$scratch/out"; then
         echo "$tool: $case: no report"

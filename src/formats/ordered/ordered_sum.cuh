@@ -46,9 +46,10 @@ struct Walk {
       table[k] = part.table(a.factor[k], a.stride[k]);
   }
 
+  /* Behind the last row comes row 0: what pads a batch reads a row of B too. */
   __device__ uint32_t id_at(uint64_t which) const {
-    if (a.row_id == nullptr) return (uint32_t)which;
-    return which < a.rows ? __ldg(a.row_id + which) : 0;
+    if (which >= a.rows) return 0;
+    return a.row_id == nullptr ? (uint32_t)which : __ldg(a.row_id + which);
   }
 
   __device__ void load_model() {
