@@ -24,16 +24,16 @@ struct rank {
 };
 
 static const char *const algorithms[] = {
-    [POLYAD_RANK_ALS] = "als",           [POLYAD_RANK_NONNEGATIVE] = "nonnegative",
-    [POLYAD_RANK_APR_MU] = "apr-mu",     [POLYAD_RANK_APR_PDNR] = "apr-pdnr",
-    [POLYAD_RANK_APR_PQNR] = "apr-pqnr",
+    [POLYAD_ALGORITHM_ALS] = "als",           [POLYAD_ALGORITHM_NONNEGATIVE] = "nonnegative",
+    [POLYAD_ALGORITHM_APR_MU] = "apr-mu",     [POLYAD_ALGORITHM_APR_PDNR] = "apr-pdnr",
+    [POLYAD_ALGORITHM_APR_PQNR] = "apr-pqnr",
 };
 
-static polyad_rank_algorithm algorithm_of(const char *name) {
+static polyad_algorithm algorithm_of(const char *name) {
   int k = 0;
   while (strcmp(algorithms[k], name) != 0) /* one of the option's choices */
     ++k;
-  return (polyad_rank_algorithm)k;
+  return (polyad_algorithm)k;
 }
 
 static const struct cli_option option_table[] = {
@@ -148,7 +148,7 @@ static int parse(struct rank *rank, int argc, char **argv) {
   rank->file = argv[first];
   if (rank->folds == 1) return cli_usage_error("--folds 1 found; expected 0, or 2 to 64");
   if (rank->max_iterations == UNSET)
-    rank->max_iterations = algorithm_of(rank->algorithm) >= POLYAD_RANK_APR_MU ? 1000 : 50;
+    rank->max_iterations = algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU ? 1000 : 50;
   return parse_ranks(rank);
 }
 
@@ -164,7 +164,7 @@ static int build_plan(struct rank *rank) {
   options.format = rank->format;
   options.variant = rank->variant;
   cli_set_types(session, &options);
-  if (algorithm_of(rank->algorithm) == POLYAD_RANK_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
+  if (algorithm_of(rank->algorithm) == POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = rank->ranks[rank->rank_count - 1];
   cli_set_tuning(session, &options);
   polyad_status made = polyad_plan_create_take(session->context, &tensor, &options, &rank->plan);

@@ -32,32 +32,18 @@ int main(void) {
   input.values = value;
   input.value_stride = sizeof value[0];
 
-  polyad_context *context = NULL;
-  polyad_tensor *tensor = NULL;
-  polyad_plan *plan = NULL;
-  polyad_ktensor *model = NULL;
-  polyad_run_info info = {0};
-  polyad_plan_options plan_options;
-  polyad_cp_als_options als_options;
-  polyad_plan_options_init(&plan_options);
-  polyad_cp_als_options_init(&als_options);
-  plan_options.rank = als_options.rank = 2;
-  als_options.run.starts = 3;
+  polyad_decompose_options options;
+  polyad_decompose_options_init(&options, POLYAD_ALGORITHM_ALS);
+  options.rank = 2;
+  options.run.starts = 3;
 
-  polyad_status status = polyad_context_create(&context);
-  if (status == POLYAD_OK) status = polyad_tensor_create(context, &input, &tensor);
-  if (status == POLYAD_OK) status = polyad_plan_create_take(context, &tensor, &plan_options, &plan);
-  if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &als_options, &model, &info);
+  polyad_decomposition result = {0};
+  polyad_status status = polyad_decompose_arrays(NULL, &input, &options, &result);
   if (status == POLYAD_OK)
-    printf("fit %.6f, best of %d starts: number %d\n", info.fit, als_options.run.starts,
-           info.best_restart + 1);
+    printf("fit %.6f, best of %d starts: number %d\n", result.info.fit, options.run.starts,
+           result.info.best_restart + 1);
   else
-    fprintf(stderr, "%s\n", context ? polyad_last_error(context) : polyad_status_string(status));
-
-  polyad_run_info_clear(&info);
-  polyad_ktensor_destroy(model);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+    fprintf(stderr, "%s\n", result.message);
+  polyad_decomposition_clear(&result);
   return status == POLYAD_OK ? 0 : 1;
 }

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/** What a computation needs to know of its surroundings. NULL for it: POLYAD_INVALID_ARGUMENT. */
+/** What a computation needs to know of its surroundings. NULL for it: POLYAD_INVALID_ARGUMENT, but
+ *  for the functions of decompose.h. */
 typedef struct polyad_context polyad_context;
 
 /** Importance of a message. */

@@ -6,6 +6,7 @@
 #include <polyad/context.h>
 #include <polyad/cp_als.h>
 #include <polyad/cp_apr.h>
+#include <polyad/decompose.h>
 #include <polyad/device.h>
 #include <polyad/export.h>
 #include <polyad/generate.h>

@@ -33,26 +33,17 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_core_consistency(polyad_context *
                                                                 const polyad_tensor *tensor,
                                                                 double *consistency);
 
-/** What fits the models of a rank scan. */
-typedef enum polyad_rank_algorithm {
-  POLYAD_RANK_ALS = 0,         /**< polyad_cp_als() */
-  POLYAD_RANK_NONNEGATIVE = 1, /**< polyad_cp_als() with nonnegative factors */
-  POLYAD_RANK_APR_MU = 2,      /**< polyad_cp_apr() by multiplicative updates */
-  POLYAD_RANK_APR_PDNR = 3,    /**< polyad_cp_apr() by projected damped Newton steps */
-  POLYAD_RANK_APR_PQNR = 4     /**< polyad_cp_apr() by projected quasi-Newton steps */
-} polyad_rank_algorithm;
-
 /** Options of polyad_rank_scan(). Start from polyad_rank_options_init(). */
 typedef struct polyad_rank_options {
-  const uint64_t *ranks;           /**< ranks to try, ascending, each at least 1 */
-  int rank_count;                  /**< number of them, at least 1 */
-  polyad_rank_algorithm algorithm; /**< default POLYAD_RANK_ALS */
-  int starts;                      /**< random starts of each rank, at least 1; default 10 */
-  int max_iterations;              /**< of a start, at least 1; default 50 */
-  double tolerance;                /**< of a start, as the algorithm means it; default 1e-4 */
-  double max_seconds;              /**< of all; 0 (default): no limit */
-  int folds;                       /**< parts that two modes are split into for the held-out error:
-                                        0 (none) or 2 to 64; default 4 */
+  const uint64_t *ranks;      /**< ranks to try, ascending, each at least 1 */
+  int rank_count;             /**< number of them, at least 1 */
+  polyad_algorithm algorithm; /**< default POLYAD_ALGORITHM_ALS */
+  int starts;                 /**< random starts of each rank, at least 1; default 10 */
+  int max_iterations;         /**< of a start, at least 1; default 50 */
+  double tolerance;           /**< of a start, as the algorithm means it; default 1e-4 */
+  double max_seconds;         /**< of all; 0 (default): no limit */
+  int folds;                  /**< parts that two modes are split into for the held-out error:
+                                   0 (none) or 2 to 64; default 4 */
 } polyad_rank_options;
 
 /** Sets the defaults named above, without ranks. */

@@ -36,6 +36,15 @@ typedef enum polyad_init {
   POLYAD_INIT_MODEL = 2   /**< the factors of the options' initial model */
 } polyad_init;
 
+/** Algorithms that fit a CP model, where a function takes one of them by name. */
+typedef enum polyad_algorithm {
+  POLYAD_ALGORITHM_ALS = 0,         /**< polyad_cp_als() */
+  POLYAD_ALGORITHM_NONNEGATIVE = 1, /**< polyad_cp_als() with nonnegative factors */
+  POLYAD_ALGORITHM_APR_MU = 2,      /**< polyad_cp_apr() by multiplicative updates */
+  POLYAD_ALGORITHM_APR_PDNR = 3,    /**< polyad_cp_apr() by projected damped Newton steps */
+  POLYAD_ALGORITHM_APR_PQNR = 4     /**< polyad_cp_apr() by projected quasi-Newton steps */
+} polyad_algorithm;
+
 /** Why a run ended. */
 typedef enum polyad_reason {
   POLYAD_REASON_TOLERANCE = 0,      /**< the tolerance was met */

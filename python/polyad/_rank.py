@@ -17,9 +17,9 @@ from ._run import choose
 from ._tensor import as_tensor
 from ._types import OnInterrupt, Precision, RankAlgorithm, Seed
 
-_ALGORITHMS = {"als": lib.POLYAD_RANK_ALS, "nonnegative": lib.POLYAD_RANK_NONNEGATIVE,
-               "apr-mu": lib.POLYAD_RANK_APR_MU, "apr-pdnr": lib.POLYAD_RANK_APR_PDNR,
-               "apr-pqnr": lib.POLYAD_RANK_APR_PQNR}
+_ALGORITHMS = {"als": lib.POLYAD_ALGORITHM_ALS, "nonnegative": lib.POLYAD_ALGORITHM_NONNEGATIVE,
+               "apr-mu": lib.POLYAD_ALGORITHM_APR_MU, "apr-pdnr": lib.POLYAD_ALGORITHM_APR_PDNR,
+               "apr-pqnr": lib.POLYAD_ALGORITHM_APR_PQNR}
 _COLUMNS = ("fit_best", "fit_median", "log_likelihood", "core_consistency", "stability",
             "replicability", "holdout_error", "holdout_deviation", "seconds")
 

@@ -33,7 +33,7 @@ static polyad_status run_als(struct pd_rank_job *job, const polyad_plan *plan,
   options.run.max_iterations = effort->max_iterations;
   options.run.tolerance = effort->tolerance;
   options.run.max_seconds = seconds_left(job);
-  options.nonnegative = job->options->algorithm == POLYAD_RANK_NONNEGATIVE;
+  options.nonnegative = job->options->algorithm == POLYAD_ALGORITHM_NONNEGATIVE;
   options.init = POLYAD_INIT_MODEL;
   options.initial = initial;
   return polyad_cp_als(job->context, plan, &options, model, info);
@@ -45,9 +45,9 @@ static polyad_status run_apr(struct pd_rank_job *job, const polyad_plan *plan,
   polyad_cp_apr_options options;
   polyad_cp_apr_options_init(&options);
   options.rank = initial->rank;
-  options.method = job->options->algorithm == POLYAD_RANK_APR_PDNR   ? POLYAD_APR_PDNR
-                   : job->options->algorithm == POLYAD_RANK_APR_PQNR ? POLYAD_APR_PQNR
-                                                                     : POLYAD_APR_MU;
+  options.method = job->options->algorithm == POLYAD_ALGORITHM_APR_PDNR   ? POLYAD_APR_PDNR
+                   : job->options->algorithm == POLYAD_ALGORITHM_APR_PQNR ? POLYAD_APR_PQNR
+                                                                          : POLYAD_APR_MU;
   options.run.max_iterations = effort->max_iterations;
   options.run.tolerance = effort->tolerance;
   options.run.max_seconds = seconds_left(job);

@@ -40,7 +40,7 @@ polyad_status pd_rank_copy_model(polyad_context *context, const polyad_ktensor *
                                  polyad_ktensor **copy);
 
 static inline bool pd_rank_is_apr(const polyad_rank_options *options) {
-  return options->algorithm >= POLYAD_RANK_APR_MU;
+  return options->algorithm >= POLYAD_ALGORITHM_APR_MU;
 }
 
 /** Whether the scan has to end. */

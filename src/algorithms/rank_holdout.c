@@ -127,7 +127,7 @@ polyad_status pd_holdout_plan(struct pd_rank_job *job, const struct pd_holdout *
   polyad_plan_options_init(&options);
   options.rank = job->options->ranks[job->options->rank_count - 1];
   options.precision = tensor->type;
-  if (job->options->algorithm == POLYAD_RANK_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
+  if (job->options->algorithm == POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   *plan = NULL;
   PD_TRY_CLEANUP(find_places(context, holdout, tensor, fold, TRAINING, &place, &count));
   if (count == 0) goto cleanup;

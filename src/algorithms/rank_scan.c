@@ -50,9 +50,9 @@ static polyad_status check_ranks(polyad_context *context, const polyad_rank_opti
 
 static polyad_status check_options(polyad_context *context, const polyad_rank_options *o) {
   PD_TRY(check_ranks(context, o));
-  if (o->algorithm < POLYAD_RANK_ALS || o->algorithm > POLYAD_RANK_APR_PQNR)
+  if (o->algorithm < POLYAD_ALGORITHM_ALS || o->algorithm > POLYAD_ALGORITHM_APR_PQNR)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "algorithm %d found; expected 0 to %d",
-                   (int)o->algorithm, (int)POLYAD_RANK_APR_PQNR);
+                   (int)o->algorithm, (int)POLYAD_ALGORITHM_APR_PQNR);
   if (o->starts < 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d starts found; expected 1 or more",
                    o->starts);

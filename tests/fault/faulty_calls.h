@@ -31,7 +31,8 @@ void faulty_calls_start(struct fault_plan plan);
 /** What happened since then. */
 struct fault_report {
   bool failed;   /* the call was reached and failed */
-  bool harmless; /* it concerned nothing that could be lost: an input's close, a directory */
+  bool harmless; /* it concerned nothing that could be lost: an input's close, a directory,
+                    an empty file's close */
 };
 
 struct fault_report faulty_calls_stop(void);

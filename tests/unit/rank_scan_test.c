@@ -243,7 +243,7 @@ static void folds_fit_the_tensor(void **state) {
 static void finds_planted_ranks(void **state) {
   (void)state;
   const uint64_t dims[] = {20, 16, 14};
-  static const polyad_rank_algorithm algorithm[] = {POLYAD_RANK_ALS, POLYAD_RANK_NONNEGATIVE};
+  static const polyad_algorithm algorithm[] = {POLYAD_ALGORITHM_ALS, POLYAD_ALGORITHM_NONNEGATIVE};
   for (uint64_t rank = 2; rank <= 4; ++rank)
     for (int a = 0; a < 2; ++a) {
       polyad_tensor *x = planted(dims, rank, 10 + rank, 0.3 - 0.2 * a, a);
@@ -346,9 +346,9 @@ static void scans_counts(void **state) {
   (void)state;
   const uint64_t dims[] = {14, 12, 10};
   polyad_tensor *x = als_random_tensor(context, 3, dims, 500, 3, 1);
-  for (int a = POLYAD_RANK_APR_MU; a <= POLYAD_RANK_APR_PQNR; ++a) {
+  for (int a = POLYAD_ALGORITHM_APR_MU; a <= POLYAD_ALGORITHM_APR_PQNR; ++a) {
     polyad_rank_options options = options_of(2);
-    options.algorithm = (polyad_rank_algorithm)a;
+    options.algorithm = (polyad_algorithm)a;
     options.max_iterations = 30;
     options.starts = 2;
     options.folds = 2;
@@ -468,7 +468,7 @@ static void refuses(void **state) {
   bad.tolerance = NAN;
   expect(polyad_rank_scan(context, plan, &bad, &result), "tolerance nan");
   bad = good;
-  bad.algorithm = (polyad_rank_algorithm)9;
+  bad.algorithm = (polyad_algorithm)9;
   expect(polyad_rank_scan(context, plan, &bad, &result), "algorithm 9");
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(x);
