@@ -65,6 +65,9 @@ grep -q 'cancelled$' "$scratch/progress.log" || fail "progress_and_cancel was no
 built=$(find "$examples" -maxdepth 1 -type f -perm -u+x -printf '%f\n' | wc -l)
 [ "$built" -eq "$(find "$source/examples" -name '*.c' | wc -l)" ] || fail "an example is not built"
 
+echo "== C code of the documentation"
+"$here/documented_code.py" "$source" "$cc" "$prefix" "$libdir" || fail "a block does not compile or run"
+
 echo "== CMake: the static library"
 mkdir "$scratch/static"
 cat >"$scratch/static/CMakeLists.txt" <<TEXT
