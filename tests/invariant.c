@@ -23,7 +23,9 @@ static bool worth_it(const polyad_plan *plan, const struct invariant_model *mode
 /* Calls `use` with every nonzero of the plan's. */
 static void visit(const polyad_plan *plan, const struct invariant_model *model,
                   void (*use)(long double x, long double m, void *sums), void *sums) {
-  struct pd_nonzeros nonzeros = pd_plan_nonzeros(plan);
+  struct pd_plan_nonzeros opened;
+  assert_int_equal(pd_plan_nonzeros_open(plan->context, plan, &opened), POLYAD_OK);
+  struct pd_nonzeros nonzeros = opened.all;
   struct pd_chunk chunk;
   for (uint64_t first = 0; first < nonzeros.nnz; first += PD_CHUNK) {
     int count = pd_chunk_count(first, nonzeros.nnz);
@@ -35,6 +37,7 @@ static void visit(const polyad_plan *plan, const struct invariant_model *model,
       use((long double)chunk.value[p], invariant_entry(model, coordinate), sums);
     }
   }
+  pd_plan_nonzeros_close(plan->context, plan, &opened);
 }
 
 static const char *type_name(const polyad_plan *plan) {

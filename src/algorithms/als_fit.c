@@ -98,21 +98,39 @@ static polyad_status check_finite(const struct pd_als *als, double number) {
                  als->run.iteration + 1);
 }
 
+/* A list on the device is made once; where that is what linalg reads nobody needs the nonzeros
+ * otherwise. */
+static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *nonzeros) {
+  bool reads_list = als->linalg->residual_reads_list;
+  *nonzeros = (struct pd_plan_nonzeros){.all = pd_plan_shape(als->plan)};
+  if (reads_list && als->list != NULL) return POLYAD_OK;
+  PD_TRY(pd_plan_nonzeros_open(als->context, als->plan, nonzeros));
+  if (!reads_list) return POLYAD_OK;
+  polyad_status status = pd_list_create(als->context, als->device, &nonzeros->all, &als->list);
+  pd_plan_nonzeros_close(als->context, als->plan, nonzeros);
+  return status;
+}
+
 /* The model's values at the nonzeros, and their distance from these; its norm from Gram matrices of
  * the factors as they are stored, which scaling has rounded since the update. */
-static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
-  struct pd_nonzeros nonzeros = pd_plan_nonzeros(als->plan);
+static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *nonzeros) {
   const struct pd_linalg *linalg = als->linalg;
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
-  if (linalg->residual_reads_list && als->list == NULL)
-    PD_TRY(pd_list_create(als->context, als->device, &nonzeros, &als->list));
   for (int n = 0; n < als->order; ++n) {
     factors[n] = &als->factor[n];
     PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n]));
   }
   PD_TRY(pd_als_enqueue_fit(als));
-  PD_TRY(linalg->residual(als->context, als->work, &nonzeros, als->list, factors, &als->lambda));
-  return linalg->fetch(als->context, als->work, scalar);
+  return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
+}
+
+static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
+  struct pd_plan_nonzeros nonzeros;
+  PD_TRY(open_nonzeros(als, &nonzeros));
+  polyad_status status = sum_opened(als, &nonzeros.all);
+  pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
+  PD_TRY(status);
+  return als->linalg->fetch(als->context, als->work, scalar);
 }
 
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {

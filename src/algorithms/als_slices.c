@@ -38,18 +38,21 @@ static void sum_slices(polyad_context *context, const struct pd_nonzeros *nonzer
 }
 
 static polyad_status find_slices(struct pd_als *als) {
-  struct pd_nonzeros nonzeros = pd_plan_nonzeros(als->plan);
-  uint64_t rows = nonzeros.dims[nonzeros.order - 1];
-  int parts = count_parts(&nonzeros, rows);
+  struct pd_nonzeros shape = pd_plan_shape(als->plan);
+  struct pd_plan_nonzeros nonzeros = {.brought = NULL};
+  uint64_t rows = shape.dims[shape.order - 1];
+  int parts = count_parts(&shape, rows);
   double *squares = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_memory_check(als->context, pd_mul_saturated(rows, (uint64_t)parts * sizeof *squares),
                          "the norms of the slices"));
   PD_TRY(PD_NEW_ZERO(als->context, (uint64_t)parts * rows, &squares));
-  sum_slices(als->context, &nonzeros, rows, parts, squares);
+  PD_TRY_CLEANUP(pd_plan_nonzeros_open(als->context, als->plan, &nonzeros));
+  sum_slices(als->context, &nonzeros.all, rows, parts, squares);
   PD_TRY_CLEANUP(pd_matrix_create(als->context, als->device, POLYAD_F64, rows, 1, &als->slices));
   status = pd_matrix_from_host(als->context, &als->slices, squares);
 cleanup:
+  pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
   pd_free(als->context, squares);
   return status;
 }

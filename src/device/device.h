@@ -34,6 +34,7 @@ struct pd_device {
   void *state; /* private to the device */
 };
 
+struct pd_device_build;
 struct pd_stream_job;
 struct pd_roof_job;
 struct pd_rows_launch;
@@ -99,6 +100,8 @@ struct pd_device_functions {
   polyad_status (*sort)(polyad_context *context, const struct pd_device *device, uint64_t count,
                         uint64_t *keys, int key_bits, void *payload, size_t payload_bytes,
                         bool keep_keys);
+  /** The steps of building storages there (device/build.h); NULL: the host builds. */
+  const struct pd_device_build *build;
   /** Launches a portable kernel over rows (portable/portable_launch.h); NULL: it cannot. */
   polyad_status (*rows)(polyad_context *context, const struct pd_device *device,
                         const struct pd_rows_launch *launch);

@@ -81,6 +81,13 @@ struct polyad_format {
    *  freed early (its pointers then set to NULL). */
   polyad_status (*build)(polyad_context *context, polyad_tensor *tensor, bool take,
                          const struct pd_request *request, void **storage);
+  /** Makes the storage without any arrays, for a builder on a device to complete; NULL: there are
+   *  no such builders. */
+  polyad_status (*begin)(polyad_context *context, const polyad_tensor *tensor,
+                         const struct pd_request *request, void **storage);
+  /** Frees the arrays of a storage that lie on a device too: bytes(), describe(), destroy() and the
+   *  kernels there work without them. NULL: they do not. */
+  void (*shed)(polyad_context *context, void *storage);
   /** Validates every invariant of the storage; fails with POLYAD_INTERNAL. */
   polyad_status (*check)(polyad_context *context, const void *storage);
   /** Bytes the storage takes. */
@@ -108,6 +115,21 @@ struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
+  /** Builds the arrays of a storage on the device, from the tensor's arrays: with the bits that the
+   *  host's build() and upload() give. `storage` comes from the format's begin() and is completed
+   *  but for its arrays. Fails with POLYAD_OUT_OF_MEMORY or POLYAD_MEMORY_LIMIT where they do not
+   *  fit: the host then builds. NULL: the host builds. */
+  polyad_status (*build)(polyad_context *context, const struct pd_device *device,
+                         const polyad_tensor *tensor, const struct pd_traits *traits,
+                         const struct pd_request *request, void *storage, void **on_device);
+  /** Most bytes of the device that build() takes at once, a storage of `storage_bytes` included; 0:
+   *  it cannot build what is asked for. */
+  uint64_t (*build_bytes)(const struct pd_traits *traits, const struct pd_request *request,
+                          uint64_t storage_bytes);
+  /** Brings a storage back to the host, which the format's destroy() frees: `whole`, or no more
+   * than the format's decode() reads. NULL: it cannot, and the plan keeps the host's arrays. */
+  polyad_status (*download)(polyad_context *context, const struct pd_device *device,
+                            const void *on_device, bool whole, void **storage);
   /** Puts a storage built on the host onto the device; NULL: used where it is. */
   polyad_status (*upload)(polyad_context *context, const struct pd_device *device,
                           const void *storage, void **on_device);

@@ -1,5 +1,7 @@
-/* Building a storage for a device, which sorts if it can: that is most of the work. A cancelled
- * context ends planning before a storage is built and after. */
+/* Making a storage where its kernels run: on the device itself where the format has a builder there
+ * and the memory for it, else on the host, which then copies it. What lies on a device of its own
+ * memory is not kept on the host as well, where it can be brought back. A cancelled context ends
+ * planning before a storage is built and after. */
 #include "core/radix_sort.h"
 #include "plan/plan.h"
 
@@ -31,4 +33,92 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
   format->destroy(context, *storage);
   *storage = NULL;
   return status;
+}
+
+uint64_t pd_storage_device_bytes(const struct polyad_kernels *kernels,
+                                 const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t storage_bytes) {
+  if (kernels->build == NULL) return 0;
+  return kernels->build_bytes(traits, request, storage_bytes);
+}
+
+/* ---- on the device ----------------------------------------------------------------------------
+ */
+
+static bool has_room(polyad_context *context, const struct pd_making *making) {
+  const struct pd_request *request = making->request;
+  uint64_t storage, building;
+  making->format->estimate_bytes(making->traits, request, &storage, &building);
+  uint64_t bytes = pd_storage_device_bytes(making->kernels, making->traits, request, storage);
+  return bytes > 0 &&
+         bytes <= request->device->functions->memory_available(context, request->device);
+}
+
+static polyad_status build_there(polyad_context *context, const struct pd_making *making,
+                                 const polyad_tensor *tensor, struct pd_stored *stored) {
+  const struct pd_device *device = making->request->device;
+  PD_TRY(check_cancelled(context));
+  PD_TRY(making->format->begin(context, tensor, making->request, &stored->storage));
+  polyad_status status =
+      making->kernels->build(context, device, tensor, making->traits, making->request,
+                             stored->storage, &stored->on_device);
+  if (status == POLYAD_OK) status = check_cancelled(context);
+  stored->shed = true;
+  if (status != POLYAD_OK)
+    pd_stored_clear(context, making->format, making->kernels, device, stored);
+  return status;
+}
+
+/* ---- wherever ---------------------------------------------------------------------------------
+ */
+
+static bool sheds(const struct polyad_format *format, const struct polyad_kernels *kernels) {
+  return kernels->download != NULL && format->shed != NULL;
+}
+
+static polyad_status build_here(polyad_context *context, const struct pd_making *making,
+                                polyad_tensor *tensor, bool take, struct pd_stored *stored) {
+  const struct polyad_kernels *kernels = making->kernels;
+  const struct pd_device *device = making->request->device;
+  PD_TRY(
+      pd_storage_build(context, making->format, tensor, take, making->request, &stored->storage));
+  if (kernels->upload == NULL) {
+    stored->on_device = stored->storage;
+    return POLYAD_OK;
+  }
+  polyad_status status = kernels->upload(context, device, stored->storage, &stored->on_device);
+  if (status != POLYAD_OK) {
+    pd_stored_clear(context, making->format, kernels, device, stored);
+    return status;
+  }
+  stored->shed = sheds(making->format, kernels);
+  if (stored->shed) making->format->shed(context, stored->storage);
+  return POLYAD_OK;
+}
+
+polyad_status pd_storage_make(polyad_context *context, const struct pd_making *asked,
+                              polyad_tensor *tensor, bool take, struct pd_stored *stored) {
+  struct pd_making making = *asked;
+  struct pd_traits traits;
+  *stored = (struct pd_stored){0};
+  if (making.kernels->build != NULL && making.traits == NULL) {
+    PD_TRY(pd_traits_compute(context, tensor, &traits));
+    making.traits = &traits;
+  }
+  if (making.kernels->build != NULL && has_room(context, &making)) {
+    polyad_status status = build_there(context, &making, tensor, stored);
+    if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
+    pd_log(context, POLYAD_LOG_INFO, "the host builds the storage: %s", polyad_last_error(context));
+    pd_begin(context);
+  }
+  return build_here(context, &making, tensor, take, stored);
+}
+
+void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
+                     const struct polyad_kernels *kernels, const struct pd_device *device,
+                     struct pd_stored *stored) {
+  if (stored->on_device != NULL && stored->on_device != stored->storage && kernels->unload != NULL)
+    kernels->unload(context, device, stored->on_device);
+  if (stored->storage != NULL) format->destroy(context, stored->storage);
+  *stored = (struct pd_stored){0};
 }

@@ -39,6 +39,12 @@ static void assess_device(polyad_context *context, const struct pd_traits *trait
   uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(request->precision));
   candidate->device_bytes = pd_add_saturated(bytes, pd_mul_saturated(rows, row));
   candidate->device_free = device->functions->memory_available(context, device);
+  /* What is built on the device takes no memory of the host. */
+  uint64_t building = pd_storage_device_bytes(kernels, traits, request, candidate->storage_bytes);
+  if (building > 0 && building <= candidate->device_free) {
+    candidate->building_bytes = 0;
+    candidate->fits_host = true;
+  }
   candidate->fits = candidate->fits_host && candidate->device_bytes <= candidate->device_free;
 }
 

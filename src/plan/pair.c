@@ -11,7 +11,7 @@
 static polyad_status check(polyad_context *context, const void *storage) {
   const struct pd_pair *pair = storage;
   for (int k = 0; k < 2; ++k)
-    PD_TRY(pair->part[k]->format->check(context, pair->part[k]->storage));
+    PD_TRY(pair->part[k]->format->check(context, pair->readable[k]));
   return POLYAD_OK;
 }
 
@@ -30,8 +30,10 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
 
 static void destroy(polyad_context *context, void *storage) {
   struct pd_pair *pair = storage;
-  for (int k = 0; k < 2; ++k)
-    polyad_plan_destroy(pair->part[k]);
+  for (int k = 0; k < 2; ++k) {
+    if (pair->brought[k] != NULL) pair->part[k]->format->destroy(context, pair->brought[k]);
+    if (!pair->view) polyad_plan_destroy(pair->part[k]);
+  }
   pd_free(context, pair);
 }
 
@@ -40,17 +42,42 @@ static void decode(const void *storage, uint64_t first, int count, struct pd_chu
   const struct pd_pair *pair = storage;
   uint64_t here = pair->part[0]->nnz;
   if (first >= here) {
-    pair->part[1]->format->decode(pair->part[1]->storage, first - here, count, chunk);
+    pair->part[1]->format->decode(pair->readable[1], first - here, count, chunk);
     return;
   }
   int ours = here - first < (uint64_t)count ? (int)(here - first) : count;
-  pair->part[0]->format->decode(pair->part[0]->storage, first, ours, chunk);
+  pair->part[0]->format->decode(pair->readable[0], first, ours, chunk);
   if (ours == count) return;
   struct pd_chunk rest;
-  pair->part[1]->format->decode(pair->part[1]->storage, 0, count - ours, &rest);
+  pair->part[1]->format->decode(pair->readable[1], 0, count - ours, &rest);
   for (int n = 0; n < pair->part[0]->order; ++n)
     memcpy(chunk->index[n] + ours, rest.index[n], (size_t)(count - ours) * sizeof rest.index[n][0]);
   memcpy(chunk->value + ours, rest.value, (size_t)(count - ours) * sizeof rest.value[0]);
+}
+
+/* A view whose parts can all be read. */
+static polyad_status download(polyad_context *context, const struct pd_device *device,
+                              const void *on_device, bool whole, void **storage) {
+  (void)device;
+  const struct pd_pair *pair = on_device;
+  struct pd_pair *view;
+  polyad_status status = POLYAD_OK;
+  *storage = NULL;
+  PD_TRY(PD_NEW(context, 1, &view));
+  *view = *pair;
+  view->view = true;
+  for (int k = 0; k < 2 && status == POLYAD_OK; ++k) {
+    const polyad_plan *part = pair->part[k];
+    if (!part->shed) continue;
+    status =
+        part->kernels->download(context, part->device, part->on_device, whole, &view->brought[k]);
+    view->readable[k] = view->brought[k];
+  }
+  if (status == POLYAD_OK)
+    *storage = view;
+  else
+    destroy(context, view);
+  return status;
 }
 
 const struct polyad_format pd_pair_format = {
@@ -251,6 +278,7 @@ static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
 
 const struct polyad_kernels pd_pair_kernels = {
     .sum_depth = sum_depth,
+    .download = download,
     .format = "pair",
     .device = "pair",
     .workspace_bytes = workspace_bytes,

@@ -12,6 +12,10 @@ struct pd_pair {
   char name[64];               /* such as "modecopy+coo" */
   polyad_plan *part[2];
   double share; /* of the nonzeros that the second part has */
+  /* Where its parts' nonzeros are read: a pair brought from the devices is a view of another. */
+  bool view;
+  const void *readable[2]; /* storages of the parts with their arrays; NULL: they are shed */
+  void *brought[2];        /* those of them that were brought */
 };
 
 /** Functions that pd_pair::format has, but for its name. */

@@ -189,6 +189,10 @@ static polyad_status store(polyad_context *context, const polyad_tensor *tensor,
   snprintf(plan->devices, sizeof plan->devices, "%s,%s", request->device->name,
            request->second->name);
   PD_TRY(create_parts(context, tensor, request, options, pair));
+  for (int k = 0; k < 2; ++k) {
+    pair->readable[k] = pair->part[k]->shed ? NULL : pair->part[k]->storage;
+    plan->shed = plan->shed || pair->part[k]->shed;
+  }
   pair->format.deterministic =
       pair->part[0]->format->deterministic && pair->part[1]->format->deterministic;
   plan->format->describe(pair, request->first_mode, plan->variant);

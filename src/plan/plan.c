@@ -115,22 +115,6 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   look_at_values(plan, tensor);
 }
 
-struct pd_nonzeros pd_plan_nonzeros(const polyad_plan *plan) {
-  struct pd_nonzeros nonzeros = {.order = plan->order,
-                                 .nnz = plan->nnz,
-                                 .type = plan->type,
-                                 .storage = plan->storage,
-                                 .decode = plan->format->decode};
-  memcpy(nonzeros.dims, plan->dims, sizeof nonzeros.dims);
-  return nonzeros;
-}
-
-polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
-                             polyad_tensor **tensor) {
-  struct pd_nonzeros nonzeros = pd_plan_nonzeros(plan);
-  return pd_nonzeros_to_tensor(context, &nonzeros, tensor);
-}
-
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
   uint64_t longest = plan->longest_row[mode];
   if (plan->kernels->sum_depth == NULL) return longest;
@@ -158,22 +142,24 @@ void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
 }
 
 static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, polyad_plan *plan) {
+                           const struct pd_traits *traits, const struct pd_request *request,
+                           polyad_plan *plan) {
   if (plan->value_exponent != 0 && !take) {
     polyad_tensor *copy;
     PD_TRY(polyad_tensor_convert(context, tensor, tensor->type, &copy));
-    polyad_status status = store(context, copy, true, request, plan);
+    polyad_status status = store(context, copy, true, traits, request, plan);
     polyad_tensor_destroy(copy);
     return status;
   }
   if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
-  PD_TRY(pd_storage_build(context, plan->format, tensor, take, request, &plan->storage));
+  const struct pd_making making = {plan->format, plan->kernels, traits, request};
+  struct pd_stored stored;
+  PD_TRY(pd_storage_make(context, &making, tensor, take, &stored));
+  plan->storage = stored.storage;
+  plan->on_device = stored.on_device;
+  plan->shed = stored.shed;
   plan->format->describe(plan->storage, request->first_mode, plan->variant);
-  if (plan->kernels->upload == NULL) {
-    plan->on_device = plan->storage;
-    return POLYAD_OK;
-  }
-  return plan->kernels->upload(context, plan->device, plan->storage, &plan->on_device);
+  return POLYAD_OK;
 }
 
 /* Chains and rows of Pi are never measured. */
@@ -219,7 +205,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
   pd_plan_take_facts(plan, tensor, request);
-  PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
+  PD_TRY_CLEANUP(store(context, tensor, take, &traits, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),
@@ -289,9 +275,8 @@ cleanup:
 
 void polyad_plan_destroy(polyad_plan *plan) {
   if (plan == NULL) return;
-  if (plan->on_device != NULL && plan->on_device != plan->storage && plan->kernels->unload != NULL)
-    plan->kernels->unload(plan->context, plan->device, plan->on_device);
-  if (plan->storage != NULL) plan->format->destroy(plan->context, plan->storage);
+  struct pd_stored stored = {plan->storage, plan->on_device, plan->shed};
+  pd_stored_clear(plan->context, plan->format, plan->kernels, plan->device, &stored);
   pd_free(plan->context, plan);
 }
 

@@ -13,6 +13,7 @@ struct polyad_plan {
   const struct polyad_kernels *kernels;
   void *storage;   /* on the host */
   void *on_device; /* what kernels get: `storage` itself where they have no upload */
+  bool shed;       /* the arrays are on the device alone: `storage` is what describes them */
   int order;
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
@@ -45,14 +46,52 @@ struct polyad_workspace {
   void *scratch;
 };
 
-/** Builds a storage for request->device, where long arrays are sorted if it can do that. */
+/** Builds a storage on the host for request->device, where long arrays are sorted if it can do
+ *  that. */
 polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
                                polyad_tensor *tensor, bool take, const struct pd_request *request,
                                void **storage);
 
-/** The plan's nonzeros, with the values that its kernels see. */
-struct pd_nonzeros pd_plan_nonzeros(const polyad_plan *plan);
-/** They as a tensor, sorted as every tensor is (without labels). */
+/** What a storage is made for. */
+struct pd_making {
+  const struct polyad_format *format;
+  const struct polyad_kernels *kernels; /* on request->device */
+  const struct pd_traits *traits;       /* of the tensor; NULL: not known yet */
+  const struct pd_request *request;
+};
+
+/** A storage where its kernels run; the members are those of a plan. */
+struct pd_stored {
+  void *storage, *on_device;
+  bool shed;
+};
+
+/** Makes a storage on the device, or on the host and copies it to the device. */
+polyad_status pd_storage_make(polyad_context *context, const struct pd_making *making,
+                              polyad_tensor *tensor, bool take, struct pd_stored *stored);
+void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
+                     const struct polyad_kernels *kernels, const struct pd_device *device,
+                     struct pd_stored *stored);
+/** The most bytes of the device that building a storage of `storage_bytes` there takes, the storage
+ *  included; 0: the host builds. */
+uint64_t pd_storage_device_bytes(const struct polyad_kernels *kernels,
+                                 const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t storage_bytes);
+
+/** A plan's nonzeros, with the values that its kernels see. */
+struct pd_plan_nonzeros {
+  struct pd_nonzeros all;
+  void *brought; /* the storage, brought from the device; NULL: it is the plan's own */
+};
+polyad_status pd_plan_nonzeros_open(polyad_context *context, const polyad_plan *plan,
+                                    struct pd_plan_nonzeros *nonzeros);
+void pd_plan_nonzeros_close(polyad_context *context, const polyad_plan *plan,
+                            struct pd_plan_nonzeros *nonzeros);
+/** Their number, modes and type alone: nothing can be decoded. */
+struct pd_nonzeros pd_plan_shape(const polyad_plan *plan);
+/** Validates every invariant of the plan's storage, wherever it lies. */
+polyad_status pd_plan_check(polyad_context *context, const polyad_plan *plan);
+/** The nonzeros as a tensor, sorted as every tensor is (without labels). */
 polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
                              polyad_tensor **tensor);
 

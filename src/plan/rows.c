@@ -99,7 +99,8 @@ static polyad_status open_mode(polyad_context *context, const polyad_plan *plan,
                                struct pd_plan_rows *rows) {
   struct pd_ttmc_source *source = &rows->source[mode];
   struct pd_ttmc_segments segments = {.count = 0};
-  if (plan->format->rows != NULL) plan->format->rows(plan->storage, mode, source, &segments);
+  if (plan->format->rows != NULL && !plan->shed)
+    plan->format->rows(plan->storage, mode, source, &segments);
   if (source->decode == NULL || segments.count > 0) {
     if (rows->tensor == NULL) PD_TRY(pd_plan_expand(context, plan, &rows->tensor));
     tensor_rows(rows->tensor, mode, source, &segments);

@@ -10,29 +10,23 @@ struct trial {
   const struct pd_candidate *candidate;
   const struct pd_device *device;
   polyad_kernel kernel;
-  void *storage, *on_device, *scratch;
+  struct pd_stored stored;
+  void *scratch;
 };
 
 static void trial_clear(polyad_context *context, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
   if (trial->scratch != NULL) kernels->workspace_destroy(context, trial->scratch);
-  if (kernels->upload != NULL && trial->on_device != NULL)
-    kernels->unload(context, trial->device, trial->on_device);
-  if (trial->storage != NULL) trial->candidate->format->destroy(context, trial->storage);
+  pd_stored_clear(context, trial->candidate->format, kernels, trial->device, &trial->stored);
 }
 
 static polyad_status trial_make(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_request *request, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
+  const struct pd_making making = {trial->candidate->format, kernels, NULL, request};
   /* Without `take` a build leaves the tensor as it is. */
-  PD_TRY(pd_storage_build(context, trial->candidate->format, (polyad_tensor *)tensor, false,
-                          request, &trial->storage));
-  trial->on_device = trial->storage;
-  if (kernels->upload != NULL) {
-    trial->on_device = NULL;
-    PD_TRY(kernels->upload(context, trial->device, trial->storage, &trial->on_device));
-  }
-  return kernels->workspace_create(context, trial->device, trial->on_device, request->rank,
+  PD_TRY(pd_storage_make(context, &making, (polyad_tensor *)tensor, false, &trial->stored));
+  return kernels->workspace_create(context, trial->device, trial->stored.on_device, request->rank,
                                    &trial->scratch);
 }
 
@@ -40,11 +34,12 @@ static polyad_status trial_kernel(polyad_context *context, const struct trial *t
                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
   if (trial->kernel == POLYAD_KERNEL_PHI)
-    return kernels->phi(context, trial->on_device, trial->scratch, mode, factors, 1e-10, out);
+    return kernels->phi(context, trial->stored.on_device, trial->scratch, mode, factors, 1e-10,
+                        out);
   if (kernels->mttkrp == NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED, "it has no MTTKRP on device %s",
                    trial->device->kind);
-  return kernels->mttkrp(context, trial->on_device, trial->scratch, mode, factors, out);
+  return kernels->mttkrp(context, trial->stored.on_device, trial->scratch, mode, factors, out);
 }
 
 /* The fastest of a few runs, all modes one after the other as an algorithm calls them. */

@@ -28,7 +28,6 @@ polyad_plan *gpu_plan(polyad_context *context, const struct problem *problem,
   if (polyad_plan_create(context, tensor, options, &plan) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   polyad_tensor_destroy(tensor);
-  if (plan->format->check(context, plan->storage) != POLYAD_OK)
-    fail_msg("%s", polyad_last_error(context));
+  if (pd_plan_check(context, plan) != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
   return plan;
 }

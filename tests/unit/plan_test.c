@@ -299,7 +299,7 @@ static void test_tuning_measures(void **state) {
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
   assert_non_null(strstr(polyad_plan_explanation(plan), "measured"));
   assert_null(strstr(polyad_plan_explanation(plan), "estimated"));
-  assert_int_equal(plan->format->check(context, plan->storage), POLYAD_OK);
+  assert_int_equal(pd_plan_check(context, plan), POLYAD_OK);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   polyad_context_destroy(context);
@@ -460,7 +460,7 @@ static void test_huge_modes(void **state) {
     options.variant = chosen[c][1];
     assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
     assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    assert_int_equal(plan->format->check(context, plan->storage), POLYAD_OK);
+    assert_int_equal(pd_plan_check(context, plan), POLYAD_OK);
     assert_int_equal(pd_plan_expand(context, plan, &back), POLYAD_OK);
     assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(tensor));
     if (strcmp(chosen[c][1], "one") == 0) {

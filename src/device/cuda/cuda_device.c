@@ -1,21 +1,11 @@
-/* A GPU as a device: memory with a limit, one stream, transfers through pinned memory. */
+/* A GPU as a device: memory with a limit, one stream, marks in it. */
+#include "device/cuda/cuda_build.h"
+#include "device/cuda/cuda_copy.h"
 #include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_roof.h"
 #include "device/cuda/cuda_sort.h"
 #include "device/cuda/cuda_state.h"
 #include <string.h>
-
-enum { STAGING_BYTES = 16 << 20, DIRECT_BYTES = 64 << 10 };
-
-static polyad_status open_staging(polyad_context *context, struct pd_cuda_state *state,
-                                  struct pd_cuda_staging *staging) {
-  if (staging->memory == NULL)
-    PD_TRY(PD_CUDA(context, state, cudaMallocHost(&staging->memory, STAGING_BYTES)));
-  if (staging->free == NULL)
-    PD_TRY(
-        PD_CUDA(context, state, cudaEventCreateWithFlags(&staging->free, cudaEventDisableTiming)));
-  return PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state)));
-}
 
 static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *state) {
   if (state->ready) return POLYAD_OK;
@@ -27,8 +17,7 @@ static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *
   if (state->passed == NULL)
     PD_TRY(
         PD_CUDA(context, state, cudaEventCreateWithFlags(&state->passed, cudaEventDisableTiming)));
-  PD_TRY(open_staging(context, state, &state->staging[0]));
-  PD_TRY(open_staging(context, state, &state->staging[1]));
+  PD_TRY(pd_cuda_open_staging(context, state));
   state->ready = true;
   return POLYAD_OK;
 }
@@ -119,73 +108,6 @@ static void release(polyad_context *context, const struct pd_device *device, voi
   pthread_mutex_unlock(&state->lock);
   if (cudaSetDevice(device->index) != cudaSuccess || cudaFree(pointer) != cudaSuccess)
     (void)cudaGetLastError();
-}
-
-static polyad_status stage_in(polyad_context *context, struct pd_cuda_state *state, char *to,
-                              const char *from, uint64_t bytes) {
-  int which = 0;
-  for (uint64_t done = 0; done < bytes; done += STAGING_BYTES, which ^= 1) {
-    struct pd_cuda_staging *staging = &state->staging[which];
-    uint64_t part = bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
-    PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(staging->free)));
-    memcpy(staging->memory, from + done, (size_t)part);
-    PD_TRY(PD_CUDA(context, state,
-                   cudaMemcpyAsync(to + done, staging->memory, part, cudaMemcpyHostToDevice,
-                                   pd_cuda_stream(state))));
-    PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state))));
-  }
-  return POLYAD_OK;
-}
-
-static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
-                             const void *from_host, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
-  if (bytes == 0) return POLYAD_OK;
-  if (bytes <= DIRECT_BYTES) /* the driver copies so little before it returns */
-    return PD_CUDA(
-        context, state,
-        cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, pd_cuda_stream(state)));
-  pthread_mutex_lock(&state->lock);
-  polyad_status status = stage_in(context, state, to, from_host, bytes);
-  pthread_mutex_unlock(&state->lock);
-  return status;
-}
-
-/* While one half of the staging memory is emptied, the other is filled. */
-static polyad_status stage_out(polyad_context *context, struct pd_cuda_state *state, char *to,
-                               const char *from, uint64_t bytes) {
-  uint64_t parts = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
-  for (uint64_t k = 0; k <= parts; ++k) {
-    if (k < parts) {
-      struct pd_cuda_staging *staging = &state->staging[k % 2];
-      uint64_t at = k * STAGING_BYTES;
-      uint64_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
-      PD_TRY(PD_CUDA(context, state,
-                     cudaMemcpyAsync(staging->memory, from + at, part, cudaMemcpyDeviceToHost,
-                                     pd_cuda_stream(state))));
-      PD_TRY(PD_CUDA(context, state, cudaEventRecord(staging->free, pd_cuda_stream(state))));
-    }
-    if (k > 0) {
-      struct pd_cuda_staging *staging = &state->staging[(k - 1) % 2];
-      uint64_t at = (k - 1) * STAGING_BYTES;
-      uint64_t part = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
-      PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(staging->free)));
-      memcpy(to + at, staging->memory, (size_t)part);
-    }
-  }
-  return POLYAD_OK;
-}
-
-static polyad_status copy_out(polyad_context *context, const struct pd_device *device,
-                              void *to_host, const void *from, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
-  if (bytes == 0) return POLYAD_OK;
-  pthread_mutex_lock(&state->lock);
-  polyad_status status = stage_out(context, state, to_host, from, bytes);
-  pthread_mutex_unlock(&state->lock);
-  return status;
 }
 
 static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
@@ -331,7 +253,7 @@ polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *de
   *out = NULL;
   if (host == NULL || count == 0) return POLYAD_OK;
   PD_TRY(pd_cuda_allocate(context, device, count, size, out));
-  return copy_in(context, device, *out, host, count * size);
+  return pd_cuda_copy_in(context, device, *out, host, count * size);
 }
 
 void pd_cuda_release(polyad_context *context, const struct pd_device *device, void *pointer) {
@@ -342,8 +264,8 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .host_memory = false,
     .allocate = allocate,
     .release = release,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
+    .copy_in = pd_cuda_copy_in,
+    .copy_out = pd_cuda_copy_out,
     .copy = copy,
     .copy_peer = copy_peer,
     .fill_zero = fill_zero,
@@ -360,6 +282,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .mark = mark,
     .between = between,
     .sort = pd_cuda_sort,
+    .build = &pd_cuda_build,
     .record_begin = pd_cuda_record_begin,
     .record_end = pd_cuda_record_end,
     .replay = pd_cuda_replay,

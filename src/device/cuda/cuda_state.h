@@ -10,11 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/** Pinned memory that a transfer goes through, and when its last use ends. */
-struct pd_cuda_staging {
-  void *memory;
-  cudaEvent_t free;
-};
+/** Pinned memory that transfers go through: buffers of two per thread that copies. */
+enum { PD_CUDA_STAGES = 16, PD_CUDA_STAGE_BYTES = 2 << 20 };
 
 /** One allocation on the device, in a list, so that releasing knows its size. */
 struct pd_cuda_block {
@@ -36,7 +33,8 @@ struct pd_cuda_state {
   cudaEvent_t passed;   /* a place in the stream that another GPU's waits for */
   uint64_t peers;       /* bit k: reading GPU k's memory was allowed, if it can be */
   cudaEvent_t marks[PD_DEVICE_MARKS];
-  struct pd_cuda_staging staging[2];
+  void *pinned;                           /* the buffers, one after the other */
+  cudaEvent_t stage_free[PD_CUDA_STAGES]; /* when the last copy from or to a buffer has ended */
   uint64_t bytes_in_use;
   struct pd_cuda_block *blocks;
 };

@@ -17,12 +17,13 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
   return pd_ordered_supports(traits, request, reason);
 }
 
-static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy) {
+static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy,
+                           bool has_row_id) {
   uint64_t padded = pd_modecopy_padded(storage->nnz);
   uint64_t bytes = padded * ((uint64_t)copy->planes * 4 + pd_type_bytes(storage->type));
   if (storage->variant != PD_MODECOPY_SORTED)
     return bytes + 8 * ((uint64_t)storage->partitions + 1);
-  return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, copy->order.row_id != NULL);
+  return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, has_row_id);
 }
 
 static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
@@ -36,13 +37,12 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *storage = sizeof like;
   for (int mode = 0; mode < traits->order; ++mode) {
     struct pd_modecopy_copy copy = {.order = {.rows = traits->nonempty[mode]}};
-    uint32_t rows_missing; /* any address: row_id is only compared with NULL */
-    if (traits->nonempty[mode] < traits->dims[mode]) copy.order.row_id = &rows_missing;
     for (int n = 0; n < traits->order; ++n)
       if (n != mode) copy.field[copy.inputs++].mode = n;
     copy.field[copy.inputs].mode = mode;
     pd_modecopy_pack(&copy, sorted ? copy.inputs : copy.inputs + 1, traits->dims);
-    *storage = pd_add_saturated(*storage, copy_bytes(&like, &copy));
+    *storage = pd_add_saturated(
+        *storage, copy_bytes(&like, &copy, traits->nonempty[mode] < traits->dims[mode]));
     if (traits->dims[mode] > longest) longest = traits->dims[mode];
   }
   /* The permutation, the sort's keys and their copy, counts per row. */
@@ -59,18 +59,46 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
   return bytes / (1e10 * request->threads);
 }
 
-static void destroy(polyad_context *context, void *pointer) {
-  struct pd_modecopy *storage = pointer;
-  if (storage == NULL) return;
-  for (int mode = 0; mode < storage->order; ++mode) {
-    struct pd_modecopy_copy *copy = &storage->copy[mode];
-    for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
-      pd_free(context, copy->plane[k]);
-    pd_free(context, copy->values);
-    pd_ordered_free(context, &copy->order);
-    pd_free(context, copy->part_start);
+static void shed_copy(polyad_context *context, struct pd_modecopy_copy *copy) {
+  for (int k = 0; k < POLYAD_MAX_ORDER; ++k) {
+    pd_free(context, copy->plane[k]);
+    copy->plane[k] = NULL;
   }
+  pd_free(context, copy->values);
+  pd_free(context, copy->part_start);
+  pd_ordered_free(context, &copy->order);
+  copy->values = copy->part_start = NULL;
+  copy->order.row_start = NULL;
+  copy->order.row_id = copy->order.chunk_row = NULL;
+  copy->order.marks = NULL;
+}
+
+static void shed(polyad_context *context, void *pointer) {
+  struct pd_modecopy *storage = pointer;
+  for (int mode = 0; mode < storage->order; ++mode)
+    shed_copy(context, &storage->copy[mode]);
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  if (storage == NULL) return;
+  shed(context, storage);
   pd_free(context, storage);
+}
+
+static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
+                           const struct pd_request *request, void **out) {
+  struct pd_modecopy *storage;
+  *out = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
+  storage->variant = variant_of(request->variant);
+  storage->order = tensor->order;
+  memcpy(storage->dims, tensor->dims, sizeof storage->dims);
+  storage->nnz = tensor->nnz;
+  storage->type = tensor->type;
+  storage->partitions = pd_partition_count(request);
+  storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
+  *out = storage;
+  return POLYAD_OK;
 }
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -82,14 +110,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   double start = pd_seconds();
   *out = NULL;
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
-  storage->variant = variant_of(request->variant);
-  storage->order = tensor->order;
-  memcpy(storage->dims, tensor->dims, sizeof storage->dims);
-  storage->nnz = tensor->nnz;
-  storage->type = tensor->type;
-  storage->partitions = pd_partition_count(request);
-  storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
+  PD_TRY_CLEANUP(begin(context, tensor, request, (void **)&storage));
   for (int mode = 0; mode < tensor->order; ++mode) {
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};
     PD_TRY_CLEANUP(storage->variant == PD_MODECOPY_SORTED ? pd_modecopy_build_sorted(context, &job)
@@ -107,7 +128,8 @@ static uint64_t bytes(const void *pointer) {
   const struct pd_modecopy *storage = pointer;
   uint64_t sum = sizeof *storage;
   for (int mode = 0; mode < storage->order; ++mode)
-    sum += copy_bytes(storage, &storage->copy[mode]);
+    sum += copy_bytes(storage, &storage->copy[mode],
+                      storage->copy[mode].order.rows < storage->dims[mode]);
   return sum;
 }
 
@@ -153,6 +175,8 @@ const struct polyad_format pd_modecopy_format = {
     .supports = supports,
     .estimate_bytes = estimate_bytes,
     .estimate_seconds = estimate_seconds,
+    .begin = begin,
+    .shed = shed,
     .build = build,
     .check = pd_modecopy_check,
     .decode = pd_modecopy_decode,

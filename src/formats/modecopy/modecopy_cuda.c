@@ -1,73 +1,14 @@
-/* MTTKRP of "modecopy" on a GPU: uploading the copies, scratch memory, launching. */
+/* MTTKRP of "modecopy" on a GPU: scratch memory and launching. */
 #include "formats/modecopy/modecopy_cuda.h"
 #include "formats/modecopy/modecopy_launch.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/modecopy/modecopy_store_cuda.h"
 #include "formats/modecopy/modecopy_ttmc_cuda.h"
-#include "formats/ordered/ordered_cuda.h"
 #include "formats/ttmc/ttmc_cuda.h"
-
-/* One copy on the device. */
-struct device_copy {
-  uint32_t *plane[POLYAD_MAX_ORDER];
-  void *values;
-  struct pd_ordered_device order; /* default variant */
-  uint64_t *part_start;           /* paper's variants */
-};
-
-struct on_device {
-  const struct pd_modecopy *host;
-  struct device_copy copy[POLYAD_MAX_ORDER];
-};
-
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
-  struct on_device *made = pointer;
-  if (made == NULL) return;
-  for (int mode = 0; mode < POLYAD_MAX_ORDER; ++mode) {
-    struct device_copy *copy = &made->copy[mode];
-    for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
-      pd_cuda_release(context, device, copy->plane[k]);
-    pd_cuda_release(context, device, copy->values);
-    pd_ordered_unload(context, device, &copy->order);
-    pd_cuda_release(context, device, copy->part_start);
-  }
-  pd_cuda_services->free(context, made);
-}
-
-static polyad_status upload_copy(polyad_context *context, const struct pd_device *device,
-                                 const struct pd_modecopy *host, int mode, struct device_copy *to) {
-  const struct pd_modecopy_copy *from = &host->copy[mode];
-  uint64_t padded = pd_modecopy_padded(host->nnz);
-  for (int k = 0; k < from->planes; ++k)
-    PD_TRY(pd_cuda_upload(context, device, padded, sizeof *from->plane[k], from->plane[k],
-                          (void **)&to->plane[k]));
-  PD_TRY(pd_cuda_upload(context, device, padded, pd_type_bytes(host->type), from->values,
-                        &to->values));
-  if (host->variant != PD_MODECOPY_SORTED)
-    return pd_cuda_upload(context, device, (uint64_t)host->partitions + 1, sizeof *from->part_start,
-                          from->part_start, (void **)&to->part_start);
-  return pd_ordered_upload(context, device, host->nnz, host->dims[mode], &from->order, &to->order);
-}
-
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
-  const struct pd_modecopy *host = storage;
-  struct on_device *made;
-  *out = NULL;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
-  *made = (struct on_device){.host = host};
-  polyad_status status = POLYAD_OK;
-  for (int mode = 0; mode < host->order && status == POLYAD_OK; ++mode)
-    status = upload_copy(context, device, host, mode, &made->copy[mode]);
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    unload(context, device, made);
-  return status;
-}
 
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
-  const struct on_device *made = storage;
+  const struct pd_modecopy_on_device *made = storage;
   if (made->host->variant != PD_MODECOPY_SORTED) return 0;
   return pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type);
 }
@@ -81,7 +22,7 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
 
 static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
                                       const void *storage, uint64_t rank, void **out) {
-  const struct on_device *made = storage;
+  const struct pd_modecopy_on_device *made = storage;
   struct pd_ordered_scratch *scratch;
   *out = NULL;
   PD_TRY(pd_ordered_rank_check(context, rank));
@@ -100,7 +41,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
 
 /* The nonzeros of a copy as the kernels read them. */
 static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
-                                      const struct device_copy *copy) {
+                                      const struct pd_modecopy_device_copy *copy) {
   struct pd_gpu_planes planes = {.values = copy->values, .planes = host->planes};
   for (int k = 0; k < host->planes; ++k)
     planes.plane[k] = copy->plane[k];
@@ -111,13 +52,13 @@ static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
   return planes;
 }
 
-static polyad_status run_sorted(polyad_context *context, const struct on_device *made,
+static polyad_status run_sorted(polyad_context *context, const struct pd_modecopy_on_device *made,
                                 const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
                                 int mode, const struct pd_matrix *const *factors, double epsilon,
                                 struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_modecopy_copy *host = &made->host->copy[mode];
-  const struct device_copy *copy = &made->copy[mode];
+  const struct pd_modecopy_device_copy *copy = &made->copy[mode];
   bool wide = made->host->type == POLYAD_F64;
   struct pd_gpu_planes planes = planes_of(host, copy);
   struct pd_gpu_sum sum = pd_ordered_sum(made->host->nnz, mode, &host->order, &copy->order, scratch,
@@ -133,7 +74,7 @@ static polyad_status run_sorted(polyad_context *context, const struct on_device 
                       : pd_gpu_phi_planes_f32(&sum, &planes, pd_cuda_stream(state)));
 }
 
-static struct pd_gpu_field field_of(const struct device_copy *copy,
+static struct pd_gpu_field field_of(const struct pd_modecopy_device_copy *copy,
                                     const struct pd_modecopy_field *field,
                                     const struct pd_matrix *factor) {
   return (struct pd_gpu_field){.plane = copy->plane[field->plane],
@@ -143,11 +84,12 @@ static struct pd_gpu_field field_of(const struct device_copy *copy,
                                .stride = factor->stride};
 }
 
-static polyad_status run_paper(polyad_context *context, const struct on_device *made, int mode,
-                               const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status run_paper(polyad_context *context, const struct pd_modecopy_on_device *made,
+                               int mode, const struct pd_matrix *const *factors,
+                               struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   const struct pd_modecopy_copy *host = &made->host->copy[mode];
-  const struct device_copy *copy = &made->copy[mode];
+  const struct pd_modecopy_device_copy *copy = &made->copy[mode];
   struct pd_gpu_paper paper = {.output = field_of(copy, &host->field[host->inputs], out),
                                .values = copy->values,
                                .part_start = copy->part_start,
@@ -168,7 +110,7 @@ static polyad_status run_paper(polyad_context *context, const struct on_device *
 
 static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  const struct on_device *made = storage;
+  const struct pd_modecopy_on_device *made = storage;
   const struct pd_ordered_scratch *scratch = workspace;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
   if (made->host->variant == PD_MODECOPY_SORTED)
@@ -176,7 +118,8 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return run_paper(context, made, mode, factors, out);
 }
 
-static polyad_status only_sorted(polyad_context *context, const struct on_device *made) {
+static polyad_status only_sorted(polyad_context *context,
+                                 const struct pd_modecopy_on_device *made) {
   if (made->host->variant == PD_MODECOPY_SORTED) return POLYAD_OK;
   return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                 "variant paper of format modecopy has no Phi on a GPU; expected "
@@ -197,7 +140,7 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
                                     struct pd_matrix *out) {
   const struct pd_ordered_scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct on_device *made = storage;
+  const struct pd_modecopy_on_device *made = storage;
   PD_TRY(only_sorted(context, made));
   PD_TRY(pd_cuda_enter(context, state));
   if (made->host->nnz == 0)
@@ -206,21 +149,11 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   return run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0, out);
 }
 
-const struct pd_modecopy *pd_modecopy_device_host(const void *on_device) {
-  return ((const struct on_device *)on_device)->host;
-}
-
-void pd_modecopy_device_copy(const void *on_device, int mode, uint32_t *const **plane,
-                             const void **values) {
-  const struct on_device *made = on_device;
-  *plane = made->copy[mode].plane;
-  *values = made->copy[mode].values;
-}
-
 static uint64_t sum_depth(const void *storage, const void *workspace, int mode,
                           uint64_t longest_row) {
   (void)mode;
-  if (((const struct on_device *)storage)->host->variant != PD_MODECOPY_SORTED) return longest_row;
+  if (((const struct pd_modecopy_on_device *)storage)->host->variant != PD_MODECOPY_SORTED)
+    return longest_row;
   return pd_ordered_sum_depth(workspace, longest_row);
 }
 
@@ -233,8 +166,11 @@ static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_req
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .format = "modecopy",
     .device = "cuda",
-    .upload = upload,
-    .unload = unload,
+    .build = pd_modecopy_cuda_build,
+    .build_bytes = pd_modecopy_cuda_build_bytes,
+    .download = pd_modecopy_cuda_download,
+    .upload = pd_modecopy_cuda_upload,
+    .unload = pd_modecopy_cuda_unload,
     .workspace_bytes = workspace_bytes,
     .workspace_create = workspace_create,
     .workspace_destroy = workspace_destroy,

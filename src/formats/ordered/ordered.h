@@ -49,6 +49,18 @@ static inline uint64_t pd_ordered_mark_words(uint64_t nnz) {
 polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *tensor, int mode,
                                  uint32_t *degree);
 
+/** How many rows have 2^c to 2^(c+1) - 1 nonzeros, and how many nonzeros these have together. */
+enum { PD_ORDERED_SIZES = 32 };
+struct pd_ordered_sizes {
+  double rows[PD_ORDERED_SIZES], nonzeros[PD_ORDERED_SIZES];
+};
+
+/** Whether the sizes of rows bear on the order of the inputs of a tensor with so many modes. */
+bool pd_ordered_weighs_inputs(int order);
+/** The same as pd_ordered_inputs(), from the sizes of the rows. */
+void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, uint64_t rank,
+                              int mode, const struct pd_ordered_sizes *sizes,
+                              struct pd_ordered *order);
 /** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded. */
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);
 

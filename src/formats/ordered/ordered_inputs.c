@@ -7,7 +7,7 @@
  * once per distinct (a, b), one of c for every nonzero. With n nonzeros spread over D prefixes,
  * D (1 - exp(-n / D)) of them occur. */
 
-enum { SIZE_CLASSES = 64 };
+enum { MOST_INPUTS = 5 /* of more there are too many orders to try */ };
 
 /* Seconds per byte relative to a table that fits into the first level of cache: measured rates of
  * random 128-byte rows on an H200, by table size. */
@@ -21,28 +21,23 @@ static double gather_cost(double table_bytes) {
   return 22.9 / 4.2;
 }
 
-/* Rows with as many nonzeros, in classes of powers of two. */
-struct size_class {
-  double rows, nonzeros;
-};
-
-static double loads(const struct size_class *classes, double prefixes) {
+static double loads(const struct pd_ordered_sizes *sizes, double prefixes) {
   double sum = 0;
-  for (int c = 0; c < SIZE_CLASSES; ++c) {
-    if (classes[c].rows == 0) continue;
-    double size = classes[c].nonzeros / classes[c].rows;
-    sum += classes[c].rows * prefixes * -expm1(-size / prefixes);
+  for (int c = 0; c < PD_ORDERED_SIZES; ++c) {
+    if (sizes->rows[c] == 0) continue;
+    double size = sizes->nonzeros[c] / sizes->rows[c];
+    sum += sizes->rows[c] * prefixes * -expm1(-size / prefixes);
   }
   return sum;
 }
 
-static double cost(const struct size_class *classes, const struct pd_traits *traits,
+static double cost(const struct pd_ordered_sizes *sizes, const struct pd_traits *traits,
                    double row_bytes, const int *modes, int count) {
   double prefixes = 1, sum = 0;
   for (int k = 0; k < count; ++k) {
     double dim = (double)traits->dims[modes[k]];
     prefixes *= dim;
-    double rows = k == count - 1 ? (double)traits->nnz : loads(classes, prefixes);
+    double rows = k == count - 1 ? (double)traits->nnz : loads(sizes, prefixes);
     sum += rows * gather_cost(dim * row_bytes);
   }
   return sum;
@@ -76,37 +71,43 @@ static void sort_by_length(const struct pd_traits *traits, int *modes, int count
   }
 }
 
-/* Classes of rows by size: powers of two. */
-static void classify(const struct pd_ordered_job *job, struct size_class *classes) {
+static void classify(const struct pd_ordered_job *job, struct pd_ordered_sizes *sizes) {
   uint64_t dim = job->tensor->dims[job->mode];
   for (uint64_t i = 0; i < dim; ++i) {
     if (job->degree[i] == 0) continue;
     int c = 31 - __builtin_clz(job->degree[i]);
-    classes[c].rows += 1;
-    classes[c].nonzeros += job->degree[i];
+    sizes->rows[c] += 1;
+    sizes->nonzeros[c] += job->degree[i];
   }
 }
 
-void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order) {
-  const struct pd_traits *traits = job->traits;
+bool pd_ordered_weighs_inputs(int order) { return order - 1 <= MOST_INPUTS; }
+
+void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, uint64_t rank,
+                              int mode, const struct pd_ordered_sizes *sizes,
+                              struct pd_ordered *order) {
   int modes[POLYAD_MAX_ORDER] = {0}, *best = order->input, count = 0;
   for (int n = 0; n < traits->order; ++n)
-    if (n != job->mode) modes[count++] = n;
+    if (n != mode) modes[count++] = n;
   order->inputs = count;
   memcpy(best, modes, sizeof modes);
-  if (count > 5) { /* too many orders to try: short modes repeat most */
+  if (!pd_ordered_weighs_inputs(traits->order)) { /* short modes repeat most */
     sort_by_length(traits, best, count);
     return;
   }
-  struct size_class classes[SIZE_CLASSES] = {{0, 0}};
-  classify(job, classes);
-  double row_bytes = (double)job->rank * (double)pd_type_bytes(job->tensor->type);
+  double row_bytes = (double)rank * (double)pd_type_bytes(type);
   double least = INFINITY;
   do {
-    double now = cost(classes, traits, row_bytes, modes, count);
+    double now = cost(sizes, traits, row_bytes, modes, count);
     if (now < least) {
       least = now;
       memcpy(best, modes, sizeof modes);
     }
   } while (next_permutation(modes, count));
+}
+
+void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order) {
+  struct pd_ordered_sizes sizes = {.rows = {0}};
+  if (pd_ordered_weighs_inputs(job->traits->order)) classify(job, &sizes);
+  pd_ordered_choose_inputs(job->traits, job->tensor->type, job->rank, job->mode, &sizes, order);
 }

@@ -250,7 +250,7 @@ static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *
                                                   .segment = scratch->segment,
                                                   .inputs = (pd_u32)copy->inputs,
                                                   .rank = (pd_u32)scratch->rank,
-                                                  .has_row_id = copy->order.row_id != NULL,
+                                                  .has_row_id = list->row_id != NULL,
                                                   .atomic = sweep->made->host->atomic},
                                           .at = {.ends = list->ends,
                                                  .values = list->values,

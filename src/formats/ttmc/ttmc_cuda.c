@@ -23,16 +23,29 @@ void pd_ttmc_gpu_destroy(polyad_context *context, void *pointer) {
   pd_cuda_services->free(context, work);
 }
 
+static polyad_status check_room(polyad_context *context, const struct pd_ttmc_gpu_work *work) {
+  if (work->owned < PD_TTMC_OWNED) return POLYAD_OK;
+  return pd_cuda_services->fail(context, POLYAD_INTERNAL, "too many arrays of a chain");
+}
+
 polyad_status pd_ttmc_gpu_put(polyad_context *context, struct pd_ttmc_gpu_work *work,
                               uint64_t count, size_t size, const void *host, const void **out) {
   *out = NULL;
-  if (work->owned == PD_TTMC_OWNED)
-    return pd_cuda_services->fail(context, POLYAD_INTERNAL, "too many arrays of a chain");
-  void **own = &work->own[work->owned];
-  PD_TRY(pd_cuda_upload(context, work->device, count, size, host, own));
-  ++work->owned;
+  PD_TRY(check_room(context, work));
+  void **own = &work->own[work->owned++];
+  polyad_status status = pd_cuda_upload(context, work->device, count, size, host, own);
   *out = *own;
-  return POLYAD_OK;
+  return status;
+}
+
+polyad_status pd_ttmc_gpu_own(polyad_context *context, struct pd_ttmc_gpu_work *work,
+                              uint64_t count, size_t size, void **out) {
+  *out = NULL;
+  PD_TRY(check_room(context, work));
+  void **own = &work->own[work->owned++];
+  polyad_status status = pd_cuda_allocate(context, work->device, count, size, own);
+  *out = *own;
+  return status;
 }
 
 /* The chain of a list without its matrices; false when a product overflows. */

@@ -38,6 +38,9 @@ void pd_ttmc_gpu_destroy(polyad_context *context, void *work);
 /** Copies an array that the work then owns. */
 polyad_status pd_ttmc_gpu_put(polyad_context *context, struct pd_ttmc_gpu_work *work,
                               uint64_t count, size_t size, const void *host, const void **out);
+/** An array on the device that the work owns, to be filled there. */
+polyad_status pd_ttmc_gpu_own(polyad_context *context, struct pd_ttmc_gpu_work *work,
+                              uint64_t count, size_t size, void **out);
 /** Heads and tails; called when all lists are filled in. */
 polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_work *work,
                                  const uint64_t *ranks);

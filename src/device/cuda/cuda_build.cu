@@ -1,0 +1,248 @@
+/* Kernels that build storages: a thread per nonzero, row or word of bits, all arrays read and
+ * written in order but for the gather, which reads nonzeros where the permutation says. */
+#include "device/build_steps.h"
+#include "device/cuda/cuda_build_launch.h"
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+enum { THREADS = 256, WARP = 32, CHUNK = 64, SHARED_COUNTS = 8192, COUNTING_BLOCKS = 2048 };
+
+static const unsigned ALL_LANES = 0xffffffffu;
+
+static __device__ __forceinline__ uint64_t own_place() {
+  return (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+}
+
+/* Blocks of a thread per item; false: there are too many of them. */
+static bool blocks_for(uint64_t items, unsigned *blocks) {
+  uint64_t wanted = (items + THREADS - 1) / THREADS;
+  *blocks = (unsigned)wanted;
+  return wanted <= INT32_MAX;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+template <typename Key>
+static __global__ void __launch_bounds__(THREADS)
+    pack_keys(const __grid_constant__ struct pd_gpu_build_keys of, const uint32_t *permutation,
+              uint64_t nnz, Key *keys) {
+  uint64_t p = own_place(), key = 0;
+  if (p >= nnz) return;
+  uint64_t from = permutation[p];
+  for (int k = 0; k < of.count; ++k)
+    key = pd_build_append(key, of.index[k][from], of.bits[k]);
+  keys[p] = (Key)key;
+}
+
+extern "C" cudaError_t pd_gpu_build_keys(const struct pd_gpu_build_keys *of,
+                                         const uint32_t *permutation, uint64_t nnz, void *keys,
+                                         cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks == 0) return cudaSuccess;
+  if (of->key_bytes == 4)
+    pack_keys<uint32_t>
+        <<<blocks, THREADS, 0, stream>>>(*of, permutation, nnz, static_cast<uint32_t *>(keys));
+  else
+    pack_keys<uint64_t>
+        <<<blocks, THREADS, 0, stream>>>(*of, permutation, nnz, static_cast<uint64_t *>(keys));
+  return cudaGetLastError();
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* Lanes with the same index add once for all of them: in a tensor sorted by the mode that is a
+ * whole warp nearly always. The loop is the same for all lanes of a warp. */
+static __device__ __forceinline__ void count_indices(const uint32_t *index, uint64_t nnz,
+                                                     uint32_t *counts) {
+  unsigned lane = threadIdx.x % WARP;
+  uint64_t step = (uint64_t)gridDim.x * THREADS;
+  for (uint64_t first = own_place() - lane; first < nnz; first += step) {
+    bool mine = first + lane < nnz;
+    unsigned active = __ballot_sync(ALL_LANES, mine);
+    if (mine) {
+      uint32_t i = index[first + lane];
+      unsigned same = __match_any_sync(active, i);
+      if (lane == (unsigned)(__ffs((int)same) - 1)) atomicAdd(&counts[i], (uint32_t)__popc(same));
+    }
+    __syncwarp();
+  }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    count_long(const uint32_t *index, uint64_t nnz, uint32_t *degree) {
+  count_indices(index, nnz, degree);
+}
+
+/* Short modes: every block counts by itself first. */
+static __global__ void __launch_bounds__(THREADS)
+    count_short(const uint32_t *index, uint64_t nnz, uint32_t dim, uint32_t *degree) {
+  __shared__ uint32_t counts[SHARED_COUNTS];
+  for (uint32_t i = threadIdx.x; i < dim; i += THREADS)
+    counts[i] = 0;
+  __syncthreads();
+  count_indices(index, nnz, counts);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < dim; i += THREADS)
+    if (counts[i] > 0) atomicAdd(&degree[i], counts[i]);
+}
+
+extern "C" cudaError_t pd_gpu_build_degrees(const uint32_t *index, uint64_t nnz, uint64_t dim,
+                                            uint32_t *degree, cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks == 0) return cudaSuccess;
+  if (blocks > COUNTING_BLOCKS) blocks = COUNTING_BLOCKS;
+  if (dim <= SHARED_COUNTS)
+    count_short<<<blocks, THREADS, 0, stream>>>(index, nnz, (uint32_t)dim, degree);
+  else
+    count_long<<<blocks, THREADS, 0, stream>>>(index, nnz, degree);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    add_classes(const uint32_t *degree, uint64_t dim, unsigned long long *sums) {
+  __shared__ unsigned long long own[2 * PD_GPU_BUILD_CLASSES];
+  uint64_t step = (uint64_t)gridDim.x * THREADS;
+  if (threadIdx.x < 2 * PD_GPU_BUILD_CLASSES) own[threadIdx.x] = 0;
+  __syncthreads();
+  for (uint64_t i = own_place(); i < dim; i += step) {
+    uint32_t size = degree[i];
+    if (size == 0) continue;
+    int c = pd_build_class(size);
+    atomicAdd(&own[c], 1ull);
+    atomicAdd(&own[PD_GPU_BUILD_CLASSES + c], (unsigned long long)size);
+  }
+  __syncthreads();
+  if (threadIdx.x < 2 * PD_GPU_BUILD_CLASSES && own[threadIdx.x] > 0)
+    atomicAdd(&sums[threadIdx.x], own[threadIdx.x]);
+}
+
+extern "C" cudaError_t pd_gpu_build_classes(const uint32_t *degree, uint64_t dim, uint64_t *sums,
+                                            cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(dim, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks == 0) return cudaSuccess;
+  if (blocks > COUNTING_BLOCKS) blocks = COUNTING_BLOCKS;
+  add_classes<<<blocks, THREADS, 0, stream>>>(degree, dim,
+                                              reinterpret_cast<unsigned long long *>(sums));
+  return cudaGetLastError();
+}
+
+/* ---- gathering ------------------------------------------------------------------------------- */
+
+static __global__ void __launch_bounds__(THREADS)
+    gather_nonzeros(const __grid_constant__ struct pd_gpu_build_gather g) {
+  uint64_t p = own_place();
+  if (p >= g.padded) return;
+  bool real = p < g.nnz;
+  uint64_t from = !real ? 0 : g.permutation == NULL ? p : g.permutation[p];
+  for (int k = 0; k < g.planes; ++k) {
+    uint32_t word = 0;
+    for (int f = 0; f < g.fields && real; ++f)
+      if (g.plane_of[f] == k) word |= g.index[f][from] << g.shift[f];
+    g.plane[k][p] = word;
+  }
+  if (g.value_bytes == 4)
+    static_cast<uint32_t *>(g.to_values)[p] =
+        real ? static_cast<const uint32_t *>(g.values)[from] : 0;
+  else
+    static_cast<uint64_t *>(g.to_values)[p] =
+        real ? static_cast<const uint64_t *>(g.values)[from] : 0;
+  if (real && g.sorted != NULL) g.sorted[p] = g.output[from];
+}
+
+extern "C" cudaError_t pd_gpu_build_gather(const struct pd_gpu_build_gather *gather,
+                                           cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(gather->padded, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) gather_nonzeros<<<blocks, THREADS, 0, stream>>>(*gather);
+  return cudaGetLastError();
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+struct begins {
+  const uint32_t *sorted;
+  __device__ bool operator()(uint64_t p) const { return pd_build_begins(sorted, p) != 0; }
+};
+
+extern "C" cudaError_t pd_gpu_build_starts(const uint32_t *sorted, uint64_t nnz, uint64_t *start,
+                                           uint64_t *rows, void *temporary, size_t *bytes,
+                                           cudaStream_t stream) {
+  if (nnz > INT32_MAX) return cudaErrorInvalidValue;
+  struct begins begin = {sorted};
+  return cub::DeviceSelect::If(temporary, *bytes, thrust::counting_iterator<uint64_t>(0), start,
+                               rows, (int)nnz, begin, stream);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    name_rows(const __grid_constant__ struct pd_gpu_build_rows of) {
+  uint64_t r = own_place();
+  if (r == 0) of.row_start[of.rows] = of.nnz;
+  if (r >= of.rows) return;
+  uint32_t id = of.sorted[of.row_start[r]];
+  if (of.row_id != NULL) of.row_id[r] = id;
+  if (of.used != NULL) atomicOr(&of.used[id / 32], 1u << id % 32);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    name_chunks(const __grid_constant__ struct pd_gpu_build_rows of, uint64_t chunks) {
+  uint64_t c = own_place();
+  if (c > chunks) return;
+  of.chunk_row[c] =
+      (uint32_t)(c == chunks ? of.rows : pd_build_row_at(of.row_start, of.rows, c * CHUNK));
+}
+
+extern "C" cudaError_t pd_gpu_build_rows(const struct pd_gpu_build_rows *of, cudaStream_t stream) {
+  uint64_t chunks = (of->nnz + CHUNK - 1) / CHUNK;
+  unsigned blocks, chunk_blocks;
+  if (!blocks_for(of->rows + 1, &blocks) || !blocks_for(chunks + 1, &chunk_blocks))
+    return cudaErrorInvalidConfiguration;
+  name_rows<<<blocks, THREADS, 0, stream>>>(*of);
+  if (of->chunk_row != NULL) name_chunks<<<chunk_blocks, THREADS, 0, stream>>>(*of, chunks);
+  return cudaGetLastError();
+}
+
+/* A warp has one word of each kind of bits. */
+static __global__ void __launch_bounds__(THREADS)
+    mark(const __grid_constant__ struct pd_gpu_build_marks of, uint64_t words) {
+  uint64_t p = own_place(), word = p / WARP;
+  if (word >= words) return;
+  unsigned ends = __ballot_sync(ALL_LANES, pd_build_ends(of.sorted, of.nnz, p));
+  unsigned runs = __ballot_sync(
+      ALL_LANES, pd_build_starts_run(of.sorted, of.plane, of.outer_mask, of.planes, of.nnz, p));
+  if (p % WARP != 0) return;
+  if (of.marks != NULL && p < of.nnz) {
+    of.marks[2 * word] = ends;
+    of.marks[2 * word + 1] = runs;
+  }
+  if (of.ends != NULL) of.ends[word] = ends;
+}
+
+extern "C" cudaError_t pd_gpu_build_marks(const struct pd_gpu_build_marks *of,
+                                          cudaStream_t stream) {
+  uint64_t words = of->nnz / WARP + 1; /* the last one may have no nonzeros */
+  unsigned blocks;
+  if (!blocks_for(words * WARP, &blocks)) return cudaErrorInvalidConfiguration;
+  mark<<<blocks, THREADS, 0, stream>>>(*of, words);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    write_rows_of(const uint64_t *row_start, const uint32_t *row_id, uint64_t rows, uint64_t nnz,
+                  uint32_t *row) {
+  uint64_t p = own_place();
+  if (p >= nnz) return;
+  uint64_t r = pd_build_row_at(row_start, rows, p);
+  row[p] = row_id == NULL ? (uint32_t)r : row_id[r];
+}
+
+extern "C" cudaError_t pd_gpu_build_rows_of(const uint64_t *row_start, const uint32_t *row_id,
+                                            uint64_t rows, uint64_t nnz, uint32_t *row,
+                                            cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) write_rows_of<<<blocks, THREADS, 0, stream>>>(row_start, row_id, rows, nnz, row);
+  return cudaGetLastError();
+}
