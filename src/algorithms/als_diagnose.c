@@ -89,7 +89,7 @@ static polyad_status multiply_cosines(struct pd_als *als, const polyad_ktensor *
   uint64_t rank = model->rank;
   const double *gram = pd_als_host_gram(als, n);
   PD_TRY(pd_matrix_from_host(als->context, &als->factor[n], model->factor[n]));
-  PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n]));
+  PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
   PD_TRY(pd_matrix_to_host(als->context, &als->gram[n], pd_als_host_gram(als, n)));
   for (uint64_t r = 0; r < rank; ++r)
     for (uint64_t s = 0; s < rank; ++s) {

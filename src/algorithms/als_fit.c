@@ -86,9 +86,9 @@ static double inner_bound(const struct pd_als *als, double inner, double spread)
          als->norm_squared;
 }
 
-/* No entry of a column of the last factor is larger than two. */
+/* No entry of a column of the last factor is larger than its peak. */
 static double spread_at_most(const struct pd_als *als) {
-  return 4 * als->norm_squared * als->fit.peaks;
+  return als->norm_squared * als->fit.peaks;
 }
 
 static polyad_status check_finite(const struct pd_als *als, double number) {
@@ -112,13 +112,16 @@ static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *
 }
 
 /* The model's values at the nonzeros, and their distance from these; its norm from Gram matrices of
- * the factors as they are stored, which scaling has rounded since the update. */
+ * the factors as they are stored: what has rounded them since the update made others needs new
+ * ones. */
 static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *nonzeros) {
   const struct pd_linalg *linalg = als->linalg;
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
+  bool rounded = pd_als_rounds(als) || pd_als_scaling(als) != PD_SCALE_AS_BEFORE;
   for (int n = 0; n < als->order; ++n) {
     factors[n] = &als->factor[n];
-    PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n]));
+    if (rounded)
+      PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
   }
   PD_TRY(pd_als_enqueue_fit(als));
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
@@ -161,8 +164,8 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
 polyad_status pd_als_enqueue_fit(struct pd_als *als) {
   const struct pd_linalg *linalg = als->linalg;
   int last = als->order - 1;
-  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
-  PD_TRY(linalg->quadratic_form(als->context, als->work, &als->v, &als->gram[last], &als->lambda));
+  PD_TRY(linalg->model_norm(als->context, als->work, als->order, als->gram_list, &als->peak[last],
+                            &als->lambda, als->slices.data != NULL));
   return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
 }
 
@@ -177,9 +180,9 @@ static void set_formula(struct pd_als *als, const double scalar[PD_SCALARS], dou
     als->fit.bound += als->order * type_roundoff(als) * als->fit.norms / sqrt(als->norm_squared);
 }
 
-/* Where the formula's bound is too wide with the most that SPREAD can be, SPREAD is computed. It
- * costs a pass over one factor, so much less than the residual, that it is tried wherever it could
- * be of use. Without memory for it the bound stays. */
+/* Where the formula's bound is too wide with the most that SPREAD can be, SPREAD is computed: the
+ * first time by a pass over one factor, from then on by every update. Without memory for it the
+ * bound stays. */
 static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS]) {
   struct pd_als_fit wide = als->fit;
   double scalar[PD_SCALARS];
@@ -187,6 +190,10 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
   bool useful = als->fit.bound <= pd_als_fit_limit(als);
   als->fit = wide;
   if (!useful) return POLYAD_OK;
+  if (als->slices.data != NULL) {
+    set_formula(als, found, found[PD_SCALAR_SPREAD]);
+    return POLYAD_OK;
+  }
   polyad_status status = pd_als_enqueue_spread(als);
   if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
     pd_begin(als->context);

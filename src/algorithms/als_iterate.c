@@ -18,11 +18,9 @@ static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
  * A guess that overshoots would have all columns but the last clipped to zero for good. */
 static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) {
   double scalar[PD_SCALARS];
-  PD_TRY(
-      als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, -1, 0.0, &als->v));
   PD_TRY(als->linalg->weighted_inner(als->context, als->work, m, &als->factor[0], &als->lambda));
-  PD_TRY(als->linalg->quadratic_form(als->context, als->work, &als->v, &als->gram[als->order - 1],
-                                     &als->lambda));
+  PD_TRY(als->linalg->model_norm(als->context, als->work, als->order, als->gram_list,
+                                 &als->peak[als->order - 1], &als->lambda, false));
   PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
   double alpha = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
   if (!(alpha > 0 && isfinite(alpha))) return POLYAD_OK;
@@ -47,30 +45,46 @@ enum pd_scaling pd_als_scaling(const struct pd_als *als) {
   return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
-/* HALS goes on from the factor as it is, in a copy: the iterate before stays. */
+/* The update of mode n's factor into its spare. That of the first mode leaves the weights before
+ * as they are. */
+static struct pd_update update_of(struct pd_als *als, int n) {
+  bool slices = n == als->order - 1 && als->slices.data != NULL;
+  return (struct pd_update){.v = &als->v,
+                            .damping = pd_als_damping(als),
+                            .weights = &als->lambda,
+                            .slices = slices ? &als->slices : NULL,
+                            .scaling = pd_als_scaling(als),
+                            .x = &als->spare[n],
+                            .lambda = n == 0 ? &als->lambda_before : &als->lambda,
+                            .gram = &als->gram[n],
+                            .peak = &als->peak[n]};
+}
+
+/* HALS goes on from the factor as it is. */
 static polyad_status update_nonnegative(struct pd_als *als, int n, double *seconds) {
-  struct pd_matrix m = mttkrp_buffer(als, n), *x = &als->spare[n];
+  const struct pd_linalg *linalg = als->linalg;
+  struct pd_matrix m = mttkrp_buffer(als, n);
+  struct pd_update update = update_of(als, n);
+  update.before = &als->factor[n];
+  update.m = &m;
   PD_TRY(timed_mttkrp(als, n, &m, seconds));
   if (als->run.iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
-  PD_TRY(als->linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
-                               als->options->ridge, &als->v));
-  PD_TRY(als->device->functions->copy(als->context, als->device, x->data, als->factor[n].data,
-                                      x->rows * x->stride * pd_type_bytes(x->type)));
-  return als->linalg->update_nonnegative(als->context, als->work, &als->v, &m, x,
-                                         pd_als_scaling(als), &als->lambda, &als->gram[n]);
+  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
+                          als->options->ridge, &als->v));
+  PD_TRY(linalg->update_rows_nonnegative(als->context, als->work, &update));
+  return linalg->update_finish(als->context, als->work, &update);
 }
 
 /* The first guess is no model yet: no update holds on to it. */
 static polyad_status update_least_squares(struct pd_als *als, int n, double *seconds) {
   const struct pd_linalg *linalg = als->linalg;
-  const struct pd_matrix *before = als->run.iteration > 0 ? &als->factor[n] : NULL;
-  double damping = pd_als_damping(als);
-  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
-                          als->options->ridge, &als->v));
-  if (linalg->prepare != NULL) PD_TRY(linalg->prepare(als->context, als->work, &als->v, damping));
+  struct pd_update update = update_of(als, n);
+  if (als->run.iteration > 0) update.before = &als->factor[n];
+  PD_TRY(linalg->prepare(als->context, als->work, als->order, als->gram_list, n,
+                         als->options->ridge, update.damping, &als->v));
   PD_TRY(timed_mttkrp(als, n, &als->spare[n], seconds));
-  return linalg->update(als->context, als->work, &als->v, damping, before, &als->spare[n],
-                        pd_als_scaling(als), &als->lambda, &als->gram[n]);
+  PD_TRY(linalg->update_rows(als->context, als->work, &update));
+  return linalg->update_finish(als->context, als->work, &update);
 }
 
 static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
@@ -83,8 +97,6 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
 }
 
 static polyad_status enqueue(struct pd_als *als, double *seconds) {
-  PD_TRY(als->device->functions->copy(als->context, als->device, als->lambda_before.data,
-                                      als->lambda.data, als->options->rank * sizeof(double)));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(update_mode(als, n, &seconds[n]));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
@@ -112,21 +124,13 @@ static polyad_status record_iteration(struct pd_als *als, double *seconds, void 
   return status == POLYAD_OK ? ended : status;
 }
 
-static void forget_records(struct pd_als *als) {
-  for (int k = 0; k < 2; ++k) {
-    if (als->record[k] != NULL)
-      als->device->functions->record_release(als->context, als->device, als->record[k]);
-    als->record[k] = NULL;
-  }
-}
-
 /* Whether the iteration before left the workspace as it found it. */
 static bool repeats(struct pd_als *als) {
   const struct polyad_kernels *kernels = als->plan->kernels;
   uint64_t position = kernels->position == NULL ? 0 : kernels->position(als->workspace->scratch);
   bool same = position == als->position;
   als->position = position;
-  if (!same) forget_records(als);
+  if (!same) pd_als_forget_records(als);
   return same;
 }
 
@@ -169,7 +173,7 @@ static polyad_status update_with_care(struct pd_als *als, double *seconds) {
   while (fell(als) && als->caution < most_caution && !als->options->nonnegative) {
     PD_TRY(pd_als_go_back(als));
     als->caution *= 100;
-    forget_records(als);
+    pd_als_forget_records(als);
     PD_TRY(update_all(als, seconds));
   }
   return POLYAD_OK;

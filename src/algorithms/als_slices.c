@@ -58,8 +58,8 @@ cleanup:
 }
 
 polyad_status pd_als_enqueue_spread(struct pd_als *als) {
-  int last = als->order - 1;
-  if (als->slices.data == NULL) PD_TRY(find_slices(als));
-  return als->linalg->spread(als->context, als->work, &als->slices, &als->factor[last], &als->v,
-                             &als->gram[last], &als->lambda);
+  PD_TRY(find_slices(als));
+  pd_als_forget_records(als); /* updates of the last mode read the slices from now on */
+  return als->linalg->spread(als->context, als->work, &als->slices, &als->factor[als->order - 1],
+                             als->order, als->gram_list, &als->lambda);
 }

@@ -48,6 +48,7 @@ static polyad_status create_matrices(struct pd_als *als) {
                                als->model->factor[n], &als->factor[n]));
     PD_TRY(pd_matrix_create(context, als->device, plan->type, plan->dims[n], rank, &als->spare[n]));
     PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->gram[n]));
+    PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->peak[n]));
     als->factor_list[n] = &als->factor[n];
     als->gram_list[n] = &als->gram[n];
   }
@@ -118,6 +119,7 @@ void pd_als_destroy(struct pd_als *als) {
     pd_matrix_destroy(context, &als->factor[n]);
     pd_matrix_destroy(context, &als->spare[n]);
     pd_matrix_destroy(context, &als->gram[n]);
+    pd_matrix_destroy(context, &als->peak[n]);
   }
   pd_matrix_destroy(context, &als->rounded);
   pd_matrix_destroy(context, &als->lambda);
@@ -131,10 +133,16 @@ void pd_als_destroy(struct pd_als *als) {
   pd_free(context, als->host_lambda);
   pd_run_clear(&als->run);
   pd_list_destroy(context, als->list);
-  for (int k = 0; k < 2; ++k)
-    if (als->record[k] != NULL)
-      als->device->functions->record_release(context, als->device, als->record[k]);
+  pd_als_forget_records(als);
   pd_free(context, als);
+}
+
+void pd_als_forget_records(struct pd_als *als) {
+  for (int k = 0; k < 2; ++k) {
+    if (als->record[k] != NULL)
+      als->device->functions->record_release(als->context, als->device, als->record[k]);
+    als->record[k] = NULL;
+  }
 }
 
 polyad_status pd_als_put_model(struct pd_als *als) {
@@ -147,7 +155,7 @@ polyad_status pd_als_put_model(struct pd_als *als) {
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
     pd_matrix_touch(&als->factor[n]);
-    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n]));
+    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
   }
   return POLYAD_OK;
 }
@@ -165,21 +173,23 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   pd_matrix_touch(read);
   if (pd_als_rounds(als))
     PD_TRY(als->linalg->round(als->context, als->work, als->plan->compute, &als->factor[n], read));
-  return als->linalg->gram(als->context, als->work, read, &als->gram[n]);
+  return als->linalg->gram(als->context, als->work, read, &als->gram[n], &als->peak[n]);
+}
+
+static void exchange(struct pd_matrix *a, struct pd_matrix *b) {
+  struct pd_matrix kept = *a;
+  *a = *b;
+  *b = kept;
 }
 
 void pd_als_exchange(struct pd_als *als, int n) {
-  struct pd_matrix factor = als->factor[n];
-  als->factor[n] = als->spare[n];
-  als->spare[n] = factor;
+  exchange(&als->factor[n], &als->spare[n]);
+  if (n == 0) exchange(&als->lambda, &als->lambda_before);
   pd_matrix_touch(&als->factor[n]);
   if (n == als->order - 1) pd_matrix_touch(&als->rounded);
 }
 
 polyad_status pd_als_go_back(struct pd_als *als) {
-  uint64_t bytes = als->options->rank * sizeof(double);
-  PD_TRY(als->device->functions->copy(als->context, als->device, als->lambda.data,
-                                      als->lambda_before.data, bytes));
   for (int n = 0; n < als->order; ++n) {
     pd_als_exchange(als, n);
     PD_TRY(pd_als_take_factor(als, n));
@@ -227,6 +237,17 @@ static polyad_status save_numbers(struct pd_als *als, struct pd_archive *archive
   return POLYAD_OK;
 }
 
+/* What an archive does not hold. Gram matrices stay those of the archive where these are needed to
+ * go on to the same bits. */
+static polyad_status take_loaded(struct pd_als *als) {
+  for (int n = 0; n < als->order; ++n)
+    if (pd_als_rounds(als))
+      PD_TRY(pd_als_take_factor(als, n));
+    else
+      PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->v, &als->peak[n]));
+  return POLYAD_OK;
+}
+
 polyad_status pd_als_save(void *state, struct pd_archive *archive) {
   struct pd_als *als = state;
   PD_TRY(pd_archive_option(archive, "rank", (double)als->options->rank));
@@ -241,7 +262,5 @@ polyad_status pd_als_save(void *state, struct pd_archive *archive) {
     PD_TRY(pd_archive_matrix(archive, "factors", &als->factor[n], als->model->factor[n]));
     pd_matrix_touch(&als->factor[n]);
   }
-  for (int n = 0; n < als->order && archive->task == PD_ARCHIVE_LOAD && pd_als_rounds(als); ++n)
-    PD_TRY(pd_als_take_factor(als, n));
-  return POLYAD_OK;
+  return archive->task == PD_ARCHIVE_LOAD ? take_loaded(als) : POLYAD_OK;
 }

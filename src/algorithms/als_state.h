@@ -39,6 +39,7 @@ struct pd_als {
      the last this is a rounded copy. */
   struct pd_matrix rounded;
   struct pd_matrix gram[POLYAD_MAX_ORDER]; /* of what MTTKRP reads */
+  struct pd_matrix peak[POLYAD_MAX_ORDER]; /* 1 x R: the largest magnitudes of its columns */
   struct pd_matrix lambda;                 /* 1 x R */
   struct pd_matrix v;                      /* R x R */
   struct pd_matrix m; /* MTTKRP, where it cannot go into the spare itself; rows of the longest
@@ -103,7 +104,8 @@ polyad_status pd_als_upload(struct pd_als *als);
 polyad_status pd_als_download(struct pd_als *als);
 
 /** Lets a factor and its spare change places: another factor, and one of a new version even where
- *  the place had it before, for a replay changes numbers without a call. */
+ *  the place had it before, for a replay changes numbers without a call. With the first change the
+ *  weights, which every update makes anew, and those before. */
 void pd_als_exchange(struct pd_als *als, int n);
 /** Goes back to the iterate before. */
 polyad_status pd_als_go_back(struct pd_als *als);
@@ -113,9 +115,12 @@ polyad_status pd_als_go_back(struct pd_als *als);
 double pd_als_damping(const struct pd_als *als);
 /** The widest bound of a fit that its formula may have. */
 double pd_als_fit_limit(const struct pd_als *als);
+/** Forgets recorded iterations: what is enqueued next is other work. */
+void pd_als_forget_records(struct pd_als *als);
 /** Computes on the device what the formula of the fit is made of, beside INNER. */
 polyad_status pd_als_enqueue_fit(struct pd_als *als);
-/** Computes SPREAD of the current iterate on the device; see pd_linalg::spread. */
+/** Finds the slices' norms, and computes SPREAD of the current iterate on the device (see
+ *  pd_linalg::spread); later updates do that themselves. */
 polyad_status pd_als_enqueue_spread(struct pd_als *als);
 /** als->fit of the iteration that was enqueued, by the formula or, where that is too imprecise, by
  *  the residual. */

@@ -9,19 +9,34 @@ static uint64_t padded_number(uint64_t rank) {
 }
 
 static uint64_t numbers_per_thread(uint64_t rank) {
+  return pd_mul_saturated(padded_number(rank), 2 + PD_TILE_ROWS);
+}
+
+static uint64_t numbers_per_part(uint64_t rank) {
   uint64_t padded = padded_number(rank);
-  return pd_mul_saturated(padded, pd_add_saturated(padded, 2 + PD_TILE_ROWS));
+  return pd_mul_saturated(padded, pd_add_saturated(padded, 3));
+}
+
+/* More parts let more threads share the rows; each has a Gram matrix of its own. */
+enum { MOST_PARTS = 32, LEAST_PARTS = 4 };
+static const uint64_t part_bytes = UINT64_C(1) << 28;
+
+int pd_cpu_most_parts(uint64_t rank) {
+  uint64_t parts = part_bytes / pd_mul_saturated(numbers_per_part(rank), sizeof(double));
+  return parts < LEAST_PARTS ? LEAST_PARTS : parts > MOST_PARTS ? MOST_PARTS : (int)parts;
 }
 
 static uint64_t shared_numbers(uint64_t rank) {
-  /* lower, vectors, inverse; numbers; pd_eigen() */
+  /* lower, vectors, inverse; numbers to squares; pd_eigen() */
   return pd_add_saturated(pd_mul_saturated(3, pd_mul_saturated(rank, padded_number(rank))),
-                          pd_mul_saturated(rank, 4 + pd_eigen_numbers(1)));
+                          pd_mul_saturated(rank, 7 + pd_eigen_numbers(1)));
 }
 
 static uint64_t work_bytes(uint64_t rank, int threads) {
   uint64_t numbers = pd_add_saturated(
       shared_numbers(rank), pd_mul_saturated((uint64_t)threads, numbers_per_thread(rank)));
+  numbers = pd_add_saturated(
+      numbers, pd_mul_saturated((uint64_t)pd_cpu_most_parts(rank), numbers_per_part(rank)));
   return pd_mul_saturated(numbers, sizeof(double));
 }
 
@@ -29,7 +44,37 @@ static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   pd_free(context, work->memory);
   pd_free(context, work->thread);
+  pd_free(context, work->part);
   pd_free(context, work);
+}
+
+static void divide_memory(struct pd_linalg_work *work) {
+  double *next = work->memory;
+  size_t padded = pd_padded(work->rank), square = work->rank * padded;
+  work->lower = next;
+  work->vectors = (next += square);
+  work->inverse = (next += square);
+  work->numbers = (next += square);
+  work->divided = (next += 2 * work->rank);
+  work->reciprocal = (next += work->rank);
+  work->weighed = (next += work->rank);
+  work->pull = (next += work->rank);
+  work->squares = (next += work->rank);
+  work->eigen_work = (next += work->rank);
+  next += pd_eigen_numbers(work->rank);
+  for (int t = 0; t < work->threads; ++t) {
+    work->thread[t].norm = next;
+    work->thread[t].inner = (next += padded);
+    work->thread[t].tile = (next += padded);
+    next += PD_TILE_ROWS * padded;
+  }
+  for (int p = 0; p < work->parts; ++p) {
+    work->part[p].gram = next;
+    work->part[p].inner = (next += padded * padded);
+    work->part[p].largest = (next += padded);
+    work->part[p].squares = (next += padded);
+    next += padded;
+  }
 }
 
 static polyad_status work_create(polyad_context *context, const struct pd_device *device,
@@ -40,6 +85,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   PD_TRY(PD_NEW_ZERO(context, 1, &work));
   work->rank = (size_t)rank;
   work->threads = polyad_threads(context);
+  work->parts = pd_cpu_most_parts(rank);
   uint64_t bytes = work_bytes(rank, work->threads);
   if (bytes == UINT64_MAX || rank > INT32_MAX / 64) {
     work_destroy(context, work);
@@ -47,35 +93,22 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
                    (unsigned long long)rank);
   }
   polyad_status status = PD_NEW(context, (uint64_t)work->threads, &work->thread);
+  if (status == POLYAD_OK) status = PD_NEW(context, (uint64_t)work->parts, &work->part);
   if (status == POLYAD_OK) status = pd_alloc_zero(context, bytes, 1, (void **)&work->memory);
   if (status != POLYAD_OK) {
     work_destroy(context, work);
     return status;
   }
-  double *next = work->memory;
-  size_t padded = pd_padded(work->rank), square = work->rank * padded;
-  work->lower = next;
-  work->vectors = (next += square);
-  work->inverse = (next += square);
-  work->numbers = (next += square);
-  work->divided = (next += 2 * work->rank);
-  work->pull = (next += work->rank);
-  work->eigen_work = (next += work->rank);
-  next += pd_eigen_numbers(work->rank);
-  for (int t = 0; t < work->threads; ++t) {
-    work->thread[t].gram = next;
-    work->thread[t].norm = (next += padded * padded);
-    work->thread[t].inner = (next += padded);
-    work->thread[t].tile = (next += padded);
-    next += PD_TILE_ROWS * padded;
-  }
+  divide_memory(work);
   *out = work;
   return POLYAD_OK;
 }
 
 static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out) {
-  pd_cpu_gram(context, work, a, out->data);
+                          const struct pd_matrix *a, struct pd_matrix *out,
+                          struct pd_matrix *peak) {
+  (void)context;
+  pd_cpu_gram(work, a, out->data, peak->data);
   return POLYAD_OK;
 }
 
@@ -98,6 +131,14 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
   return POLYAD_OK;
 }
 
+/* An update of the CPU does all its work itself. */
+static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
+                             const struct pd_matrix *const *grams, int skip, double ridge,
+                             double damping, struct pd_matrix *v) {
+  (void)damping;
+  return hadamard(context, work, count, grams, skip, ridge, v);
+}
+
 static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
                          const struct pd_matrix *y, struct pd_matrix *x) {
   (void)context;
@@ -115,43 +156,59 @@ static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
   return POLYAD_OK;
 }
 
-/* Squared norm of a component over that of its column in the last factor. */
-static double others_squared(const struct pd_matrix *g, const struct pd_matrix *last,
+/* Squared norm of component r but for its column in the last factor. */
+static double others_squared(int count, const struct pd_matrix *const *grams,
                              const struct pd_matrix *lambda, size_t rank, size_t r) {
-  double weight = ((const double *)lambda->data)[r];
-  double square = weight * weight * ((const double *)g->data)[r * rank + r];
-  return square > 0 ? square / ((const double *)last->data)[r * rank + r] : 0;
+  double weight = ((const double *)lambda->data)[r], square = weight * weight;
+  for (int n = 0; n < count - 1; ++n)
+    square *= ((const double *)grams[n]->data)[r * rank + r];
+  return square;
 }
 
-static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *last,
-                                    const struct pd_matrix *lambda) {
+static double spread_of(const struct pd_linalg_work *work, int count,
+                        const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+  double sum = 0;
+  for (size_t r = 0; r < work->rank; ++r)
+    sum += others_squared(count, grams, lambda, work->rank, r) * work->squares[r];
+  return sum;
+}
+
+/* Entry (r, s) of the product of all Gram matrices. */
+static double product_entry(int count, const struct pd_matrix *const *grams, size_t entry) {
+  double product = 1;
+  for (int n = 0; n < count; ++n)
+    product *= ((const double *)grams[n]->data)[entry];
+  return product;
+}
+
+static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
+                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
+                                const struct pd_matrix *lambda, bool spreads) {
   (void)context;
   size_t rank = work->rank;
-  const double *matrix = g->data, *weight = lambda->data;
+  const double *weight = lambda->data, *most = peak->data;
   double sum = 0, norms = 0, peaks = 0;
   for (size_t r = 0; r < rank; ++r) {
     double line = 0;
     for (size_t s = 0; s < rank; ++s)
-      line += matrix[r * rank + s] * weight[s];
+      line += product_entry(count, grams, r * rank + s) * weight[s];
     sum += weight[r] * line;
-    norms += sqrt(weight[r] * weight[r] * matrix[r * rank + r]);
-    peaks += others_squared(g, last, lambda, rank, r);
+    norms += sqrt(weight[r] * weight[r] * product_entry(count, grams, r * rank + r));
+    peaks += others_squared(count, grams, lambda, rank, r) * most[r] * most[r];
   }
   work->scalars[PD_SCALAR_MODEL] = sum;
   work->scalars[PD_SCALAR_NORMS] = norms;
   work->scalars[PD_SCALAR_PEAKS] = peaks;
+  if (spreads) work->scalars[PD_SCALAR_SPREAD] = spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
 
 static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x,
-                            const struct pd_matrix *g, const struct pd_matrix *last,
-                            const struct pd_matrix *lambda) {
+                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
+                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
   (void)context;
-  for (size_t r = 0; r < work->rank; ++r)
-    work->numbers[r] = others_squared(g, last, lambda, work->rank, r);
-  work->scalars[PD_SCALAR_SPREAD] = pd_cpu_weighted_squares(work, slices->data, x, work->numbers);
+  pd_cpu_weighted_squares(work, slices->data, x);
+  work->scalars[PD_SCALAR_SPREAD] = spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
 
@@ -182,10 +239,12 @@ const struct pd_linalg pd_cpu_linalg = {
     .gram = gram,
     .add = add,
     .hadamard = hadamard,
-    .update = pd_cpu_update,
-    .update_nonnegative = pd_cpu_update_nonnegative,
+    .prepare = prepare,
+    .update_rows = pd_cpu_update_rows_by_solving,
+    .update_rows_nonnegative = pd_cpu_update_rows_nonnegative,
+    .update_finish = pd_cpu_update_finish,
     .weighted_inner = weighted_inner,
-    .quadratic_form = quadratic_form,
+    .model_norm = model_norm,
     .spread = spread,
     .residual = pd_cpu_residual,
     .weigh = pd_cpu_weigh,

@@ -2,9 +2,18 @@
 #include "core/threads.h"
 #include "linalg/cpu_work.h"
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 enum { BLOCK_BYTES = 32 << 10 };
+/* Rows that are worth a part of their own. */
+enum { LEAST_ROWS = 128 };
+/* Weights beyond this are left to check_finite(): a float may not hold what they divide. */
+static const double MOST_DIVISOR = 0x1p126;
+
+static double *tile_of(const struct pd_linalg_work *work) {
+  return work->thread[omp_get_thread_num()].tile;
+}
 
 int pd_cpu_pass_threads(const struct pd_linalg_work *work, const struct pd_matrix *a) {
   return pd_worth_threads(work->threads, a->rows * a->columns);
@@ -15,102 +24,106 @@ static uint64_t block_rows(const struct pd_matrix *a) {
   return rows < PD_ROW_TILE ? PD_ROW_TILE : rows;
 }
 
-/* Adds the threads' upper triangles in order and mirrors the sum. */
-static void collect_gram(const struct pd_linalg_work *work, int threads, double *gram) {
-  size_t rank = work->rank, padded = pd_padded(rank);
-  for (size_t r = 0; r < rank; ++r)
-    for (size_t s = r; s < rank; ++s) {
-      double sum = 0;
-      for (int t = 0; t < threads; ++t)
-        sum += work->thread[t].gram[r * padded + s];
-      gram[r * rank + s] = gram[s * rank + r] = sum;
-    }
+int pd_cpu_parts(const struct pd_linalg_work *work, uint64_t rows) {
+  uint64_t parts = rows / LEAST_ROWS;
+  return parts < 1 ? 1 : parts < (uint64_t)work->parts ? (int)parts : work->parts;
 }
 
-static void clear_thread(const struct pd_linalg_work *work, int thread) {
-  size_t padded = pd_padded(work->rank);
-  memset(work->thread[thread].gram, 0, padded * padded * sizeof(double));
-  memset(work->thread[thread].norm, 0, padded * sizeof(double));
-  memset(work->thread[thread].inner, 0, padded * sizeof(double));
-}
-
-void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
-                 double *gram) {
-  (void)context;
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(a->type);
+/* Threads for one pass over a matrix whose parts are summed one by one. */
+static int part_threads(const struct pd_linalg_work *work, const struct pd_matrix *a, int parts) {
   int threads = pd_cpu_pass_threads(work, a);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(a->rows, t, threads);
-    uint64_t end = pd_part_begin(a->rows, t + 1, threads);
-    clear_thread(work, t);
-    kernels->gram(end - begin, work->rank, pd_cpu_row(a, begin), work->thread[t].gram,
-                  work->thread[t].tile);
-  }
-  collect_gram(work, threads, gram);
+  return threads < parts ? threads : parts;
 }
 
-double pd_power_of_two_above(double number) {
+/* Adds the parts' upper triangles in order and mirrors the sum. */
+static void collect_gram(const struct pd_linalg_work *work, int parts, double *gram) {
+  size_t rank = work->rank, padded = pd_padded(rank);
+  for (size_t r = 0; r < rank; ++r) {
+    double *line = gram + r * rank;
+    memcpy(line + r, work->part[0].gram + r * padded + r, (rank - r) * sizeof *line);
+    for (int p = 1; p < parts; ++p) {
+      const double *from = work->part[p].gram + r * padded;
+      for (size_t s = r; s < rank; ++s)
+        line[s] += from[s];
+    }
+  }
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t s = 0; s < r; ++s)
+      gram[r * rank + s] = gram[s * rank + r];
+}
+
+static double largest_of_parts(const struct pd_linalg_work *work, int parts, size_t r) {
+  double largest = 0;
+  for (int p = 0; p < parts; ++p)
+    if (work->part[p].largest[r] > largest) largest = work->part[p].largest[r];
+  return largest;
+}
+
+static void clear_part(const struct pd_linalg_work *work, struct pd_cpu_part *part) {
+  size_t padded = pd_padded(work->rank);
+  memset(part->gram, 0, padded * padded * sizeof(double));
+  memset(part->inner, 0, padded * sizeof(double));
+  memset(part->largest, 0, padded * sizeof(double));
+  memset(part->squares, 0, padded * sizeof(double));
+}
+
+void pd_cpu_gram(struct pd_linalg_work *work, const struct pd_matrix *a, double *gram,
+                 double *peak) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(a->type);
+  int parts = pd_cpu_parts(work, a->rows), threads = part_threads(work, a, parts);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int p = 0; p < parts; ++p) {
+    uint64_t block = block_rows(a), end = pd_part_begin(a->rows, p + 1, parts);
+    clear_part(work, &work->part[p]);
+    for (uint64_t row = pd_part_begin(a->rows, p, parts); row < end; row += block) {
+      uint64_t rows = end - row < block ? end - row : block;
+      if (peak != NULL)
+        kernels->largest(rows, work->rank, pd_cpu_row(a, row), work->part[p].largest);
+      kernels->gram(rows, work->rank, pd_cpu_row(a, row), work->part[p].gram, tile_of(work));
+    }
+  }
+  collect_gram(work, parts, gram);
+  for (size_t r = 0; peak != NULL && r < work->rank; ++r)
+    peak[r] = largest_of_parts(work, parts, r);
+}
+
+/* The least power of two that is no less than a positive number. */
+static double power_of_two_above(double number) {
   int exponent;
   double mantissa = frexp(number, &exponent);
   return ldexp(1, mantissa == 0.5 ? exponent - 1 : exponent);
 }
 
-/* Norm of column r of what is stored, from what the threads found and its Gram matrix. */
-static double column_norm(const struct pd_linalg_work *work, int threads, size_t r,
-                          enum pd_scaling scaling, const double *gram) {
-  double largest = 0, sum = 0;
-  for (int t = 0; t < threads; ++t) {
-    double part = work->thread[t].norm[r];
-    sum += part;
-    largest = part > largest ? part : largest;
-  }
-  switch (scaling) {
-  case PD_SCALE_NORM_2:
-    return sqrt(gram[r * work->rank + r]);
-  case PD_SCALE_NORM_1:
-    return sum;
-  case PD_SCALE_MAX_AT_LEAST_1:
-  case PD_SCALE_AS_BEFORE:
-    break;
-  }
-  return largest;
-}
-
-/* Sets lambda and work->numbers: what the stored columns are still to be multiplied by. False when
- * they may stay as they are. */
-static bool choose_weights(const struct pd_linalg_work *work, int threads,
-                           const struct pd_cpu_update *update) {
-  double *lambda = update->lambda->data, *factor = work->numbers;
-  bool as_before = update->divided != NULL, exact = true;
+void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update *update) {
   for (size_t r = 0; r < work->rank; ++r) {
-    double divided = update->divided != NULL ? update->divided[r] : 1;
-    double norm = divided * column_norm(work, threads, r, update->scaling, update->gram->data);
-    bool at_least_1 =
-        update->scaling == PD_SCALE_MAX_AT_LEAST_1 || update->scaling == PD_SCALE_AS_BEFORE;
-    if (at_least_1 && norm > 0 && norm < 1) norm = 1;
-    if (update->scaling == PD_SCALE_AS_BEFORE && norm > 0 && isfinite(norm))
-      norm = pd_power_of_two_above(norm);
-    factor[r] = norm > 0 ? divided / norm : 1;
-    exact = exact && factor[r] == 1;
-    as_before = as_before && factor[r] >= 0.5 && factor[r] <= 2;
-    lambda[r] = norm;
+    work->divided[r] = 1;
+    if (update->scaling == PD_SCALE_AS_BEFORE) {
+      double most =
+          ((const double *)update->weights->data)[r] * ((const double *)update->peak->data)[r];
+      if (most > 1 && most <= MOST_DIVISOR) work->divided[r] = power_of_two_above(most);
+    }
+    work->reciprocal[r] = 1 / work->divided[r];
   }
-  for (size_t r = 0; as_before && r < work->rank; ++r)
-    if (lambda[r] > 0) lambda[r] = update->divided[r];
-  return !as_before && !exact;
 }
 
-/* Sum over columns of weight (NULL: one) times the threads' inner products, in order. */
-static double collect_inner(const struct pd_linalg_work *work, int threads, const double *weight) {
+/* Sum over columns of weight times the parts' inner products, in order. */
+static double collect_inner(const struct pd_linalg_work *work, int parts, const double *weight) {
   double sum = 0;
   for (size_t r = 0; r < work->rank; ++r) {
     double column = 0;
-    for (int t = 0; t < threads; ++t)
-      column += work->thread[t].inner[r];
-    sum += weight == NULL ? column : weight[r] * column;
+    for (int p = 0; p < parts; ++p)
+      column += work->part[p].inner[r];
+    sum += weight[r] * column;
   }
   return sum;
+}
+
+static void collect_squares(struct pd_linalg_work *work, int parts) {
+  for (size_t r = 0; r < work->rank; ++r) {
+    work->squares[r] = 0;
+    for (int p = 0; p < parts; ++p)
+      work->squares[r] += work->part[p].squares[r];
+  }
 }
 
 static void scale_gram(size_t rank, const double *factor, double *gram) {
@@ -130,80 +143,101 @@ void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double
   }
 }
 
-/* One thread's rows, in blocks that stay in the cache until all that is needed of them is known. */
-static void update_part(struct pd_linalg_work *work, const struct pd_cpu_update *update, int t,
-                        int threads) {
+/* The rows of one part, in blocks that stay in the cache until all that is needed of them is
+ * known. */
+static void update_part(struct pd_linalg_work *work, const struct pd_update *update,
+                        const struct pd_cpu_rows *how, int p, int parts) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(update->x->type);
   const struct pd_matrix *x = update->x;
-  struct pd_cpu_thread *scratch = &work->thread[t];
+  const double *slices = update->slices != NULL ? update->slices->data : NULL;
+  struct pd_cpu_part *part = &work->part[p];
   size_t rank = work->rank;
-  uint64_t block = block_rows(x), end = pd_part_begin(x->rows, t + 1, threads);
-  clear_thread(work, t);
-  for (uint64_t row = pd_part_begin(x->rows, t, threads); row < end; row += block) {
+  double *tile = tile_of(work);
+  bool divides = update->scaling == PD_SCALE_AS_BEFORE && !how->divides;
+  uint64_t block = block_rows(x), end = pd_part_begin(x->rows, p + 1, parts);
+  clear_part(work, part);
+  for (uint64_t row = pd_part_begin(x->rows, p, parts); row < end; row += block) {
     uint64_t rows = end - row < block ? end - row : block;
     void *to = pd_cpu_row(x, row);
     const void *before = update->before != NULL ? pd_cpu_row(update->before, row) : NULL;
-    update->function(kernels, update->user, rows, rank, pd_cpu_row(update->m, row), before, to,
-                     scratch->inner, scratch->tile);
-    if (update->scaling == PD_SCALE_NORM_1)
-      kernels->absolute(rows, rank, to, scratch->norm);
-    else if (update->scaling != PD_SCALE_NORM_2)
-      kernels->largest(rows, rank, to, scratch->norm);
-    kernels->gram(rows, rank, to, scratch->gram, scratch->tile);
+    how->function(kernels, how->user, rows, rank, pd_cpu_row(how->m, row), before, to, part->inner,
+                  tile);
+    if (divides) kernels->scale(rows, rank, work->reciprocal, to);
+    kernels->largest(rows, rank, to, part->largest);
+    if (slices != NULL) kernels->squares(rows, rank, slices + row, to, part->squares);
+    kernels->gram(rows, rank, to, part->gram, tile);
   }
 }
 
-void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_cpu_update *update) {
-  int threads = pd_cpu_pass_threads(work, update->x);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
-    update_part(work, update, t, threads);
-  collect_gram(work, threads, update->gram->data);
-  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, update->divided);
-  if (!choose_weights(work, threads, update)) return;
-  scale_gram(work->rank, work->numbers, update->gram->data);
-  pd_cpu_scale(work, update->x, work->numbers);
+void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_update *update,
+                        const struct pd_cpu_rows *rows) {
+  int parts = pd_cpu_parts(work, update->x->rows), threads = part_threads(work, update->x, parts);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int p = 0; p < parts; ++p)
+    update_part(work, update, rows, p, parts);
+  for (size_t r = 0; r < work->rank; ++r)
+    work->weighed[r] = rows->divides ? work->divided[r] : 1;
+}
+
+/* What is stored is rounded, and so is its largest entry. */
+static double stored(polyad_type type, double number) {
+  return type == POLYAD_F32 ? (double)(float)number : number;
+}
+
+/* Divides columns by their norms. */
+static void normalize_columns(struct pd_linalg_work *work, const struct pd_update *update) {
+  double *lambda = update->lambda->data, *peak = update->peak->data, *gram = update->gram->data;
+  double *factor = work->numbers;
+  for (size_t r = 0; r < work->rank; ++r) {
+    lambda[r] = sqrt(gram[r * work->rank + r]);
+    factor[r] = lambda[r] > 0 ? 1 / lambda[r] : 1;
+    peak[r] = stored(update->x->type, peak[r] * factor[r]);
+    work->squares[r] *= factor[r] * factor[r];
+  }
+  scale_gram(work->rank, factor, gram);
+  pd_cpu_scale(work, update->x, factor);
+}
+
+polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_update *update) {
+  (void)context;
+  int parts = pd_cpu_parts(work, update->x->rows);
+  double *lambda = update->lambda->data, *peak = update->peak->data;
+  collect_gram(work, parts, update->gram->data);
+  work->scalars[PD_SCALAR_INNER] = collect_inner(work, parts, work->weighed);
+  if (update->slices != NULL) collect_squares(work, parts);
+  for (size_t r = 0; r < work->rank; ++r) {
+    peak[r] = largest_of_parts(work, parts, r);
+    lambda[r] = peak[r] > 0 ? work->divided[r] : 0;
+  }
+  if (update->scaling == PD_SCALE_NORM_2) normalize_columns(work, update);
+  return POLYAD_OK;
 }
 
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
                            const struct pd_matrix *x, const double *weight) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int threads = pd_cpu_pass_threads(work, x);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(x->rows, t, threads);
-    memset(work->thread[t].inner, 0, work->rank * sizeof(double));
-    kernels->inner(pd_part_begin(x->rows, t + 1, threads) - begin, work->rank, pd_cpu_row(m, begin),
-                   pd_cpu_row(x, begin), work->thread[t].inner);
+  int parts = pd_cpu_parts(work, x->rows), threads = part_threads(work, x, parts);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int p = 0; p < parts; ++p) {
+    uint64_t begin = pd_part_begin(x->rows, p, parts);
+    clear_part(work, &work->part[p]);
+    kernels->inner(pd_part_begin(x->rows, p + 1, parts) - begin, work->rank, pd_cpu_row(m, begin),
+                   pd_cpu_row(x, begin), work->part[p].inner);
   }
-  work->scalars[PD_SCALAR_INNER] = collect_inner(work, threads, weight);
+  work->scalars[PD_SCALAR_INNER] = collect_inner(work, parts, weight);
 }
 
-static double weighted_squares_part(const struct pd_matrix *x, const double *of_row, uint64_t begin,
-                                    uint64_t end, const double *weight) {
-  double sum = 0;
-  for (uint64_t i = begin; i < end; ++i) {
-    const void *row = pd_cpu_row(x, i);
-    double of_this = 0;
-    for (uint64_t r = 0; r < x->columns; ++r) {
-      double entry = x->type == POLYAD_F64 ? ((const double *)row)[r] : ((const float *)row)[r];
-      of_this += weight[r] * entry * entry;
-    }
-    sum += of_row[i] * of_this;
+void pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
+                             const struct pd_matrix *x) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
+  int parts = pd_cpu_parts(work, x->rows), threads = part_threads(work, x, parts);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int p = 0; p < parts; ++p) {
+    uint64_t begin = pd_part_begin(x->rows, p, parts);
+    clear_part(work, &work->part[p]);
+    kernels->squares(pd_part_begin(x->rows, p + 1, parts) - begin, work->rank, of_row + begin,
+                     pd_cpu_row(x, begin), work->part[p].squares);
   }
-  return sum;
-}
-
-double pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
-                               const struct pd_matrix *x, const double *weight) {
-  int threads = pd_cpu_pass_threads(work, x);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
-    work->thread[t].inner[0] =
-        weighted_squares_part(x, of_row, pd_part_begin(x->rows, t, threads),
-                              pd_part_begin(x->rows, t + 1, threads), weight);
-  double sum = 0;
-  for (int t = 0; t < threads; ++t)
-    sum += work->thread[t].inner[0];
-  return sum;
+  collect_squares(work, parts);
 }

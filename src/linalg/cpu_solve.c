@@ -105,15 +105,12 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
   return pd_eigen(context, rank, work->vectors, rank, work->numbers + rank, work->eigen_work);
 }
 
-/* Lets x = m work->inverse come out divided by the weights of before, raised to powers of two (only
- * those of a first iteration are not), which work->divided keeps. */
-static void divide_inverse(struct pd_linalg_work *work, const double *lambda) {
+/* Lets x = m work->inverse come out divided by work->divided: exactly, by powers of two. */
+static void divide_inverse(struct pd_linalg_work *work) {
   size_t rank = work->rank, padded = pd_padded(rank);
   for (size_t r = 0; r < rank; ++r)
-    work->divided[r] = lambda[r] > 0 && isfinite(lambda[r]) ? pd_power_of_two_above(lambda[r]) : 1;
-  for (size_t r = 0; r < rank; ++r)
     for (size_t s = 0; s < rank; ++s)
-      work->inverse[r * padded + s] /= work->divided[s];
+      work->inverse[r * padded + s] *= work->reciprocal[s];
 }
 
 /* work->inverse = (v + damping diag(v))^-1, and work->pull what the factor before is added with.
@@ -134,65 +131,67 @@ static bool damp(struct pd_linalg_work *work, const struct cholesky *by, const d
   return true;
 }
 
-polyad_status pd_cpu_update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, double damping,
-                            const struct pd_matrix *before, struct pd_matrix *x,
-                            enum pd_scaling scaling, struct pd_matrix *lambda,
-                            struct pd_matrix *gram) {
-  struct cholesky by = {work->lower, work->numbers + work->rank};
-  struct pd_cpu_update update = {.function = rows_by_matrix,
-                                 .user = work->inverse,
-                                 .m = x,
-                                 .before = before,
-                                 .x = x,
-                                 .scaling = scaling,
-                                 .lambda = lambda,
-                                 .gram = gram};
-  double least_ratio = 1, rounding = pd_cholesky_rounding(work->rank);
-  if (factorise(work, v->data, fmax(rounding, damping), &least_ratio)) {
-    if (least_ratio >= inverse_limit(x->type)) {
-      invert(work, &by);
-      if (scaling == PD_SCALE_AS_BEFORE) {
-        divide_inverse(work, lambda->data);
-        update.divided = work->divided;
-      }
+/* Chooses how rows are updated, and makes the matrix that they are multiplied by. */
+static polyad_status choose_way(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_update *update, const struct cholesky *by,
+                                struct pd_cpu_rows *rows) {
+  const double *v = update->v->data;
+  double least_ratio = 1, rounding = pd_cholesky_rounding(work->rank), damping = update->damping;
+  rows->function = rows_by_matrix;
+  rows->user = work->inverse;
+  rows->divides = true;
+  if (factorise(work, v, fmax(rounding, damping), &least_ratio)) {
+    if (least_ratio >= inverse_limit(update->x->type)) {
+      invert(work, by);
     } else {
-      update.function = rows_by_cholesky;
-      update.user = &by;
+      rows->function = rows_by_cholesky;
+      rows->user = by;
+      rows->divides = false;
     }
-  } else if (damping > rounding && damp(work, &by, v->data, damping, lambda->data)) {
-    update.function = rows_by_damped_matrix;
-    update.user = work;
+  } else if (damping > rounding && damp(work, by, v, damping, update->weights->data)) {
+    rows->function = rows_by_damped_matrix;
+    rows->user = work;
     work->scalars[PD_SCALAR_DAMPED] += 1;
   } else {
-    PD_TRY(eigen_decompose(context, work, v->data));
-    pseudo_inverse(work, v->data, work->numbers + work->rank);
+    PD_TRY(eigen_decompose(context, work, v));
+    pseudo_inverse(work, v, work->numbers + work->rank);
     work->scalars[PD_SCALAR_FALLBACKS] += 1;
   }
-  pd_cpu_update_rows(work, &update);
+  if (rows->divides) divide_inverse(work);
   return POLYAD_OK;
 }
+
+polyad_status pd_cpu_update_rows_by_solving(polyad_context *context, struct pd_linalg_work *work,
+                                            const struct pd_update *update) {
+  struct cholesky by = {work->lower, work->numbers + work->rank};
+  struct pd_cpu_rows rows = {.m = update->x};
+  pd_cpu_choose_divisors(work, update);
+  PD_TRY(choose_way(context, work, update, &by, &rows));
+  pd_cpu_update_rows(work, update, &rows);
+  return POLYAD_OK;
+}
+
+struct sweep {
+  const double *v, *weights;
+  size_t row_bytes;
+};
 
 static void rows_by_hals(const struct pd_factor_kernels *kernels, const void *user, uint64_t rows,
                          size_t rank, const void *m, const void *before, void *x, double *inner,
                          double *tile) {
-  (void)before;
-  kernels->hals(rows, rank, user, m, x, inner, tile);
+  const struct sweep *sweep = user;
+  memcpy(x, before, rows * sweep->row_bytes);
+  kernels->scale(rows, rank, sweep->weights, x);
+  kernels->hals(rows, rank, sweep->v, m, x, inner, tile);
 }
 
-polyad_status pd_cpu_update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                        const struct pd_matrix *v, const struct pd_matrix *m,
-                                        struct pd_matrix *x, enum pd_scaling scaling,
-                                        struct pd_matrix *lambda, struct pd_matrix *gram) {
+polyad_status pd_cpu_update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
+                                             const struct pd_update *update) {
   (void)context;
-  struct pd_cpu_update update = {.function = rows_by_hals,
-                                 .user = v->data,
-                                 .m = m,
-                                 .x = x,
-                                 .scaling = scaling,
-                                 .lambda = lambda,
-                                 .gram = gram};
-  pd_cpu_scale(work, x, lambda->data);
-  pd_cpu_update_rows(work, &update);
+  struct sweep sweep = {update->v->data, update->weights->data,
+                        work->rank * pd_type_bytes(update->x->type)};
+  struct pd_cpu_rows rows = {.function = rows_by_hals, .user = &sweep, .m = update->m};
+  pd_cpu_choose_divisors(work, update);
+  pd_cpu_update_rows(work, update, &rows);
   return POLYAD_OK;
 }

@@ -7,25 +7,36 @@
 
 /** Scratch of one thread; see pd_padded(). */
 struct pd_cpu_thread {
-  double *gram;  /* padded x padded */
   double *norm;  /* padded: largest magnitude or sum of magnitudes of each column */
   double *inner; /* padded */
   double *tile;  /* PD_TILE_ROWS x padded */
 };
 
+/** Sums over one part of the rows of a factor. */
+struct pd_cpu_part {
+  double *gram;    /* padded x padded */
+  double *inner;   /* padded: sums of m(i,r) x(i,r) */
+  double *largest; /* padded: largest magnitudes */
+  double *squares; /* padded: sums of slices(i) x(i,r)^2 */
+};
+
 struct pd_linalg_work {
   size_t rank;
-  int threads;
+  int threads, parts;
   double scalars[PD_SCALARS];
   double *lower;      /* rank x rank: Cholesky factor */
   double *vectors;    /* rank x rank: eigenvectors */
   double *inverse;    /* rank x padded: inverse or pseudo-inverse */
   double *numbers;    /* 2 x rank: reciprocals, eigenvalues */
-  double *divided;    /* rank: weights of before */
+  double *divided;    /* rank: what an update divides the columns of x by */
+  double *reciprocal; /* rank: of those */
+  double *weighed;    /* rank: what the parts' inner products count times */
   double *pull;       /* rank: what a damped update adds the factor before with */
+  double *squares;    /* rank: sums of slices(i) x(i,r)^2 of the last update that had slices */
   double *eigen_work; /* pd_eigen()'s */
   struct pd_cpu_thread *thread;
-  double *memory; /* all of the above */
+  struct pd_cpu_part *part; /* as many as the longest matrix is divided into */
+  double *memory;           /* all of the above */
 };
 
 /** How a block of rows of x comes from the rows of m, and perhaps from those of the factor before.
@@ -34,38 +45,43 @@ typedef void (*pd_rows_function)(const struct pd_factor_kernels *kernels, const 
                                  uint64_t rows, size_t rank, const void *m, const void *before,
                                  void *x, double *inner, double *tile);
 
-/** An update of one factor. */
-struct pd_cpu_update {
+/** The way in which an update makes its rows. */
+struct pd_cpu_rows {
   pd_rows_function function;
   const void *user;
   const struct pd_matrix *m;
-  const struct pd_matrix *before; /* NULL: there is none */
-  struct pd_matrix *x;
-  const double *divided; /* what `function` divides each column by; NULL: nothing */
-  enum pd_scaling scaling;
-  struct pd_matrix *lambda, *gram;
+  bool divides; /* whether `function` divides the columns by work->divided itself */
 };
 
-/** The shared part of all updates: rows by `function` in cache-sized blocks with Gram and sums
- *  in the same pass, then the scaling pass, where columns need one. Sets INNER. */
-void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_cpu_update *update);
+/** Parts that the rows of a matrix are summed in: their number follows from that of the rows. */
+int pd_cpu_parts(const struct pd_linalg_work *work, uint64_t rows);
+/** The most parts that matrices of a rank have. */
+int pd_cpu_most_parts(uint64_t rank);
+
+/** work->divided and work->reciprocal of an update. */
+void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update *update);
+/** The shared part of all updates: rows in cache-sized blocks, with the sums of each part in the
+ *  same pass. */
+void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_update *update,
+                        const struct pd_cpu_rows *rows);
+/** From the parts' sums; see linalg.h. */
+polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_update *update);
 
 /** Multiplies the columns of x by `factor`. */
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);
 
-/** The least power of two that is no less than a positive number. */
-double pd_power_of_two_above(double number);
-
-/** Sum over r of weight[r] times sum over i of of_row[i] x(i,r)^2. */
-double pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
-                               const struct pd_matrix *x, const double *weight);
+/** work->squares[r] = sum over i of of_row[i] x(i,r)^2. */
+void pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
+                             const struct pd_matrix *x);
 /** INNER = sum over r of weight[r] times sum over i of m(i,r) x(i,r). */
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
                            const struct pd_matrix *x, const double *weight);
 
-/** gram = a^T a with both triangles, summed over threads in fixed order. */
-void pd_cpu_gram(polyad_context *context, struct pd_linalg_work *work, const struct pd_matrix *a,
-                 double *gram);
+/** gram = a^T a with both triangles, and, where `peak` is not NULL, the largest magnitudes of the
+ *  columns of a. */
+void pd_cpu_gram(struct pd_linalg_work *work, const struct pd_matrix *a, double *gram,
+                 double *peak);
 
 /** Sums over the nonzeros; see linalg.h. */
 polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *work,

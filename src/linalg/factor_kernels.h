@@ -47,6 +47,8 @@ struct pd_factor_kernels {
                    const double *weight, const double *values, double *tile, double sums[2]);
   /** largest[r] = the largest of itself and all |x(i,r)|. */
   void (*largest)(uint64_t rows, size_t rank, const void *x, double *largest);
+  /** sums[r] += sum over rows of of_row[i] x(i,r)^2. */
+  void (*squares)(uint64_t rows, size_t rank, const double *of_row, const void *x, double *sums);
   /** sum[r] += sum over rows of |x(i,r)|. */
   void (*absolute)(uint64_t rows, size_t rank, const void *x, double *sum);
   /** inner[r] += sum over rows of m(i,r) x(i,r). */

@@ -217,6 +217,17 @@ static void NAME(largest)(uint64_t rows, size_t rank, const void *x, double *lar
   if (whole < rank) NAME(largest_of)(rows, rank, rank - whole, row + whole, largest + whole);
 }
 
+static void NAME(squares)(uint64_t rows, size_t rank, const double *of_row, const void *x,
+                          double *sums) {
+  const VAL *row = x;
+  for (uint64_t i = 0; i < rows; ++i, row += rank) {
+    double weight = of_row[i];
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      sums[r] += weight * ((double)row[r] * (double)row[r]);
+  }
+}
+
 static void NAME(absolute)(uint64_t rows, size_t rank, const void *x, double *sum) {
   const VAL *row = x;
   for (uint64_t i = 0; i < rows; ++i, row += rank) {

@@ -23,10 +23,10 @@ enum pd_scalar {
   PD_SCALAR_KEPT,      /* eigenvalues kept by the last of them */
   PD_SCALAR_DAMPED,    /* updates since the last fetch that were damped */
   PD_SCALAR_INNER,     /* <m, x> of the last update or weighted_inner */
-  PD_SCALAR_MODEL,     /* squared norm of the model (quadratic_form) */
-  PD_SCALAR_NORMS,     /* sum of the norms of its components (quadratic_form) */
-  PD_SCALAR_PEAKS,     /* sum of the squares of those norms, each over the squared norm of the
-                          component's column in the last factor (quadratic_form) */
+  PD_SCALAR_MODEL,     /* squared norm of the model (model_norm) */
+  PD_SCALAR_NORMS,     /* sum of the norms of its components (model_norm) */
+  PD_SCALAR_PEAKS,     /* sum of the squares of those norms, with the largest entry of the
+                          component's column in the last factor in place of its norm (model_norm) */
   PD_SCALAR_SPREAD,    /* what the entries of an MTTKRP may hold at most, by rows (spread) */
   PD_SCALAR_RESIDUAL,  /* sum of (x - m)^2 over the nonzeros x (residual) */
   PD_SCALAR_COVERED,   /* sum of m^2 over the nonzeros (residual) */
@@ -37,14 +37,32 @@ enum pd_scalar {
   PD_SCALARS
 };
 
-/** How the columns of a factor are scaled after an update. */
+/** How the columns of a factor are scaled. */
 enum pd_scaling {
-  PD_SCALE_NORM_2,         /* by the 2-norm (first iteration, and the end) */
-  PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (later iterations) */
-  PD_SCALE_NORM_1,         /* by the 1-norm (Poisson models) */
-  PD_SCALE_AS_BEFORE,      /* by powers of two, so that no entry is rounded and none is larger than
-                              two. Where the powers of the update before still serve they stay,
-                              which spares the pass that divides. */
+  PD_SCALE_NORM_2,         /* by the 2-norm (an update of the first iteration) */
+  PD_SCALE_MAX_AT_LEAST_1, /* by max(max |entry|, 1) (normalize) */
+  PD_SCALE_NORM_1,         /* by the 1-norm (normalize, of Poisson models) */
+  PD_SCALE_AS_BEFORE,      /* by powers of two that are known before the update, so that no entry is
+                              rounded and no pass is needed: the least that are no less than one and
+                              than the largest entries of the factor before times its weights (an
+                              update of a later iteration) */
+};
+
+/** One update of one factor: what it reads, and what it makes. Every call of an update gets the
+ *  same one. */
+struct pd_update {
+  const struct pd_matrix *v;       /* the normal equations, as prepare() or hadamard() left them */
+  double damping;                  /* see update_rows() */
+  const struct pd_matrix *before;  /* the factor that x is to replace, another matrix; NULL: none */
+  const struct pd_matrix *weights; /* of the model before, 1 x R; may be `lambda` */
+  const struct pd_matrix *m;       /* update_rows_nonnegative(): the MTTKRP */
+  const struct pd_matrix *slices;  /* see spread(); NULL: what SPREAD needs is not wanted */
+  enum pd_scaling scaling;         /* NORM_2 or AS_BEFORE */
+  struct pd_matrix *x;
+  struct pd_matrix *lambda; /* 1 x R */
+  struct pd_matrix *gram;   /* R x R */
+  struct pd_matrix *peak;   /* 1 x R: the largest magnitudes of the columns: in, of the factor
+                               before (AS_BEFORE); out, of x */
 };
 
 struct pd_linalg {
@@ -55,9 +73,10 @@ struct pd_linalg {
   void (*work_destroy)(polyad_context *context, struct pd_linalg_work *work);
   uint64_t (*work_bytes)(uint64_t rank, int threads);
 
-  /** gram = A^T A (R x R, both triangles). */
+  /** gram = A^T A (R x R, both triangles); peak (1 x R, F64) = the largest magnitudes of A's
+   *  columns. */
   polyad_status (*gram)(polyad_context *context, struct pd_linalg_work *work,
-                        const struct pd_matrix *a, struct pd_matrix *gram);
+                        const struct pd_matrix *a, struct pd_matrix *gram, struct pd_matrix *peak);
   /** `to` = what a compute type other than POLYAD_COMPUTE_NATIVE keeps of `from`; both of one shape
    *  and type, or the same matrix. NULL: the device's kernels read factors as they are. */
   polyad_status (*round)(polyad_context *context, struct pd_linalg_work *work,
@@ -70,22 +89,26 @@ struct pd_linalg {
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
-  /** Says that the next update() gets this v, as it is now, and this damping: a device that can
-   * work on it beside what is enqueued in between begins to. NULL: update() does all. */
-  polyad_status (*prepare)(polyad_context *context, struct pd_linalg_work *work,
-                           const struct pd_matrix *v, double damping);
-  /** The least-squares update of CP-ALS, in as few passes over memory as the device can. On entry
-   *  x holds m, the MTTKRP; `before`, another matrix, holds the factor that x is to replace, whose
-   *  columns count times lambda; NULL: there is none. Then x = m v^-1 by Cholesky; INNER = sum of
-   *  m(i,r) x(i,r); lambda = norms of x's columns by `scaling`; columns divided by them; gram =
-   *  x^T x. Columns of norm zero stay zero and get lambda 0.
+  /** v as hadamard() makes it, for an update_rows() with this damping that follows: a device that
+   *  can work on it beside what is enqueued in between begins to. */
+  polyad_status (*prepare)(polyad_context *context, struct pd_linalg_work *work, int count,
+                           const struct pd_matrix *const *grams, int skip, double ridge,
+                           double damping, struct pd_matrix *v);
+  /** The least-squares update of CP-ALS in one pass over memory, and for every fixed block of rows
+   *  the sums that update_finish() adds up: the Gram matrix of the block, inner products with m,
+   *  largest magnitudes, squares weighted by `slices`. How rows are divided into blocks depends on
+   *  their number alone: who holds which blocks, and by how many threads, does not show in the
+   *  bits.
+   *
+   *  On entry x holds m, the MTTKRP; columns of `before` count times `weights`. Then x = m v^-1 by
+   *  Cholesky, its columns divided as AS_BEFORE says.
    *
    *  `damping` is the relative precision of m times R, where m is less precise than a double; else
    *  0. Where a pivot is no more than that part of its diagonal entry, m cannot tell the
    *  components apart: its rounding errors would grow until they hide the data. Then the update is
    *  a proximal step from the factor before, with d = diag(v):
    *
-   *    x = (m + damping before diag(lambda d)) (v + damping diag(d))^-1
+   *    x = (m + damping before diag(weights d)) (v + damping diag(d))^-1
    *
    *  which moves x only as far as m knows, and in exact arithmetic never raises the residual;
    *  DAMPED grows by one.
@@ -94,35 +117,36 @@ struct pd_linalg {
    *  eigendecomposition instead: eigenvalues up to R * eps * the largest count as zero; FALLBACKS
    *  grows by one and KEPT tells how many eigenvalues did not. Finite v and m give finite
    *  results. */
-  polyad_status (*update)(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *v, double damping, const struct pd_matrix *before,
-                          struct pd_matrix *x, enum pd_scaling scaling, struct pd_matrix *lambda,
-                          struct pd_matrix *gram);
-  /** The same by one sweep of hierarchical alternating least squares that starts from the
-   *  current x with its columns multiplied by the current lambda: entries stay nonnegative.
-   *  m is another matrix than x. */
-  polyad_status (*update_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
-                                      const struct pd_matrix *v, const struct pd_matrix *m,
-                                      struct pd_matrix *x, enum pd_scaling scaling,
-                                      struct pd_matrix *lambda, struct pd_matrix *gram);
+  polyad_status (*update_rows)(polyad_context *context, struct pd_linalg_work *work,
+                               const struct pd_update *update);
+  /** The same by one sweep of hierarchical alternating least squares that starts from `before` with
+   *  its columns multiplied by `weights`: entries stay nonnegative. m is another matrix than x. */
+  polyad_status (*update_rows_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
+                                           const struct pd_update *update);
+  /** From the sums of the blocks, in their order: gram = x^T x; lambda, what the columns of x were
+   *  divided by; peak; INNER = sum of m(i,r) x(i,r) lambda_r; and what SPREAD needs, until the next
+   *  update. Columns of norm zero stay zero and get lambda 0. Only after NORM_2 another pass scales
+   *  x. Where several share the rows, their blocks' sums come together before this call. */
+  polyad_status (*update_finish)(polyad_context *context, struct pd_linalg_work *work,
+                                 const struct pd_update *update);
   /** INNER = sum over r of lambda_r sum over i of m(i,r) x(i,r). */
   polyad_status (*weighted_inner)(polyad_context *context, struct pd_linalg_work *work,
                                   const struct pd_matrix *m, const struct pd_matrix *x,
                                   const struct pd_matrix *lambda);
-  /** MODEL = lambda^T G lambda: the squared norm of the model when G is the Hadamard product of
-   *  all Grams. NORMS = sum of lambda_r sqrt(G(r,r)); PEAKS = sum of lambda_r^2 G(r,r) /
-   *  last(r,r), with `last` the Gram matrix of the last factor. */
-  polyad_status (*quadratic_form)(polyad_context *context, struct pd_linalg_work *work,
-                                  const struct pd_matrix *g, const struct pd_matrix *last,
-                                  const struct pd_matrix *lambda);
-  /** SPREAD = sum over r of lambda_r^2 G(r,r) / last(r,r) times sum over i of slices(i) x(i,r)^2,
-   *  with G and `last` as in quadratic_form and x the last factor. slices (rows x 1, F64) holds the
-   *  squared norms of the slices of the last mode: entry (i, r) of its MTTKRP is a sum of products
-   *  that is no larger, sign for sign, than the root of slices(i) G(r,r) / last(r,r). */
+  /** MODEL = lambda^T G lambda with G the elementwise product of all Gram matrices: the squared
+   *  norm of the model. NORMS = sum of lambda_r sqrt(G(r,r)); PEAKS = sum of the squares of
+   *  lambda_r, times peak_r of the last factor, times the norms of the columns r of the others.
+   *  `spreads`: the last update got slices, and SPREAD becomes what spread() computes. */
+  polyad_status (*model_norm)(polyad_context *context, struct pd_linalg_work *work, int count,
+                              const struct pd_matrix *const *grams, const struct pd_matrix *peak,
+                              const struct pd_matrix *lambda, bool spreads);
+  /** SPREAD = sum over r of (lambda_r times the norms of columns r of all factors but the last)^2
+   *  times sum over i of slices(i) x(i,r)^2, with x the last factor. slices (rows x 1, F64) holds
+   *  the squared norms of the slices of the last mode: entry (i, r) of its MTTKRP is a sum of
+   *  products that is no larger, sign for sign, than the root of slices(i) times those norms. */
   polyad_status (*spread)(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *slices, const struct pd_matrix *x,
-                          const struct pd_matrix *g, const struct pd_matrix *last,
-                          const struct pd_matrix *lambda);
+                          const struct pd_matrix *slices, const struct pd_matrix *x, int count,
+                          const struct pd_matrix *const *grams, const struct pd_matrix *lambda);
   /** RESIDUAL and COVERED: the model's value m = sum over r of lambda_r times the product of
    *  factors[n](i_n, r), at every nonzero x, in double throughout and added in fixed order. `list`
    *  has the nonzeros on the device where residual_reads_list; else it is NULL. */

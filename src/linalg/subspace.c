@@ -43,7 +43,7 @@ static polyad_status decompose(struct pd_subspace *s) {
                         .columns = s->columns,
                         .stride = s->columns,
                         .data = s->y};
-  pd_cpu_gram(s->context, s->work, &y, s->square);
+  pd_cpu_gram(s->work, &y, s->square, NULL);
   return pd_eigen(s->context, s->columns, s->square, s->columns, s->work->numbers,
                   s->work->eigen_work);
 }

@@ -4,6 +4,7 @@
 
 #include "core/isa.h"
 #include "core/random.h"
+#include "core/threads.h"
 #include "device/device.h"
 #include "linalg/factor_kernels.h"
 #include "linalg/linalg.h"
@@ -20,7 +21,7 @@ static const uint64_t row_counts[] = {1, 3, 16, 63, 65, 130, 5000};
 struct setting {
   polyad_context *context;
   struct pd_linalg_work *work;
-  struct pd_matrix x, m, v, gram, lambda;
+  struct pd_matrix x, m, v, gram, lambda, peak;
 };
 
 #define OK(call) assert_int_equal(call, POLYAD_OK)
@@ -34,6 +35,7 @@ static void start(struct setting *s, int threads, polyad_type type, uint64_t row
   OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, rank, rank, &s->v));
   OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, rank, rank, &s->gram));
   OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, 1, rank, &s->lambda));
+  OK(pd_matrix_create(s->context, &pd_cpu_device, POLYAD_F64, 1, rank, &s->peak));
 }
 
 static void finish(struct setting *s) {
@@ -42,9 +44,29 @@ static void finish(struct setting *s) {
   pd_matrix_destroy(s->context, &s->v);
   pd_matrix_destroy(s->context, &s->gram);
   pd_matrix_destroy(s->context, &s->lambda);
+  pd_matrix_destroy(s->context, &s->peak);
   pd_cpu_linalg.work_destroy(s->context, s->work);
   assert_int_equal(polyad_memory_in_use(s->context), 0);
   polyad_context_destroy(s->context);
+}
+
+/* Both steps of an update; of HALS where there is an m. */
+static polyad_status update(struct setting *s, double damping, const struct pd_matrix *before,
+                            const struct pd_matrix *m, enum pd_scaling scaling) {
+  struct pd_update update = {.v = &s->v,
+                             .damping = damping,
+                             .before = before,
+                             .weights = &s->lambda,
+                             .m = m,
+                             .scaling = scaling,
+                             .x = &s->x,
+                             .lambda = &s->lambda,
+                             .gram = &s->gram,
+                             .peak = &s->peak};
+  polyad_status status = m != NULL
+                             ? pd_cpu_linalg.update_rows_nonnegative(s->context, s->work, &update)
+                             : pd_cpu_linalg.update_rows(s->context, s->work, &update);
+  return status != POLYAD_OK ? status : pd_cpu_linalg.update_finish(s->context, s->work, &update);
 }
 
 static double get(const struct pd_matrix *a, uint64_t i, size_t r) {
@@ -93,6 +115,16 @@ static void check_gram(const struct setting *s, double extra) {
     }
 }
 
+/* The largest magnitudes are those of the entries as they are stored. */
+static void check_peak(const struct setting *s) {
+  for (size_t r = 0; r < s->x.columns; ++r) {
+    double largest = 0;
+    for (uint64_t i = 0; i < s->x.rows; ++i)
+      largest = fmax(largest, fabs(get(&s->x, i, r)));
+    assert_true(get(&s->peak, 0, r) == largest);
+  }
+}
+
 static void gram_is_a_sum_of_products(void **state) {
   (void)state;
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
@@ -102,21 +134,11 @@ static void gram_is_a_sum_of_products(void **state) {
           struct setting s;
           start(&s, threads, (polyad_type)type, row_counts[k], ranks[q]);
           fill(&s.x, 5, -1);
-          OK(pd_cpu_linalg.gram(s.context, s.work, &s.x, &s.gram));
+          OK(pd_cpu_linalg.gram(s.context, s.work, &s.x, &s.gram, &s.peak));
           check_gram(&s, 0);
+          check_peak(&s);
           finish(&s);
         }
-}
-
-static double expected_norm(const struct setting *s, size_t r, enum pd_scaling scaling) {
-  double square = 0, largest = 0, sum = 0; /* of the scaled column */
-  for (uint64_t i = 0; i < s->x.rows; ++i) {
-    double value = fabs(get(&s->x, i, r));
-    square += value * value;
-    sum += value;
-    largest = value > largest ? value : largest;
-  }
-  return scaling == PD_SCALE_NORM_2 ? sqrt(square) : scaling == PD_SCALE_NORM_1 ? sum : largest;
 }
 
 /* Checks x lambda v = m row by row: the residual of a backward stable solution, or of a product
@@ -149,7 +171,7 @@ static void check_update(int type, uint64_t rows, size_t rank, enum pd_scaling s
   fill(&s.m, 9, -3);
   memcpy(s.x.data, s.m.data, rows * rank * pd_type_bytes((polyad_type)type));
   fill_definite(&s.v, shift);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, scaling, &s.lambda, &s.gram));
+  OK(update(&s, 0, NULL, NULL, scaling));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 0);
   check_solution(&s, unit);
@@ -163,14 +185,16 @@ static void check_update(int type, uint64_t rows, size_t rank, enum pd_scaling s
       magnitude += fabsl(product);
     }
   assert_true(fabsl(scalar[PD_SCALAR_INNER] - inner) <= ((double)rows + 16) * unit * magnitude);
+  check_peak(&s);
   for (size_t r = 0; r < rank; ++r) {
-    double norm = expected_norm(&s, r, scaling), tolerance = ((double)rows + 8) * unit;
+    long double square = 0;
+    for (uint64_t i = 0; i < rows; ++i)
+      square += (long double)get(&s.x, i, r) * get(&s.x, i, r);
     assert_true(get(&s.lambda, 0, r) > 0);
-    if (scaling == PD_SCALE_MAX_AT_LEAST_1)
-      assert_true(norm <= 1 + tolerance &&
-                  (get(&s.lambda, 0, r) == 1 || fabs(norm - 1) <= tolerance));
+    if (scaling == PD_SCALE_NORM_2)
+      assert_true(fabsl(sqrtl(square) - 1) <= ((double)rows + 8) * unit);
     else
-      assert_true(fabs(norm - 1) <= tolerance);
+      assert_true(get(&s.lambda, 0, r) == 1); /* weights before that are zero divide nothing */
   }
   finish(&s);
 }
@@ -181,14 +205,22 @@ static void update_solves_and_scales(void **state) {
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
     for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q)
       for (size_t k = 0; k < sizeof row_counts / sizeof *row_counts; k += 2)
-        for (int scaling = PD_SCALE_NORM_2; scaling <= PD_SCALE_NORM_1; ++scaling)
-          for (int c = 0; c < 2; ++c)
-            check_update(type, row_counts[k], ranks[q], (enum pd_scaling)scaling, 1 + (int)k % 3,
-                         shifts[c]);
+        for (int c = 0; c < 4; ++c)
+          check_update(type, row_counts[k], ranks[q], c < 2 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE,
+                       1 + (int)k % 3, shifts[c % 2]);
+}
+
+/* The least power of two that is no less than a number and one. */
+static double power_above(double number) {
+  double power = 1;
+  while (power < number)
+    power *= 2;
+  return power;
 }
 
 /* Scaling by powers of two rounds nothing: the Gram matrix is that of the entries as they are
- * stored, in float too, however the weights of before and the right-hand sides differ in size. */
+ * stored, in float too, however the weights of before and the right-hand sides differ in size. The
+ * powers follow from the factor and the weights before. */
 static void updates_scale_without_rounding(void **state) {
   (void)state;
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
@@ -196,25 +228,71 @@ static void updates_scale_without_rounding(void **state) {
       for (int scale = -20; scale <= 20; scale += 8) {
         struct setting s;
         start(&s, 2, (polyad_type)type, 300, ranks[q]);
-        fill_definite(&s.v, 1);
-        for (size_t r = 0; r < ranks[q]; ++r)
+        /* Also equations that are solved by substitution, which divides apart. */
+        fill_definite(&s.v, scale % 16 == 4 ? 1e-9 : 1);
+        for (size_t r = 0; r < ranks[q]; ++r) {
           set(&s.lambda, 0, r, 1.7 + (double)(r * r));
+          set(&s.peak, 0, r, 0.5);
+        }
         for (int sweep = 0; sweep < 3; ++sweep) {
-          fill(&s.x, 9 + (uint64_t)sweep, -3);
+          double wanted[MOST_RANK];
+          fill(&s.m, 9 + (uint64_t)sweep, -3);
           for (uint64_t i = 0; i < 300; ++i)
-            for (size_t r = 0; r < ranks[q]; ++r)
-              set(&s.x, i, r, ldexp(get(&s.x, i, r), scale));
-          OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_AS_BEFORE,
-                                  &s.lambda, &s.gram));
+            for (size_t r = 0; r < ranks[q]; ++r) {
+              set(&s.m, i, r, ldexp(get(&s.m, i, r), scale));
+              set(&s.x, i, r, get(&s.m, i, r));
+            }
+          for (size_t r = 0; r < ranks[q]; ++r)
+            wanted[r] = power_above(get(&s.lambda, 0, r) * get(&s.peak, 0, r));
+          OK(update(&s, 0, NULL, NULL, PD_SCALE_AS_BEFORE));
+          check_solution(&s, type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
           check_gram(&s, 0);
-          for (size_t r = 0; r < ranks[q]; ++r) {
-            int exponent;
-            assert_true(frexp(get(&s.lambda, 0, r), &exponent) == 0.5);
-            assert_true(expected_norm(&s, r, PD_SCALE_AS_BEFORE) <= 2);
-          }
+          check_peak(&s);
+          for (size_t r = 0; r < ranks[q]; ++r)
+            assert_true(get(&s.lambda, 0, r) == wanted[r]);
         }
         finish(&s);
       }
+}
+
+/* Sums are those of fixed blocks of rows: the threads that share them do not show in the bits. */
+static void threads_do_not_show_in_updates(void **state) {
+  (void)state;
+  enum { ROWS = 5000, RANK = 17 };
+  struct setting s[2];
+  double scalar[2][PD_SCALARS];
+  pd_worth_threads_force(1);
+  for (int k = 0; k < 2; ++k) {
+    struct pd_matrix slices;
+    start(&s[k], 1 + 2 * k, POLYAD_F64, ROWS, RANK);
+    OK(pd_matrix_create(s[k].context, &pd_cpu_device, POLYAD_F64, ROWS, 1, &slices));
+    fill(&s[k].x, 9, -3);
+    fill(&slices, 5, 0);
+    fill_definite(&s[k].v, 1);
+    struct pd_update update = {.v = &s[k].v,
+                               .weights = &s[k].lambda,
+                               .slices = &slices,
+                               .scaling = PD_SCALE_NORM_2,
+                               .x = &s[k].x,
+                               .lambda = &s[k].lambda,
+                               .gram = &s[k].gram,
+                               .peak = &s[k].peak};
+    const struct pd_matrix *grams[1] = {&s[k].gram};
+    OK(pd_cpu_linalg.update_rows(s[k].context, s[k].work, &update));
+    OK(pd_cpu_linalg.update_finish(s[k].context, s[k].work, &update));
+    OK(pd_cpu_linalg.model_norm(s[k].context, s[k].work, 1, grams, &s[k].peak, &s[k].lambda, true));
+    OK(pd_cpu_linalg.fetch(s[k].context, s[k].work, scalar[k]));
+    pd_matrix_destroy(s[k].context, &slices);
+  }
+  pd_worth_threads_force(0);
+  assert_memory_equal(s[0].x.data, s[1].x.data, ROWS * RANK * sizeof(double));
+  assert_memory_equal(s[0].gram.data, s[1].gram.data, RANK * RANK * sizeof(double));
+  assert_memory_equal(s[0].lambda.data, s[1].lambda.data, RANK * sizeof(double));
+  assert_true(scalar[0][PD_SCALAR_INNER] == scalar[1][PD_SCALAR_INNER]);
+  assert_true(scalar[0][PD_SCALAR_SPREAD] == scalar[1][PD_SCALAR_SPREAD]);
+  assert_true(scalar[0][PD_SCALAR_SPREAD] > 0);
+  finish(&s[0]);
+  finish(&s[1]);
 }
 
 /* Two equal columns in v: the solution of least norm gives both the same. */
@@ -235,8 +313,7 @@ static void singular_equations_have_a_least_norm_solution(void **state) {
       for (uint64_t i = 0; i < 200; ++i)
         set(&s.m, i, 1, get(&s.m, i, 0));
       memcpy(s.x.data, s.m.data, 200 * rank * pd_type_bytes((polyad_type)type));
-      OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda,
-                              &s.gram));
+      OK(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2));
       OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
       assert_true(scalar[PD_SCALAR_FALLBACKS] == 1);
       assert_true(scalar[PD_SCALAR_KEPT] == (double)rank - 1);
@@ -256,8 +333,7 @@ static void zero_equations_give_zero(void **state) {
   double scalar[PD_SCALARS];
   start(&s, 2, POLYAD_F64, 100, 5);
   fill(&s.x, 3, 0);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_MAX_AT_LEAST_1,
-                          &s.lambda, &s.gram));
+  OK(update(&s, 0, NULL, NULL, PD_SCALE_AS_BEFORE));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 1 && scalar[PD_SCALAR_KEPT] == 0);
   for (size_t r = 0; r < 5; ++r) {
@@ -266,9 +342,7 @@ static void zero_equations_give_zero(void **state) {
       assert_true(get(&s.x, i, r) == 0);
   }
   set(&s.v, 2, 2, NAN);
-  assert_int_equal(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2,
-                                        &s.lambda, &s.gram),
-                   POLYAD_NUMERICAL);
+  assert_int_equal(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2), POLYAD_NUMERICAL);
   finish(&s);
 }
 
@@ -290,17 +364,21 @@ static void hals_descends_and_stays_nonnegative(void **state) {
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
     for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q) {
       struct setting s;
+      struct pd_matrix before_x;
       double unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
       start(&s, 2, (polyad_type)type, 300, ranks[q]);
+      OK(pd_matrix_create(s.context, &pd_cpu_device, (polyad_type)type, 300, ranks[q], &before_x));
       fill(&s.m, 9, -1);
       fill(&s.x, 4, 0);
       fill_definite(&s.v, 0.1);
-      for (size_t r = 0; r < ranks[q]; ++r)
+      for (size_t r = 0; r < ranks[q]; ++r) {
         set(&s.lambda, 0, r, 1 + (double)r);
+        set(&s.peak, 0, r, 1);
+      }
       long double before = objective(&s);
       for (int sweep = 0; sweep < 10; ++sweep) {
-        OK(pd_cpu_linalg.update_nonnegative(s.context, s.work, &s.v, &s.m, &s.x,
-                                            PD_SCALE_MAX_AT_LEAST_1, &s.lambda, &s.gram));
+        memcpy(before_x.data, s.x.data, 300 * ranks[q] * pd_type_bytes((polyad_type)type));
+        OK(update(&s, 0, &before_x, &s.m, PD_SCALE_AS_BEFORE));
         long double after = objective(&s);
         assert_true(after <= before + 64 * unit * fabsl(before));
         before = after;
@@ -309,6 +387,7 @@ static void hals_descends_and_stays_nonnegative(void **state) {
           for (size_t r = 0; r < ranks[q]; ++r)
             assert_true(get(&s.x, i, r) >= 0);
       }
+      pd_matrix_destroy(s.context, &before_x);
       finish(&s);
     }
 }
@@ -336,17 +415,22 @@ static void small_operations(void **state) {
   for (size_t r = 0; r < 3; ++r)
     set(&s.lambda, 0, r, 2 + (double)r);
   OK(pd_cpu_linalg.weighted_inner(s.context, s.work, &s.m, &s.x, &s.lambda));
-  OK(pd_cpu_linalg.quadratic_form(s.context, s.work, &product, &s.gram, &s.lambda));
+  fill(&s.peak, 8, 0);
+  OK(pd_cpu_linalg.model_norm(s.context, s.work, 3, list, &s.peak, &s.lambda, false));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
-  long double inner = 0, form = 0;
+  long double inner = 0, form = 0, peaks = 0;
   for (size_t r = 0; r < 3; ++r) {
+    long double others = (long double)get(&grams[0], r, r) * get(&grams[1], r, r);
+    peaks += powl(get(&s.lambda, 0, r) * get(&s.peak, 0, r), 2) * others;
     for (uint64_t i = 0; i < 7; ++i)
       inner += (long double)get(&s.lambda, 0, r) * get(&s.m, i, r) * get(&s.x, i, r);
     for (size_t c = 0; c < 3; ++c)
-      form += (long double)get(&s.lambda, 0, r) * get(&product, r, c) * get(&s.lambda, 0, c);
+      form += (long double)get(&s.lambda, 0, r) * get(&grams[0], r, c) * get(&grams[1], r, c) *
+              get(&grams[2], r, c) * get(&s.lambda, 0, c);
   }
   assert_true(fabsl(scalar[PD_SCALAR_INNER] - inner) <= 24 * DBL_EPSILON * inner);
   assert_true(fabsl(scalar[PD_SCALAR_MODEL] - form) <= 12 * DBL_EPSILON * form);
+  assert_true(fabsl(scalar[PD_SCALAR_PEAKS] - peaks) <= 12 * DBL_EPSILON * peaks);
   for (int n = 0; n < 3; ++n)
     pd_matrix_destroy(s.context, &grams[n]);
   pd_matrix_destroy(s.context, &product);
@@ -365,18 +449,18 @@ static void spread_is_a_weighted_sum_of_squares(void **state) {
       OK(pd_matrix_create(s.context, &pd_cpu_device, POLYAD_F64, 1000, 1, &slices));
       fill(&slices, 3, 0);
       fill(&s.x, 4, -0.5);
+      const struct pd_matrix *grams[3] = {&s.v, &s.v, &s.gram};
       fill_definite(&s.v, 1);
-      fill_definite(&s.gram, 2);
       for (size_t r = 0; r < rank; ++r)
         set(&s.lambda, 0, r, r == 1 ? 0 : 1 + (double)r);
-      OK(pd_cpu_linalg.spread(s.context, s.work, &slices, &s.x, &s.v, &s.gram, &s.lambda));
+      OK(pd_cpu_linalg.spread(s.context, s.work, &slices, &s.x, 3, grams, &s.lambda));
       OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
       long double sum = 0;
       for (size_t r = 0; r < rank; ++r) {
         long double column = 0, weight = get(&s.lambda, 0, r);
         for (uint64_t i = 0; i < 1000; ++i)
           column += (long double)get(&slices, i, 0) * get(&s.x, i, r) * get(&s.x, i, r);
-        sum += weight * weight * get(&s.v, r, r) / get(&s.gram, r, r) * column;
+        sum += weight * weight * get(&s.v, r, r) * get(&s.v, r, r) * column;
       }
       assert_true(fabsl(scalar[PD_SCALAR_SPREAD] - sum) <=
                   (1000 + 8 + (double)rank) * DBL_EPSILON * sum);
@@ -432,8 +516,7 @@ static void ill_conditioned_equations_are_solved(void **state) {
     fill(&s.m, 1, 0);
     fill(&s.x, 1, 0);
     nearly_collinear(&s.v, pow(10, -k));
-    OK(pd_cpu_linalg.update(s.context, s.work, &s.v, 0, NULL, &s.x, PD_SCALE_NORM_2, &s.lambda,
-                            &s.gram));
+    OK(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2));
     double worst = 0, most = 0;
     for (uint64_t i = 0; i < 7; ++i)
       for (size_t r = 0; r < 3; ++r) {
@@ -468,8 +551,7 @@ static void damped_update(void **state) {
   nearly_collinear(&s.v, 1e-7);
   for (size_t r = 0; r < 3; ++r)
     set(&s.lambda, 0, r, weight[r]);
-  OK(pd_cpu_linalg.update(s.context, s.work, &s.v, damping, &before, &s.x, PD_SCALE_NORM_2,
-                          &s.lambda, &s.gram));
+  OK(update(&s, damping, &before, NULL, PD_SCALE_NORM_2));
   OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
   assert_true(scalar[PD_SCALAR_DAMPED] == 1 && scalar[PD_SCALAR_FALLBACKS] == 0);
   for (uint64_t i = 0; i < 7; ++i)
@@ -492,6 +574,7 @@ int main(void) {
       cmocka_unit_test(gram_is_a_sum_of_products),
       cmocka_unit_test(update_solves_and_scales),
       cmocka_unit_test(updates_scale_without_rounding),
+      cmocka_unit_test(threads_do_not_show_in_updates),
       cmocka_unit_test(spread_is_a_weighted_sum_of_squares),
       cmocka_unit_test(singular_equations_have_a_least_norm_solution),
       cmocka_unit_test(zero_equations_give_zero),

@@ -3,7 +3,7 @@
  * than the damping asked for, the matrix with damping * its diagonal added is inverted instead;
  * when none is asked for and a pivot is rounding error, the symmetric eigendecomposition (cyclic
  * Jacobi) gives the pseudo-inverse. */
-#include "device/cuda/cuda_linalg_launch.h"
+#include "device/cuda/cuda_linalg_device.cuh"
 #include <cfloat>
 
 /* ---- the rank-revealing way: one block, matrices in global memory --------------------------- */
@@ -154,10 +154,11 @@ __device__ static void invert_damped(const double *v, int n, double damping, dou
 /* ---- up to 128: one block, elements in registers, row and column k through shared memory ------
  */
 
-/* Gauss and Jordan's elimination on the elements in `a`; false at a pivot that is too small. */
+/* Gauss and Jordan's elimination on the elements in `a`; false at a pivot that is too small beside
+ * the diagonal. */
 template <int B>
-__device__ static bool eliminate_small(double a[B][B], const double *v, int n, double damping,
-                                       bool checks, double (*row)[B * 32],
+__device__ static bool eliminate_small(double a[B][B], const double *diagonal, int n,
+                                       double damping, bool checks, double (*row)[B * 32],
                                        double (*column)[B * 32]) {
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   for (int k = 0; k < n; ++k) {
@@ -172,7 +173,7 @@ __device__ static bool eliminate_small(double a[B][B], const double *v, int n, d
       }
     __syncthreads();
     double pivot = row[half][k];
-    if (checks && !is_pivot(pivot, v[k * n + k], n, damping)) return false;
+    if (checks && !is_pivot(pivot, diagonal[k], n, damping)) return false;
     double reciprocal = 1 / pivot;
 #pragma unroll
     for (int p = 0; p < B; ++p)
@@ -191,11 +192,16 @@ __device__ static bool eliminate_small(double a[B][B], const double *v, int n, d
 
 template <int B>
 static __global__ void __launch_bounds__(1024)
-    invert_small(const double *v, int n, double damping, double *inverse, double *scratch,
-                 double *scalars) {
-  __shared__ double row[2][B * 32], column[2][B * 32];
+    invert_small(const __grid_constant__ pd_gpu_grams grams, double *v, int n, double damping,
+                 double *inverse, double *scratch, double *scalars) {
+  __shared__ double row[2][B * 32], column[2][B * 32], diagonal[B * 32];
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double a[B][B];
+  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+    if (grams.count > 0) v[e] = gram_product(grams, e, e / n == e % n);
+    if (e / n == e % n) diagonal[e / n] = v[e];
+  }
+  __syncthreads();
   if (!all_finite(v, n)) {
     if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
     return;
@@ -211,7 +217,7 @@ static __global__ void __launch_bounds__(1024)
                   : attempt == 0   ? v[i * n + j]
                                    : damped_entry(v, n, i, j, damping);
       }
-    if (eliminate_small<B>(a, v, n, damping, attempt == 0, row, column)) break;
+    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column)) break;
     if (!may_damp(n, damping)) {
       pseudo_invert(v, n, inverse, scratch, scalars);
       return;
@@ -288,22 +294,23 @@ static cudaError_t invert_large(const double *v, int n, double damping, double *
   return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_invert(const double *v, int rank, double damping, double *inverse,
-                                     double *scratch, double *scalars, cudaStream_t stream) {
+extern "C" cudaError_t pd_gpu_invert(const struct pd_gpu_grams *grams, double *v, int rank,
+                                     double damping, double *inverse, double *scratch,
+                                     double *scalars, cudaStream_t stream) {
   if (rank > PD_GPU_RANK_SMALL)
     return invert_large(v, rank, damping, inverse, scratch, scalars, stream);
   switch ((rank + 31) / 32) {
   case 1:
-    invert_small<1><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
+    invert_small<1><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
     break;
   case 2:
-    invert_small<2><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
+    invert_small<2><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
     break;
   case 3:
-    invert_small<3><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
+    invert_small<3><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
     break;
   default:
-    invert_small<4><<<1, 1024, 0, stream>>>(v, rank, damping, inverse, scratch, scalars);
+    invert_small<4><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
   }
   return cudaGetLastError();
 }

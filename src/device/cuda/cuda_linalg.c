@@ -8,8 +8,9 @@ struct pd_linalg_work {
   const struct pd_device *device;
   int rank, processors;
   double *memory; /* all of the below, on the device */
-  double *scalars, *factor, *inverse, *invert, *sums, *partial, *residual;
+  double *scalars, *factor, *squares, *inverse, *invert, *sums, *partial, *residual;
   double *host;             /* pinned: PD_GPU_SCALARS numbers */
+  double seen[PD_SCALARS];  /* what the last fetch found: counters on the device only grow */
   cudaStream_t side;        /* where prepare() inverts */
   cudaEvent_t fork, joined; /* before and after that */
   bool prepared;
@@ -20,15 +21,17 @@ struct sizes {
   uint64_t square, invert, sums, partial, total;
 };
 
-static struct sizes sizes_of(uint64_t rank, int processors) {
+static struct sizes sizes_of(uint64_t rank) {
   struct sizes size;
-  int parts = pd_gpu_gram_parts(UINT64_MAX / 2, (int)rank, processors);
-  int blocks = pd_gpu_row_blocks(UINT64_MAX / 2, (int)rank, processors);
+  int parts = pd_gpu_gram_parts(UINT64_MAX / 2, (int)rank);
+  int blocks = pd_gpu_row_blocks(UINT64_MAX / 2, (int)rank);
+  if (rank <= PD_GPU_RANK_PASS && parts < PD_GPU_PASS_BLOCKS) parts = PD_GPU_PASS_BLOCKS;
+  if (rank <= PD_GPU_RANK_PASS && blocks < PD_GPU_PASS_BLOCKS) blocks = PD_GPU_PASS_BLOCKS;
   size.square = rank * rank;
   size.invert = 2 * size.square + 2 * rank + 2;
   size.sums = (uint64_t)blocks * PD_GPU_COLUMN_SUMS * rank;
   size.partial = (uint64_t)parts * size.square;
-  size.total = PD_GPU_SCALARS + rank + size.square + size.invert + size.sums + size.partial +
+  size.total = PD_GPU_SCALARS + 2 * rank + size.square + size.invert + size.sums + size.partial +
                2 * PD_GPU_RESIDUAL_BLOCKS;
   return size;
 }
@@ -36,7 +39,7 @@ static struct sizes sizes_of(uint64_t rank, int processors) {
 static uint64_t work_bytes(uint64_t rank, int threads) {
   (void)threads;
   if (rank > PD_GPU_RANK_MAX) return UINT64_MAX;
-  return sizes_of(rank, 256).total * sizeof(double);
+  return sizes_of(rank).total * sizeof(double);
 }
 
 static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
@@ -70,7 +73,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
   *work =
       (struct pd_linalg_work){.device = device, .rank = (int)rank, .processors = state->processors};
-  struct sizes size = sizes_of(rank, state->processors);
+  struct sizes size = sizes_of(rank);
   polyad_status status =
       pd_cuda_allocate(context, device, size.total, sizeof(double), (void **)&work->memory);
   if (status == POLYAD_OK)
@@ -88,6 +91,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   double *next = work->memory;
   work->scalars = next;
   work->factor = (next += PD_GPU_SCALARS);
+  work->squares = (next += rank);
   work->inverse = (next += rank);
   work->invert = (next += size.square);
   work->sums = (next += size.invert);
@@ -105,22 +109,70 @@ static struct pd_gpu_matrix gpu_matrix(const struct pd_matrix *matrix) {
                                 .wide = matrix->type == POLYAD_F64};
 }
 
-/* gram = x^T x, scaled by work->factor where asked. */
-static polyad_status run_gram(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_matrix *x, bool scaled, struct pd_matrix *gram) {
+static struct pd_gpu_matrix gpu_matrix_or_none(const struct pd_matrix *matrix) {
+  return matrix == NULL ? (struct pd_gpu_matrix){.data = NULL} : gpu_matrix(matrix);
+}
+
+static struct pd_gpu_grams gpu_grams(int count, const struct pd_matrix *const *grams, int skip,
+                                     double ridge) {
+  struct pd_gpu_grams chosen = {.ridge = ridge};
+  for (int n = 0; n < count; ++n)
+    if (n != skip) chosen.gram[chosen.count++] = grams[n]->data;
+  return chosen;
+}
+
+/* Blocks of the column sums, and parts of the Gram matrix, that a pass over rows leaves. */
+static void count_blocks(const struct pd_linalg_work *work, uint64_t rows, int *blocks,
+                         int *parts) {
+  bool one_pass = work->rank <= PD_GPU_RANK_PASS;
+  *blocks = one_pass ? pd_gpu_pass_blocks(rows) : pd_gpu_row_blocks(rows, work->rank);
+  *parts = one_pass ? *blocks : pd_gpu_gram_parts(rows, work->rank);
+}
+
+/* The pass over rows: one kernel up to PD_GPU_RANK_PASS columns, above it one that makes x or sums
+ * its columns and one for the Gram matrix. */
+static polyad_status run_pass(polyad_context *context, struct pd_linalg_work *work,
+                              struct pd_gpu_rows *rows) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  int parts = pd_gpu_gram_parts(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_gram(gpu_matrix(x), parts, work->partial, pd_cuda_stream(state))));
-  return PD_CUDA(context, state,
-                 pd_gpu_finish_gram(work->partial, parts, work->rank, scaled ? work->factor : NULL,
-                                    gram->data, pd_cuda_stream(state)));
+  cudaStream_t stream = pd_cuda_stream(state);
+  int parts;
+  count_blocks(work, rows->x.rows, &rows->blocks, &parts);
+  rows->sums = work->sums;
+  rows->partial = work->partial;
+  if (work->rank <= PD_GPU_RANK_PASS) return PD_CUDA(context, state, pd_gpu_pass(rows, stream));
+  if (rows->inverse != NULL)
+    PD_TRY(PD_CUDA(context, state, pd_gpu_multiply(rows, stream)));
+  else
+    PD_TRY(PD_CUDA(context, state,
+                   pd_gpu_column_sums(rows->m.data != NULL ? rows->m : rows->x, rows->x,
+                                      rows->slices, rows->blocks, work->sums, stream)));
+  return PD_CUDA(context, state, pd_gpu_gram(rows->x, parts, work->partial, stream));
+}
+
+static struct pd_gpu_finish finish_of(struct pd_linalg_work *work, const struct pd_matrix *x,
+                                      struct pd_matrix *out, struct pd_matrix *peak) {
+  struct pd_gpu_finish finish = {.partial = work->partial,
+                                 .sums = work->sums,
+                                 .rank = work->rank,
+                                 .wide = x->type == POLYAD_F64,
+                                 .gram = out->data,
+                                 .peak = peak->data,
+                                 .factor = work->factor,
+                                 .squares = work->squares,
+                                 .scalars = work->scalars};
+  count_blocks(work, x->rows, &finish.blocks, &finish.parts);
+  return finish;
 }
 
 static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out) {
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
-  return run_gram(context, work, a, false, out);
+                          const struct pd_matrix *a, struct pd_matrix *out,
+                          struct pd_matrix *peak) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_rows rows = {.x = gpu_matrix(a)};
+  struct pd_gpu_finish finish = finish_of(work, a, out, peak);
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(run_pass(context, work, &rows));
+  return PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state)));
 }
 
 static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work *work,
@@ -145,42 +197,33 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
                               const struct pd_matrix *const *grams, int skip, double ridge,
                               struct pd_matrix *v) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  const double *data[POLYAD_MAX_ORDER];
+  struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
   PD_TRY(pd_cuda_enter(context, state));
-  for (int n = 0; n < count; ++n)
-    data[n] = grams[n] == NULL ? NULL : grams[n]->data;
-  return PD_CUDA(
-      context, state,
-      pd_gpu_hadamard(count, data, skip, ridge, work->rank, v->data, pd_cuda_stream(state)));
-}
-
-/* From column sums in work->sums: norms, scaling of x, scaled Gram matrix. */
-static polyad_status finish(polyad_context *context, struct pd_linalg_work *work,
-                            struct pd_matrix *x, int blocks, enum pd_scaling scaling,
-                            struct pd_matrix *lambda, struct pd_matrix *out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
-                                       work->factor, work->scalars, pd_cuda_stream(state))));
-  PD_TRY(run_gram(context, work, x, true, out));
-  return PD_CUDA(context, state, pd_gpu_scale(gpu_matrix(x), work->factor, pd_cuda_stream(state)));
+  return PD_CUDA(context, state,
+                 pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state)));
 }
 
 static polyad_status invert(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, double damping, cudaStream_t stream) {
+                            const struct pd_gpu_grams *grams, const struct pd_matrix *v,
+                            double damping, cudaStream_t stream) {
   return PD_CUDA(context, pd_cuda_state_of(work->device),
-                 pd_gpu_invert(v->data, work->rank, damping, work->inverse, work->invert,
+                 pd_gpu_invert(grams, v->data, work->rank, damping, work->inverse, work->invert,
                                work->scalars, stream));
 }
 
-/* One block inverts v while the rest of the GPU computes the MTTKRP. */
-static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work,
-                             const struct pd_matrix *v, double damping) {
+/* One block makes and inverts v while the rest of the GPU computes the MTTKRP. */
+static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
+                             const struct pd_matrix *const *grams, int skip, double ridge,
+                             double damping, struct pd_matrix *v) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
   PD_TRY(pd_cuda_enter(context, state));
+  if (work->rank > PD_GPU_RANK_SMALL)
+    PD_TRY(PD_CUDA(context, state,
+                   pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0)));
-  PD_TRY(invert(context, work, v, damping, work->side));
+  PD_TRY(invert(context, work, &chosen, v, damping, work->side));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->joined, work->side)));
   work->prepared = true;
   return POLYAD_OK;
@@ -190,45 +233,58 @@ static polyad_status prepare(polyad_context *context, struct pd_linalg_work *wor
 static polyad_status await_inverse(polyad_context *context, struct pd_linalg_work *work,
                                    const struct pd_matrix *v, double damping) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  if (!work->prepared) return invert(context, work, v, damping, pd_cuda_stream(state));
+  const struct pd_gpu_grams none = {.count = 0};
+  if (!work->prepared) return invert(context, work, &none, v, damping, pd_cuda_stream(state));
   work->prepared = false;
   return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
 }
 
-static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, double damping,
-                            const struct pd_matrix *before, struct pd_matrix *x,
-                            enum pd_scaling scaling, struct pd_matrix *lambda,
-                            struct pd_matrix *out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  struct pd_gpu_pull pull = {.damping = damping,
-                             .lambda = lambda->data,
-                             .v = v->data,
-                             .pulls = work->scalars + PD_GPU_PULLS};
-  if (before != NULL) pull.before = gpu_matrix(before);
-  PD_TRY(pd_cuda_enter(context, state));
-  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(await_inverse(context, work, v, damping));
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_multiply(gpu_matrix(x), work->inverse, &pull, blocks, work->sums,
-                                 pd_cuda_stream(state))));
-  return finish(context, work, x, blocks, scaling, lambda, out);
+static struct pd_gpu_rows rows_of(const struct pd_linalg_work *work,
+                                  const struct pd_update *update) {
+  return (struct pd_gpu_rows){.x = gpu_matrix(update->x),
+                              .m = gpu_matrix_or_none(update->m),
+                              .before = gpu_matrix_or_none(update->before),
+                              .damping = update->damping,
+                              .v = update->v->data,
+                              .weights = update->weights->data,
+                              .peak = update->peak->data,
+                              .slices = update->slices != NULL ? update->slices->data : NULL,
+                              .pulls = work->scalars + PD_GPU_PULLS,
+                              .scaling = (int)update->scaling};
 }
 
-static polyad_status update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                        const struct pd_matrix *v, const struct pd_matrix *m,
-                                        struct pd_matrix *x, enum pd_scaling scaling,
-                                        struct pd_matrix *lambda, struct pd_matrix *out) {
+static polyad_status update_rows(polyad_context *context, struct pd_linalg_work *work,
+                                 const struct pd_update *update) {
+  struct pd_gpu_rows rows = rows_of(work, update);
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
+  PD_TRY(await_inverse(context, work, update->v, update->damping));
+  rows.inverse = work->inverse;
+  return run_pass(context, work, &rows);
+}
+
+static polyad_status update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
+                                             const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_rows rows = rows_of(work, update);
   PD_TRY(pd_cuda_enter(context, state));
-  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_hals(gpu_matrix(m), gpu_matrix(x), v->data, lambda->data, blocks,
-                             pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(
       context, state,
-      pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, pd_cuda_stream(state))));
-  return finish(context, work, x, blocks, scaling, lambda, out);
+      pd_gpu_hals(&rows, pd_gpu_row_blocks(rows.x.rows, work->rank), pd_cuda_stream(state))));
+  return run_pass(context, work, &rows);
+}
+
+static polyad_status update_finish(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_update *update) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_finish finish = finish_of(work, update->x, update->gram, update->peak);
+  finish.scaling = (int)update->scaling;
+  finish.weights = update->weights->data;
+  finish.lambda = update->lambda->data;
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state))));
+  if (update->scaling != PD_SCALE_NORM_2) return POLYAD_OK;
+  return PD_CUDA(context, state,
+                 pd_gpu_scale(gpu_matrix(update->x), work->factor, pd_cuda_stream(state)));
 }
 
 static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
@@ -236,35 +292,37 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
                                     const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
-  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(
-      context, state,
-      pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), blocks, work->sums, pd_cuda_stream(state))));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), NULL, blocks, work->sums,
+                                    pd_cuda_stream(state))));
   return PD_CUDA(context, state,
                  pd_gpu_finish_inner(work->sums, blocks, work->rank, lambda->data, work->scalars,
                                      pd_cuda_stream(state)));
 }
 
-static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *last,
-                                    const struct pd_matrix *lambda) {
+static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
+                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
+                                const struct pd_matrix *lambda, bool spreads) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
-                 pd_gpu_quadratic_form(g->data, last->data, lambda->data, work->rank, work->scalars,
-                                       pd_cuda_stream(state)));
+                 pd_gpu_model_norm(&all, peak->data, lambda->data, spreads ? work->squares : NULL,
+                                   work->rank, work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x,
-                            const struct pd_matrix *g, const struct pd_matrix *last,
-                            const struct pd_matrix *lambda) {
+                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
+                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_gpu_rows rows = {.x = gpu_matrix(x), .slices = slices->data};
+  struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
   PD_TRY(pd_cuda_enter(context, state));
-  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
+  PD_TRY(run_pass(context, work, &rows));
   return PD_CUDA(context, state,
-                 pd_gpu_spread(slices->data, gpu_matrix(x), g->data, last->data, lambda->data,
-                               blocks, work->sums, work->scalars, pd_cuda_stream(state)));
+                 pd_gpu_spread(&all, work->sums, rows.blocks, lambda->data, work->squares,
+                               work->rank, work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
@@ -321,16 +379,17 @@ static polyad_status normalize(polyad_context *context, struct pd_linalg_work *w
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix matrix = gpu_matrix(x);
   PD_TRY(pd_cuda_enter(context, state));
-  int blocks = pd_gpu_row_blocks(x->rows, work->rank, work->processors);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_column_sums(matrix, matrix, blocks, work->sums, pd_cuda_stream(state))));
+  int blocks = pd_gpu_row_blocks(x->rows, work->rank);
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_column_sums(matrix, matrix, NULL, blocks, work->sums, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
                                        work->factor, work->scalars, pd_cuda_stream(state))));
   return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, pd_cuda_stream(state)));
 }
 
-/* Scalars that fetch() clears. */
+/* Scalars of which fetch() tells what has come since the last. */
 static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_UPDATES,
                                PD_SCALAR_SHIFTED};
 
@@ -341,16 +400,15 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
                                  cudaMemcpyDeviceToHost, pd_cuda_stream(state))));
-  for (size_t k = 0; k < sizeof counters / sizeof *counters; ++k)
-    PD_TRY(PD_CUDA(
-        context, state,
-        cudaMemsetAsync(work->scalars + counters[k], 0, sizeof(double), pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state))));
   if (work->host[PD_GPU_NOT_FINITE] != 0)
     return pd_cuda_services->fail(
         context, POLYAD_NUMERICAL,
         "the normal equations hold numbers that are not finite; scale the values");
   memcpy(scalars, work->host, PD_SCALARS * sizeof *scalars);
+  for (size_t k = 0; k < sizeof counters / sizeof *counters; ++k)
+    scalars[counters[k]] -= work->seen[counters[k]];
+  memcpy(work->seen, work->host, PD_SCALARS * sizeof *scalars);
   return POLYAD_OK;
 }
 
@@ -364,10 +422,11 @@ const struct pd_linalg pd_cuda_linalg = {
     .round = round_matrix,
     .hadamard = hadamard,
     .prepare = prepare,
-    .update = update,
-    .update_nonnegative = update_nonnegative,
+    .update_rows = update_rows,
+    .update_rows_nonnegative = update_rows_nonnegative,
+    .update_finish = update_finish,
     .weighted_inner = weighted_inner,
-    .quadratic_form = quadratic_form,
+    .model_norm = model_norm,
     .spread = spread,
     .residual = residual,
     .residual_reads_list = true,

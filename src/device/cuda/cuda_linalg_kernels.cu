@@ -1,33 +1,21 @@
 /* Passes over tall factor matrices, and the small sums that follow them. */
-#include "device/cuda/cuda_linalg_launch.h"
+#include "device/cuda/cuda_linalg_device.cuh"
 
 enum { THREADS = 256, WARPS = THREADS / 32 };
-enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };
-enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1, SCALE_AS_BEFORE };
+/* Sums are divided into blocks by the number of rows alone: as many as fill a large GPU. */
+enum { MOST_BLOCKS = 528 };
 
 /* ---- products of Gram matrices ----------------------------------------------------------------
  */
 
-struct Grams {
-  const double *gram[16];
-  int count;
-};
-
-static __global__ void hadamard(Grams grams, double ridge, int rank, double *v) {
+static __global__ void hadamard(pd_gpu_grams grams, int rank, double *v) {
   int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  if (e >= rank * rank) return;
-  double product = 1;
-  for (int n = 0; n < grams.count; ++n)
-    product *= grams.gram[n][e];
-  v[e] = product + (e / rank == e % rank ? ridge : 0);
+  if (e < rank * rank) v[e] = gram_product(grams, e, e / rank == e % rank);
 }
 
-extern "C" cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip,
-                                       double ridge, int rank, double *v, cudaStream_t stream) {
-  Grams chosen = {{nullptr}, 0};
-  for (int n = 0; n < count; ++n)
-    if (n != skip) chosen.gram[chosen.count++] = grams[n];
-  hadamard<<<(unsigned)((rank * rank + 255) / 256), 256, 0, stream>>>(chosen, ridge, rank, v);
+extern "C" cudaError_t pd_gpu_hadamard(const struct pd_gpu_grams *grams, int rank, double *v,
+                                       cudaStream_t stream) {
+  hadamard<<<(unsigned)((rank * rank + 255) / 256), 256, 0, stream>>>(*grams, rank, v);
   return cudaGetLastError();
 }
 
@@ -40,9 +28,9 @@ static __host__ __device__ int tile_rows(int rank) {
   return rows > 32 ? 32 : rows;
 }
 
-extern "C" int pd_gpu_row_blocks(uint64_t rows, int rank, int processors) {
+extern "C" int pd_gpu_row_blocks(uint64_t rows, int rank) {
   uint64_t tiles = (rows + (uint64_t)tile_rows(rank) - 1) / (uint64_t)tile_rows(rank);
-  uint64_t most = (uint64_t)processors * 4;
+  uint64_t most = MOST_BLOCKS;
   return (int)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 }
 
@@ -66,9 +54,9 @@ __device__ static void add_to_sums(const double mine[4], int rank, int r, double
   __syncthreads();
 }
 
-__device__ static void account(double m, double x, double mine[4]) {
+__device__ static void account(double m, double x, double weight, double mine[4]) {
   mine[SUM_INNER] += m * x;
-  mine[SUM_SQUARE] += x * x;
+  mine[SUM_SQUARE] += weight * (x * x);
   mine[SUM_ABSOLUTE] += fabs(x);
   mine[SUM_LARGEST] = fmax(mine[SUM_LARGEST], fabs(x));
 }
@@ -80,20 +68,22 @@ __device__ static void write_sums(int rank, const double *sums, double *to) {
 
 /* What is added to entry (i, r) of the right-hand side. */
 template <typename T>
-__device__ static double pulled(const pd_gpu_pull &pull, uint64_t i, int r, int rank) {
-  double old = (double)static_cast<const T *>(pull.before.data)[i * pull.before.stride + r];
-  return old * (pull.damping * pull.lambda[r] * pull.v[(size_t)r * rank + r]);
+__device__ static double pulled(const pd_gpu_rows &job, uint64_t i, int r, int rank) {
+  double old = (double)static_cast<const T *>(job.before.data)[i * job.before.stride + r];
+  return old * (job.damping * job.weights[r] * job.v[(size_t)r * rank + r]);
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    multiply(pd_gpu_matrix x, const double *__restrict__ w, pd_gpu_pull pull, double *block_sums) {
+    multiply(const __grid_constant__ pd_gpu_rows job) {
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
+  const pd_gpu_matrix &x = job.x;
+  const double *__restrict__ w = job.inverse;
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double *sums = shared, *tile = shared + 4 * rank;
   T *data = static_cast<T *>(x.data);
-  bool pulls = pull.before.data != nullptr && *pull.pulls != 0;
+  bool pulls = job.before.data != nullptr && *job.pulls != 0;
   for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
     sums[k] = 0;
   for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows;
@@ -103,12 +93,13 @@ static __global__ void __launch_bounds__(THREADS)
     for (int i = ty; i < count; i += WARPS)
       for (int r = tx; r < rank; r += 32)
         tile[i * rank + r] = (double)data[(first + i) * x.stride + r] +
-                             (pulls ? pulled<T>(pull, first + i, r, rank) : 0);
+                             (pulls ? pulled<T>(job, first + i, r, rank) : 0);
     __syncthreads();
     for (int c = 0; c < rank; c += 32) {
       int r = c + tx;
       double mine[4] = {0, 0, 0, 0}, value[4] = {0, 0, 0, 0};
       if (r < rank) {
+        double by = 1 / divisor(job.scaling, job.weights[r], job.peak[r]);
         for (int s = 0; s < rank; ++s) {
           double factor = __ldg(w + s * rank + r);
 #pragma unroll
@@ -119,24 +110,23 @@ static __global__ void __launch_bounds__(THREADS)
         for (int q = 0; q < 4; ++q) {
           int i = ty + q * WARPS;
           if (i >= count) break;
-          T rounded = (T)value[q];
+          T rounded = (T)(value[q] * by);
           double m = pulls ? (double)data[(first + i) * x.stride + r] : tile[i * rank + r];
+          double weight = job.slices != nullptr ? job.slices[first + i] : 1;
           data[(first + i) * x.stride + r] = rounded;
-          account(m, (double)rounded, mine);
+          account(m, (double)rounded, weight, mine);
         }
       }
       add_to_sums(mine, rank, r, stage, sums);
     }
   }
   __syncthreads();
-  write_sums(rank, sums, block_sums);
+  write_sums(rank, sums, job.sums);
 }
 
-/* INNER sums products of x with m or, where `of_row` is there, its squares times that of their row.
- */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    column_sums(pd_gpu_matrix m, pd_gpu_matrix x, const double *of_row, double *block_sums) {
+    column_sums(pd_gpu_matrix m, pd_gpu_matrix x, const double *slices, double *block_sums) {
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
@@ -149,30 +139,28 @@ static __global__ void __launch_bounds__(THREADS)
     double mine[4] = {0, 0, 0, 0};
     for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows && r < rank;
          first += (uint64_t)gridDim.x * rows)
-      for (int i = ty; i < rows && first + i < x.rows; i += WARPS) {
-        double entry = (double)right[(first + i) * x.stride + r];
-        account(of_row != nullptr ? of_row[first + i] * entry
-                                  : (double)left[(first + i) * m.stride + r],
-                entry, mine);
-      }
+      for (int i = ty; i < rows && first + i < x.rows; i += WARPS)
+        account((double)left[(first + i) * m.stride + r], (double)right[(first + i) * x.stride + r],
+                slices != nullptr ? slices[first + i] : 1, mine);
     add_to_sums(mine, rank, r, stage, shared);
   }
   write_sums(rank, shared, block_sums);
 }
 
 /* A warp per row; the row lies in shared memory. */
-template <typename T>
-static __global__ void hals(pd_gpu_matrix m, pd_gpu_matrix x, const double *__restrict__ v,
-                            const double *__restrict__ lambda) {
+template <typename T> static __global__ void hals(const __grid_constant__ pd_gpu_rows job) {
   extern __shared__ double shared[];
+  const pd_gpu_matrix &m = job.m, &x = job.x, &before = job.before;
+  const double *__restrict__ v = job.v;
   int rank = x.rank, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   double *row = shared + threadIdx.x / 32 * rank;
   for (uint64_t i = (uint64_t)blockIdx.x * warps + threadIdx.x / 32; i < x.rows;
        i += (uint64_t)gridDim.x * warps) {
     const T *in = static_cast<const T *>(m.data) + i * m.stride;
+    const T *old = static_cast<const T *>(before.data) + i * before.stride;
     T *out = static_cast<T *>(x.data) + i * x.stride;
     for (int r = lane; r < rank; r += 32)
-      row[r] = (double)out[r] * lambda[r];
+      row[r] = (double)old[r] * job.weights[r];
     __syncwarp();
     for (int r = 0; r < rank; ++r) {
       const double *line = v + r * rank;
@@ -187,7 +175,7 @@ static __global__ void hals(pd_gpu_matrix m, pd_gpu_matrix x, const double *__re
       __syncwarp();
     }
     for (int r = lane; r < rank; r += 32)
-      out[r] = (T)row[r];
+      out[r] = (T)(row[r] / divisor(job.scaling, job.weights[r], job.peak[r]));
     __syncwarp();
   }
 }
@@ -196,41 +184,34 @@ static size_t row_bytes(int rank, bool with_tile) {
   return sizeof(double) * (size_t)rank * (size_t)(4 + (with_tile ? tile_rows(rank) : 0));
 }
 
-extern "C" cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w,
-                                       const struct pd_gpu_pull *pull, int blocks, double *sums,
-                                       cudaStream_t stream) {
-  size_t bytes = row_bytes(x.rank, true);
-  if (x.wide)
-    multiply<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, *pull, sums);
+extern "C" cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStream_t stream) {
+  size_t bytes = row_bytes(rows->x.rank, true);
+  if (rows->x.wide)
+    multiply<double><<<(unsigned)rows->blocks, THREADS, bytes, stream>>>(*rows);
   else
-    multiply<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(x, w, *pull, sums);
-  return cudaGetLastError();
-}
-
-static cudaError_t launch_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
-                                      const double *of_row, int blocks, double *sums,
-                                      cudaStream_t stream) {
-  size_t bytes = row_bytes(x.rank, false);
-  if (x.wide)
-    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, of_row, sums);
-  else
-    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, of_row, sums);
+    multiply<float><<<(unsigned)rows->blocks, THREADS, bytes, stream>>>(*rows);
   return cudaGetLastError();
 }
 
 extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
-                                          int blocks, double *sums, cudaStream_t stream) {
-  return launch_column_sums(m, x, nullptr, blocks, sums, stream);
+                                          const double *slices, int blocks, double *sums,
+                                          cudaStream_t stream) {
+  size_t bytes = row_bytes(x.rank, false);
+  if (x.wide)
+    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, slices, sums);
+  else
+    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, slices, sums);
+  return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
-                                   const double *lambda, int blocks, cudaStream_t stream) {
-  int warps = 4096 / x.rank > 8 ? 8 : 4096 / x.rank;
-  size_t bytes = sizeof(double) * (size_t)warps * (size_t)x.rank;
-  if (x.wide)
-    hals<double><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(m, x, v, lambda);
+extern "C" cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, int blocks,
+                                   cudaStream_t stream) {
+  int rank = rows->x.rank, warps = 4096 / rank > 8 ? 8 : 4096 / rank;
+  size_t bytes = sizeof(double) * (size_t)warps * (size_t)rank;
+  if (rows->x.wide)
+    hals<double><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
   else
-    hals<float><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(m, x, v, lambda);
+    hals<float><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
   return cudaGetLastError();
 }
 
@@ -268,8 +249,8 @@ static int tile_pairs(int rank) {
   return tiles * (tiles + 1) / 2;
 }
 
-extern "C" int pd_gpu_gram_parts(uint64_t rows, int rank, int processors) {
-  uint64_t most = (uint64_t)processors * 4 / (uint64_t)tile_pairs(rank), wanted = rows / 256;
+extern "C" int pd_gpu_gram_parts(uint64_t rows, int rank) {
+  uint64_t most = MOST_BLOCKS / (uint64_t)tile_pairs(rank), wanted = rows / 256;
   if (most < 1) most = 1;
   return (int)(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
@@ -316,62 +297,15 @@ extern "C" cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *pa
   return cudaGetLastError();
 }
 
-/* A warp adds up `count` numbers that lie `step` apart: fixed order. */
-__device__ static double warp_sum(const double *from, int count, size_t step) {
-  double sum = 0;
-  for (int k = (int)threadIdx.x % 32; k < count; k += 32)
-    sum += from[(size_t)k * step];
-  for (int s = 16; s > 0; s /= 2)
-    sum += __shfl_xor_sync(0xffffffffu, sum, s);
-  return sum;
-}
-
-static __global__ void finish_gram(const double *partial, int parts, int rank, const double *factor,
-                                   double *gram) {
-  int e = (int)(blockIdx.x * WARPS + threadIdx.x / 32), r = e / rank, s = e % rank;
-  if (e >= rank * rank || r / 32 > s / 32) return; /* the tile below the diagonal is mirrored */
-  double sum = warp_sum(partial + (size_t)r * rank + s, parts, (size_t)rank * rank);
-  if (factor != nullptr) sum *= factor[r] * factor[s];
-  if (threadIdx.x % 32 != 0) return;
-  gram[r * rank + s] = sum;
-  if (r / 32 < s / 32) gram[s * rank + r] = sum;
-}
-
-extern "C" cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank,
-                                          const double *factor, double *gram_out,
-                                          cudaStream_t stream) {
-  finish_gram<<<(unsigned)((rank * rank + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
-      partial, parts, rank, factor, gram_out);
-  return cudaGetLastError();
-}
-
 /* ---- norms and inner products -------------------------------------------------------------------
  */
-
-__device__ static double warp_largest(const double *from, int count, size_t step) {
-  double largest = 0;
-  for (int k = (int)threadIdx.x % 32; k < count; k += 32)
-    largest = fmax(largest, from[(size_t)k * step]);
-  for (int s = 16; s > 0; s /= 2)
-    largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, s));
-  return largest;
-}
-
-/* The least power of two that is no less than a number of at least 1. */
-__device__ static double power_of_two_above(double number) {
-  if (!isfinite(number)) return number;
-  int exponent;
-  double mantissa = frexp(number, &exponent);
-  return ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent);
-}
 
 __device__ static double norm_of(const double *sums, int blocks, int rank, int r, int scaling) {
   size_t step = 4 * (size_t)rank;
   if (scaling == SCALE_NORM_2) return sqrt(warp_sum(sums + SUM_SQUARE * rank + r, blocks, step));
   if (scaling == SCALE_NORM_1) return warp_sum(sums + SUM_ABSOLUTE * rank + r, blocks, step);
   double largest = warp_largest(sums + SUM_LARGEST * rank + r, blocks, step);
-  if (!(largest > 0)) return 0; /* a zero column: lambda 0, as on the CPU */
-  return scaling == SCALE_AS_BEFORE ? power_of_two_above(fmax(1.0, largest)) : fmax(1.0, largest);
+  return largest > 0 ? fmax(1.0, largest) : 0; /* a zero column: lambda 0, as on the CPU */
 }
 
 /* One block: a warp per column. `lambda` NULL: only the inner products, weighted. */
@@ -410,70 +344,5 @@ extern "C" cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int r
                                            const double *weight, double *scalars,
                                            cudaStream_t stream) {
   finish_columns<<<1, 1024, 0, stream>>>(sums, blocks, rank, 0, weight, nullptr, nullptr, scalars);
-  return cudaGetLastError();
-}
-
-/* Squared norm of a component over that of its column in the last factor. */
-__device__ static double others_squared(const double *g, const double *last, const double *lambda,
-                                        int rank, int r) {
-  double square = lambda[r] * lambda[r] * g[(size_t)r * rank + r];
-  return square > 0 ? square / last[(size_t)r * rank + r] : 0;
-}
-
-/* One block: a warp per column. */
-static __global__ void __launch_bounds__(1024)
-    finish_spread(const double *sums, int blocks, int rank, const double *g, const double *last,
-                  const double *lambda, double *scalars) {
-  __shared__ double part[PD_GPU_RANK_MAX];
-  for (int r = (int)threadIdx.x / 32; r < rank; r += 32) {
-    double squares = warp_sum(sums + SUM_INNER * rank + r, blocks, 4 * (size_t)rank);
-    part[r] = others_squared(g, last, lambda, rank, r) * squares;
-  }
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  double total = 0;
-  for (int r = 0; r < rank; ++r)
-    total += part[r];
-  scalars[PD_GPU_SPREAD] = total;
-}
-
-extern "C" cudaError_t pd_gpu_spread(const double *slices, struct pd_gpu_matrix x, const double *g,
-                                     const double *last, const double *lambda, int blocks,
-                                     double *sums, double *scalars, cudaStream_t stream) {
-  cudaError_t status = launch_column_sums(x, x, slices, blocks, sums, stream);
-  if (status != cudaSuccess) return status;
-  finish_spread<<<1, 1024, 0, stream>>>(sums, blocks, x.rank, g, last, lambda, scalars);
-  return cudaGetLastError();
-}
-
-static __global__ void __launch_bounds__(1024)
-    quadratic_form(const double *g, const double *last, const double *lambda, int rank,
-                   double *scalars) {
-  __shared__ double line[PD_GPU_RANK_MAX], square[PD_GPU_RANK_MAX], peak[PD_GPU_RANK_MAX];
-  for (int r = (int)threadIdx.x; r < rank; r += 1024) {
-    double sum = 0;
-    for (int s = 0; s < rank; ++s)
-      sum += g[s * rank + r] * lambda[s]; /* g is symmetric: neighbours read neighbours */
-    line[r] = lambda[r] * sum;
-    square[r] = sqrt(lambda[r] * lambda[r] * g[(size_t)r * rank + r]);
-    peak[r] = others_squared(g, last, lambda, rank, r);
-  }
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  double total = 0, norms = 0, peaks = 0;
-  for (int r = 0; r < rank; ++r) {
-    total += line[r];
-    norms += square[r];
-    peaks += peak[r];
-  }
-  scalars[PD_GPU_MODEL] = total;
-  scalars[PD_GPU_NORMS] = norms;
-  scalars[PD_GPU_PEAKS] = peaks;
-}
-
-extern "C" cudaError_t pd_gpu_quadratic_form(const double *g, const double *last,
-                                             const double *lambda, int rank, double *scalars,
-                                             cudaStream_t stream) {
-  quadratic_form<<<1, 1024, 0, stream>>>(g, last, lambda, rank, scalars);
   return cudaGetLastError();
 }

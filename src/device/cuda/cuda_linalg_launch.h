@@ -14,6 +14,8 @@ enum {
   PD_GPU_RANK_MAX = 1024,  /* of the dense algebra */
   PD_GPU_RANK_SMALL = 128, /* normal equations are inverted by one block, in registers */
   PD_GPU_COLUMN_SUMS = 4,  /* inner, square, absolute, largest */
+  PD_GPU_RANK_PASS = 32,   /* an update is one pass over memory */
+  PD_GPU_PASS_BLOCKS = 264,
   PD_GPU_RESIDUAL_BLOCKS = 2048
 };
 
@@ -46,53 +48,89 @@ struct pd_gpu_matrix {
   int rank, wide;
 };
 
-cudaError_t pd_gpu_hadamard(int count, const double *const *grams, int skip, double ridge, int rank,
-                            double *v, cudaStream_t stream);
+/** The Gram matrices whose elementwise product the normal equations are. */
+struct pd_gpu_grams {
+  const double *gram[16];
+  int count;
+  double ridge; /* added to the diagonal */
+};
+
+/** v = their product. */
+cudaError_t pd_gpu_hadamard(const struct pd_gpu_grams *grams, int rank, double *v,
+                            cudaStream_t stream);
 
 /** inverse = v^-1; or, when v is not numerically positive definite, v^+; or, where a pivot is no
  * more than `damping` (if not 0) of its diagonal entry, (v + damping diag(v))^-1. Counts and flags
- * go into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. */
-cudaError_t pd_gpu_invert(const double *v, int rank, double damping, double *inverse,
-                          double *scratch, double *scalars, cudaStream_t stream);
+ * go into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. Up to PD_GPU_RANK_SMALL v is
+ * made first, as the product of `grams`, if there are any; above it has to be there. */
+cudaError_t pd_gpu_invert(const struct pd_gpu_grams *grams, double *v, int rank, double damping,
+                          double *inverse, double *scratch, double *scalars, cudaStream_t stream);
 
-/** Blocks whose sums the functions below leave in `sums` (blocks x 4 x rank). */
-int pd_gpu_row_blocks(uint64_t rows, int rank, int processors);
-/** What a damped update adds to the right-hand side: `before` diag(damping lambda diag(v)), where
- *  *pulls is not 0. before.data NULL: nothing. */
-struct pd_gpu_pull {
-  struct pd_gpu_matrix before;
+/** One pass over the rows of a factor; see pd_linalg::update_rows. */
+struct pd_gpu_rows {
+  const double *inverse; /* x holds m and becomes m inverse; NULL: x is there */
+  struct pd_gpu_matrix x;
+  struct pd_gpu_matrix m;      /* of an x that is there; data NULL: no inner products */
+  struct pd_gpu_matrix before; /* data NULL: there is none */
   double damping;
-  const double *lambda, *v, *pulls;
+  const double *v, *weights, *peak;
+  const double *slices; /* NULL: squares count once each */
+  const double *pulls;  /* not 0: the inverse is a damped one */
+  int scaling;          /* enum pd_scaling */
+  int blocks;           /* of rows */
+  double *sums;         /* blocks x 4 x rank */
+  double *partial;      /* blocks x rank x rank: upper triangles */
 };
-/** x = (x + what pulls) w in place, and sums over columns with the x before as m. */
-cudaError_t pd_gpu_multiply(struct pd_gpu_matrix x, const double *w, const struct pd_gpu_pull *pull,
-                            int blocks, double *sums, cudaStream_t stream);
-/** Sums over the columns of x, and of products with m. */
-cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, int blocks,
-                               double *sums, cudaStream_t stream);
-/** SPREAD, as pd_linalg::spread has it; `sums` as above. */
-cudaError_t pd_gpu_spread(const double *slices, struct pd_gpu_matrix x, const double *g,
-                          const double *last, const double *lambda, int blocks, double *sums,
-                          double *scalars, cudaStream_t stream);
-/** One sweep of HALS over every row, from x with its columns multiplied by lambda. */
-cudaError_t pd_gpu_hals(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *v,
-                        const double *lambda, int blocks, cudaStream_t stream);
+/** The pass up to PD_GPU_RANK_PASS columns, and its blocks. */
+cudaError_t pd_gpu_pass(const struct pd_gpu_rows *rows, cudaStream_t stream);
+int pd_gpu_pass_blocks(uint64_t rows);
+
+/** Blocks whose sums the functions below leave in `sums` (blocks x 4 x rank): as many as the number
+ *  of rows asks for. */
+int pd_gpu_row_blocks(uint64_t rows, int rank);
+/** x = m inverse and sums over its columns, for any rank; no Gram matrix. */
+cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStream_t stream);
+/** Sums over the columns of x, of products with m, and of squares times `slices` (NULL: one). */
+cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *slices,
+                               int blocks, double *sums, cudaStream_t stream);
+/** One sweep of HALS over every row of rows->before times rows->weights, into x. */
+cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, int blocks, cudaStream_t stream);
 
 /** Parts in which pd_gpu_gram adds up the rows; at most what a matrix without end gets. */
-int pd_gpu_gram_parts(uint64_t rows, int rank, int processors);
+int pd_gpu_gram_parts(uint64_t rows, int rank);
 cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *partial, cudaStream_t stream);
 
-/** lambda, factor (1 / norm), INNER and MASS (sum of lambda) from the column sums; scaling is enum
- * pd_scaling. */
+/** What sums of blocks become; see pd_linalg::update_finish. */
+struct pd_gpu_finish {
+  const double *partial; /* parts x rank x rank */
+  const double *sums;    /* blocks x 4 x rank */
+  int parts, blocks, rank, scaling, wide;
+  const double *weights; /* may be lambda */
+  double *lambda;        /* NULL: only gram and peak */
+  double *gram, *peak;
+  double *factor;  /* 1 / lambda after PD_SCALE_NORM_2 */
+  double *squares; /* sums over columns of weighted squares */
+  double *scalars;
+};
+cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *finish, cudaStream_t stream);
+
+/** MODEL, NORMS, PEAKS and, where `squares` is not NULL, SPREAD; see pd_linalg::model_norm. */
+cudaError_t pd_gpu_model_norm(const struct pd_gpu_grams *grams, const double *peak,
+                              const double *lambda, const double *squares, int rank,
+                              double *scalars, cudaStream_t stream);
+/** squares and SPREAD from sums of blocks; see pd_linalg::spread. */
+cudaError_t pd_gpu_spread(const struct pd_gpu_grams *grams, const double *sums, int blocks,
+                          const double *lambda, double *squares, int rank, double *scalars,
+                          cudaStream_t stream);
+
+/** lambda, factor (1 / norm), INNER and MASS (sum of lambda) from the column sums of unweighted
+ * squares; scaling is enum pd_scaling. */
 cudaError_t pd_gpu_finish_columns(const double *sums, int blocks, int rank, int scaling,
                                   double *lambda, double *factor, double *scalars,
                                   cudaStream_t stream);
 /** INNER = sum of weight times inner products. */
 cudaError_t pd_gpu_finish_inner(const double *sums, int blocks, int rank, const double *weight,
                                 double *scalars, cudaStream_t stream);
-/** gram = sum of the parts, scaled by factor (NULL: not). */
-cudaError_t pd_gpu_finish_gram(const double *partial, int parts, int rank, const double *factor,
-                               double *gram, cudaStream_t stream);
 /** x's columns times factor, where any factor is not one. */
 cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStream_t stream);
 /** `to` = what `compute` (polyad_compute, not 0) keeps of `from`. */
@@ -101,9 +139,6 @@ cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_m
 /** x += y. */
 cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x, int processors,
                        cudaStream_t stream);
-cudaError_t pd_gpu_quadratic_form(const double *g, const double *last, const double *lambda,
-                                  int rank, double *scalars, cudaStream_t stream);
-
 /** RESIDUAL and COVERED of nonzeros: see struct pd_linalg. */
 struct pd_gpu_residual {
   const void *index[16]; /* of 4 or 8 bytes each */

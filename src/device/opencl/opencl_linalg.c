@@ -5,7 +5,7 @@
 #include "linalg/linalg.h"
 #include <string.h>
 
-enum { SLOTS = POLYAD_MAX_ORDER + 2 };
+enum { SLOTS = POLYAD_MAX_ORDER + 3, UPDATE_MATRICES = 9 };
 
 /* Memory of the host that a matrix is copied to; it grows to the largest that comes. */
 struct slot {
@@ -17,6 +17,8 @@ struct pd_linalg_work {
   const struct pd_device *device;
   struct pd_linalg_work *host; /* the host's own */
   struct slot slot[SLOTS];
+  struct pd_update update; /* the running one, of the matrices below */
+  struct pd_matrix matrix[UPDATE_MATRICES];
 };
 
 static const struct pd_linalg *host_linalg(void) { return pd_opencl_services->host_device->linalg; }
@@ -77,12 +79,15 @@ static polyad_status give(polyad_context *context, struct pd_linalg_work *work,
 }
 
 static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out) {
-  struct pd_matrix x, g;
+                          const struct pd_matrix *a, struct pd_matrix *out,
+                          struct pd_matrix *peak) {
+  struct pd_matrix x, g, p;
   PD_TRY(take(context, work, 0, a, &x));
   PD_TRY(take(context, work, 1, out, &g));
-  PD_TRY(host_linalg()->gram(context, work->host, &x, &g));
-  return give(context, work, &g, out);
+  PD_TRY(take(context, work, 2, peak, &p));
+  PD_TRY(host_linalg()->gram(context, work->host, &x, &g, &p));
+  PD_TRY(give(context, work, &g, out));
+  return give(context, work, &p, peak);
 }
 
 static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
@@ -99,38 +104,60 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
   return give(context, work, &out, v);
 }
 
-static polyad_status update(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *v, double damping,
-                            const struct pd_matrix *before, struct pd_matrix *x,
-                            enum pd_scaling scaling, struct pd_matrix *lambda,
-                            struct pd_matrix *gram_out) {
-  struct pd_matrix hv, hb, hx, hl, hg;
-  PD_TRY(take(context, work, 0, v, &hv));
-  PD_TRY(take(context, work, 1, x, &hx));
-  PD_TRY(take(context, work, 2, lambda, &hl));
-  PD_TRY(take(context, work, 3, gram_out, &hg));
-  if (before != NULL) PD_TRY(take(context, work, 4, before, &hb));
-  PD_TRY(host_linalg()->update(context, work->host, &hv, damping, before != NULL ? &hb : NULL, &hx,
-                               scaling, &hl, &hg));
-  PD_TRY(give(context, work, &hx, x));
-  PD_TRY(give(context, work, &hl, lambda));
-  return give(context, work, &hg, gram_out);
+/* The host's update does all its work itself. */
+static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
+                             const struct pd_matrix *const *grams, int skip, double ridge,
+                             double damping, struct pd_matrix *v) {
+  (void)damping;
+  return hadamard(context, work, count, grams, skip, ridge, v);
 }
 
-static polyad_status update_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                        const struct pd_matrix *v, const struct pd_matrix *m,
-                                        struct pd_matrix *x, enum pd_scaling scaling,
-                                        struct pd_matrix *lambda, struct pd_matrix *gram_out) {
-  struct pd_matrix hv, hm, hx, hl, hg;
-  PD_TRY(take(context, work, 0, v, &hv));
-  PD_TRY(take(context, work, 1, x, &hx));
-  PD_TRY(take(context, work, 2, lambda, &hl));
-  PD_TRY(take(context, work, 3, gram_out, &hg));
-  PD_TRY(take(context, work, 4, m, &hm));
-  PD_TRY(host_linalg()->update_nonnegative(context, work->host, &hv, &hm, &hx, scaling, &hl, &hg));
-  PD_TRY(give(context, work, &hx, x));
-  PD_TRY(give(context, work, &hl, lambda));
-  return give(context, work, &hg, gram_out);
+/* Copies what an update reads, and has room for what it makes. */
+static polyad_status take_update(polyad_context *context, struct pd_linalg_work *work,
+                                 const struct pd_update *update) {
+  struct pd_matrix *to = work->matrix;
+  work->update = *update;
+  PD_TRY(take(context, work, 0, update->v, &to[0]));
+  work->update.v = &to[0];
+  PD_TRY(take(context, work, 1, update->x, &to[1]));
+  work->update.x = &to[1];
+  PD_TRY(take(context, work, 2, update->weights, &to[2]));
+  work->update.weights = &to[2];
+  PD_TRY(take(context, work, 3, update->lambda, &to[3]));
+  work->update.lambda = &to[3];
+  PD_TRY(take(context, work, 4, update->gram, &to[4]));
+  work->update.gram = &to[4];
+  PD_TRY(take(context, work, 5, update->peak, &to[5]));
+  work->update.peak = &to[5];
+  if (update->before != NULL) PD_TRY(take(context, work, 6, update->before, &to[6]));
+  work->update.before = update->before != NULL ? &to[6] : NULL;
+  if (update->m != NULL) PD_TRY(take(context, work, 7, update->m, &to[7]));
+  work->update.m = update->m != NULL ? &to[7] : NULL;
+  if (update->slices != NULL) PD_TRY(take(context, work, 8, update->slices, &to[8]));
+  work->update.slices = update->slices != NULL ? &to[8] : NULL;
+  return POLYAD_OK;
+}
+
+static polyad_status update_rows(polyad_context *context, struct pd_linalg_work *work,
+                                 const struct pd_update *update) {
+  PD_TRY(take_update(context, work, update));
+  return host_linalg()->update_rows(context, work->host, &work->update);
+}
+
+static polyad_status update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
+                                             const struct pd_update *update) {
+  PD_TRY(take_update(context, work, update));
+  return host_linalg()->update_rows_nonnegative(context, work->host, &work->update);
+}
+
+/* On the copies that update_rows() has left. */
+static polyad_status update_finish(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_update *update) {
+  PD_TRY(host_linalg()->update_finish(context, work->host, &work->update));
+  PD_TRY(give(context, work, work->update.x, update->x));
+  PD_TRY(give(context, work, work->update.lambda, update->lambda));
+  PD_TRY(give(context, work, work->update.gram, update->gram));
+  return give(context, work, work->update.peak, update->peak);
 }
 
 static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
@@ -143,27 +170,39 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
   return host_linalg()->weighted_inner(context, work->host, &hm, &hx, &hl);
 }
 
-static polyad_status quadratic_form(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *g, const struct pd_matrix *last,
-                                    const struct pd_matrix *lambda) {
-  struct pd_matrix hg, ht, hl;
-  PD_TRY(take(context, work, 0, g, &hg));
-  PD_TRY(take(context, work, 1, last, &ht));
-  PD_TRY(take(context, work, 2, lambda, &hl));
-  return host_linalg()->quadratic_form(context, work->host, &hg, &ht, &hl);
+/* Copies of Gram matrices on the host. */
+static polyad_status take_grams(polyad_context *context, struct pd_linalg_work *work, int count,
+                                const struct pd_matrix *const *grams,
+                                struct pd_matrix host[POLYAD_MAX_ORDER],
+                                const struct pd_matrix *pointer[POLYAD_MAX_ORDER]) {
+  for (int n = 0; n < count; ++n) {
+    pointer[n] = &host[n];
+    PD_TRY(take(context, work, n, grams[n], &host[n]));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
+                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
+                                const struct pd_matrix *lambda, bool spreads) {
+  struct pd_matrix host[POLYAD_MAX_ORDER], hp, hl;
+  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
+  PD_TRY(take_grams(context, work, count, grams, host, pointer));
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER, peak, &hp));
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 1, lambda, &hl));
+  return host_linalg()->model_norm(context, work->host, count, pointer, &hp, &hl, spreads);
 }
 
 static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x,
-                            const struct pd_matrix *g, const struct pd_matrix *last,
-                            const struct pd_matrix *lambda) {
-  struct pd_matrix hs, hx, hg, ht, hl;
-  PD_TRY(take(context, work, 0, slices, &hs));
-  PD_TRY(take(context, work, 1, x, &hx));
-  PD_TRY(take(context, work, 2, g, &hg));
-  PD_TRY(take(context, work, 3, last, &ht));
-  PD_TRY(take(context, work, 4, lambda, &hl));
-  return host_linalg()->spread(context, work->host, &hs, &hx, &hg, &ht, &hl);
+                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
+                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+  struct pd_matrix host[POLYAD_MAX_ORDER], hs, hx, hl;
+  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
+  PD_TRY(take_grams(context, work, count, grams, host, pointer));
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER, slices, &hs));
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 1, x, &hx));
+  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 2, lambda, &hl));
+  return host_linalg()->spread(context, work->host, &hs, &hx, count, pointer, &hl);
 }
 
 static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
@@ -241,10 +280,12 @@ const struct pd_linalg pd_opencl_linalg = {
     .gram = gram,
     .add = add,
     .hadamard = hadamard,
-    .update = update,
-    .update_nonnegative = update_nonnegative,
+    .prepare = prepare,
+    .update_rows = update_rows,
+    .update_rows_nonnegative = update_rows_nonnegative,
+    .update_finish = update_finish,
     .weighted_inner = weighted_inner,
-    .quadratic_form = quadratic_form,
+    .model_norm = model_norm,
     .spread = spread,
     .residual = residual,
     .weigh = weigh,

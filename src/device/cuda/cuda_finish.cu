@@ -1,0 +1,146 @@
+/* What follows the passes over rows: sums of what their blocks have left, in the blocks' order, and
+ * the scalars of the fit, from R x R matrices alone. */
+#include "device/cuda/cuda_linalg_device.cuh"
+
+namespace {
+
+enum { THREADS = 1024, WARPS = THREADS / 32 };
+
+/* One over the norm of column r, for whom norms scale; else one. */
+__device__ double norm_factor(const pd_gpu_finish &job, int r) {
+  if (job.lambda == nullptr || job.scaling != SCALE_NORM_2) return 1;
+  size_t square = (size_t)job.rank * job.rank;
+  double norm = sqrt(warp_sum(job.partial + (size_t)r * job.rank + r, job.parts, square));
+  return norm > 0 ? 1 / norm : 1;
+}
+
+/* A warp per entry of the upper triangle, which is mirrored. */
+__device__ void finish_gram(const pd_gpu_finish &job) {
+  int rank = job.rank, e = (int)(blockIdx.x * WARPS + threadIdx.x / 32), r = e / rank, s = e % rank;
+  if (r >= rank || r > s) return;
+  double sum = warp_sum(job.partial + (size_t)r * rank + s, job.parts, (size_t)rank * (size_t)rank);
+  sum *= norm_factor(job, r) * norm_factor(job, s);
+  if (threadIdx.x % 32 != 0) return;
+  job.gram[(size_t)r * rank + s] = sum;
+  job.gram[(size_t)s * rank + r] = sum;
+}
+
+/* What is stored is rounded, and so is its largest entry. */
+__device__ double stored(const pd_gpu_finish &job, double number) {
+  return job.wide ? number : (double)(float)number;
+}
+
+/* A warp per column; returns what it adds to INNER. */
+__device__ double finish_column(const pd_gpu_finish &job, int r) {
+  int rank = job.rank;
+  size_t step = PD_GPU_COLUMN_SUMS * (size_t)rank;
+  double largest = warp_largest(job.sums + SUM_LARGEST * rank + r, job.blocks, step);
+  if (job.lambda == nullptr) {
+    if (threadIdx.x % 32 == 0) job.peak[r] = largest;
+    return 0;
+  }
+  double by = norm_factor(job, r);
+  double divided = divisor(job.scaling, job.weights[r], job.peak[r]);
+  double inner = warp_sum(job.sums + SUM_INNER * rank + r, job.blocks, step);
+  double square = warp_sum(job.sums + SUM_SQUARE * rank + r, job.blocks, step);
+  if (threadIdx.x % 32 == 0) {
+    double weight = job.scaling == SCALE_NORM_2 ? 1 / by : divided;
+    job.lambda[r] = largest > 0 ? weight : 0;
+    job.factor[r] = by;
+    job.peak[r] = job.scaling == SCALE_NORM_2 ? stored(job, largest * by) : largest;
+    job.squares[r] = square * (by * by);
+  }
+  return divided * inner;
+}
+
+/* The last block finishes the columns. */
+__global__ void __launch_bounds__(THREADS)
+    finish_update(const __grid_constant__ pd_gpu_finish job) {
+  __shared__ double inner[PD_GPU_RANK_MAX];
+  if (blockIdx.x + 1 < gridDim.x) return finish_gram(job);
+  for (int r = (int)threadIdx.x / 32; r < job.rank; r += WARPS)
+    inner[r] = finish_column(job, r);
+  __syncthreads();
+  if (job.lambda == nullptr || threadIdx.x >= 32) return;
+  double total = warp_sum(inner, job.rank, 1);
+  if (threadIdx.x == 0) job.scalars[PD_GPU_INNER] = total;
+}
+
+/* Squared norm of component r but for its column in the last factor. */
+__device__ double others_squared(const pd_gpu_grams &grams, const double *lambda, int rank, int r) {
+  double square = lambda[r] * lambda[r];
+  for (int n = 0; n < grams.count - 1; ++n)
+    square *= grams.gram[n][(size_t)r * rank + r];
+  return square;
+}
+
+/* One block: a warp per row of the product of all Gram matrices. */
+__global__ void __launch_bounds__(THREADS)
+    model_norm(const __grid_constant__ pd_gpu_grams grams, const double *peak, const double *lambda,
+               const double *squares, int rank, double *scalars) {
+  __shared__ double line[PD_GPU_RANK_MAX], norm[PD_GPU_RANK_MAX], most[PD_GPU_RANK_MAX],
+      spread[PD_GPU_RANK_MAX];
+  for (int r = (int)threadIdx.x / 32; r < rank; r += WARPS) {
+    double sum = 0;
+    for (int s = (int)threadIdx.x % 32; s < rank; s += 32)
+      sum += gram_product(grams, r * rank + s, false) * lambda[s];
+    for (int s = 16; s > 0; s /= 2)
+      sum += __shfl_xor_sync(0xffffffffu, sum, s);
+    if (threadIdx.x % 32 != 0) continue;
+    double others = others_squared(grams, lambda, rank, r);
+    line[r] = lambda[r] * sum;
+    norm[r] = sqrt(others * grams.gram[grams.count - 1][(size_t)r * rank + r]);
+    most[r] = others * peak[r] * peak[r];
+    spread[r] = squares != nullptr ? others * squares[r] : 0;
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  double model = warp_sum(line, rank, 1), norms = warp_sum(norm, rank, 1);
+  double peaks = warp_sum(most, rank, 1), spreads = warp_sum(spread, rank, 1);
+  if (threadIdx.x != 0) return;
+  scalars[PD_GPU_MODEL] = model;
+  scalars[PD_GPU_NORMS] = norms;
+  scalars[PD_GPU_PEAKS] = peaks;
+  if (squares != nullptr) scalars[PD_GPU_SPREAD] = spreads;
+}
+
+/* One block: a warp per column. */
+__global__ void __launch_bounds__(THREADS)
+    finish_spread(const __grid_constant__ pd_gpu_grams grams, const double *sums, int blocks,
+                  const double *lambda, double *squares, int rank, double *scalars) {
+  __shared__ double spread[PD_GPU_RANK_MAX];
+  for (int r = (int)threadIdx.x / 32; r < rank; r += WARPS) {
+    double square =
+        warp_sum(sums + SUM_SQUARE * rank + r, blocks, PD_GPU_COLUMN_SUMS * (size_t)rank);
+    if (threadIdx.x % 32 != 0) continue;
+    squares[r] = square;
+    spread[r] = others_squared(grams, lambda, rank, r) * square;
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  double total = warp_sum(spread, rank, 1);
+  if (threadIdx.x == 0) scalars[PD_GPU_SPREAD] = total;
+}
+
+} // namespace
+
+extern "C" cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *finish,
+                                            cudaStream_t stream) {
+  unsigned entries = (unsigned)finish->rank * (unsigned)finish->rank;
+  finish_update<<<(entries + WARPS - 1) / WARPS + 1, THREADS, 0, stream>>>(*finish);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_model_norm(const struct pd_gpu_grams *grams, const double *peak,
+                                         const double *lambda, const double *squares, int rank,
+                                         double *scalars, cudaStream_t stream) {
+  model_norm<<<1, THREADS, 0, stream>>>(*grams, peak, lambda, squares, rank, scalars);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_spread(const struct pd_gpu_grams *grams, const double *sums,
+                                     int blocks, const double *lambda, double *squares, int rank,
+                                     double *scalars, cudaStream_t stream) {
+  finish_spread<<<1, THREADS, 0, stream>>>(*grams, sums, blocks, lambda, squares, rank, scalars);
+  return cudaGetLastError();
+}

@@ -1,0 +1,344 @@
+/* The pass over the rows of a factor of up to 32 columns that an update is: x = m w, and in the
+ * same pass the block's part of x^T x, its inner products with m, its largest entries and its
+ * weighted squares. Every number is read once and written once.
+ *
+ * A warp takes eight rows at a time and multiplies them by w, which lies in its registers, with the
+ * tensor cores' products of 8 x 4 and 4 x 8 matrices of doubles. Those leave the matrices' columns
+ * free to be numbered in any way. Lane 4 i + q holds 2 TILES columns of row i, from q 2 TILES on,
+ * one after another in memory, both of m and of x: step k of a product takes column q 2 TILES + k
+ * from each q, and tile t of a result gives lane q its columns 2 t and 2 t + 1. For x^T x the rows
+ * change places with the columns by shuffles. Sums stay in registers to the end of a block's rows,
+ * whose division into blocks depends on their number alone. */
+#include "device/cuda/cuda_linalg_device.cuh"
+
+namespace {
+
+enum { WARPS = 4, THREADS = 32 * WARPS, TILE = 8 };
+/* Rows that are worth a block. */
+enum { LEAST_ROWS = 64 };
+
+/* What a pass reads and makes, and whether its lanes may read their columns as vectors. */
+struct Pass {
+  pd_gpu_rows rows;
+  int aligned;
+};
+
+/* c += a b, with one entry of a (8 x 4) and of b (4 x 8) in every lane and two of c. */
+__device__ void multiply_add(double (&c)[2], double a, double b) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a), "d"(b));
+#else
+  int lane = (int)threadIdx.x % 32, row = lane / 4 * 4, column = lane % 4 * 8;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    double left = __shfl_sync(0xffffffffu, a, row + k);
+    c[0] += left * __shfl_sync(0xffffffffu, b, column + k);
+    c[1] += left * __shfl_sync(0xffffffffu, b, column + 4 + k);
+  }
+#endif
+}
+
+/* Bytes of a vector that divides a lane's columns. */
+template <typename T, int COLUMNS> struct Vector;
+template <> struct Vector<float, 2> { using type = float2; };
+template <> struct Vector<float, 4> { using type = float4; };
+template <> struct Vector<float, 6> { using type = float2; };
+template <> struct Vector<float, 8> { using type = float4; };
+template <> struct Vector<double, 2> { using type = double2; };
+template <> struct Vector<double, 4> { using type = double2; };
+template <> struct Vector<double, 6> { using type = double2; };
+template <> struct Vector<double, 8> { using type = double2; };
+
+/* The columns of a row from `first` on; zeros beyond the last. */
+template <typename T, int COLUMNS>
+__device__ void load(const pd_gpu_matrix &from, int aligned, uint64_t row, int first,
+                     T (&to)[COLUMNS]) {
+  using V = typename Vector<T, COLUMNS>::type;
+  constexpr int STEP = sizeof(V) / sizeof(T);
+  if (row >= from.rows) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k)
+      to[k] = 0;
+    return;
+  }
+  const T *line = static_cast<const T *>(from.data) + row * from.stride + first;
+  if (aligned) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; k += STEP) {
+      V part = *reinterpret_cast<const V *>(line + k);
+      const T *entry = reinterpret_cast<const T *>(&part);
+#pragma unroll
+      for (int e = 0; e < STEP; ++e)
+        to[k + e] = entry[e];
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k)
+      to[k] = first + k < from.rank ? line[k] : (T)0;
+  }
+}
+
+template <typename T, int COLUMNS>
+__device__ void store(const pd_gpu_matrix &to, int aligned, uint64_t row, int first,
+                      const T (&from)[COLUMNS]) {
+  using V = typename Vector<T, COLUMNS>::type;
+  constexpr int STEP = sizeof(V) / sizeof(T);
+  if (row >= to.rows) return;
+  T *line = static_cast<T *>(to.data) + row * to.stride + first;
+  if (aligned) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; k += STEP) {
+      V part;
+      T *entry = reinterpret_cast<T *>(&part);
+#pragma unroll
+      for (int e = 0; e < STEP; ++e)
+        entry[e] = from[k + e];
+      *reinterpret_cast<V *>(line + k) = part;
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k)
+      if (first + k < to.rank) line[k] = from[k];
+  }
+}
+
+/* What a lane has found in its columns. */
+template <typename T, int TILES> struct Sums {
+  double inner[2 * TILES], square[2 * TILES];
+  T largest[2 * TILES];
+  double gram[TILES * (TILES + 1) / 2][2];
+};
+
+/* Adds eight rows of x to their Gram matrix. */
+template <typename T, int TILES>
+__device__ void add_gram(const T (&x)[2 * TILES], double (&gram)[TILES * (TILES + 1) / 2][2]) {
+  int lane = (int)threadIdx.x % 32;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int from = (half * 4 + lane % 4) * 4 + lane / 8;
+    double entry[TILES];
+#pragma unroll
+    for (int t = 0; t < TILES; ++t) {
+      T even = __shfl_sync(0xffffffffu, x[2 * t], from);
+      T odd = __shfl_sync(0xffffffffu, x[2 * t + 1], from);
+      entry[t] = (double)(lane / 4 % 2 == 0 ? even : odd);
+    }
+    int pair = 0;
+#pragma unroll
+    for (int s = 0; s < TILES; ++s)
+#pragma unroll
+      for (int t = s; t < TILES; ++t)
+        multiply_add(gram[pair++], entry[s], entry[t]);
+  }
+}
+
+/* Adds up the warps' Gram matrices in order and leaves the upper triangle. */
+template <int TILES>
+__device__ void write_gram(const Pass &pass, const double (&gram)[TILES * (TILES + 1) / 2][2],
+                           double (*room)[2][32]) {
+  int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, rank = pass.rows.x.rank, pair = 0;
+  double *to = pass.rows.partial + (size_t)blockIdx.x * rank * rank;
+#pragma unroll
+  for (int s = 0; s < TILES; ++s)
+#pragma unroll
+    for (int t = s; t < TILES; ++t, ++pair) {
+      __syncthreads();
+      room[warp][0][lane] = gram[pair][0];
+      room[warp][1][lane] = gram[pair][1];
+      __syncthreads();
+      if (warp > 1) continue;
+      double total = 0; /* warp e takes entry e of every lane */
+      for (int w = 0; w < WARPS; ++w)
+        total += room[w][warp][lane];
+      int a = lane / 8 * 2 * TILES + 2 * s + lane / 4 % 2;
+      int b = lane % 4 * 2 * TILES + 2 * t + warp;
+      if (a < rank && b < rank && (s < t || a <= b))
+        to[(size_t)min(a, b) * rank + max(a, b)] = total;
+    }
+}
+
+/* Adds up the sums of the lanes that share columns, then those of the warps. */
+template <typename T, int TILES>
+__device__ void write_columns(const Pass &pass, const Sums<T, TILES> &sums,
+                              double (*room)[3][8 * TILES]) {
+  int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, rank = pass.rows.x.rank;
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k) {
+    double inner = sums.inner[k], square = sums.square[k], largest = (double)sums.largest[k];
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) {
+      inner += __shfl_xor_sync(0xffffffffu, inner, step);
+      square += __shfl_xor_sync(0xffffffffu, square, step);
+      largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
+    }
+    if (lane >= 4) continue;
+    room[warp][0][lane * 2 * TILES + k] = inner;
+    room[warp][1][lane * 2 * TILES + k] = square;
+    room[warp][2][lane * 2 * TILES + k] = largest;
+  }
+  __syncthreads();
+  int r = (int)threadIdx.x;
+  if (r >= rank) return;
+  double inner = 0, square = 0, largest = 0;
+  for (int w = 0; w < WARPS; ++w) {
+    inner += room[w][0][r];
+    square += room[w][1][r];
+    largest = fmax(largest, room[w][2][r]);
+  }
+  double *to = pass.rows.sums + (size_t)blockIdx.x * PD_GPU_COLUMN_SUMS * rank;
+  to[SUM_INNER * rank + r] = inner;
+  to[SUM_SQUARE * rank + r] = square;
+  to[SUM_LARGEST * rank + r] = largest;
+}
+
+/* The lane's entries of w, whose columns are divided by what the update divides by. */
+template <int TILES>
+__device__ void load_inverse(const pd_gpu_rows &rows, double (&w)[2 * TILES][TILES]) {
+  int lane = (int)threadIdx.x % 32, rank = rows.x.rank;
+#pragma unroll
+  for (int t = 0; t < TILES; ++t) {
+    int column = lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
+    double by =
+        column < rank ? 1 / divisor(rows.scaling, rows.weights[column], rows.peak[column]) : 0;
+#pragma unroll
+    for (int k = 0; k < 2 * TILES; ++k) {
+      int row = lane % 4 * 2 * TILES + k;
+      w[k][t] = row < rank && column < rank ? rows.inverse[(size_t)row * rank + column] * by : 0;
+    }
+  }
+}
+
+/* What a damped update multiplies the lane's columns of the factor before by. */
+template <int TILES>
+__device__ void load_pull(const pd_gpu_rows &rows, int first, double (&pull)[2 * TILES]) {
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k) {
+    int r = first + k, rank = rows.x.rank;
+    pull[k] = r < rank ? rows.damping * rows.weights[r] * rows.v[(size_t)r * rank + r] : 0;
+  }
+}
+
+/* One row's entries of x from those of m. */
+template <typename T, int TILES>
+__device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], bool pulls,
+                      uint64_t row, int first, const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
+  double right[2 * TILES], product[TILES][2];
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+    right[k] = (double)m[k];
+  if (pulls) {
+    T before[2 * TILES];
+    double pull[2 * TILES];
+    load(pass.rows.before, 0, row, first, before);
+    load_pull<TILES>(pass.rows, first, pull);
+#pragma unroll
+    for (int k = 0; k < 2 * TILES; ++k)
+      right[k] += (double)before[k] * pull[k];
+  }
+#pragma unroll
+  for (int t = 0; t < TILES; ++t)
+    product[t][0] = product[t][1] = 0;
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+#pragma unroll
+    for (int t = 0; t < TILES; ++t)
+      multiply_add(product[t], right[k], w[k][t]);
+#pragma unroll
+  for (int t = 0; t < TILES; ++t) {
+    x[2 * t] = (T)product[t][0];
+    x[2 * t + 1] = (T)product[t][1];
+  }
+}
+
+/* SOLVES: x holds m, and is replaced; else x is there, and m may be. */
+template <typename T, int TILES, bool SOLVES>
+__global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Pass pass) {
+  __shared__ double gram_room[WARPS][2][32], column_room[WARPS][3][8 * TILES];
+  constexpr int COLUMNS = 2 * TILES;
+  const pd_gpu_rows &rows = pass.rows;
+  const pd_gpu_matrix &in = SOLVES ? rows.x : rows.m;
+  int lane = (int)threadIdx.x % 32, first = lane % 4 * COLUMNS;
+  uint64_t tiles = (rows.x.rows + TILE - 1) / TILE;
+  uint64_t end = tiles * (blockIdx.x + 1) / gridDim.x;
+  bool pulls = SOLVES && rows.before.data != nullptr && *rows.pulls != 0;
+  double w[COLUMNS][TILES];
+  Sums<T, TILES> sums = {};
+  T m[COLUMNS] = {}, next[COLUMNS] = {}, x[COLUMNS];
+  if (SOLVES) load_inverse<TILES>(rows, w);
+  uint64_t tile = tiles * blockIdx.x / gridDim.x + threadIdx.x / 32;
+  if (in.data != nullptr && tile < end) load(in, pass.aligned, tile * TILE + lane / 4, first, next);
+  for (; tile < end; tile += WARPS) {
+    uint64_t row = tile * TILE + lane / 4;
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k)
+      m[k] = next[k];
+    if (in.data != nullptr && tile + WARPS < end)
+      load(in, pass.aligned, row + WARPS * TILE, first, next);
+    if (SOLVES) {
+      solve<T, TILES>(pass, w, pulls, row, first, m, x);
+      store(rows.x, pass.aligned, row, first, x);
+    } else {
+      load(rows.x, pass.aligned, row, first, x);
+    }
+#pragma unroll
+    for (int k = 0; k < COLUMNS; ++k) {
+      sums.inner[k] += (double)m[k] * (double)x[k];
+      T size = x[k] < 0 ? -x[k] : x[k];
+      sums.largest[k] = size > sums.largest[k] ? size : sums.largest[k];
+    }
+    if (rows.slices != nullptr) {
+      double weight = row < rows.x.rows ? rows.slices[row] : 0;
+#pragma unroll
+      for (int k = 0; k < COLUMNS; ++k)
+        sums.square[k] += weight * ((double)x[k] * (double)x[k]);
+    }
+    add_gram<T, TILES>(x, sums.gram);
+  }
+  write_gram<TILES>(pass, sums.gram, gram_room);
+  write_columns<T, TILES>(pass, sums, column_room);
+}
+
+template <typename T, int TILES> void start(const Pass &pass, bool solves, cudaStream_t stream) {
+  unsigned blocks = (unsigned)pass.rows.blocks;
+  if (solves)
+    pass_rows<T, TILES, true><<<blocks, THREADS, 0, stream>>>(pass);
+  else
+    pass_rows<T, TILES, false><<<blocks, THREADS, 0, stream>>>(pass);
+}
+
+template <typename T> void start(const Pass &pass, bool solves, cudaStream_t stream) {
+  switch ((pass.rows.x.rank + TILE - 1) / TILE) {
+  case 1:
+    return start<T, 1>(pass, solves, stream);
+  case 2:
+    return start<T, 2>(pass, solves, stream);
+  case 3:
+    return start<T, 3>(pass, solves, stream);
+  default:
+    return start<T, 4>(pass, solves, stream);
+  }
+}
+
+bool is_aligned(const pd_gpu_matrix &x) {
+  uint64_t bytes = x.wide ? 8 : 4;
+  return x.data == nullptr || (x.stride * bytes % 16 == 0 && (uintptr_t)x.data % 16 == 0);
+}
+
+} // namespace
+
+extern "C" int pd_gpu_pass_blocks(uint64_t rows) {
+  uint64_t wanted = (rows + LEAST_ROWS - 1) / LEAST_ROWS, most = PD_GPU_PASS_BLOCKS;
+  return (int)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+extern "C" cudaError_t pd_gpu_pass(const struct pd_gpu_rows *rows, cudaStream_t stream) {
+  Pass pass = {*rows, rows->x.rank % TILE == 0 && is_aligned(rows->x) && is_aligned(rows->m)};
+  bool solves = rows->inverse != nullptr;
+  if (rows->x.wide)
+    start<double>(pass, solves, stream);
+  else
+    start<float>(pass, solves, stream);
+  return cudaGetLastError();
+}
