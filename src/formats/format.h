@@ -22,6 +22,8 @@ struct pd_parameter {
   const int *trials; /* values to measure, ended by 0; NULL: it is not tuned */
 };
 
+struct pd_traits;
+
 /** What is asked of a format. */
 struct pd_request {
   const struct polyad_format *format; /* NULL: any */
@@ -38,6 +40,7 @@ struct pd_request {
   const char *kept; /* tuning cache that may have values of parameters; NULL: none */
   const struct pd_device *device;
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
+  const struct pd_traits *traits; /* of the tensor that is built from; NULL: not known yet */
 };
 
 /** Facts about a tensor that choices rest on: cheap, exact where it says so. Made once per
@@ -53,6 +56,9 @@ struct pd_traits {
 
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
                                 struct pd_traits *traits);
+/** Those of the request, which the plan has computed; computes them where it has none. */
+polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, struct pd_traits *traits);
 
 struct pd_ttmc_source;
 struct pd_ttmc_segments;

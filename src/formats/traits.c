@@ -31,3 +31,10 @@ polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *te
     PD_TRY(weigh_slices(context, tensor, n, traits));
   return pd_tensor_estimate_fibers(context, tensor, traits->fibers);
 }
+
+polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, struct pd_traits *traits) {
+  if (request->traits == NULL) return pd_traits_compute(context, tensor, traits);
+  *traits = *request->traits;
+  return POLYAD_OK;
+}

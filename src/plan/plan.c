@@ -192,6 +192,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
   plan->context = context;
   PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  request->traits = &traits; /* for as long as this function runs */
   pd_candidates_list(context, &traits, request, candidates, &count);
   if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
@@ -214,6 +215,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   *result = plan;
   plan = NULL;
 cleanup:
+  request->traits = NULL;
   pd_free(context, candidates);
   polyad_plan_destroy(plan);
   return status;

@@ -12,11 +12,12 @@ import sys
 ALLOWED = {
     "core": set(),
     "tensor": {"core"},
+    "build": {"core", "tensor"},
     "io": {"core", "tensor"},
     "device": {"core", "tensor", "linalg", "portable"},
     "linalg": {"core", "tensor", "device"},
     "portable": {"core"},
-    "formats": {"core", "tensor", "device", "linalg", "portable"},
+    "formats": {"core", "tensor", "build", "device", "linalg", "portable"},
     "plan": {"core", "tensor", "device", "linalg", "formats"},
     "algorithms": {"core", "tensor", "device", "linalg", "plan"},
     "cli": set(),  # the command stands on the public headers alone, as any program does

@@ -63,7 +63,9 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
                                                    tiling.runs, request->precision, wide);
     *storage = pd_add_saturated(*storage, each);
   }
-  *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
+  *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->order, traits->dims,
+                                                                  traits->nnz, request->precision,
+                                                                  permuted, request->threads));
 }
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
@@ -88,13 +90,13 @@ static void destroy(polyad_context *context, void *storage) {
 
 static polyad_status build_list(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_traits *traits, const struct pd_request *request,
-                                int mode, struct pd_coo *coo) {
+                                int mode, struct pd_room *room, struct pd_coo *coo) {
   struct pd_tiling tiling;
   bool wide = request->force_index64;
   choose_tiling(traits, request, mode, &tiling);
   if (!is_permuted(request))
-    return pd_rowsum_build(context, tensor, mode, wide, &tiling, &coo->list[mode]);
-  return pd_rowsum_build_permuted(context, tensor, mode, wide, &tiling, &coo->shared,
+    return pd_rowsum_build(context, tensor, mode, wide, &tiling, room, &coo->list[mode]);
+  return pd_rowsum_build_permuted(context, tensor, mode, wide, &tiling, &coo->shared, room,
                                   &coo->list[mode]);
 }
 
@@ -103,8 +105,9 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   (void)take; /* every list is made from the tensor's arrays */
   struct pd_coo *coo;
   struct pd_traits traits;
+  struct pd_room room = {0};
   *storage = NULL;
-  PD_TRY(pd_traits_compute(context, tensor, &traits));
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY(PD_NEW_ZERO(context, 1, &coo));
   pd_nz_init(&coo->head, NULL, tensor);
   coo->order = tensor->order;
@@ -115,8 +118,11 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   polyad_status status = POLYAD_OK;
   if (is_permuted(request))
     status = pd_rowsum_share(context, tensor, request->force_index64, &coo->shared);
+  if (status == POLYAD_OK)
+    status = pd_rowsum_room_create(context, tensor, is_permuted(request), &room);
   for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
-    status = build_list(context, tensor, &traits, request, n, coo);
+    status = build_list(context, tensor, &traits, request, n, &room, coo);
+  pd_room_destroy(context, &room);
   if (status != POLYAD_OK) {
     destroy(context, coo);
     return status;

@@ -39,7 +39,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *storage = sizeof(struct pd_csf);
   for (int t = 0; t < shape.trees; ++t)
     *storage = pd_add_saturated(*storage, tree_bytes(traits, request, shape.mode[t]));
-  *building = pd_add_saturated(*storage, pd_rowsum_building_bytes(traits->nnz));
+  *building = pd_add_saturated(*storage, pd_mul_saturated(traits->nnz, 2 * (8 + 8)));
 }
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
@@ -77,7 +77,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_csf_shape shape;
   struct pd_traits traits;
   *storage = NULL;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &csf));
   csf->order = tensor->order;
   csf->nnz = tensor->nnz;

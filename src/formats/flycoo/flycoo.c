@@ -71,7 +71,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_traits traits;
   double start = pd_seconds();
   *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
   read_variant(request->variant, storage);
   storage->order = tensor->order;

@@ -101,7 +101,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_traits traits;
   uint32_t *permutation = NULL;
   *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &fwc));
   pd_nz_init(&fwc->head, &ops, tensor);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));

@@ -78,7 +78,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_hbcsf *hbcsf = NULL;
   struct pd_traits traits;
   *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hbcsf));
   pd_nz_init(&hbcsf->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n) {

@@ -109,7 +109,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_traits traits;
   double start = pd_seconds();
   *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(begin(context, tensor, request, (void **)&storage));
   for (int mode = 0; mode < tensor->order; ++mode) {
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};

@@ -1,6 +1,5 @@
 #include "formats/rowsum/rowsum_build.h"
 #include "core/bits.h"
-#include "core/radix_sort.h"
 #include "formats/rowsum/driver.h"
 #include <string.h>
 
@@ -10,45 +9,6 @@ static int start_bytes(uint64_t nnz, bool force_index64) {
   return nnz <= UINT32_MAX && !force_index64 ? 4 : 8;
 }
 
-static uint64_t permuted(const void *permutation, int bytes, uint64_t p) {
-  return bytes == 4 ? ((const uint32_t *)permutation)[p] : ((const uint64_t *)permutation)[p];
-}
-
-static inline __attribute__((always_inline)) void
-gather_narrow(uint64_t begin, uint64_t end, const void *permutation, int perm_bytes,
-              const void *from, int from_bytes, void *to, int to_bytes) {
-  for (uint64_t p = begin; p < end; ++p) {
-    uint64_t q = permuted(permutation, perm_bytes, p);
-    uint64_t i = from_bytes == 4 ? ((const uint32_t *)from)[q] : ((const uint64_t *)from)[q];
-    if (to_bytes == 2)
-      ((uint16_t *)to)[p] = (uint16_t)i;
-    else if (to_bytes == 4)
-      ((uint32_t *)to)[p] = (uint32_t)i;
-    else
-      ((uint64_t *)to)[p] = i;
-  }
-}
-
-/* to[p] = from[permutation[p]] with another width. */
-static void gather_indices(const polyad_context *context, uint64_t count, const void *permutation,
-                           const void *from, int from_bytes, void *to, int to_bytes) {
-  int threads = pd_threads_for(context, count, 1 << 14), perm_bytes = permutation_bytes(count);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(count, t, threads), end = pd_part_begin(count, t + 1, threads);
-    if (perm_bytes == 4 && from_bytes == 4 && to_bytes == 2)
-      gather_narrow(begin, end, permutation, 4, from, 4, to, 2);
-    else if (perm_bytes == 4 && from_bytes == 4 && to_bytes == 4)
-      gather_narrow(begin, end, permutation, 4, from, 4, to, 4);
-    else
-      gather_narrow(begin, end, permutation, perm_bytes, from, from_bytes, to, to_bytes);
-  }
-}
-
-static uint64_t index_at(const void *index, int bytes, uint64_t p) {
-  return bytes == 4 ? ((const uint32_t *)index)[p] : ((const uint64_t *)index)[p];
-}
-
 static void put(void *array, int bytes, uint64_t place, uint64_t number) {
   if (bytes == 4)
     ((uint32_t *)array)[place] = (uint32_t)number;
@@ -56,25 +16,68 @@ static void put(void *array, int bytes, uint64_t place, uint64_t number) {
     ((uint64_t *)array)[place] = number;
 }
 
-/* row_id and row_start from the indices of the list's mode in its order. */
-static polyad_status build_runs(polyad_context *context, const void *sorted, int bytes,
+/* Runs that begin among rows [begin, end) of the sorted nonzeros. */
+static inline __attribute__((always_inline)) uint64_t count_sized(const void *row, int bytes,
+                                                                  uint64_t begin, uint64_t end) {
+  uint64_t runs = begin == 0 && end > 0;
+  for (uint64_t p = begin == 0 ? 1 : begin; p < end; ++p)
+    runs += pd_id_at(row, bytes, p) != pd_id_at(row, bytes, p - 1);
+  return runs;
+}
+
+static uint64_t count_runs(const void *row, int bytes, uint64_t begin, uint64_t end) {
+  return bytes == 2   ? count_sized(row, 2, begin, end)
+         : bytes == 4 ? count_sized(row, 4, begin, end)
+                      : count_sized(row, 8, begin, end);
+}
+
+static inline __attribute__((always_inline)) void list_sized(const void *row, int bytes,
+                                                             uint64_t begin, uint64_t end,
+                                                             uint64_t run, void *id, int id_bytes,
+                                                             void *start, int start_bytes) {
+  for (uint64_t p = begin; p < end; ++p) {
+    uint64_t i = pd_id_at(row, bytes, p);
+    if (p > 0 && i == pd_id_at(row, bytes, p - 1)) continue;
+    put(id, id_bytes, run, i);
+    put(start, start_bytes, run++, p);
+  }
+}
+
+/* row_id and row_start from the sorted nonzeros' indices in the list's mode: each thread counts the
+ * runs of a part and lists them behind those of the parts before. */
+static polyad_status build_runs(polyad_context *context, const void *row, int bytes,
                                 struct pd_rowsum *list) {
-  uint64_t runs = 0;
-  for (uint64_t p = 0; p < list->nnz; ++p)
-    runs += p == 0 || index_at(sorted, bytes, p) != index_at(sorted, bytes, p - 1);
-  void *id, *start;
-  PD_TRY(pd_alloc(context, runs, (size_t)list->row_bytes, &id));
+  int threads = pd_threads_for(context, list->nnz, 1 << 14);
+  uint64_t *before;
+  void *id = NULL, *start = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(context, (uint64_t)threads + 1, &before));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    before[part + 1] = count_runs(row, bytes, pd_part_begin(list->nnz, part, threads),
+                                  pd_part_begin(list->nnz, part + 1, threads));
+  before[0] = 0;
+  for (int part = 0; part < threads; ++part)
+    before[part + 1] += before[part];
+  list->runs = before[threads];
+  PD_TRY_CLEANUP(pd_alloc(context, list->runs, (size_t)list->row_bytes, &id));
   list->row_id = id;
-  PD_TRY(pd_alloc(context, runs + 1, (size_t)list->start_bytes, &start));
+  PD_TRY_CLEANUP(pd_alloc(context, list->runs + 1, (size_t)list->start_bytes, &start));
   list->row_start = start;
-  for (uint64_t p = 0; p < list->nnz; ++p) {
-    uint64_t i = index_at(sorted, bytes, p);
-    if (p > 0 && i == index_at(sorted, bytes, p - 1)) continue;
-    put(id, list->row_bytes, list->runs, i);
-    put(start, list->start_bytes, list->runs++, p);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    uint64_t begin = pd_part_begin(list->nnz, part, threads);
+    uint64_t end = pd_part_begin(list->nnz, part + 1, threads);
+    if (bytes == 2)
+      list_sized(row, 2, begin, end, before[part], id, list->row_bytes, start, list->start_bytes);
+    else
+      list_sized(row, bytes, begin, end, before[part], id, list->row_bytes, start,
+                 list->start_bytes);
   }
   put(start, list->start_bytes, list->runs, list->nnz);
-  return POLYAD_OK;
+cleanup:
+  pd_free(context, before);
+  return status;
 }
 
 static polyad_status build_blocks(polyad_context *context, struct pd_rowsum *list) {
@@ -91,113 +94,115 @@ static polyad_status build_blocks(polyad_context *context, struct pd_rowsum *lis
   return POLYAD_OK;
 }
 
-/* Appends the bits [low, high) of an index to the keys, as many as still have room. */
-static void append_bits(const polyad_context *context, const polyad_tensor *tensor, int mode,
-                        int low, int high, uint64_t *keys, int *used) {
-  if (high - low > 64 - *used) low = high - (64 - *used);
-  int count = high - low;
-  if (count <= 0) return;
-  uint64_t mask = pd_low_mask(count);
-  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
-  bool fresh = *used == 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    uint64_t bits = (pd_tensor_index(tensor, mode, p) >> low) & mask;
-    keys[p] = fresh ? bits : (keys[p] << count | bits);
-  }
-  *used += count;
-}
+/* ---- sorting ----------------------------------------------------------------------------------
+ */
 
-/* Sorts by block, tile, row, and within a run by the columns. What 64 bits do not hold is left
- * unsorted: it is the order of the columns within a run, where it matters least. */
-static polyad_status sort_nonzeros(polyad_context *context, const polyad_tensor *tensor, int mode,
-                                   const struct pd_tiling *tiling, const struct pd_rowsum *list,
-                                   void *permutation) {
-  uint64_t *keys;
-  PD_TRY(PD_NEW(context, tensor->nnz, &keys));
-  int used = 0, row_bits = pd_index_bits(tensor->dims[mode]), below = row_bits;
+/* Nonzeros are sorted by block, tile, row, and within a run by the columns. */
+static void set_layout(const polyad_tensor *tensor, int mode, const struct pd_tiling *tiling,
+                       int value_bits, struct pd_layout *layout) {
+  int row_bits = pd_index_bits(tensor->dims[mode]), below = row_bits;
+  *layout = (struct pd_layout){0};
   if (tiling->tiled) {
     below = tiling->block_shift < row_bits ? tiling->block_shift : row_bits;
-    append_bits(context, tensor, mode, below, row_bits, keys, &used);
-    for (int g = 0; g < list->columns; ++g)
-      append_bits(context, tensor, list->mode[g], tiling->shift[g],
-                  pd_index_bits(tensor->dims[list->mode[g]]), keys, &used);
+    pd_layout_add(layout, mode, below, row_bits);
+    for (int g = 0; g < tiling->columns; ++g)
+      pd_layout_add(layout, tiling->mode[g], tiling->shift[g],
+                    pd_index_bits(tensor->dims[tiling->mode[g]]));
   }
-  append_bits(context, tensor, mode, 0, below, keys, &used);
-  for (int g = 0; g < list->columns; ++g) {
-    int bits = pd_index_bits(tensor->dims[list->mode[g]]);
+  pd_layout_add(layout, mode, 0, below);
+  for (int g = 0; g < tiling->columns; ++g) {
+    int bits = pd_index_bits(tensor->dims[tiling->mode[g]]);
     if (tiling->tiled && tiling->shift[g] < bits) bits = tiling->shift[g];
-    append_bits(context, tensor, list->mode[g], 0, bits, keys, &used);
+    pd_layout_add(layout, tiling->mode[g], 0, bits);
   }
-  if (used == 0) memset(keys, 0, tensor->nnz * sizeof *keys);
-  int bytes = permutation_bytes(tensor->nnz);
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    if (bytes == 4)
-      ((uint32_t *)permutation)[p] = (uint32_t)p;
-    else
-      ((uint64_t *)permutation)[p] = p;
-  polyad_status status = pd_sort_u64(context, tensor->nnz, keys, used, permutation, (size_t)bytes);
-  pd_free(context, keys);
+  pd_layout_end(layout, value_bits);
+}
+
+/* What 64 bits do not hold is left unsorted: it is the order of the columns within a run, where it
+ * matters least. */
+static int sort_bits(const struct pd_layout *layout) {
+  int bits = pd_layout_unsorted_bits(layout);
+  return bits < 64 ? bits : 64;
+}
+
+/* Where sorted records go. */
+struct filling {
+  const struct pd_layout *layout;
+  int mode, row_bytes, columns;
+  char *row; /* indices of the list's mode */
+  const int *column_mode, *id_bytes;
+  char *id[POLYAD_MAX_ORDER]; /* of each column; not those of permuted lists */
+  char *values;               /* or numbers of the nonzeros */
+};
+
+static void fill(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
+  const struct filling *f = user;
+  pd_records_index(f->layout, count, records, f->mode, f->row_bytes,
+                   f->row + first * (uint64_t)f->row_bytes);
+  for (int g = 0; g < f->columns; ++g)
+    pd_records_index(f->layout, count, records, f->column_mode[g], f->id_bytes[g],
+                     f->id[g] + first * (uint64_t)f->id_bytes[g]);
+  pd_records_values(f->layout, count, records,
+                    f->values + first * (uint64_t)(f->layout->value_bits / 8));
+}
+
+/* Sorts the nonzeros into the arrays of `filling`, and finds runs and blocks. */
+static polyad_status sort_list(polyad_context *context, const polyad_tensor *tensor, int mode,
+                               const struct pd_tiling *tiling, bool permuted, struct pd_room *room,
+                               struct filling *filling, struct pd_rowsum *list) {
+  struct pd_layout layout;
+  const struct pd_record_source source = {.tensor = tensor, .places = permuted};
+  polyad_status status = POLYAD_OK;
+  int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
+  set_layout(tensor, mode, tiling, 8 * bytes, &layout);
+  filling->layout = &layout;
+  filling->mode = mode;
+  filling->row_bytes = pd_rowsum_index_bytes(tensor->dims[mode], false);
+  PD_TRY_CLEANUP(
+      pd_alloc(context, tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
+  PD_TRY_CLEANUP(
+      pd_records_sort(context, &source, &layout, sort_bits(&layout), room, fill, filling));
+  PD_TRY_CLEANUP(build_runs(context, filling->row, filling->row_bytes, list));
+  if (tiling->tiled && list->runs > 0) status = build_blocks(context, list);
+cleanup:
+  pd_free(context, filling->row);
   return status;
 }
 
-static polyad_status fill_columns(polyad_context *context, const polyad_tensor *tensor,
-                                  const void *permutation, bool force_index64,
-                                  struct pd_rowsum *list) {
-  void *array;
-  size_t item = pd_type_bytes(tensor->type);
-  for (int g = 0; g < list->columns; ++g) {
-    int m = list->mode[g];
-    list->id_bytes[g] = pd_rowsum_index_bytes(tensor->dims[m], force_index64);
-    PD_TRY(pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], &array));
-    list->id[g] = array;
-    gather_indices(context, list->nnz, permutation, tensor->index[m], tensor->index_bytes[m], array,
-                   list->id_bytes[g]);
-  }
-  PD_TRY(pd_alloc(context, list->nnz, item, &array));
-  list->values = array;
-  pd_gather(context, list->nnz, permutation, permutation_bytes(list->nnz), tensor->values, item,
-            array);
-  return POLYAD_OK;
-}
-
-/* Order and runs; the permutation goes to the caller. */
-static polyad_status build_order(polyad_context *context, const polyad_tensor *tensor, int mode,
-                                 bool force_index64, const struct pd_tiling *tiling,
-                                 struct pd_rowsum *list, void **order) {
-  polyad_status status = POLYAD_OK;
-  void *permutation = NULL, *sorted = NULL;
-  int perm_bytes = permutation_bytes(tensor->nnz);
+static void begin_list(const polyad_tensor *tensor, int mode, bool force_index64,
+                       const struct pd_tiling *tiling, struct pd_rowsum *list) {
   *list = (struct pd_rowsum){.nnz = tensor->nnz, .block_shift = tiling->block_shift};
   list->start_bytes = start_bytes(tensor->nnz, force_index64);
   list->row_bytes = force_index64 ? 8 : pd_index_bytes(tensor->dims[mode]);
   list->columns = tiling->columns;
   memcpy(list->mode, tiling->mode, sizeof list->mode);
-  PD_TRY_CLEANUP(pd_alloc(context, list->nnz, (size_t)perm_bytes, &permutation));
-  PD_TRY_CLEANUP(sort_nonzeros(context, tensor, mode, tiling, list, permutation));
-  PD_TRY_CLEANUP(pd_alloc(context, list->nnz, (size_t)tensor->index_bytes[mode], &sorted));
-  pd_gather(context, list->nnz, permutation, perm_bytes, tensor->index[mode],
-            (size_t)tensor->index_bytes[mode], sorted);
-  PD_TRY_CLEANUP(build_runs(context, sorted, tensor->index_bytes[mode], list));
-  pd_free(context, sorted);
-  sorted = NULL;
-  if (tiling->tiled && list->runs > 0) PD_TRY_CLEANUP(build_blocks(context, list));
-  *order = permutation;
-  permutation = NULL;
-cleanup:
-  pd_free(context, sorted);
-  pd_free(context, permutation);
-  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
-  return status;
+}
+
+polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor *tensor,
+                                    bool permuted, struct pd_room *room) {
+  int bits = pd_index_bits_of_all(tensor->order, tensor->dims);
+  int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
+  return pd_room_create(context, tensor->nnz, pd_record_words(bits, 8 * bytes), room);
 }
 
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
-                              struct pd_rowsum *list) {
-  void *permutation = NULL;
-  PD_TRY(build_order(context, tensor, mode, force_index64, tiling, list, &permutation));
-  polyad_status status = fill_columns(context, tensor, permutation, force_index64, list);
-  pd_free(context, permutation);
+                              struct pd_room *room, struct pd_rowsum *list) {
+  polyad_status status = POLYAD_OK;
+  struct filling filling = {
+      .columns = tiling->columns, .column_mode = tiling->mode, .id_bytes = list->id_bytes};
+  begin_list(tensor, mode, force_index64, tiling, list);
+  for (int g = 0; g < list->columns; ++g) {
+    list->id_bytes[g] = pd_rowsum_index_bytes(tensor->dims[list->mode[g]], force_index64);
+    PD_TRY_CLEANUP(
+        pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], (void **)&filling.id[g]));
+    list->id[g] = filling.id[g];
+  }
+  PD_TRY_CLEANUP(
+      pd_alloc(context, list->nnz, pd_type_bytes(tensor->type), (void **)&filling.values));
+  list->values = filling.values;
+  status = sort_list(context, tensor, mode, tiling, false, room, &filling, list);
+cleanup:
   if (status != POLYAD_OK) pd_rowsum_clear(context, list);
   return status;
 }
@@ -241,18 +246,22 @@ cleanup:
 
 polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
                                        int mode, bool force_index64, const struct pd_tiling *tiling,
-                                       const struct pd_rowsum_shared *shared,
+                                       const struct pd_rowsum_shared *shared, struct pd_room *room,
                                        struct pd_rowsum *list) {
-  void *permutation = NULL;
-  PD_TRY(build_order(context, tensor, mode, force_index64, tiling, list, &permutation));
-  list->place = permutation;
+  polyad_status status = POLYAD_OK;
+  struct filling filling = {.columns = 0};
+  begin_list(tensor, mode, force_index64, tiling, list);
   list->place_bytes = permutation_bytes(list->nnz);
+  PD_TRY(pd_alloc(context, list->nnz, (size_t)list->place_bytes, (void **)&filling.values));
+  list->place = filling.values;
+  status = sort_list(context, tensor, mode, tiling, true, room, &filling, list);
   list->values = shared->values;
   for (int g = 0; g < list->columns; ++g) {
     list->id[g] = shared->id[list->mode[g]];
     list->id_bytes[g] = shared->id_bytes[list->mode[g]];
   }
-  return POLYAD_OK;
+  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
+  return status;
 }
 
 uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, uint64_t runs,
@@ -293,9 +302,16 @@ uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uin
   return pd_add_saturated(pd_mul_saturated(nnz, item), pd_mul_saturated(runs, row) + start);
 }
 
-uint64_t pd_rowsum_building_bytes(uint64_t nnz) {
-  /* Sorting: packed keys and permutation, twice. */
-  return pd_mul_saturated(nnz, 2 * (8 + (uint64_t)permutation_bytes(nnz)));
+uint64_t pd_rowsum_building_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
+                                  bool permuted, int threads) {
+  int bytes = permuted ? permutation_bytes(nnz) : (int)pd_type_bytes(type), widest = 2;
+  for (int n = 0; n < order; ++n)
+    if (pd_rowsum_index_bytes(dims[n], false) > widest)
+      widest = pd_rowsum_index_bytes(dims[n], false);
+  int words = pd_record_words(pd_index_bits_of_all(order, dims), 8 * bytes);
+  /* Records, and the sorted indices of one mode. */
+  return pd_add_saturated(pd_sorting_bytes(nnz, words, threads),
+                          pd_mul_saturated(nnz, (uint64_t)widest));
 }
 
 static polyad_status broken(polyad_context *context, int mode, const char *what, uint64_t place) {

@@ -2,6 +2,7 @@
 #ifndef PD_ROWSUM_BUILD_H
 #define PD_ROWSUM_BUILD_H
 
+#include "build/records.h"
 #include "formats/format.h"
 #include "formats/rowsum/rowsum.h"
 
@@ -27,10 +28,13 @@ struct pd_tiling {
 void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *request, int mode,
                       bool tiles, struct pd_tiling *tiling);
 
-/** Builds the list of `mode` from the tensor (left as it is). */
+/** Builds the list of `mode` from the tensor (left as it is), sorting in `room`. */
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
-                              struct pd_rowsum *list);
+                              struct pd_room *room, struct pd_rowsum *list);
+/** The room that lists of a tensor's modes are built in; permuted lists need another one. */
+polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor *tensor,
+                                    bool permuted, struct pd_room *room);
 /** Arrays that permuted lists share, in the order of the tensor. */
 struct pd_rowsum_shared {
   int id_bytes[POLYAD_MAX_ORDER];
@@ -43,7 +47,7 @@ void pd_rowsum_unshare(polyad_context *context, struct pd_rowsum_shared *shared)
 /** The same list by its order alone; see struct pd_rowsum. */
 polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
                                        int mode, bool force_index64, const struct pd_tiling *tiling,
-                                       const struct pd_rowsum_shared *shared,
+                                       const struct pd_rowsum_shared *shared, struct pd_room *room,
                                        struct pd_rowsum *list);
 /** Bytes of a permuted list of at most `runs` rows. */
 uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, uint64_t runs,
@@ -55,7 +59,8 @@ uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type);
 /** The same before it is built, and what building takes on top. */
 uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,
                                   uint64_t runs, polyad_type type, bool force_index64);
-uint64_t pd_rowsum_building_bytes(uint64_t nnz);
+uint64_t pd_rowsum_building_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
+                                  bool permuted, int threads);
 
 /** Nonzeros [first, first + count) of the list of `mode`; `type` is that of its values. */
 void pd_rowsum_decode(const struct pd_rowsum *list, int mode, polyad_type type, uint64_t first,

@@ -1,0 +1,61 @@
+#include "build/pack.h"
+#include <string.h>
+
+/* One piece of all records of a block: loops without branches, which vectorise. */
+static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor, uint64_t first,
+                      uint64_t count, uint64_t *restrict word) {
+  const int low = piece->low, shift = piece->shift;
+  const uint64_t mask = pd_low_mask(piece->bits);
+  if (tensor->index_bytes[piece->mode] == 4) {
+    const uint32_t *index = (const uint32_t *)tensor->index[piece->mode] + first;
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= ((uint64_t)index[p] >> low & mask) << shift;
+  } else {
+    const uint64_t *index = (const uint64_t *)tensor->index[piece->mode] + first;
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= (index[p] >> low & mask) << shift;
+  }
+}
+
+static void add_values(const struct pd_record_source *source, int bits, uint64_t first,
+                       uint64_t count, uint64_t *restrict word) {
+  const void *values = source->tensor->values;
+  if (source->places)
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= first + p;
+  else if (bits == 64)
+    memcpy(word, (const uint64_t *)values + first, count * sizeof *word);
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= ((const uint32_t *)values)[first + p];
+}
+
+static void encode(const struct pd_record_source *source, uint64_t first, uint64_t count,
+                   struct pd_packed *packed) {
+  uint64_t *word[PD_RECORD_WORDS_MAX];
+  for (int w = 0; w < PD_RECORD_WORDS_MAX; ++w)
+    word[w] = packed->word[w];
+  source->encode(source->user, first, count, word);
+}
+
+void pd_pack(const struct pd_record_source *source, const struct pd_layout *layout, uint64_t first,
+             uint64_t count, struct pd_packed *packed) {
+  for (int w = 0; w < layout->words; ++w)
+    memset(packed->word[w], 0, count * sizeof packed->word[w][0]);
+  for (int k = 0; k < layout->pieces; ++k)
+    add_piece(&layout->piece[k], source->tensor, first, count, packed->word[layout->piece[k].word]);
+  if (source->encode != NULL) encode(source, first, count, packed);
+  if (layout->value_bits > 0)
+    add_values(source, layout->value_bits, first, count, packed->word[layout->words - 1]);
+}
+
+void pd_pack_head(const struct pd_record_source *source, const struct pd_layout *layout, int bits,
+                  uint64_t first, uint64_t count, struct pd_packed *packed) {
+  memset(packed->word[0], 0, count * sizeof packed->word[0][0]);
+  for (int k = 0; k < layout->pieces && bits > 0; bits -= layout->piece[k++].bits)
+    add_piece(&layout->piece[k], source->tensor, first, count, packed->word[0]);
+  if (source->encode == NULL) return;
+  for (int w = 1; w < layout->words; ++w)
+    memset(packed->word[w], 0, count * sizeof packed->word[w][0]);
+  encode(source, first, count, packed);
+}

@@ -1,0 +1,250 @@
+/* Sorting of packed records against a naive stable sort of the coordinates: odd sizes, repeated
+ * keys, 1 to 8 modes, indices of 64 bits, 1 to 4 threads. */
+#include "harness.h"
+
+#include "build/records.h"
+#include "core/random.h"
+#include <polyad/polyad.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODES = 8, COUNT_MOST = 150001 };
+
+struct shape {
+  int order;
+  uint64_t count;
+  uint64_t dims[MODES];
+  bool heavy; /* nine of ten nonzeros share the index of the first mode */
+};
+
+static const struct shape shapes[] = {
+    {1, 1, {7}, false},
+    {1, 5003, {90}, false},
+    {2, 2, {5, 3}, false},
+    {2, 4099, {1, 40}, false},
+    {3, 150001, {300, 17, 1000}, false},
+    {3, 120011, {5000, 70, 900}, true},
+    {3, 30011, {UINT64_C(1) << 40, 3, UINT64_C(1) << 33}, false},
+    {4, 100003, {2, 2, 3, 2}, false},
+    {5, 20021, {UINT64_C(1) << 63, UINT64_C(1) << 62, 11, UINT64_C(1) << 50, 2}, false},
+    {8, 65537, {3, 70000, 2, 900, 1, UINT64_C(1) << 34, 12, 5}, true},
+};
+
+static polyad_context *context_with_threads(int threads) {
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+  return context;
+}
+
+static void context_end(polyad_context *context) {
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+/* A tensor of the arrays alone: coordinates may repeat, and need not be sorted. */
+static polyad_tensor random_tensor(const struct shape *shape, polyad_type type) {
+  polyad_tensor tensor = {.order = shape->order, .nnz = shape->count, .type = type};
+  for (int n = 0; n < shape->order; ++n) {
+    tensor.dims[n] = shape->dims[n];
+    tensor.index_bytes[n] = pd_index_bytes(shape->dims[n]);
+    tensor.index[n] = malloc(shape->count * 8);
+    for (uint64_t p = 0; p < shape->count; ++p) {
+      uint64_t i = pd_random_u64(3, (uint64_t)n, p) % shape->dims[n];
+      if (shape->heavy && n == 0 && p % 10 != 0) i = 1;
+      if (tensor.index_bytes[n] == 4)
+        ((uint32_t *)tensor.index[n])[p] = (uint32_t)i;
+      else
+        ((uint64_t *)tensor.index[n])[p] = i;
+    }
+  }
+  tensor.values = malloc(shape->count * 8);
+  for (uint64_t p = 0; p < shape->count; ++p)
+    if (type == POLYAD_F32)
+      ((float *)tensor.values)[p] = (float)p;
+    else
+      ((double *)tensor.values)[p] = (double)p;
+  return tensor;
+}
+
+static void free_tensor(polyad_tensor *tensor) {
+  for (int n = 0; n < tensor->order; ++n)
+    free(tensor->index[n]);
+  free(tensor->values);
+}
+
+/* ---- the naive sort ---------------------------------------------------------------------------
+ */
+
+static const polyad_tensor *compared;
+static int mode_order[MODES], shift_of[MODES];
+
+static int compare(const void *a, const void *b) {
+  uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+  for (int high = 1; high >= 0; --high)
+    for (int k = 0; k < compared->order; ++k) {
+      int n = mode_order[k], shift = shift_of[n];
+      uint64_t i = pd_tensor_index(compared, n, p), j = pd_tensor_index(compared, n, q);
+      i = high ? i >> shift : i & pd_low_mask(shift);
+      j = high ? j >> shift : j & pd_low_mask(shift);
+      if (i != j) return i < j ? -1 : 1;
+    }
+  return p < q ? -1 : p > q;
+}
+
+/* ---- what sorting hands on --------------------------------------------------------------------
+ */
+
+struct result {
+  const struct pd_layout *layout;
+  const polyad_tensor *tensor;
+  uint64_t *index[MODES];
+  char *values;
+  uint8_t *times; /* that each place was handed on */
+};
+
+static void keep(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
+  struct result *result = user;
+  for (int n = 0; n < result->tensor->order; ++n)
+    pd_records_index(result->layout, count, records, n, 8, result->index[n] + first);
+  size_t item = (size_t)result->layout->value_bits / 8;
+  pd_records_values(result->layout, count, records, result->values + first * item);
+  for (uint64_t p = first; p < first + count; ++p)
+    ++result->times[p];
+}
+
+static void agrees(const polyad_tensor *tensor, const struct result *result, const uint64_t *order,
+                   bool places) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    assert_int_equal(result->times[p], 1);
+    for (int n = 0; n < tensor->order; ++n)
+      assert_true(result->index[n][p] == pd_tensor_index(tensor, n, order[p]));
+    if (result->layout->value_bits == 32 && places)
+      assert_true(((uint32_t *)result->values)[p] == order[p]);
+    else if (result->layout->value_bits == 32)
+      assert_true(((float *)result->values)[p] == ((float *)tensor->values)[order[p]]);
+    else if (places)
+      assert_true(((uint64_t *)result->values)[p] == order[p]);
+    else
+      assert_true(((double *)result->values)[p] == ((double *)tensor->values)[order[p]]);
+  }
+}
+
+/* Sorts by the high parts of all indices and then by the low ones, as a tiled list is. */
+static void check_sort(polyad_context *context, const polyad_tensor *tensor, const uint64_t *order,
+                       int value_bits, bool places, bool visits) {
+  struct pd_layout layout = {0};
+  struct pd_room room;
+  struct result result = {.layout = &layout, .tensor = tensor};
+  const struct pd_record_source source = {.tensor = tensor, .places = places};
+  for (int k = 0; k < tensor->order; ++k)
+    pd_layout_add(&layout, mode_order[k], shift_of[mode_order[k]],
+                  pd_index_bits(tensor->dims[mode_order[k]]));
+  for (int k = 0; k < tensor->order; ++k)
+    pd_layout_add(&layout, mode_order[k], 0, shift_of[mode_order[k]]);
+  pd_layout_end(&layout, value_bits);
+  for (int n = 0; n < tensor->order; ++n)
+    result.index[n] = malloc(tensor->nnz * 8);
+  result.values = malloc(tensor->nnz * 8);
+  result.times = calloc(tensor->nnz, 1);
+  assert_int_equal(pd_room_create(context, tensor->nnz, layout.words, &room), POLYAD_OK);
+  assert_int_equal(pd_records_sort(context, &source, &layout, layout.key_bits, &room,
+                                   visits ? keep : NULL, &result),
+                   POLYAD_OK);
+  assert_true(polyad_memory_peak(context) <=
+              pd_sorting_bytes(tensor->nnz, layout.words, polyad_threads(context)) + (1 << 14));
+  if (!visits) keep(&result, 0, tensor->nnz, room.records);
+  agrees(tensor, &result, order, places);
+  pd_room_destroy(context, &room);
+  for (int n = 0; n < tensor->order; ++n)
+    free(result.index[n]);
+  free(result.values);
+  free(result.times);
+}
+
+static void check_shape(const struct shape *shape, polyad_type type) {
+  polyad_tensor tensor = random_tensor(shape, type);
+  uint64_t *order = malloc(shape->count * sizeof *order);
+  for (uint64_t p = 0; p < shape->count; ++p)
+    order[p] = p;
+  for (int n = 0; n < shape->order; ++n) {
+    int bits = pd_index_bits(shape->dims[n]);
+    mode_order[n] = shape->order - 1 - n;
+    shift_of[n] = type == POLYAD_F32 ? bits / 2 : 0;
+  }
+  compared = &tensor;
+  qsort(order, shape->count, sizeof *order, compare);
+  for (int threads = 1; threads <= 4; ++threads) {
+    polyad_context *context = context_with_threads(threads);
+    int bits = type == POLYAD_F32 ? 32 : 64;
+    check_sort(context, &tensor, order, bits, threads % 2 == 0, threads < 3);
+    context_end(context);
+  }
+  free(order);
+  free_tensor(&tensor);
+}
+
+static void records_agree_with_a_naive_sort(void **state) {
+  (void)state;
+  for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
+    check_shape(&shapes[k], POLYAD_F64);
+    check_shape(&shapes[k], POLYAD_F32);
+  }
+}
+
+/* What a tensor's order gives for nothing: bits that need no sorting. */
+static void leading_bits_are_known(void **state) {
+  (void)state;
+  static const struct {
+    int mode[4], bits;
+  } cases[] = {{{0, 1, 2, 3}, 0},  {{1, 0, 2, 3}, 5},         {{3, 0, 1, 2}, 7},
+               {{3, 2, 0, 1}, 13}, {{2, 3, 1, 0}, 6 + 7 + 5}, {{0, 2, 1, 3}, 4 + 6}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    struct pd_layout layout = {0};
+    for (int n = 0; n < 4; ++n)
+      pd_layout_add(&layout, cases[k].mode[n], 0, 4 + cases[k].mode[n]);
+    pd_layout_end(&layout, 64);
+    assert_int_equal(layout.words, 2);
+    assert_int_equal(pd_layout_unsorted_bits(&layout), cases[k].bits);
+  }
+}
+
+/* Sorting of a sorted tensor by the leading bits alone gives the whole order. */
+static void leading_bits_are_enough(void **state) {
+  (void)state;
+  struct shape shape = {4, 50021, {9, 30, 50, 7}, false};
+  polyad_tensor tensor = random_tensor(&shape, POLYAD_F64);
+  static const int order[4] = {2, 1, 0, 3};
+  polyad_context *context = context_with_threads(3);
+  struct pd_layout natural = {0}, layout = {0};
+  struct pd_room room;
+  const struct pd_record_source source = {.tensor = &tensor};
+  for (int n = 0; n < 4; ++n) {
+    pd_layout_add(&natural, n, 0, pd_index_bits(tensor.dims[n]));
+    pd_layout_add(&layout, order[n], 0, pd_index_bits(tensor.dims[order[n]]));
+  }
+  pd_layout_end(&natural, 64);
+  pd_layout_end(&layout, 64);
+  assert_int_equal(pd_room_create(context, tensor.nnz, 2, &room), POLYAD_OK);
+  assert_int_equal(pd_records_sort(context, &source, &natural, natural.key_bits, &room, NULL, NULL),
+                   POLYAD_OK);
+  for (int n = 0; n < 4; ++n)
+    pd_records_index(&natural, tensor.nnz, room.records, n, 4, tensor.index[n]);
+  int bits = pd_layout_unsorted_bits(&layout);
+  assert_true(bits < layout.key_bits);
+  assert_int_equal(pd_records_sort(context, &source, &layout, bits, &room, NULL, NULL), POLYAD_OK);
+  for (uint64_t p = 1; p < tensor.nnz; ++p)
+    assert_true(room.records[2 * (p - 1)] <= room.records[2 * p]);
+  pd_room_destroy(context, &room);
+  context_end(context);
+  free_tensor(&tensor);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(records_agree_with_a_naive_sort),
+      cmocka_unit_test(leading_bits_are_known),
+      cmocka_unit_test(leading_bits_are_enough),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
