@@ -25,7 +25,7 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd rank tucker info convert generate bench report score core-consistency replay"
+  local commands="cpd rank tucker info convert generate bench report score core-consistency project replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
@@ -55,6 +55,8 @@ _polyad() {
     report) options="--output --run --title --top --components --no-residuals $reading $common" ;;
     score) options="--no-weights $talk" ;;
     core-consistency) options="$reading $common" ;;
+    project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top
+      $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
@@ -70,6 +72,10 @@ _polyad() {
     return
   fi
   case $previous in
+    --model-kind) mapfile -t COMPREPLY < <(compgen -W "auto signed nonnegative poisson" -- "$current") ;;
+    --rows) mapfile -t COMPREPLY < <(compgen -W "all unseen" -- "$current") ;;
+    --match) mapfile -t COMPREPLY < <(compgen -W "auto number" -- "$current") ;;
+    --unseen) mapfile -t COMPREPLY < <(compgen -W "error skip" -- "$current") ;;
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;

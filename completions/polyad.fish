@@ -25,6 +25,14 @@ function __polyad_values -a name argument
             printf '%s\n' sum count mean min max last
         case missing
             printf '%s\n' keep skip error
+        case model-kind
+            printf '%s\n' auto signed nonnegative poisson
+        case rows
+            printf '%s\n' all unseen
+        case match
+            printf '%s\n' auto number
+        case unseen
+            printf '%s\n' error skip
         case svd
             printf '%s\n' exact randomized
         case compute

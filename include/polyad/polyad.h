@@ -11,8 +11,10 @@
 #include <polyad/export.h>
 #include <polyad/generate.h>
 #include <polyad/io.h>
+#include <polyad/match.h>
 #include <polyad/model.h>
 #include <polyad/plan.h>
+#include <polyad/project.h>
 #include <polyad/rank.h>
 #include <polyad/run.h>
 #include <polyad/status.h>

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from ._keys import infer
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
-from ._types import RunInfo
+from ._types import MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
 
 _NORMS = {2: lib.POLYAD_NORM_2, 1: lib.POLYAD_NORM_1}
 
@@ -131,6 +131,60 @@ class KruskalTensor(FactorModel):
         return KruskalTensor(self.weights, [self.factors[m].copy() for m in order],
                              labels=[self.labels[m] for m in order],
                              mode_names=[self.mode_names[m] for m in order], info=self.info)
+
+    def project(self, x: Any, mode: Mode | Sequence[Mode] = 0, *, kind: ModelKind = "auto",
+                rows: Literal["all", "unseen"] = "all",
+                fixed: Mapping[tuple[Any, ...], float] | None = None, match: MatchBy = "auto",
+                unseen: Unseen = "error", max_iters: int = 1000, tol: float = 1e-10,
+                seed: Seed = 0, threads: int | None = None,
+                device: str = "auto") -> KruskalTensor:
+        """Rows for the slices of a new tensor in one or several modes, the other modes' factors held
+        fast (fold-in).
+
+        Parameters
+        ----------
+        x : SparseTensor, NumPy array, or a sparse tensor of another package
+            Its labels in the other modes are matched with the model's by name. What is not in it
+            counts as zero.
+        mode : int or str, or a sequence of them
+            The modes that get new rows; several take turns until nothing changes.
+        kind : {"auto", "signed", "nonnegative", "poisson"}
+            Least squares, with rows of at least 0 for "nonnegative"; rows of the largest Poisson
+            likelihood for models of counts (:func:`cp_apr`). "auto": "nonnegative" where no number
+            of the model is negative, else "signed".
+        rows : {"all", "unseen"}
+            Whether labels that the model has in ``mode`` already are left out.
+        fixed : dict, optional
+            Entries that are known: ``{(mode, component): value}`` for all rows,
+            ``{(mode, component, row): value}`` for one, by its label or number in ``x``.
+        match : {"auto", "number"}
+            "auto": by label, or by number where neither has labels (labels on one side only are an
+            error); "number": labels do not count.
+        unseen : {"error", "skip"}
+            Indices of the other modes that the model lacks: an error, or their nonzeros are left
+            out (``info["skipped"]`` counts them).
+        max_iters, tol : int, float
+            Of several modes: most rounds, and the largest change of an entry that ends them.
+        seed
+            Of several modes: their first rows, as in :func:`cp_als`.
+        threads, device
+            As in :class:`Plan`.
+
+        Returns
+        -------
+        KruskalTensor
+            With the new rows and labels in ``mode``; ``info`` has ``fit`` (of the new data),
+            ``kind``, ``iterations``, ``converged``, ``skipped``, ``seconds``.
+
+        Raises
+        ------
+        ValueError, TypeError, polyad.Error
+        """
+        from ._newdata import project
+
+        return project(self, x, mode, kind=kind, rows=rows, fixed=fixed, match=match,
+                       unseen=unseen, max_iters=max_iters, tol=tol, seed=seed, threads=threads,
+                       device=device)
 
     # ---- other packages ---------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ Svd = Literal["exact", "randomized"]
 APRAlgorithm = Literal["mu", "pdnr", "pqnr"]
 CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
 RankAlgorithm = Literal["als", "nonnegative", "apr-mu", "apr-pdnr", "apr-pqnr"]
+ModelKind = Literal["auto", "signed", "nonnegative", "poisson"]
+MatchBy = Literal["auto", "number"]
+Unseen = Literal["error", "skip"]
 OnInterrupt = Literal["raise", "return"]
 FramePackage = Literal["pandas", "polars"]
 PlotKind = Literal["bar", "line", "stems"]
@@ -51,6 +54,8 @@ class RunInfo(TypedDict, total=False):
     diagnosis: str
     log_likelihood: float
     kkt_violation: float
+    kind: str
+    skipped: int
     format: str
     device: str
     seed: int

@@ -22,7 +22,7 @@ from ._project import check_shape, kruskal_rows, tucker_rows
 from ._tensor import SparseTensor, as_tensor
 from ._tucker import tucker
 from ._tucker_model import TuckerTensor
-from ._types import CPAlgorithm, Mode, OnInterrupt, Precision, Seed, Svd
+from ._types import CPAlgorithm, Mode, ModelKind, OnInterrupt, Precision, Seed, Svd
 
 Self = TypeVar("Self", bound="_Decomposition")
 
@@ -184,8 +184,8 @@ class CPDecomposition(_Decomposition):
         return self
 
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
-        kind = ("counts" if self.algorithm != "als" else
-                "nonnegative" if self.nonnegative else "least squares")
+        kind: ModelKind = ("poisson" if self.algorithm != "als" else
+                           "nonnegative" if self.nonnegative else "signed")
         return kruskal_rows(tensor, self.model_, mode, kind, self.threads)
 
     def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> KruskalTensor:

@@ -1,0 +1,119 @@
+"""New data in a fitted model: project."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import validate
+
+FEW = ("--device", "cpu", "--threads", "2")
+
+
+def planted(polyad):
+    """Pickups by day and place, a model of the first days, and rows for another one."""
+    lines = ["day,place,hour,value\n"]
+    for d, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat")):
+        for p, place in enumerate("abcd"):
+            for hour in range(3):
+                value = (d + 1) * (p + 1) * (hour == 1) + (7 - d)**2 * (5 - p) * (hour != 1)
+                lines.append(f"{day},{place},{hour},{value}\n")
+    polyad.write("all.csv", "".join(lines))
+    polyad.write("old.csv", "".join(line for line in lines if not line.startswith("sat")))
+    polyad.write("new.csv", "".join([lines[0]] + [line for line in lines[:0:-1]
+                                                  if line.startswith(("sat", "mon"))]))
+    polyad.ok("cpd", "old.csv", "--rank", "2", "--nonnegative", "--tol", "1e-12", "--max-iters", "2000",
+              "-o", "model.ptm", "--seed", "1", *FEW)
+
+
+def test_project(polyad):
+    planted(polyad)
+    found = polyad.json("project", "model.ptm", "new.csv", "--mode", "day", "-o", "rows.ptm", *FEW)
+    validate("project", found)
+    assert found["model_kind"] == "nonnegative" and found["dims"] == [2, 4, 3]
+    assert found["fit"] > 1 - 1e-6 and found["skipped"] == 0 and found["converged"]
+    text = polyad.ok("project", "model.ptm", "new.csv", "--mode", "1", *FEW).out.decode()
+    assert re.match(r"2 x 4 x 3, 24 nonzeros, nonnegative model of rank 2, new rows in mode 1: fit "
+                    r"(1.000000|0.99999\d)\n", text)
+    assert "sat" in text and "wed" not in text
+    score = polyad.json("project", "model.ptm", "new.csv", "--mode", "day", "--rows", "unseen", *FEW)
+    assert score["dims"] == [1, 4, 3] and score["skipped"] == 12
+
+
+def test_projected_model_is_written_with_labels(polyad):
+    planted(polyad)
+    polyad.ok("project", "model.ptm", "new.csv", "--mode", "day", "-o", "rows.json", *FEW)
+    text = polyad.path("rows.json").read_text()
+    assert '"sat"' in text and '"mon"' in text and '"tue"' not in text and '"d"' in text
+    polyad.ok("project", "model.ptm", "new.csv", "--mode", "day", "-o", "rows/", *FEW)
+    rows = np.loadtxt(polyad.path("rows/mode1.txt"))
+    assert rows.shape == (2, 2)
+
+
+def test_fixed_entries(polyad):
+    planted(polyad)
+    polyad.ok("project", "model.ptm", "new.csv", "--mode", "day", "--fix", "day:1=0,1:2:sat=0.25",
+              "-o", "rows/", *FEW)
+    rows = np.loadtxt(polyad.path("rows/mode1.txt"))
+    assert np.all(rows[:, 0] == 0) and (rows[:, 1] == 0.25).sum() == 1
+    for wrong in ("day:9", "place:1=0:", "x:1=2", "day:1:sun=1", "day:0=1", "day:1=a", ""):
+        polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", wrong,
+                     says="--fix")
+    polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", "place:1=0",
+                 says="expected one of the projected modes")
+    polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", "day:1=-1",
+                 says="at least 0")
+
+
+def test_two_modes(polyad):
+    planted(polyad)
+    found = polyad.json("project", "model.ptm", "new.csv", "--mode", "day,3", "--seed", "3", *FEW)
+    assert found["modes"] == [1, 3] and found["converged"] and found["fit"] > 1 - 1e-6
+    stopped = polyad.run("project", "model.ptm", "new.csv", "--mode", "1,3", "-i", "1", "--json", "-",
+                         *FEW)
+    assert "not converged after 1 round" in stopped.err and not json.loads(stopped.out)["converged"]
+
+
+def test_counts(polyad):
+    planted(polyad)
+    found = polyad.json("project", "model.ptm", "new.csv", "--mode", "day", "--model-kind", "poisson",
+                        *FEW)
+    assert found["model_kind"] == "poisson" and found["converged"]
+
+
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_precisions(polyad, precision):
+    planted(polyad)
+    found = polyad.json("project", "model.ptm", "new.csv", "--mode", "day", "--precision", precision,
+                        "-o", "rows.ptm", *FEW)
+    assert found["fit"] > 1 - 1e-5
+
+
+def test_unseen_labels(polyad):
+    planted(polyad)
+    polyad.write("more.csv", "day,place,hour,value\nsun,a,1,3\nsun,z,1,4\n")
+    polyad.fails(1, "project", "model.ptm", "more.csv", "--mode", "day",
+                 says="mode 2 has indices that the model lacks: 'z'")
+    found = polyad.json("project", "model.ptm", "more.csv", "--mode", "day", "--unseen", "skip", *FEW)
+    assert found["skipped"] == 1 and found["nnz"] == 1
+    polyad.write("plain.tns", "1 1 2 5\n")
+    polyad.fails(1, "project", "model.ptm", "plain.tns", "--mode", "day",
+                 says="mode 2 has labels in the model only")
+    found = polyad.json("project", "model.ptm", "plain.tns", "--mode", "day", "--match", "number",
+                        *FEW)
+    assert found["match"] == "number" and found["dims"] == [1, 4, 3]
+    polyad.write("plain.tns", "1 5 2 5\n")
+    polyad.fails(1, "project", "model.ptm", "plain.tns", "--mode", "day", "--match", "number",
+                 says="mode 2 has indices that the model lacks: 5;")
+
+
+def test_wrong_usage(polyad):
+    planted(polyad)
+    polyad.fails(2, "project", "model.ptm", "new.csv", says="--mode")
+    polyad.fails(2, "project", "model.ptm", "--mode", "1")
+    for mode in ("0", "4", "x", "1,1", "", "day,1"):
+        polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", mode, says="--mode")
+    polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "1,2,3", says="expected 1 to 2")
+    polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "1", "-o", "model.ptm",
+                 says="is the input")
+    polyad.fails(1, "project", "absent.ptm", "new.csv", "--mode", "1", says="absent.ptm")
