@@ -48,8 +48,9 @@ uint64_t pd_storage_device_bytes(const struct polyad_kernels *kernels,
 static bool has_room(polyad_context *context, const struct pd_making *making) {
   const struct pd_request *request = making->request;
   uint64_t storage, building;
-  making->format->estimate_bytes(making->traits, request, &storage, &building);
-  uint64_t bytes = pd_storage_device_bytes(making->kernels, making->traits, request, storage);
+  making->format->estimate_bytes(making->request->traits, request, &storage, &building);
+  uint64_t bytes =
+      pd_storage_device_bytes(making->kernels, making->request->traits, request, storage);
   return bytes > 0 &&
          bytes <= request->device->functions->memory_available(context, request->device);
 }
@@ -60,7 +61,7 @@ static polyad_status build_there(polyad_context *context, const struct pd_making
   PD_TRY(check_cancelled(context));
   PD_TRY(making->format->begin(context, tensor, making->request, &stored->storage));
   polyad_status status =
-      making->kernels->build(context, device, tensor, making->traits, making->request,
+      making->kernels->build(context, device, tensor, making->request->traits, making->request,
                              stored->storage, &stored->on_device);
   if (status == POLYAD_OK) status = check_cancelled(context);
   stored->shed = true;
@@ -99,11 +100,13 @@ static polyad_status build_here(polyad_context *context, const struct pd_making 
 polyad_status pd_storage_make(polyad_context *context, const struct pd_making *asked,
                               polyad_tensor *tensor, bool take, struct pd_stored *stored) {
   struct pd_making making = *asked;
+  struct pd_request request = *asked->request;
   struct pd_traits traits;
   *stored = (struct pd_stored){0};
-  if (making.kernels->build != NULL && making.traits == NULL) {
+  if (making.kernels->build != NULL && request.traits == NULL) {
     PD_TRY(pd_traits_compute(context, tensor, &traits));
-    making.traits = &traits;
+    request.traits = &traits;
+    making.request = &request;
   }
   if (making.kernels->build != NULL && has_room(context, &making)) {
     polyad_status status = build_there(context, &making, tensor, stored);

@@ -142,17 +142,16 @@ void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
 }
 
 static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_traits *traits, const struct pd_request *request,
-                           polyad_plan *plan) {
+                           const struct pd_request *request, polyad_plan *plan) {
   if (plan->value_exponent != 0 && !take) {
     polyad_tensor *copy;
     PD_TRY(polyad_tensor_convert(context, tensor, tensor->type, &copy));
-    polyad_status status = store(context, copy, true, traits, request, plan);
+    polyad_status status = store(context, copy, true, request, plan);
     polyad_tensor_destroy(copy);
     return status;
   }
   if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
-  const struct pd_making making = {plan->format, plan->kernels, traits, request};
+  const struct pd_making making = {plan->format, plan->kernels, request};
   struct pd_stored stored;
   PD_TRY(pd_storage_make(context, &making, tensor, take, &stored));
   plan->storage = stored.storage;
@@ -206,7 +205,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
   pd_plan_take_facts(plan, tensor, request);
-  PD_TRY_CLEANUP(store(context, tensor, take, &traits, request, plan));
+  PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),

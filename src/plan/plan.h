@@ -56,7 +56,6 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
 struct pd_making {
   const struct polyad_format *format;
   const struct polyad_kernels *kernels; /* on request->device */
-  const struct pd_traits *traits;       /* of the tensor; NULL: not known yet */
   const struct pd_request *request;
 };
 

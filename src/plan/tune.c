@@ -23,7 +23,7 @@ static void trial_clear(polyad_context *context, struct trial *trial) {
 static polyad_status trial_make(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_request *request, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
-  const struct pd_making making = {trial->candidate->format, kernels, NULL, request};
+  const struct pd_making making = {trial->candidate->format, kernels, request};
   /* Without `take` a build leaves the tensor as it is. */
   PD_TRY(pd_storage_make(context, &making, (polyad_tensor *)tensor, false, &trial->stored));
   return kernels->workspace_create(context, trial->device, trial->stored.on_device, request->rank,
