@@ -30,7 +30,7 @@ struct sorter {
   uint64_t *records, *spare, *scratch;
   uint64_t (*places)[SPLIT_DIGITS]; /* of each thread */
   pd_visit_function visit;
-  void *user;
+  void *visitor;
 };
 
 /* Records of a bucket: they lie at `here`, there is room for them at `there`, and they follow
@@ -180,7 +180,7 @@ static void hand_on(const struct sorter *sorter, uint64_t first, uint64_t count,
                     const uint64_t *records) {
   uint64_t words = (uint64_t)sorter->words, *place = sorter->records + first * words;
   if (sorter->visit != NULL)
-    sorter->visit(sorter->user, first, count, records);
+    sorter->visit(sorter->visitor, first, count, records);
   else if (records != place)
     memcpy(place, records, count * words * sizeof *records);
 }
@@ -359,7 +359,6 @@ static void pack_in_order(const struct pd_record_source *source, const struct so
     for (uint64_t w = 0; w < words; ++w)
       for (uint64_t p = 0; p < count; ++p)
         to[p * words + w] = packed.word[w][p];
-    hand_on(sorter, first, count, to);
   }
 }
 
@@ -412,9 +411,9 @@ uint64_t pd_sorting_bytes(uint64_t count, int words, int threads) {
 
 polyad_status pd_records_sort(polyad_context *context, const struct pd_record_source *source,
                               const struct pd_layout *layout, int sort_bits, struct pd_room *room,
-                              pd_visit_function visit, void *user) {
+                              pd_visit_function visit, void *visitor) {
   polyad_status status = POLYAD_OK;
-  uint64_t nnz = source->tensor->nnz;
+  const uint64_t nnz = source->tensor->nnz;
   struct sorter sorter = {.layout = layout,
                           .words = layout->words,
                           .sort_bits = sort_bits,
@@ -422,10 +421,14 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
                           .serial = serial_records(layout->words),
                           .records = room->records,
                           .visit = visit,
-                          .user = user};
+                          .visitor = visitor};
   struct head head = {.bits = head_bits(&sorter, nnz)};
   if (sort_bits == 0 || nnz < 2) {
+    struct bucket all = {.here = room->records, .count = nnz};
     pack_in_order(source, &sorter);
+    if (source->packed != NULL) PD_TRY(source->packed(context, visitor));
+    sorter.sort_bits = 0;
+    hand_on_by_all(&sorter, &all);
     return POLYAD_OK;
   }
   if (head.bits == 0) head.bits = 1;
@@ -435,6 +438,7 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads * head.buckets, &head.places));
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
   fill_buckets(source, &sorter, &head);
+  if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, visitor));
   if (head.most > sorter.serial && sort_bits > head.bits) {
     if (room->spare == NULL)
       PD_TRY_CLEANUP(

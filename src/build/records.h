@@ -22,11 +22,14 @@ struct pd_record_source {
    *  word[w] has `count` numbers, all zero. NULL: keys are made of pieces. */
   void (*encode)(const void *user, uint64_t first, uint64_t count, uint64_t *const *word);
   const void *user;
+  /** Called once the source is read and not needed any more, so that its memory may be given up
+   *  before that of the result is taken. NULL: nothing is to be done. */
+  polyad_status (*packed)(polyad_context *context, void *visitor);
 };
 
 /** What becomes of sorted records: those from place `first` on of the sorted order. Called once for
  *  every record, by all threads, in no order; the records are overwritten after it. */
-typedef void (*pd_visit_function)(void *user, uint64_t first, uint64_t count,
+typedef void (*pd_visit_function)(void *visitor, uint64_t first, uint64_t count,
                                   const uint64_t *records);
 
 /** Memory of sorting, kept from one sort to the next. Zero at first. */
@@ -46,10 +49,11 @@ uint64_t pd_sorting_bytes(uint64_t count, int words, int threads);
 
 /** Sorts the nonzeros by the first `sort_bits` bits of their keys; those that agree in them stay in
  *  the source's order.
- *  @param visit  called with the sorted records; NULL: they are left in room->records */
+ *  @param visit  called with `visitor` and the sorted records; NULL: they are left in
+ *                room->records */
 polyad_status pd_records_sort(polyad_context *context, const struct pd_record_source *source,
                               const struct pd_layout *layout, int sort_bits, struct pd_room *room,
-                              pd_visit_function visit, void *user);
+                              pd_visit_function visit, void *visitor);
 
 /** Unpacks the indices of a mode: to[p] for each of `count` records, of 2, 4 or 8 bytes. */
 void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint64_t *records,

@@ -40,10 +40,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   struct pd_alto like = {.type = request->precision};
   pd_alto_shape(traits->order, traits->dims, traits->nnz, request, &like);
   *storage = bytes(&like);
-  /* Keys of whole words and what sorting them takes: copies of keys and values, or, for two
-   * words, a permutation with its packed keys and their copies. */
-  uint64_t item = like.bits <= 64 ? 16 + pd_type_bytes(like.type) : 16 + 3 * 8 + 2 * 8;
-  *building = pd_add_saturated(*storage, pd_mul_saturated(traits->nnz, item));
+  *building = pd_add_saturated(*storage, pd_alto_building_bytes(&like, request->threads));
 }
 
 /* Nanoseconds of one thread, so fitted that they compare with the model of coo as measured times do

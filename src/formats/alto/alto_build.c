@@ -1,6 +1,7 @@
-/* From a tensor to keys in their order. */
+/* From a tensor to keys in their order: nonzeros are packed into records with interleaved keys,
+ * sorted, and stored as the variant wants them while a bucket lies in the cache. */
 #include "formats/alto/alto_build.h"
-#include "core/radix_sort.h"
+#include "build/records.h"
 #include "formats/alto/alto_code.h"
 #include "formats/rowsum/rowsum_build.h"
 #include <string.h>
@@ -42,97 +43,68 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Keys of the tensor's nonzeros; `high` is NULL when one word is enough. */
-static void encode(const polyad_context *context, const polyad_tensor *tensor,
-                   const struct pd_alto *alto, uint64_t *low, uint64_t *high) {
+/* Keys of nonzeros [first, first + count) of a tensor, at most BLOCK; `high` is NULL when one word
+ * is enough. */
+static void encode(const struct pd_alto *alto, const polyad_tensor *tensor, uint64_t first,
+                   uint64_t count, uint64_t *low, uint64_t *high) {
   const struct pd_alto_coder *coder = pd_alto_coder_current();
-  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t block = 0; block < (tensor->nnz + BLOCK - 1) / BLOCK; ++block) {
-    uint64_t first = block * BLOCK;
-    uint64_t count = tensor->nnz - first < BLOCK ? tensor->nnz - first : BLOCK;
-    memset(low + first, 0, count * sizeof *low);
-    if (high != NULL) memset(high + first, 0, count * sizeof *high);
-    for (int n = 0; n < alto->order; ++n)
-      coder->encode(&alto->mode[n],
-                    (const char *)tensor->index[n] + first * (uint64_t)tensor->index_bytes[n],
-                    tensor->index_bytes[n], count, low + first, high == NULL ? NULL : high + first);
+  memset(low, 0, count * sizeof *low);
+  if (high != NULL) memset(high, 0, count * sizeof *high);
+  for (int n = 0; n < alto->order; ++n)
+    coder->encode(&alto->mode[n],
+                  (const char *)tensor->index[n] + first * (uint64_t)tensor->index_bytes[n],
+                  tensor->index_bytes[n], count, low, high);
+}
+
+struct building {
+  polyad_tensor *tensor;
+  bool take;
+  struct pd_layout layout;
+  struct pd_alto *alto;
+};
+
+/* Records have their keys in the highest bits. */
+static void encode_records(const void *user, uint64_t first, uint64_t count,
+                           uint64_t *const *word) {
+  const struct building *building = user;
+  const struct pd_alto *alto = building->alto;
+  if (alto->bits == 0) return;
+  if (alto->bits <= 64) {
+    encode(alto, building->tensor, first, count, word[0], NULL);
+    for (uint64_t p = 0; p < count; ++p)
+      word[0][p] <<= 64 - alto->bits;
+    return;
+  }
+  uint64_t low[BLOCK], high[BLOCK];
+  int up = 128 - alto->bits;
+  encode(alto, building->tensor, first, count, low, high);
+  for (uint64_t p = 0; p < count; ++p) {
+    word[0][p] = high[p] << up | (up == 0 ? 0 : low[p] >> (64 - up));
+    word[1][p] = low[p] << up;
   }
 }
 
-static polyad_status take_values(polyad_context *context, polyad_tensor *tensor, bool take,
-                                 struct pd_alto *alto) {
-  if (take) {
-    alto->values = tensor->values;
-    tensor->values = NULL;
-    return POLYAD_OK;
+/* The keys of sorted records. */
+static void take_keys(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
+                      uint64_t *low, uint64_t *high) {
+  uint64_t words = (uint64_t)layout->words;
+  int bits = layout->key_bits, down = bits <= 64 ? 64 - bits : 128 - bits;
+  for (uint64_t p = 0; p < count; ++p, records += words) {
+    if (bits > 64) {
+      low[p] = records[1] >> down | (down == 0 ? 0 : records[0] << (64 - down));
+      high[p] = records[0] >> down;
+    } else {
+      low[p] = bits == 0 ? 0 : records[0] >> down;
+      high[p] = 0;
+    }
   }
-  size_t item = pd_type_bytes(alto->type);
-  PD_TRY(pd_alloc(context, alto->nnz, item, &alto->values));
-  memcpy(alto->values, tensor->values, alto->nnz * item);
-  return POLYAD_OK;
-}
-
-static void drop_indices(polyad_context *context, polyad_tensor *tensor) {
-  for (int n = 0; n < tensor->order; ++n) {
-    pd_free(context, tensor->index[n]);
-    tensor->index[n] = NULL;
-  }
-}
-
-/* Keys of one word are sorted with the values beside them. */
-static polyad_status sort_one_word(polyad_context *context, polyad_tensor *tensor, bool take,
-                                   struct pd_alto *alto) {
-  uint64_t *keys;
-  PD_TRY(PD_NEW(context, alto->nnz, &keys));
-  alto->low = keys;
-  encode(context, tensor, alto, keys, NULL);
-  if (take) drop_indices(context, tensor);
-  PD_TRY(take_values(context, tensor, take, alto));
-  return pd_sort_u64(context, alto->nnz, keys, alto->bits, alto->values, pd_type_bytes(alto->type));
-}
-
-/* Puts items of 4 or 8 bytes into the sorted order; `array` is replaced. */
-static polyad_status reorder(polyad_context *context, uint64_t count, const void *permutation,
-                             int permutation_bytes, size_t item, void **array) {
-  void *sorted;
-  PD_TRY(pd_alloc(context, count, item, &sorted));
-  pd_gather(context, count, permutation, permutation_bytes, *array, item, sorted);
-  pd_free(context, *array);
-  *array = sorted;
-  return POLYAD_OK;
-}
-
-static polyad_status sort_two_words(polyad_context *context, polyad_tensor *tensor, bool take,
-                                    struct pd_alto *alto) {
-  polyad_status status = POLYAD_OK;
-  void *permutation = NULL;
-  int bytes = alto->nnz <= UINT32_MAX ? 4 : 8;
-  PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, 8, &alto->low));
-  PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, 8, &alto->high));
-  encode(context, tensor, alto, alto->low, alto->high);
-  if (take) drop_indices(context, tensor);
-  PD_TRY_CLEANUP(pd_alloc(context, alto->nnz, (size_t)bytes, &permutation));
-  uint64_t limit = alto->bits == 128 ? 0 : UINT64_C(1) << (alto->bits - 64);
-  struct pd_key keys[2] = {{alto->high, 8, limit}, {alto->low, 8, 0}};
-  PD_TRY_CLEANUP(pd_sort_permutation(context, alto->nnz, 2, keys, bytes, permutation));
-  PD_TRY_CLEANUP(reorder(context, alto->nnz, permutation, bytes, 8, &alto->low));
-  PD_TRY_CLEANUP(reorder(context, alto->nnz, permutation, bytes, 8, &alto->high));
-  PD_TRY_CLEANUP(take_values(context, tensor, take, alto));
-  PD_TRY_CLEANUP(
-      reorder(context, alto->nnz, permutation, bytes, pd_type_bytes(alto->type), &alto->values));
-cleanup:
-  pd_free(context, permutation);
-  return status;
 }
 
 /* ---- what is stored -------------------------------------------------------------------------- */
 
-static void narrow(const polyad_context *context, uint64_t count, const uint64_t *from, int bytes,
-                   void *to) {
-  int threads = pd_threads_for(context, count, THREAD_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < count; ++p)
+static void narrow(uint64_t count, const uint64_t *from, int bytes, void *array, uint64_t first) {
+  char *to = (char *)array + first * (uint64_t)bytes;
+  for (uint64_t p = 0; p < count; ++p) /* what is stored fits */
     if (bytes == 2)
       ((uint16_t *)to)[p] = (uint16_t)from[p];
     else if (bytes == 4)
@@ -141,43 +113,64 @@ static void narrow(const polyad_context *context, uint64_t count, const uint64_t
       ((uint64_t *)to)[p] = from[p];
 }
 
-/* Leaves a word of the keys in the bytes that it needs; 0: drops it. */
-static polyad_status store_word(polyad_context *context, uint64_t count, int bytes, void **word) {
-  void *stored = NULL;
-  if (bytes == 8) return POLYAD_OK;
-  if (bytes != 0) {
-    PD_TRY(pd_alloc(context, count, (size_t)bytes, &stored));
-    narrow(context, count, *word, bytes, stored);
+/* Stores words or indices of nonzeros [first, first + count), whose keys are `low` and `high`. */
+static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uint64_t *low,
+                       uint64_t *high) {
+  const struct pd_alto_coder *coder = pd_alto_coder_current();
+  struct pd_alto keys = *alto;
+  uint64_t index[BLOCK], words[2][BLOCK] = {{0}};
+  keys.low = low;
+  keys.high = high;
+  keys.low_bytes = 8;
+  keys.high_bytes = alto->bits <= 64 ? 0 : 8;
+  memcpy(keys.field, alto->mode, sizeof keys.field);
+  for (int n = 0; n < alto->order && (alto->decoded || alto->fields); ++n) {
+    coder->decode(&keys, n, 0, count, index);
+    if (alto->decoded)
+      narrow(count, index, alto->index_bytes[n], alto->index[n], first);
+    else
+      coder->encode(&alto->field[n], index, 8, count, words[0],
+                    alto->high_bytes == 0 ? NULL : words[1]);
   }
-  pd_free(context, *word);
-  *word = stored;
-  return POLYAD_OK;
+  if (alto->low_bytes != 0)
+    narrow(count, alto->fields ? words[0] : low, alto->low_bytes, alto->low, first);
+  if (alto->high_bytes != 0)
+    narrow(count, alto->fields ? words[1] : high, alto->high_bytes, alto->high, first);
 }
 
-/* Variants coo: decodes `from`, which still has whole words as keys. */
-static polyad_status store_indices(polyad_context *context, const struct pd_alto *from,
-                                   struct pd_alto *alto) {
-  const struct pd_alto_coder *coder = pd_alto_coder_current();
-  int threads = pd_threads_for(context, alto->nnz, THREAD_GRAIN);
-  for (int n = 0; n < alto->order; ++n) {
-    size_t item = (size_t)alto->index_bytes[n];
-    PD_TRY(pd_alloc(context, alto->nnz, item, &alto->index[n]));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (uint64_t block = 0; block < (alto->nnz + BLOCK - 1) / BLOCK; ++block) {
-      uint64_t index[BLOCK], first = block * BLOCK;
-      uint64_t count = alto->nnz - first < BLOCK ? alto->nnz - first : BLOCK;
-      coder->decode(from, n, first, count, index);
-      char *to = (char *)alto->index[n] + first * item;
-      for (uint64_t p = 0; p < count; ++p) /* an index below its dim fits */
-        if (item == 2)
-          ((uint16_t *)to)[p] = (uint16_t)index[p];
-        else if (item == 4)
-          ((uint32_t *)to)[p] = (uint32_t)index[p];
-        else
-          ((uint64_t *)to)[p] = index[p];
-    }
+static void store(void *visitor, uint64_t first, uint64_t count, const uint64_t *records) {
+  const struct building *building = visitor;
+  uint64_t words = (uint64_t)building->layout.words, low[BLOCK], high[BLOCK];
+  size_t item = pd_type_bytes(building->alto->type);
+  pd_records_values(&building->layout, count, records,
+                    (char *)building->alto->values + first * item);
+  for (uint64_t some; count > 0; first += some, records += some * words, count -= some) {
+    some = count < BLOCK ? count : BLOCK;
+    take_keys(&building->layout, some, records, low, high);
+    store_keys(building->alto, first, some, low, high);
   }
-  return POLYAD_OK;
+}
+
+/* Gives up the tensor's arrays if it may, and takes those of the storage. */
+static polyad_status allocate(polyad_context *context, void *visitor) {
+  const struct building *building = visitor;
+  polyad_tensor *tensor = building->tensor;
+  struct pd_alto *alto = building->alto;
+  if (building->take) {
+    for (int n = 0; n < tensor->order; ++n) {
+      pd_free(context, tensor->index[n]);
+      tensor->index[n] = NULL;
+    }
+    pd_free(context, tensor->values);
+    tensor->values = NULL;
+  }
+  for (int n = 0; n < alto->order && alto->decoded; ++n)
+    PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->index_bytes[n], &alto->index[n]));
+  if (alto->low_bytes != 0)
+    PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->low_bytes, &alto->low));
+  if (alto->high_bytes != 0)
+    PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->high_bytes, &alto->high));
+  return pd_alloc(context, alto->nnz, pd_type_bytes(alto->type), &alto->values);
 }
 
 struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int mode) {
@@ -204,38 +197,27 @@ static void set_spans(const polyad_context *context, struct pd_alto *alto) {
       alto->span[s * alto->order + n] = pd_alto_measure(alto, s, n);
 }
 
-/* Turns keys of whole words into fields, in place. */
-static void lay_fields(const polyad_context *context, const struct pd_alto *from,
-                       const struct pd_alto *alto) {
-  const struct pd_alto_coder *coder = pd_alto_coder_current();
-  uint64_t *low = alto->low, *high = alto->high;
-  int threads = pd_threads_for(context, alto->nnz, THREAD_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t block = 0; block < (alto->nnz + BLOCK - 1) / BLOCK; ++block) {
-    uint64_t index[BLOCK], words[2][BLOCK] = {{0}}, first = block * BLOCK;
-    uint64_t count = alto->nnz - first < BLOCK ? alto->nnz - first : BLOCK;
-    for (int n = 0; n < alto->order; ++n) {
-      coder->decode(from, n, first, count, index);
-      coder->encode(&alto->field[n], index, 8, count, words[0], high == NULL ? NULL : words[1]);
-    }
-    memcpy(low + first, words[0], count * sizeof *low);
-    if (high != NULL) memcpy(high + first, words[1], count * sizeof *high);
-  }
+uint64_t pd_alto_building_bytes(const struct pd_alto *alto, int threads) {
+  int value_bits = 8 * (int)pd_type_bytes(alto->type);
+  return pd_sorting_bytes(alto->nnz, pd_record_words(alto->bits, value_bits), threads);
 }
 
 polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool take,
                            struct pd_alto *alto) {
-  PD_TRY(alto->bits <= 64 ? sort_one_word(context, tensor, take, alto)
-                          : sort_two_words(context, tensor, take, alto));
-  struct pd_alto keys = *alto;
-  keys.low_bytes = 8;
-  keys.high_bytes = alto->bits <= 64 ? 0 : 8;
-  memcpy(keys.field, alto->mode, sizeof keys.field);
-  if (alto->decoded) PD_TRY(store_indices(context, &keys, alto));
-  if (alto->fields) lay_fields(context, &keys, alto);
-  PD_TRY(store_word(context, alto->nnz, alto->low_bytes, &alto->low));
-  PD_TRY(store_word(context, alto->nnz, alto->high_bytes, &alto->high));
+  struct building building = {.tensor = tensor, .take = take, .alto = alto};
+  const struct pd_record_source source = {
+      .tensor = tensor, .encode = encode_records, .user = &building, .packed = allocate};
+  struct pd_room room;
+  polyad_status status = POLYAD_OK;
+  pd_layout_skip(&building.layout, alto->bits);
+  pd_layout_end(&building.layout, 8 * (int)pd_type_bytes(alto->type));
+  PD_TRY(pd_room_create(context, alto->nnz, building.layout.words, &room));
+  PD_TRY_CLEANUP(
+      pd_records_sort(context, &source, &building.layout, alto->bits, &room, store, &building));
+  pd_room_destroy(context, &room);
   PD_TRY(PD_NEW(context, (uint64_t)alto->segments * (uint64_t)alto->order, &alto->span));
   set_spans(context, alto);
-  return POLYAD_OK;
+cleanup:
+  pd_room_destroy(context, &room);
+  return status;
 }

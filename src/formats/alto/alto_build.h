@@ -9,6 +9,8 @@
  *  be too long; `bits` tells how long. */
 bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct pd_request *request,
                    struct pd_alto *alto);
+/** Bytes that pd_alto_fill() takes beyond the storage. */
+uint64_t pd_alto_building_bytes(const struct pd_alto *alto, int threads);
 /** Fills in the rest from the tensor; with `take` its arrays may be moved or freed. */
 polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool take,
                            struct pd_alto *alto);

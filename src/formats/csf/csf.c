@@ -39,7 +39,8 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *storage = sizeof(struct pd_csf);
   for (int t = 0; t < shape.trees; ++t)
     *storage = pd_add_saturated(*storage, tree_bytes(traits, request, shape.mode[t]));
-  *building = pd_add_saturated(*storage, pd_mul_saturated(traits->nnz, 2 * (8 + 8)));
+  *building = pd_add_saturated(*storage,
+                               pd_csf_building_bytes(traits, request->precision, request->threads));
 }
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
@@ -76,6 +77,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_csf *csf = NULL;
   struct pd_csf_shape shape;
   struct pd_traits traits;
+  struct pd_room room = {0};
   *storage = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &csf));
@@ -85,12 +87,14 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   memcpy(csf->dims, tensor->dims, sizeof csf->dims);
   pd_csf_choose(&traits, request, &shape);
   assign_modes(csf, &shape);
+  PD_TRY_CLEANUP(pd_csf_room_create(context, tensor, &room));
   for (; csf->trees < shape.trees; ++csf->trees)
     PD_TRY_CLEANUP(pd_csf_tree_build(context, tensor, request->force_index64,
-                                     shape.mode[csf->trees], &csf->tree[csf->trees]));
+                                     shape.mode[csf->trees], &room, &csf->tree[csf->trees]));
   *storage = csf;
   csf = NULL;
 cleanup:
+  pd_room_destroy(context, &room);
   destroy(context, csf);
   return status;
 }

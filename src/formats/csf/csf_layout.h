@@ -2,6 +2,7 @@
 #ifndef PD_CSF_LAYOUT_H
 #define PD_CSF_LAYOUT_H
 
+#include "build/records.h"
 #include "formats/format.h"
 
 /** One tree. The nodes of a level are stored side by side, the children of one node too. */
@@ -40,9 +41,14 @@ void pd_csf_choose(const struct pd_traits *traits, const struct pd_request *requ
 double pd_csf_seconds(const struct pd_traits *traits, const struct pd_request *request,
                       const struct pd_csf_shape *shape);
 
+/** The room that trees are built in, and the most bytes that building takes beyond the trees. */
+polyad_status pd_csf_room_create(polyad_context *context, const polyad_tensor *tensor,
+                                 struct pd_room *room);
+uint64_t pd_csf_building_bytes(const struct pd_traits *traits, polyad_type type, int threads);
 /** Builds, checks, frees one tree. */
 polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *tensor,
-                                bool force_index64, const int *modes, struct pd_csf_tree *tree);
+                                bool force_index64, const int *modes, struct pd_room *room,
+                                struct pd_csf_tree *tree);
 polyad_status pd_csf_tree_check(polyad_context *context, const struct pd_csf *csf, int which);
 void pd_csf_tree_clear(polyad_context *context, int order, struct pd_csf_tree *tree);
 

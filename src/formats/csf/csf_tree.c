@@ -1,10 +1,8 @@
 /* Building, checking and freeing one tree of "csf". */
-#include "core/radix_sort.h"
 #include "formats/csf/csf_layout.h"
 #include "formats/rowsum/driver.h"
 #include "formats/rowsum/rowsum_build.h"
-
-static int permutation_bytes(uint64_t nnz) { return nnz <= UINT32_MAX ? 4 : 8; }
+#include <string.h>
 
 static void put(void *array, int bytes, uint64_t place, uint64_t number) {
   if (bytes == 2)
@@ -15,40 +13,73 @@ static void put(void *array, int bytes, uint64_t place, uint64_t number) {
     ((uint64_t *)array)[place] = number;
 }
 
-/* highest[p]: the highest level whose index differs between nonzero p - 1 and p in the order of
- * the permutation. A node of level l begins wherever highest[p] <= l. */
-static void find_highest(const polyad_context *context, const polyad_tensor *tensor,
-                         const int *modes, const void *permutation, uint8_t *highest) {
-  int bytes = permutation_bytes(tensor->nnz), order = tensor->order;
-  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    int l = 0;
-    if (p > 0) {
-      uint64_t here = pd_id_at(permutation, bytes, p), before = pd_id_at(permutation, bytes, p - 1);
-      while (l < order - 1 &&
-             pd_tensor_index(tensor, modes[l], here) == pd_tensor_index(tensor, modes[l], before))
-        ++l;
+/* What a tree is made from: its nonzeros as sorted records, whose keys hold the indices of the
+ * levels in turn. A thread lists the nodes that begin at a part of them. */
+struct growing {
+  struct pd_layout layout;
+  int level_of_bit[64 * PD_RECORD_WORDS_MAX]; /* the level that each bit of a key belongs to */
+  const uint64_t *records;
+  int order, threads;
+  uint64_t nnz;
+  uint64_t (*nodes)[POLYAD_MAX_ORDER]; /* of each part and level, then those of the parts before */
+};
+
+static void set_levels(const polyad_tensor *tensor, const int *modes, struct growing *growing) {
+  struct pd_layout *layout = &growing->layout;
+  for (int l = 0; l < tensor->order; ++l) {
+    int bit = layout->key_bits;
+    pd_layout_add(layout, modes[l], 0, pd_index_bits(tensor->dims[modes[l]]));
+    for (; bit < layout->key_bits; ++bit)
+      growing->level_of_bit[bit] = l;
+  }
+  pd_layout_end(layout, 8 * (int)pd_type_bytes(tensor->type));
+}
+
+/* The highest level whose index differs between nonzero p - 1 and p: a node of this level and of
+ * all below begins there. No two nonzeros have the same key. */
+static inline int highest_level(const struct growing *growing, uint64_t p) {
+  uint64_t words = (uint64_t)growing->layout.words;
+  if (p == 0) return 0;
+  const uint64_t *here = growing->records + p * words, *before = here - words;
+  for (int w = 0;; ++w)
+    if (here[w] != before[w])
+      return growing->level_of_bit[64 * w + __builtin_clzll(here[w] ^ before[w])];
+}
+
+static void count_nodes(struct growing *growing, int part) {
+  uint64_t *nodes = growing->nodes[part],
+           end = pd_part_begin(growing->nnz, part + 1, growing->threads);
+  memset(nodes, 0, sizeof growing->nodes[part]);
+  for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p)
+    ++nodes[highest_level(growing, p)];
+  for (int l = 1; l < growing->order; ++l)
+    nodes[l] += nodes[l - 1];
+}
+
+/* Ids of the inner levels, and where their nodes begin in the level below. */
+static void fill_inner(const struct growing *growing, int part, struct pd_csf_tree *tree) {
+  uint64_t next[POLYAD_MAX_ORDER], words = (uint64_t)growing->layout.words;
+  uint64_t end = pd_part_begin(growing->nnz, part + 1, growing->threads);
+  memcpy(next, growing->nodes[part], sizeof next);
+  for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p) {
+    for (int l = highest_level(growing, p); l < growing->order - 1; ++l) {
+      put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
+      put(tree->id[l], tree->id_bytes[l], next[l]++,
+          pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
     }
-    highest[p] = (uint8_t)l;
+    ++next[growing->order - 1];
   }
 }
 
-/* Ids of one level, and where its nodes begin in the level below. */
-static void fill_level(const polyad_tensor *tensor, const void *permutation, const uint8_t *highest,
-                       int level, struct pd_csf_tree *tree) {
-  int bytes = permutation_bytes(tensor->nnz);
-  uint64_t node = 0, child = 0;
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    if (highest[p] <= level) {
-      uint64_t q = pd_id_at(permutation, bytes, p);
-      if (tree->start[level] != NULL) put(tree->start[level], tree->start_bytes, node, child);
-      put(tree->id[level], tree->id_bytes[level], node++,
-          pd_tensor_index(tensor, tree->mode[level], q));
-    }
-    child += highest[p] <= level + 1;
-  }
-  if (tree->start[level] != NULL) put(tree->start[level], tree->start_bytes, node, child);
+static void fill_leaves(const struct growing *growing, int part, struct pd_csf_tree *tree) {
+  int leaf = growing->order - 1;
+  uint64_t first = pd_part_begin(growing->nnz, part, growing->threads);
+  uint64_t count = pd_part_begin(growing->nnz, part + 1, growing->threads) - first;
+  const uint64_t *records = growing->records + first * (uint64_t)growing->layout.words;
+  pd_records_index(&growing->layout, count, records, tree->mode[leaf], tree->id_bytes[leaf],
+                   (char *)tree->id[leaf] + first * (uint64_t)tree->id_bytes[leaf]);
+  pd_records_values(&growing->layout, count, records,
+                    (char *)tree->values + first * (uint64_t)(growing->layout.value_bits / 8));
 }
 
 static polyad_status allocate_levels(polyad_context *context, const polyad_tensor *tensor,
@@ -62,43 +93,67 @@ static polyad_status allocate_levels(polyad_context *context, const polyad_tenso
   return pd_alloc(context, tensor->nnz, pd_type_bytes(tensor->type), &tree->values);
 }
 
-static polyad_status sort_nonzeros(polyad_context *context, const polyad_tensor *tensor,
-                                   const int *modes, void *permutation) {
-  struct pd_key keys[POLYAD_MAX_ORDER];
-  for (int l = 0; l < tensor->order; ++l)
-    keys[l] = (struct pd_key){tensor->index[modes[l]], tensor->index_bytes[modes[l]],
-                              tensor->dims[modes[l]]};
-  return pd_sort_permutation(context, tensor->nnz, tensor->order, keys,
-                             permutation_bytes(tensor->nnz), permutation);
+/* The nodes of the parts before each, and of the whole tree. */
+static void sum_nodes(struct growing *growing, struct pd_csf_tree *tree) {
+  for (int part = 0; part < growing->threads; ++part)
+    for (int l = 0; l < growing->order; ++l) {
+      uint64_t nodes = growing->nodes[part][l];
+      growing->nodes[part][l] = tree->nodes[l];
+      tree->nodes[l] += nodes;
+    }
+}
+
+static polyad_status grow(polyad_context *context, const polyad_tensor *tensor, bool force_index64,
+                          struct growing *growing, struct pd_csf_tree *tree) {
+  int threads = growing->threads, order = growing->order;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    count_nodes(growing, part);
+  sum_nodes(growing, tree);
+  PD_TRY(allocate_levels(context, tensor, force_index64, tree));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    fill_inner(growing, part, tree);
+    fill_leaves(growing, part, tree);
+  }
+  for (int l = 0; l < order - 1; ++l)
+    put(tree->start[l], tree->start_bytes, tree->nodes[l], tree->nodes[l + 1]);
+  return POLYAD_OK;
+}
+
+uint64_t pd_csf_building_bytes(const struct pd_traits *traits, polyad_type type, int threads) {
+  int bits = pd_index_bits_of_all(traits->order, traits->dims);
+  int words = pd_record_words(bits, 8 * (int)pd_type_bytes(type));
+  return pd_add_saturated(pd_sorting_bytes(traits->nnz, words, threads),
+                          (uint64_t)threads * 8 * POLYAD_MAX_ORDER);
+}
+
+polyad_status pd_csf_room_create(polyad_context *context, const polyad_tensor *tensor,
+                                 struct pd_room *room) {
+  int bits = pd_index_bits_of_all(tensor->order, tensor->dims);
+  int words = pd_record_words(bits, 8 * (int)pd_type_bytes(tensor->type));
+  return pd_room_create(context, tensor->nnz, words, room);
 }
 
 polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *tensor,
-                                bool force_index64, const int *modes, struct pd_csf_tree *tree) {
+                                bool force_index64, const int *modes, struct pd_room *room,
+                                struct pd_csf_tree *tree) {
   polyad_status status = POLYAD_OK;
-  void *permutation = NULL;
-  uint8_t *highest = NULL;
-  int perm_bytes = permutation_bytes(tensor->nnz);
+  const struct pd_record_source source = {.tensor = tensor};
+  struct growing growing = {.records = room->records,
+                            .order = tensor->order,
+                            .nnz = tensor->nnz,
+                            .threads = pd_threads_for(context, tensor->nnz, 1 << 14)};
   *tree = (struct pd_csf_tree){.start_bytes = tensor->nnz < UINT32_MAX && !force_index64 ? 4 : 8};
   for (int l = 0; l < tensor->order; ++l)
     tree->mode[l] = modes[l];
-  PD_TRY_CLEANUP(pd_alloc(context, tensor->nnz, (size_t)perm_bytes, &permutation));
-  PD_TRY_CLEANUP(sort_nonzeros(context, tensor, modes, permutation));
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &highest));
-  find_highest(context, tensor, modes, permutation, highest);
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    ++tree->nodes[highest[p]];
-  for (int l = 1; l < tensor->order; ++l)
-    tree->nodes[l] += tree->nodes[l - 1];
-  PD_TRY_CLEANUP(allocate_levels(context, tensor, force_index64, tree));
-  int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int l = 0; l < tensor->order; ++l)
-    fill_level(tensor, permutation, highest, l, tree);
-  pd_gather(context, tensor->nnz, permutation, perm_bytes, tensor->values,
-            pd_type_bytes(tensor->type), tree->values);
+  set_levels(tensor, modes, &growing);
+  PD_TRY_CLEANUP(pd_records_sort(context, &source, &growing.layout,
+                                 pd_layout_unsorted_bits(&growing.layout), room, NULL, NULL));
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)growing.threads, &growing.nodes));
+  status = grow(context, tensor, force_index64, &growing, tree);
 cleanup:
-  pd_free(context, highest);
-  pd_free(context, permutation);
+  pd_free(context, growing.nodes);
   if (status != POLYAD_OK) pd_csf_tree_clear(context, tensor->order, tree);
   return status;
 }
