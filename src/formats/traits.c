@@ -29,7 +29,7 @@ polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *te
   memcpy(traits->dims, tensor->dims, sizeof traits->dims);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY(weigh_slices(context, tensor, n, traits));
-  return pd_tensor_estimate_fibers(context, tensor, traits->fibers);
+  return pd_tensor_sample_fibers(context, tensor, traits->fibers);
 }
 
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,

@@ -7,7 +7,8 @@ enum {
   THREAD_GRAIN = 1 << 14,
   REGISTER_BITS = 14, /* standard error 1.04 / sqrt(2^14) */
   REGISTERS = 1 << REGISTER_BITS,
-  BLOCK = 256
+  BLOCK = 256,
+  SAMPLE_RATE = 16
 };
 
 /* Places where the coordinate without the last mode changes; the tensor is sorted. */
@@ -79,10 +80,31 @@ static void see_block(const polyad_tensor *tensor, uint64_t first, uint64_t coun
       see(registers[n], pd_mix64(total[p] - term[n][p]));
 }
 
+/* As above for one fiber in SAMPLE_RATE, which a cheaper hash picks: a sum of the indices, each
+ * times an odd number of its mode. */
+static void sample_block(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+                         uint8_t (*registers)[REGISTERS]) {
+  uint64_t factor[POLYAD_MAX_ORDER], total[BLOCK] = {0};
+  for (int n = 0; n < tensor->order; ++n) {
+    factor[n] = pd_random_u64(1, 0, (uint64_t)n) | 1;
+    for (uint64_t p = 0; p < count; ++p)
+      total[p] += factor[n] * pd_tensor_index(tensor, n, first + p);
+  }
+  for (int n = 0; n < tensor->order; ++n)
+    for (uint64_t p = 0; p < count; ++p) {
+      uint64_t fiber = total[p] - factor[n] * pd_tensor_index(tensor, n, first + p);
+      uint64_t drawn = (fiber ^ fiber >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+      if (drawn < UINT64_MAX / SAMPLE_RATE) see(registers[n], pd_mix64(fiber));
+    }
+}
+
+typedef void (*block_function)(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+                               uint8_t (*registers)[REGISTERS]);
+
 static void see_part(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
-                     uint8_t (*registers)[REGISTERS]) {
+                     block_function block, uint8_t (*registers)[REGISTERS]) {
   for (; begin < end; begin += BLOCK)
-    see_block(tensor, begin, end - begin < BLOCK ? end - begin : BLOCK, registers);
+    block(tensor, begin, end - begin < BLOCK ? end - begin : BLOCK, registers);
 }
 
 static double estimate(const uint8_t *registers) {
@@ -98,24 +120,52 @@ static double estimate(const uint8_t *registers) {
   return count;
 }
 
-polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
-                                        uint64_t fibers[POLYAD_MAX_ORDER]) {
+/* count[n] = distinct fibers along mode n that the blocks show. */
+static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor,
+                                    block_function block, double count[POLYAD_MAX_ORDER]) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), order = tensor->order;
   uint8_t(*registers)[REGISTERS];
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * (uint64_t)order, &registers));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
     see_part(tensor, pd_part_begin(tensor->nnz, part, threads),
-             pd_part_begin(tensor->nnz, part + 1, threads), registers + part * order);
+             pd_part_begin(tensor->nnz, part + 1, threads), block, registers + part * order);
   for (int n = 0; n < order; ++n) {
     for (int part = 1; part < threads; ++part)
       for (int k = 0; k < REGISTERS; ++k)
         if (registers[part * order + n][k] > registers[n][k])
           registers[n][k] = registers[part * order + n][k];
-    double count = round(estimate(registers[n]));
-    fibers[n] = count < (double)tensor->nnz ? (uint64_t)count : tensor->nnz;
+    count[n] = estimate(registers[n]);
   }
   pd_free(context, registers);
+  return POLYAD_OK;
+}
+
+static void round_counts(const polyad_tensor *tensor, const double *count, uint64_t *fibers) {
+  for (int n = 0; n < tensor->order; ++n)
+    fibers[n] = round(count[n]) < (double)tensor->nnz ? (uint64_t)round(count[n]) : tensor->nnz;
+}
+
+polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                        uint64_t fibers[POLYAD_MAX_ORDER]) {
+  double count[POLYAD_MAX_ORDER];
+  PD_TRY(count_distinct(context, tensor, see_block, count));
+  round_counts(tensor, count, fibers);
+  return POLYAD_OK;
+}
+
+polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                      uint64_t fibers[POLYAD_MAX_ORDER]) {
+  double count[POLYAD_MAX_ORDER], least = INFINITY;
+  if (tensor->nnz < PD_FIBERS_SAMPLED_LEAST)
+    return pd_tensor_estimate_fibers(context, tensor, fibers);
+  PD_TRY(count_distinct(context, tensor, sample_block, count));
+  for (int n = 0; n < tensor->order; ++n) {
+    count[n] *= SAMPLE_RATE;
+    least = fmin(least, count[n]);
+  }
+  if (least < PD_FIBERS_SAMPLED_LEAST) return pd_tensor_estimate_fibers(context, tensor, fibers);
+  round_counts(tensor, count, fibers);
   return POLYAD_OK;
 }
 

@@ -201,6 +201,32 @@ static void large_tensors_are_estimated(void **state) {
   polyad_tensor_destroy(x);
 }
 
+/* The sample is within five standard errors of the count, for every number of threads; where modes
+ * have few fibers it is the estimate itself. */
+static void samples_are_close(void **state) {
+  (void)state;
+  const uint64_t many[] = {700, 900, 1100}, few[] = {30, 900, 1100}, ones[] = {1, 1, 1};
+  for (int k = 0; k < 2; ++k) {
+    const uint64_t *dims = k == 0 ? many : few;
+    polyad_tensor *x = make(3, 900000, dims, dims, ones);
+    uint64_t exact[POLYAD_MAX_ORDER], sampled[POLYAD_MAX_ORDER], estimated[POLYAD_MAX_ORDER];
+    int is_exact;
+    assert_int_equal(pd_tensor_count_fibers(context, x, exact, &is_exact), POLYAD_OK);
+    assert_int_equal(is_exact, 1);
+    assert_int_equal(pd_tensor_estimate_fibers(context, x, estimated), POLYAD_OK);
+    for (int threads = 1; threads <= 3; ++threads) {
+      assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+      assert_int_equal(pd_tensor_sample_fibers(context, x, sampled), POLYAD_OK);
+      for (int n = 0; n < 3; ++n) {
+        double error = hypot(1.04 / 128, sqrt(15.0 / (double)exact[n]));
+        assert_true(fabs((double)sampled[n] / (double)exact[n] - 1) <= 5 * error);
+        if (k == 1) assert_true(sampled[n] == estimated[n]);
+      }
+    }
+    polyad_tensor_destroy(x);
+  }
+}
+
 static polyad_status compute(polyad_context *failing, void *data) {
   polyad_tensor_statistics statistics;
   polyad_status status = polyad_tensor_statistics_compute(failing, data, &statistics);
@@ -220,9 +246,13 @@ static void allocations_may_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(counts_are_exact),     TEST(indices_are_counted),
-      TEST(values_are_summed_up), TEST(empty_tensor_has_no_slices),
-      TEST(estimates_are_close),  TEST(large_tensors_are_estimated),
+      TEST(counts_are_exact),
+      TEST(indices_are_counted),
+      TEST(values_are_summed_up),
+      TEST(empty_tensor_has_no_slices),
+      TEST(estimates_are_close),
+      TEST(samples_are_close),
+      TEST(large_tensors_are_estimated),
       TEST(allocations_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
