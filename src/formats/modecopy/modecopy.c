@@ -45,9 +45,11 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
         *storage, copy_bytes(&like, &copy, traits->nonempty[mode] < traits->dims[mode]));
     if (traits->dims[mode] > longest) longest = traits->dims[mode];
   }
-  /* The permutation, the sort's keys and their copy, counts per row. */
-  uint64_t sorting =
-      pd_add_saturated(pd_ordered_sorting_bytes(traits->nnz), pd_mul_saturated(longest, 4 + 16));
+  /* The records, counts per row and what partitioning them takes. */
+  int words = pd_modecopy_record_words(traits->order, traits->dims, request->precision,
+                                       sorted ? 1 : like.partitions);
+  uint64_t sorting = pd_add_saturated(pd_sorting_bytes(traits->nnz, words, request->threads),
+                                      pd_mul_saturated(longest, 4 + 16 + 8));
   *building = pd_add_saturated(*storage, sorting);
 }
 
@@ -103,23 +105,29 @@ static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
-  (void)take; /* every copy is gathered from all of the tensor's arrays */
+  (void)take; /* every copy is made from all of the tensor's arrays */
   polyad_status status = POLYAD_OK;
   struct pd_modecopy *storage = NULL;
   struct pd_traits traits;
+  struct pd_room room = {0};
   double start = pd_seconds();
   *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(begin(context, tensor, request, (void **)&storage));
+  bool sorted = storage->variant == PD_MODECOPY_SORTED;
+  int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
+                                       sorted ? 1 : storage->partitions);
+  PD_TRY_CLEANUP(pd_room_create(context, tensor->nnz, words, &room));
   for (int mode = 0; mode < tensor->order; ++mode) {
-    struct pd_modecopy_job job = {tensor, &traits, request, mode, storage};
-    PD_TRY_CLEANUP(storage->variant == PD_MODECOPY_SORTED ? pd_modecopy_build_sorted(context, &job)
-                                                          : pd_modecopy_build_paper(context, &job));
+    struct pd_modecopy_job job = {tensor, &traits, request, mode, storage, &room};
+    PD_TRY_CLEANUP(sorted ? pd_modecopy_build_sorted(context, &job)
+                          : pd_modecopy_build_paper(context, &job));
   }
   storage->seconds_build = pd_seconds() - start;
   *out = storage;
   storage = NULL;
 cleanup:
+  pd_room_destroy(context, &room);
   destroy(context, storage);
   return status;
 }

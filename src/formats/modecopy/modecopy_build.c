@@ -1,7 +1,9 @@
-/* Building one copy of format "modecopy": sort, then pack in that order. */
+/* Building one copy of format "modecopy": packed records are sorted, and unpacked into planes while
+ * they lie in the cache. */
 #include "formats/modecopy/modecopy_build.h"
-#include "core/radix_sort.h"
 #include <string.h>
+
+enum { BLOCK = 512 };
 
 static int threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
@@ -21,59 +23,129 @@ static polyad_status allocate_nonzeros(polyad_context *context, const struct pd_
   return pd_alloc(context, padded, pd_type_bytes(job->tensor->type), &copy->values);
 }
 
-/* Fills planes and values in the order of the permutation. */
-static void gather_nonzeros(polyad_context *context, const struct pd_modecopy_job *job,
-                            const uint32_t *permutation, int fields,
-                            struct pd_modecopy_copy *copy) {
-  const polyad_tensor *tensor = job->tensor;
-  uint64_t nnz = tensor->nnz, padded = pd_modecopy_padded(nnz);
-  int threads = threads_of(context, nnz);
-  bool narrow = tensor->type == POLYAD_F32;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < nnz; ++p) {
-    uint64_t from = permutation[p];
+/* ---- sorting ----------------------------------------------------------------------------------
+ */
+
+/* What sorting works on, and where sorted nonzeros go. */
+struct sorting {
+  const polyad_tensor *tensor;
+  struct pd_layout layout;
+  struct pd_modecopy_copy *copy;
+  int fields;
+  int mode;
+  const uint32_t *part; /* of each index of the mode, the first bits of the keys; NULL: none */
+  int part_bits;
+};
+
+static void encode_part(const void *user, uint64_t first, uint64_t count, uint64_t *const *word) {
+  const struct sorting *sorting = user;
+  const uint32_t *index = (const uint32_t *)sorting->tensor->index[sorting->mode] + first;
+  for (uint64_t p = 0; p < count; ++p)
+    word[0][p] |= (uint64_t)sorting->part[index[p]] << (64 - sorting->part_bits);
+}
+
+/* Fills planes and values. */
+static void fill(void *visitor, uint64_t first, uint64_t count, const uint64_t *records) {
+  const struct sorting *sorting = visitor;
+  const struct pd_modecopy_copy *copy = sorting->copy;
+  uint32_t index[BLOCK];
+  pd_records_values(&sorting->layout, count, records,
+                    (char *)copy->values + first * (uint64_t)(sorting->layout.value_bits / 8));
+  for (uint64_t end = first + count, some; first < end; first += some) {
+    some = end - first < BLOCK ? end - first : BLOCK;
     for (int k = 0; k < copy->planes; ++k)
-      copy->plane[k][p] = 0;
-    for (int k = 0; k < fields; ++k) {
+      memset(copy->plane[k] + first, 0, some * sizeof *index);
+    for (int k = 0; k < sorting->fields; ++k) {
       const struct pd_modecopy_field *field = &copy->field[k];
-      uint32_t index = ((const uint32_t *)tensor->index[field->mode])[from];
-      copy->plane[field->plane][p] |= index << field->shift;
+      uint32_t *plane = copy->plane[field->plane] + first;
+      pd_records_index(&sorting->layout, some, records, field->mode, 4, index);
+      for (uint64_t p = 0; p < some; ++p)
+        plane[p] |= index[p] << field->shift;
     }
-    if (narrow)
-      ((float *)copy->values)[p] = ((const float *)tensor->values)[from];
-    else
-      ((double *)copy->values)[p] = ((const double *)tensor->values)[from];
-  }
-  for (uint64_t p = nnz; p < padded; ++p) {
-    for (int k = 0; k < copy->planes; ++k)
-      copy->plane[k][p] = 0;
-    memset((char *)copy->values + p * pd_type_bytes(tensor->type), 0, pd_type_bytes(tensor->type));
+    records += some * (uint64_t)sorting->layout.words;
   }
 }
 
+/* Sorts the nonzeros by the first `bits` bits of the layout into planes and values. */
+static polyad_status sort(polyad_context *context, const struct pd_modecopy_job *job,
+                          struct sorting *sorting, int bits) {
+  const struct pd_record_source source = {
+      .tensor = job->tensor, .encode = sorting->part != NULL ? encode_part : NULL, .user = sorting};
+  uint64_t nnz = job->tensor->nnz, padded = pd_modecopy_padded(nnz);
+  struct pd_modecopy_copy *copy = sorting->copy;
+  size_t item = pd_type_bytes(job->tensor->type);
+  pd_layout_end(&sorting->layout, 8 * (int)item);
+  PD_TRY(allocate_nonzeros(context, job, copy));
+  for (int k = 0; k < copy->planes; ++k)
+    memset(copy->plane[k] + nnz, 0, (padded - nnz) * sizeof **copy->plane);
+  memset((char *)copy->values + nnz * item, 0, (padded - nnz) * item);
+  return pd_records_sort(context, &source, &sorting->layout, bits, job->room, fill, sorting);
+}
+
 /* ---- the deterministic default ------------------------------------------------------------- */
+
+/* The bits of the outer inputs in each plane. */
+static void outer_bits(const struct pd_modecopy_copy *copy, uint32_t *mask) {
+  memset(mask, 0, (size_t)copy->planes * sizeof *mask);
+  for (int k = 0; k + 1 < copy->inputs; ++k)
+    mask[copy->field[k].plane] |= copy->field[k].mask << copy->field[k].shift;
+}
+
+/* Bit k: nonzero first + k differs from the one before in an outer input. */
+static uint32_t apart(const struct pd_modecopy_copy *copy, const uint32_t *mask, uint64_t nnz,
+                      uint64_t first) {
+  uint32_t bits = 0;
+  for (uint64_t k = first == 0; k < PD_ORDERED_MARKS && first + k < nnz; ++k) {
+    uint32_t differ = 0;
+    for (int m = 0; m < copy->planes; ++m)
+      differ |= (copy->plane[m][first + k] ^ copy->plane[m][first + k - 1]) & mask[m];
+    bits |= (uint32_t)(differ != 0) << k;
+  }
+  return bits;
+}
+
+static polyad_status mark(polyad_context *context, uint64_t nnz, struct pd_modecopy_copy *copy) {
+  struct pd_ordered *order = &copy->order;
+  uint64_t words = pd_ordered_mark_words(nnz);
+  uint32_t mask[POLYAD_MAX_ORDER];
+  int threads = threads_of(context, nnz);
+  outer_bits(copy, mask);
+  PD_TRY(PD_NEW(context, words, &order->marks));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    uint64_t w = pd_part_begin(words, part, threads), end = pd_part_begin(words, part + 1, threads);
+    uint64_t row = w == end ? 0 : order->chunk_row[w * PD_ORDERED_MARKS / PD_ORDERED_CHUNK];
+    while (w < end && order->row_start[row + 1] <= w * PD_ORDERED_MARKS)
+      ++row;
+    for (; w < end; ++w)
+      pd_ordered_mark(order, nnz, w, apart(copy, mask, nnz, w * PD_ORDERED_MARKS), &row);
+  }
+  return POLYAD_OK;
+}
 
 polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job) {
   polyad_status status = POLYAD_OK;
   const polyad_tensor *tensor = job->tensor;
   struct pd_modecopy_copy *copy = &job->storage->copy[job->mode];
-  uint32_t *size = NULL, *permutation = NULL;
+  struct sorting sorting = {.tensor = tensor, .copy = copy, .mode = job->mode};
+  uint32_t *size = NULL;
   PD_TRY_CLEANUP(count_rows(context, job, &size));
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
                                  .rank = job->request->rank,
                                  .mode = job->mode,
                                  .degree = size};
-  PD_TRY_CLEANUP(pd_ordered_build(context, &order, &copy->order, permutation));
-  copy->inputs = copy->order.inputs;
-  for (int k = 0; k < copy->inputs; ++k)
-    copy->field[k].mode = copy->order.input[k];
+  PD_TRY_CLEANUP(pd_ordered_tables(context, &order, &copy->order));
+  copy->inputs = sorting.fields = copy->order.inputs;
+  pd_layout_add(&sorting.layout, job->mode, 0, pd_index_bits(tensor->dims[job->mode]));
+  for (int k = 0; k < copy->inputs; ++k) {
+    int mode = copy->field[k].mode = copy->order.input[k];
+    pd_layout_add(&sorting.layout, mode, 0, pd_index_bits(tensor->dims[mode]));
+  }
   pd_modecopy_pack(copy, copy->inputs, tensor->dims);
-  PD_TRY_CLEANUP(allocate_nonzeros(context, job, copy));
-  gather_nonzeros(context, job, permutation, copy->inputs, copy);
+  PD_TRY_CLEANUP(sort(context, job, &sorting, pd_layout_unsorted_bits(&sorting.layout)));
+  status = mark(context, tensor->nnz, copy);
 cleanup:
-  pd_free(context, permutation);
   pd_free(context, size);
   return status;
 }
@@ -91,58 +163,62 @@ static int scheme_of(const struct pd_modecopy *storage, int mode) {
   }
 }
 
-/* Scheme 1 sorts by partition, scheme 2 by output index; both keep the tensor's order besides. */
-static polyad_status paper_order(polyad_context *context, const struct pd_modecopy_job *job,
-                                 const uint32_t *size, struct pd_modecopy_copy *copy,
-                                 uint32_t *permutation) {
+/* Deals the rows to partitions, and finds where each partition's nonzeros begin. */
+static polyad_status deal_rows(polyad_context *context, const struct pd_modecopy_job *job,
+                               struct pd_modecopy_copy *copy, uint32_t *part) {
   polyad_status status = POLYAD_OK;
-  const polyad_tensor *tensor = job->tensor;
-  uint64_t nnz = tensor->nnz, dim = tensor->dims[job->mode];
   int partitions = job->storage->partitions;
-  uint32_t *part = NULL, *key = NULL;
+  uint32_t *size = NULL;
   uint64_t *load = NULL;
-  if (copy->scheme == 2) {
-    struct pd_key output = {tensor->index[job->mode], 4, dim};
-    for (int k = 0; k <= partitions; ++k)
-      copy->part_start[k] = k == partitions ? nnz : pd_part_begin(nnz, k, partitions);
-    return pd_sort_permutation(context, nnz, 1, &output, 4, permutation);
-  }
-  PD_TRY_CLEANUP(PD_NEW(context, dim, &part));
-  PD_TRY_CLEANUP(PD_NEW(context, nnz, &key));
+  PD_TRY_CLEANUP(count_rows(context, job, &size));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)partitions, &load));
-  PD_TRY_CLEANUP(pd_partition_vertices(context, dim, size, partitions, true, part, load));
+  PD_TRY_CLEANUP(pd_partition_vertices(context, job->tensor->dims[job->mode], size, partitions,
+                                       true, part, load));
   copy->part_start[0] = 0;
   for (int k = 0; k < partitions; ++k)
     copy->part_start[k + 1] = copy->part_start[k] + load[k];
-  for (uint64_t p = 0; p < nnz; ++p)
-    key[p] = part[((const uint32_t *)tensor->index[job->mode])[p]];
-  struct pd_key by_part = {key, 4, (uint64_t)partitions};
-  status = pd_sort_permutation(context, nnz, 1, &by_part, 4, permutation);
 cleanup:
   pd_free(context, load);
-  pd_free(context, key);
-  pd_free(context, part);
+  pd_free(context, size);
   return status;
 }
 
+/* Scheme 1 sorts by partition, scheme 2 by output index; both keep the tensor's order besides. */
 polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_modecopy_job *job) {
   polyad_status status = POLYAD_OK;
   const polyad_tensor *tensor = job->tensor;
   struct pd_modecopy_copy *copy = &job->storage->copy[job->mode];
-  uint32_t *size = NULL, *permutation = NULL;
+  struct sorting sorting = {.tensor = tensor, .copy = copy, .mode = job->mode};
+  int partitions = job->storage->partitions, bits = pd_index_bits(tensor->dims[job->mode]);
+  uint32_t *part = NULL;
   for (int n = 0; n < tensor->order; ++n)
     if (n != job->mode) copy->field[copy->inputs++].mode = n;
   copy->field[copy->inputs].mode = job->mode;
-  pd_modecopy_pack(copy, copy->inputs + 1, tensor->dims);
+  sorting.fields = copy->inputs + 1;
+  pd_modecopy_pack(copy, sorting.fields, tensor->dims);
   copy->scheme = scheme_of(job->storage, job->mode);
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)job->storage->partitions + 1, &copy->part_start));
-  PD_TRY_CLEANUP(count_rows(context, job, &size));
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
-  PD_TRY_CLEANUP(paper_order(context, job, size, copy, permutation));
-  PD_TRY_CLEANUP(allocate_nonzeros(context, job, copy));
-  gather_nonzeros(context, job, permutation, copy->inputs + 1, copy);
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)partitions + 1, &copy->part_start));
+  if (copy->scheme == 1) {
+    PD_TRY_CLEANUP(PD_NEW(context, tensor->dims[job->mode], &part));
+    PD_TRY_CLEANUP(deal_rows(context, job, copy, part));
+    bits = sorting.part_bits = pd_index_bits((uint64_t)partitions);
+    if (bits > 0) sorting.part = part;
+    pd_layout_skip(&sorting.layout, bits);
+  } else {
+    for (int k = 0; k <= partitions; ++k)
+      copy->part_start[k] =
+          k == partitions ? tensor->nnz : pd_part_begin(tensor->nnz, k, partitions);
+  }
+  for (int k = copy->inputs; k >= 0; --k) /* the output first */
+    pd_layout_add(&sorting.layout, copy->field[k].mode, 0,
+                  pd_index_bits(tensor->dims[copy->field[k].mode]));
+  status = sort(context, job, &sorting, bits);
 cleanup:
-  pd_free(context, permutation);
-  pd_free(context, size);
+  pd_free(context, part);
   return status;
+}
+
+int pd_modecopy_record_words(int order, const uint64_t *dims, polyad_type type, int partitions) {
+  int bits = pd_index_bits_of_all(order, dims) + pd_index_bits((uint64_t)partitions);
+  return pd_record_words(bits, 8 * (int)pd_type_bytes(type));
 }

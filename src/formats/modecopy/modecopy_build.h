@@ -2,6 +2,7 @@
 #ifndef PD_MODECOPY_BUILD_H
 #define PD_MODECOPY_BUILD_H
 
+#include "build/records.h"
 #include "formats/modecopy/modecopy_layout.h"
 
 /** What building one copy works on. */
@@ -11,7 +12,11 @@ struct pd_modecopy_job {
   const struct pd_request *request;
   int mode;
   struct pd_modecopy *storage;
+  struct pd_room *room; /* for records of pd_modecopy_record_words() words */
 };
+
+/** The most words of a record that building moves; `partitions` is 1 for the default variant. */
+int pd_modecopy_record_words(int order, const uint64_t *dims, polyad_type type, int partitions);
 
 /** Builds storage->copy[mode]; what was allocated is in the copy also on failure. */
 polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job);

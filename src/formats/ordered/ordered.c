@@ -149,11 +149,30 @@ static polyad_status mark(polyad_context *context, const struct pd_ordered_job *
   return POLYAD_OK;
 }
 
-polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
-                               struct pd_ordered *order, uint32_t *permutation) {
+void pd_ordered_mark(struct pd_ordered *order, uint64_t nnz, uint64_t w, uint32_t apart,
+                     uint64_t *row) {
+  uint64_t first = w * PD_ORDERED_MARKS;
+  uint64_t end = nnz - first < PD_ORDERED_MARKS ? nnz : first + PD_ORDERED_MARKS;
+  struct pd_ordered_marks marks = {0, apart};
+  if (order->row_start[*row] == first) marks.runs |= 1;
+  for (uint64_t next; (next = order->row_start[*row + 1]) <= end;) {
+    marks.ends |= UINT32_C(1) << (next - 1 - first);
+    if (next < end) marks.runs |= UINT32_C(1) << (next - first);
+    if (++*row == order->rows) break;
+  }
+  order->marks[w] = marks;
+}
+
+polyad_status pd_ordered_tables(polyad_context *context, const struct pd_ordered_job *job,
+                                struct pd_ordered *order) {
   pd_ordered_inputs(job, order);
   PD_TRY(list_rows(context, job, order));
-  PD_TRY(list_chunks(context, job->tensor->nnz, order));
+  return list_chunks(context, job->tensor->nnz, order);
+}
+
+polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
+                               struct pd_ordered *order, uint32_t *permutation) {
+  PD_TRY(pd_ordered_tables(context, job, order));
   PD_TRY(sort(context, job, order, permutation));
   return mark(context, job, permutation, order);
 }

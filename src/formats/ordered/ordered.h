@@ -64,10 +64,19 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
 /** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded. */
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);
 
+/** Chooses the inputs and makes the tables but for the marks. What was allocated is in `order` also
+ *  on failure. */
+polyad_status pd_ordered_tables(polyad_context *context, const struct pd_ordered_job *job,
+                                struct pd_ordered *order);
 /** Makes the tables and the permutation: nonzero `permutation[p]` of the tensor comes at place p.
  *  What was allocated is in `order` also on failure. */
 polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
                                struct pd_ordered *order, uint32_t *permutation);
+/** Sets the marks of nonzeros [32 w, 32 (w + 1)) of nnz: bit k of `apart` tells whether nonzero
+ *  32 w + k differs from the one before in an outer input; the rows are in the tables. `row` is the
+ *  row of nonzero 32 w, and then that of nonzero 32 (w + 1). */
+void pd_ordered_mark(struct pd_ordered *order, uint64_t nnz, uint64_t w, uint32_t apart,
+                     uint64_t *row);
 void pd_ordered_free(polyad_context *context, struct pd_ordered *order);
 /** Bytes of the tables. */
 uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id);
