@@ -68,8 +68,13 @@ static int set_cold(const struct bench *bench, const struct subject *subject, bo
   return cli_library_failure(bench->session.context);
 }
 
-/* All modes in turn, round by round: of flycoo, whose run of a mode leaves the nonzeros in the
- * order of the next. A mode that was repeated would have to sort them back within the time. */
+/* Formats whose run of a mode rests on the runs before: flycoo's leaves the nonzeros in the order
+ * of the next mode, and of twotree's modes the first of a side makes what serves the others. */
+static bool runs_in_turn(const char *format) {
+  return strcmp(format, "flycoo") == 0 || strcmp(format, "twotree") == 0;
+}
+
+/* All modes in turn, round by round, as an algorithm calls them. */
 static int time_rounds(struct bench_job *job, struct subject *subject, bool cold) {
   struct bench *bench = job->bench;
   uint64_t repeat = bench->repeat;
@@ -174,7 +179,7 @@ static int bench_subjects(struct bench_job *job, struct subject *subjects, int c
   int status = 0;
   for (int s = 0; s < count && status == 0; ++s)
     status = open_subject(job, &subjects[s]);
-  bool rounds = status == 0 && count == 1 && strcmp(subjects[0].row.format, "flycoo") == 0;
+  bool rounds = status == 0 && count == 1 && runs_in_turn(subjects[0].row.format);
   if (rounds && bench->warm) status = time_rounds(job, subjects, false);
   if (rounds && bench->cold && status == 0) status = time_rounds(job, subjects, true);
   for (int n = 0; !rounds && n < polyad_tensor_order(bench->tensor) && !bench_interrupted(); ++n) {

@@ -52,6 +52,9 @@ struct pd_traits {
   uint64_t nonempty[POLYAD_MAX_ORDER];  /* non-empty slices, exact */
   uint64_t slice_max[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice, exact */
   uint64_t fibers[POLYAD_MAX_ORDER];    /* non-empty fibers along each mode, to a few percent */
+  /* tuples[n][k]: distinct tuples of indices in the k modes from n on, in the cyclic order, to a
+   * few percent, for k from 2 to order - 2; 0: not counted. */
+  uint64_t tuples[POLYAD_MAX_ORDER][POLYAD_MAX_ORDER];
 };
 
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
@@ -59,6 +62,10 @@ polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *te
 /** Those of the request, which the plan has computed; computes them where it has none. */
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_request *request, struct pd_traits *traits);
+
+/** Counts `tuples`, which few choices rest on, unless they have been counted. */
+polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tensor *tensor,
+                                     struct pd_traits *traits);
 
 struct pd_ttmc_source;
 struct pd_ttmc_segments;
@@ -72,6 +79,7 @@ struct polyad_format {
   int parameter_count;
   int min_order, max_order;
   bool deterministic; /* of the default variant */
+  bool counts_tuples; /* its estimates rest on traits->tuples, which are counted for it */
   bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
 
   /** Whether it can hold the tensor as asked; if not, writes why into `reason`. */

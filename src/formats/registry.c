@@ -14,13 +14,14 @@
 #include "formats/mmcsf/mmcsf.h"
 #include "formats/modecopy/modecopy.h"
 #include "formats/portable/portable_format.h"
+#include "formats/twotree/twotree.h"
 #include <pthread.h>
 #include <string.h>
 
 static const struct polyad_format *const formats[] = {
     &pd_coo_format,   &pd_csf_format,  &pd_modecopy_format, &pd_flycoo_format,   &pd_blco_format,
     &pd_mmcsf_format, &pd_bcsf_format, &pd_hbcsf_format,    &pd_hicoo_format,    &pd_fcoo_format,
-    &pd_fwc_format,   &pd_alto_format, &pd_hls_format,      &pd_portable_format,
+    &pd_fwc_format,   &pd_alto_format, &pd_hls_format,      &pd_portable_format, &pd_twotree_format,
 };
 
 static const struct polyad_kernels *const built_in[] = {
@@ -28,7 +29,7 @@ static const struct polyad_kernels *const built_in[] = {
     &pd_flycoo_kernels_cpu, &pd_blco_kernels_cpu,     &pd_mmcsf_kernels_cpu,
     &pd_bcsf_kernels_cpu,   &pd_hbcsf_kernels_cpu,    &pd_hicoo_kernels_cpu,
     &pd_fcoo_kernels_cpu,   &pd_fwc_kernels_cpu,      &pd_alto_kernels_cpu,
-    &pd_hls_kernels_cpu,    &pd_portable_kernels_cpu,
+    &pd_hls_kernels_cpu,    &pd_portable_kernels_cpu, &pd_twotree_kernels_cpu,
 };
 
 /* Built in for the devices of modules: what they launch, the modules bring. */

@@ -38,3 +38,9 @@ polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor 
   *traits = *request->traits;
   return POLYAD_OK;
 }
+
+polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tensor *tensor,
+                                     struct pd_traits *traits) {
+  if (traits->tuples[0][2] > 0) return POLYAD_OK; /* they have been */
+  return pd_tensor_sample_tuples(context, tensor, traits->tuples);
+}

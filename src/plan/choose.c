@@ -88,6 +88,21 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   assess_device(context, traits, request, candidate);
 }
 
+/* Tuples are counted where a format that rests on them may be chosen. */
+polyad_status pd_candidates_traits(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, struct pd_traits *traits) {
+  PD_TRY(pd_traits_compute(context, tensor, traits));
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, request->device->kind);
+    bool asked = request->format == NULL || request->format == format;
+    if (format->counts_tuples && asked && kernels != NULL &&
+        request->kernel == POLYAD_KERNEL_MTTKRP && tensor->order <= format->max_order)
+      return pd_traits_count_tuples(context, tensor, traits);
+  }
+  return POLYAD_OK;
+}
+
 void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
                         const struct pd_request *request,
                         struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count) {

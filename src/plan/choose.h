@@ -24,6 +24,10 @@ struct pd_candidate {
   char reason[PD_REASON_BYTES];
 };
 
+/** Facts about the tensor that the request's candidates are judged by. */
+polyad_status pd_candidates_traits(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, struct pd_traits *traits);
+
 /** Fills in every registered format, or only the request's. */
 void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
                         const struct pd_request *request,

@@ -190,7 +190,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
   plan->context = context;
-  PD_TRY_CLEANUP(pd_traits_compute(context, tensor, &traits));
+  PD_TRY_CLEANUP(pd_candidates_traits(context, tensor, request, &traits));
   request->traits = &traits; /* for as long as this function runs */
   pd_candidates_list(context, &traits, request, candidates, &count);
   if (tunes(options))
@@ -313,7 +313,7 @@ polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad
   struct pd_candidate candidates[PD_CANDIDATES_MAX];
   int count, choice = -1;
   PD_TRY(make_request(context, options, &text, &request));
-  PD_TRY(pd_traits_compute(context, tensor, &traits));
+  PD_TRY(pd_candidates_traits(context, tensor, &request, &traits));
   pd_candidates_list(context, &traits, &request, candidates, &count);
   for (int c = 0; c < count; ++c)
     if (candidates[c].supported &&

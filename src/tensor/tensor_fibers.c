@@ -65,46 +65,54 @@ static inline void see(uint8_t *registers, uint64_t hash) {
   if (rank > *place) *place = rank;
 }
 
-/* The hash of a fiber is a mixed sum over its modes, so that leaving one out is a subtraction. The
+/* Tuples of indices in `modes` modes of the cyclic order, from each mode on. Their hashes are mixed
+ * sums over the modes, so that the next mode's tuple is an addition and a subtraction away. The
  * terms of a block stay in the nearest cache, as do the registers of one mode. */
-static void see_block(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+static void see_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
                       uint8_t (*registers)[REGISTERS]) {
   uint64_t term[POLYAD_MAX_ORDER][BLOCK], total[BLOCK] = {0};
-  for (int n = 0; n < tensor->order; ++n)
+  const int order = tensor->order;
+  for (int n = 0; n < order; ++n)
     for (uint64_t p = 0; p < count; ++p) {
       term[n][p] = pd_random_u64(0, (uint64_t)n, pd_tensor_index(tensor, n, first + p));
-      total[p] += term[n][p];
+      if (n < modes) total[p] += term[n][p];
     }
-  for (int n = 0; n < tensor->order; ++n)
-    for (uint64_t p = 0; p < count; ++p)
-      see(registers[n], pd_mix64(total[p] - term[n][p]));
+  for (int n = 0; n < order; ++n)
+    for (uint64_t p = 0; p < count; ++p) {
+      see(registers[n], pd_mix64(total[p]));
+      total[p] += term[(n + modes) % order][p] - term[n][p];
+    }
 }
 
-/* As above for one fiber in SAMPLE_RATE, which a cheaper hash picks: a sum of the indices, each
+/* As above for one tuple in SAMPLE_RATE, which a cheaper hash picks: a sum of the indices, each
  * times an odd number of its mode. */
-static void sample_block(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+static void sample_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
                          uint8_t (*registers)[REGISTERS]) {
   uint64_t factor[POLYAD_MAX_ORDER], total[BLOCK] = {0};
-  for (int n = 0; n < tensor->order; ++n) {
+  const int order = tensor->order;
+  for (int n = 0; n < order; ++n) {
     factor[n] = pd_random_u64(1, 0, (uint64_t)n) | 1;
-    for (uint64_t p = 0; p < count; ++p)
+    for (uint64_t p = 0; p < count && n < modes; ++p)
       total[p] += factor[n] * pd_tensor_index(tensor, n, first + p);
   }
-  for (int n = 0; n < tensor->order; ++n)
+  for (int n = 0; n < order; ++n) {
+    int next = (n + modes) % order;
     for (uint64_t p = 0; p < count; ++p) {
-      uint64_t fiber = total[p] - factor[n] * pd_tensor_index(tensor, n, first + p);
-      uint64_t drawn = (fiber ^ fiber >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-      if (drawn < UINT64_MAX / SAMPLE_RATE) see(registers[n], pd_mix64(fiber));
+      uint64_t drawn = (total[p] ^ total[p] >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+      if (drawn < UINT64_MAX / SAMPLE_RATE) see(registers[n], pd_mix64(total[p]));
+      total[p] += factor[next] * pd_tensor_index(tensor, next, first + p) -
+                  factor[n] * pd_tensor_index(tensor, n, first + p);
     }
+  }
 }
 
-typedef void (*block_function)(const polyad_tensor *tensor, uint64_t first, uint64_t count,
-                               uint8_t (*registers)[REGISTERS]);
+typedef void (*block_function)(const polyad_tensor *tensor, int modes, uint64_t first,
+                               uint64_t count, uint8_t (*registers)[REGISTERS]);
 
-static void see_part(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
+static void see_part(const polyad_tensor *tensor, int modes, uint64_t begin, uint64_t end,
                      block_function block, uint8_t (*registers)[REGISTERS]) {
   for (; begin < end; begin += BLOCK)
-    block(tensor, begin, end - begin < BLOCK ? end - begin : BLOCK, registers);
+    block(tensor, modes, begin, end - begin < BLOCK ? end - begin : BLOCK, registers);
 }
 
 static double estimate(const uint8_t *registers) {
@@ -120,15 +128,15 @@ static double estimate(const uint8_t *registers) {
   return count;
 }
 
-/* count[n] = distinct fibers along mode n that the blocks show. */
-static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor,
+/* count[n] = distinct tuples of `modes` modes from mode n on that the blocks show. */
+static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor, int modes,
                                     block_function block, double count[POLYAD_MAX_ORDER]) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), order = tensor->order;
   uint8_t(*registers)[REGISTERS];
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * (uint64_t)order, &registers));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    see_part(tensor, pd_part_begin(tensor->nnz, part, threads),
+    see_part(tensor, modes, pd_part_begin(tensor->nnz, part, threads),
              pd_part_begin(tensor->nnz, part + 1, threads), block, registers + part * order);
   for (int n = 0; n < order; ++n) {
     for (int part = 1; part < threads; ++part)
@@ -141,31 +149,55 @@ static polyad_status count_distinct(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
-static void round_counts(const polyad_tensor *tensor, const double *count, uint64_t *fibers) {
+/* From a sample where there are enough of them, or else from all. */
+static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor, int modes,
+                                   double count[POLYAD_MAX_ORDER]) {
+  double least = INFINITY;
+  if (tensor->nnz < PD_FIBERS_SAMPLED_LEAST)
+    return count_distinct(context, tensor, modes, see_block, count);
+  PD_TRY(count_distinct(context, tensor, modes, sample_block, count));
+  for (int n = 0; n < tensor->order; ++n) {
+    count[n] *= SAMPLE_RATE;
+    least = fmin(least, count[n]);
+  }
+  if (least >= PD_FIBERS_SAMPLED_LEAST) return POLYAD_OK;
+  return count_distinct(context, tensor, modes, see_block, count);
+}
+
+static uint64_t round_count(const polyad_tensor *tensor, double count) {
+  return round(count) < (double)tensor->nnz ? (uint64_t)round(count) : tensor->nnz;
+}
+
+/* A fiber along a mode is a tuple of all modes that follow it. */
+static void round_fibers(const polyad_tensor *tensor, const double *count, uint64_t *fibers) {
   for (int n = 0; n < tensor->order; ++n)
-    fibers[n] = round(count[n]) < (double)tensor->nnz ? (uint64_t)round(count[n]) : tensor->nnz;
+    fibers[n] = round_count(tensor, count[(n + 1) % tensor->order]);
 }
 
 polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
                                         uint64_t fibers[POLYAD_MAX_ORDER]) {
   double count[POLYAD_MAX_ORDER];
-  PD_TRY(count_distinct(context, tensor, see_block, count));
-  round_counts(tensor, count, fibers);
+  PD_TRY(count_distinct(context, tensor, tensor->order - 1, see_block, count));
+  round_fibers(tensor, count, fibers);
   return POLYAD_OK;
 }
 
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
                                       uint64_t fibers[POLYAD_MAX_ORDER]) {
-  double count[POLYAD_MAX_ORDER], least = INFINITY;
-  if (tensor->nnz < PD_FIBERS_SAMPLED_LEAST)
-    return pd_tensor_estimate_fibers(context, tensor, fibers);
-  PD_TRY(count_distinct(context, tensor, sample_block, count));
-  for (int n = 0; n < tensor->order; ++n) {
-    count[n] *= SAMPLE_RATE;
-    least = fmin(least, count[n]);
+  double count[POLYAD_MAX_ORDER];
+  PD_TRY(count_sampled(context, tensor, tensor->order - 1, count));
+  round_fibers(tensor, count, fibers);
+  return POLYAD_OK;
+}
+
+polyad_status pd_tensor_sample_tuples(polyad_context *context, const polyad_tensor *tensor,
+                                      uint64_t tuples[POLYAD_MAX_ORDER][POLYAD_MAX_ORDER]) {
+  double count[POLYAD_MAX_ORDER];
+  for (int modes = 2; modes < tensor->order - 1; ++modes) {
+    PD_TRY(count_sampled(context, tensor, modes, count));
+    for (int n = 0; n < tensor->order; ++n)
+      tuples[n][modes] = round_count(tensor, count[n]);
   }
-  if (least < PD_FIBERS_SAMPLED_LEAST) return pd_tensor_estimate_fibers(context, tensor, fibers);
-  round_counts(tensor, count, fibers);
   return POLYAD_OK;
 }
 

@@ -23,4 +23,9 @@ polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tens
                                       uint64_t fibers[POLYAD_MAX_ORDER]);
 #define PD_FIBERS_SAMPLED_LEAST (1 << 17)
 
+/** tuples[n][k]: distinct tuples of indices in the k modes from n on, in the cyclic order of the
+ *  modes, estimated likewise; for k from 2 to order - 2, the others stay as they are. */
+polyad_status pd_tensor_sample_tuples(polyad_context *context, const polyad_tensor *tensor,
+                                      uint64_t tuples[POLYAD_MAX_ORDER][POLYAD_MAX_ORDER]);
+
 #endif

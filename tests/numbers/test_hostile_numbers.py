@@ -10,7 +10,7 @@ from reliability_figures import record
 from without_modules import without_modules
 
 FORMATS = ["coo", "csf", "modecopy", "flycoo", "blco", "mmcsf", "bcsf", "hbcsf", "hicoo", "fcoo",
-           "fwc", "alto", "hls", "portable"]
+           "fwc", "alto", "hls", "portable", "twotree"]
 PRECISIONS = {"f64": 2.0 ** -53, "f32": 2.0 ** -24}
 reached = {"runs": 0, "tensors": 0}
 

@@ -1,0 +1,22 @@
+/* Building and checking the sides of format "twotree". */
+#ifndef PD_TWOTREE_BUILD_H
+#define PD_TWOTREE_BUILD_H
+
+#include "formats/twotree/twotree_cut.h"
+
+/** Builds a side, whose `modes` are set, from the tensor (left as it is). */
+polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_traits *traits,
+                                    const struct pd_request *request, struct pd_twotree_side *side);
+void pd_twotree_side_clear(polyad_context *context, struct pd_twotree_side *side);
+/** Fails with POLYAD_INTERNAL when an invariant is broken. */
+polyad_status pd_twotree_side_check(polyad_context *context, const struct pd_twotree *twotree,
+                                    const struct pd_twotree_side *side);
+uint64_t pd_twotree_side_bytes(const struct pd_twotree_side *side, polyad_type type);
+/** The same before it is built. */
+uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct pd_request *request,
+                                  const struct pd_twotree_modes *modes);
+/** What building takes on top. */
+uint64_t pd_twotree_building_bytes(uint64_t nnz);
+
+#endif

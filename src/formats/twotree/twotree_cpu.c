@@ -1,0 +1,162 @@
+/* MTTKRP of "twotree" on the CPU. A mode's call makes the partial rows of its side first, unless
+ * they are of the same factors: Y(t, :) = sum over the nonzeros of tuple t of x times the rows of
+ * the other side's factors. Then out(i, :) = sum over the tuples t with index i in the mode of
+ * Y(t, :) times the rows of the side's other factors. Both are sums by row over sorted lists. */
+#include "core/threads.h"
+#include "formats/rowsum/driver.h"
+#include "formats/twotree/twotree.h"
+#include "formats/twotree/twotree_layout.h"
+
+struct scratch {
+  struct pd_rowsum_scratch *pass;
+  struct pd_rowsum_scratch *tuples[PD_TWOTREE_SIDES]; /* of lists of tuples */
+  void *rows[PD_TWOTREE_SIDES];                       /* Y */
+  struct pd_versions made[PD_TWOTREE_SIDES];          /* what it was made from */
+};
+
+static uint64_t block_rows(const struct pd_twotree *twotree) {
+  uint64_t most = 1;
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    uint64_t rows = pd_rowsum_block_rows(&twotree->side[s].pass);
+    if (rows > most) most = rows;
+  }
+  return most;
+}
+
+static uint64_t table_bytes(const struct pd_twotree *twotree, uint64_t rank) {
+  uint64_t most = 0;
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    uint64_t bytes =
+        pd_pair_tables_bytes(&twotree->side[s].pass, twotree->dims, twotree->type, rank);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_twotree *twotree = storage;
+  uint64_t row = pd_mul_saturated(rank, pd_type_bytes(twotree->type));
+  uint64_t total = pd_rowsum_scratch_bytes(rank, block_rows(twotree), threads);
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    if (twotree->side[s].tuples == 0) continue;
+    total = pd_add_saturated(total, pd_rowsum_scratch_bytes(rank, 1, threads));
+    total = pd_add_saturated(total, pd_mul_saturated(twotree->side[s].tuples, row));
+  }
+  return pd_add_saturated(total, table_bytes(twotree, rank));
+}
+
+static void workspace_destroy(polyad_context *context, void *pointer) {
+  struct scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  pd_rowsum_scratch_destroy(context, scratch->pass);
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    pd_rowsum_scratch_destroy(context, scratch->tuples[s]);
+    pd_free(context, scratch->rows[s]);
+  }
+  pd_free(context, scratch);
+}
+
+static polyad_status fill(polyad_context *context, const struct pd_twotree *twotree, uint64_t rank,
+                          struct scratch *scratch) {
+  uint64_t numbers;
+  PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, block_rows(twotree),
+                                  pd_kernel_threads(context, twotree->nnz, rank), &scratch->pass));
+  PD_TRY(pd_rowsum_scratch_add_tables(context, table_bytes(twotree, rank), scratch->pass));
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    uint64_t tuples = twotree->side[s].tuples;
+    if (tuples == 0) continue;
+    if (!pd_mul(tuples, rank, &numbers))
+      return pd_fail(context, POLYAD_OVERFLOW, "%llu partial rows of rank %llu are too large",
+                     (unsigned long long)tuples, (unsigned long long)rank);
+    PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, 1,
+                                    pd_kernel_threads(context, tuples, rank), &scratch->tuples[s]));
+    PD_TRY(pd_alloc(context, numbers, pd_type_bytes(twotree->type), &scratch->rows[s]));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  (void)device;
+  struct scratch *scratch;
+  *out = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
+  polyad_status status = fill(context, storage, rank, scratch);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    workspace_destroy(context, scratch);
+  return status;
+}
+
+/* A job on a list whose columns are modes of the tensor, or `order` for partial rows. */
+static struct pd_rowsum_job job_of(const struct pd_twotree *twotree, const struct pd_rowsum *list,
+                                   const struct pd_matrix *const *factors,
+                                   const struct pd_matrix *rows, const struct pd_matrix *out) {
+  struct pd_rowsum_job job = {.list = list,
+                              .type = twotree->type,
+                              .rank = out->columns,
+                              .out = out->data,
+                              .out_rows = out->rows,
+                              .out_stride = out->stride};
+  for (int g = 0; g < list->columns; ++g) {
+    const struct pd_matrix *input = list->mode[g] == twotree->order ? rows : factors[list->mode[g]];
+    job.factor[g] = input->data;
+    job.stride[g] = input->stride;
+    job.factor_rows[g] = input->rows;
+    job.version[g] = input->version;
+  }
+  return job;
+}
+
+/* The factors of a side's other modes, on which its partial rows rest. */
+static uint64_t others_of(const struct pd_twotree_side *side) {
+  uint64_t modes = 0;
+  for (int k = 0; k < side->modes.others; ++k)
+    modes |= UINT64_C(1) << side->modes.other[k];
+  return modes;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  (void)context;
+  const struct pd_twotree *twotree = storage;
+  struct scratch *scratch = workspace;
+  int s = 0, which = 0;
+  while (twotree->side[s].modes.mode[which] != mode)
+    if (++which >= twotree->side[s].modes.count) which = 0, ++s;
+  const struct pd_twotree_side *side = &twotree->side[s];
+  struct pd_matrix rows = {.rows = side->tuples,
+                           .columns = out->columns,
+                           .stride = out->columns,
+                           .data = scratch->rows[s]};
+  if (side->tuples == 0) { /* a side of one mode, or no nonzeros */
+    struct pd_rowsum_job job = job_of(twotree, &side->pass, factors, NULL, out);
+    pd_rowsum_run(&job, scratch->pass);
+    return POLYAD_OK;
+  }
+  if (!pd_versions_hold(&scratch->made[s], factors, others_of(side))) {
+    struct pd_rowsum_job job = job_of(twotree, &side->pass, factors, NULL, &rows);
+    pd_rowsum_run(&job, scratch->pass);
+    pd_versions_set(&scratch->made[s], factors, others_of(side));
+  }
+  struct pd_rowsum_job job = job_of(twotree, &side->list[which], factors, &rows, out);
+  pd_rowsum_run(&job, scratch->tuples[s]);
+  return POLYAD_OK;
+}
+
+/* Those on the way into a partial row, and from there into the mode's. */
+static uint64_t sum_depth(const void *storage, const void *scratch, int mode,
+                          uint64_t longest_row) {
+  return 2 * pd_sum_depth_on_cpu(storage, scratch, mode, longest_row);
+}
+
+const struct polyad_kernels pd_twotree_kernels_cpu = {
+    .format = "twotree",
+    .device = "cpu",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+    .sum_depth = sum_depth,
+};

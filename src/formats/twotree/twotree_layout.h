@@ -1,0 +1,65 @@
+/* Layout of format "twotree": the modes, in their cyclic order, are cut into two sides.
+ *
+ * A side of two modes or more, say modes 0 and 1 of four:
+ *
+ *   tuple_id[0]  [ 0 0 2 | ... ]       the distinct (i, j) of the nonzeros, in order
+ *   tuple_id[1]  [ 1 7 0 | ... ]
+ *   pass         one row per tuple: its nonzeros with their indices in modes 2 and 3; a pass over
+ *                it gives the partial rows Y, one row of R numbers per tuple
+ *   list[0]      one row per i: its tuples, each with its number (a row of Y) and its j
+ *   list[1]      one row per j: its tuples, each with its number and its i
+ *
+ * A side of one mode has only `pass`, whose rows are those of the mode itself. */
+#ifndef PD_TWOTREE_LAYOUT_H
+#define PD_TWOTREE_LAYOUT_H
+
+#include "formats/rowsum/rowsum_build.h"
+
+enum { PD_TWOTREE_MAX_ORDER = 8, PD_TWOTREE_SIDES = 2 };
+
+/** How the modes are cut. */
+struct pd_twotree_cut {
+  int first, count;   /* the first side: so many modes from `first` on, in the cyclic order */
+  double nanoseconds; /* estimated, of one thread for one MTTKRP in every mode */
+  double plain;       /* the same of lists that are sorted by one mode each */
+};
+
+/** The modes of one side, and the others. */
+struct pd_twotree_modes {
+  int count, mode[PD_TWOTREE_MAX_ORDER];
+  int others, other[PD_TWOTREE_MAX_ORDER];
+};
+
+struct pd_twotree_side {
+  struct pd_twotree_modes modes;
+  uint64_t tuples; /* distinct, of its modes; 0: the side has one mode */
+  int id_bytes[PD_TWOTREE_MAX_ORDER];
+  void *tuple_id[PD_TWOTREE_MAX_ORDER];
+  struct pd_rowsum pass;
+  struct pd_rowsum list[PD_TWOTREE_MAX_ORDER]; /* of each of its modes; values are ones */
+};
+
+/** Lists name modes of the tensor; the number `order` stands for tuples of the side. */
+struct pd_twotree {
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz;
+  polyad_type type;
+  double gain; /* predicted, over lists that are sorted by one mode each */
+  struct pd_twotree_side side[PD_TWOTREE_SIDES];
+};
+
+static inline struct pd_twotree_modes
+pd_twotree_modes_of(int order, const struct pd_twotree_cut *cut, int side) {
+  struct pd_twotree_modes modes = {0};
+  for (int k = 0; k < order; ++k) {
+    int n = (cut->first + k) % order;
+    if ((k < cut->count) == (side == 0))
+      modes.mode[modes.count++] = n;
+    else
+      modes.other[modes.others++] = n;
+  }
+  return modes;
+}
+
+#endif

@@ -1,0 +1,247 @@
+/* Format twotree: the iterates of CP-ALS are those of a plain format, partial rows serve every mode
+ * of their side, and broken storages are found. */
+#include "als_fixture.h"
+#include "formats/twotree/twotree.h"
+#include "formats/twotree/twotree_layout.h"
+#include "harness.h"
+#include "plan/plan.h"
+#include <math.h>
+#include <string.h>
+
+static polyad_plan *plan_of(polyad_context *context, const polyad_tensor *tensor,
+                            const char *format, uint64_t rank, polyad_type type, int index64) {
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.rank = rank;
+  options.precision = type;
+  options.force_index64 = index64;
+  ALS_OK(context, polyad_plan_create(context, tensor, &options, &plan));
+  return plan;
+}
+
+/* ---- CP-ALS ---------------------------------------------------------------------------------- */
+
+enum { ITERATIONS = 4 };
+
+static polyad_ktensor *decompose(polyad_context *context, const polyad_plan *plan,
+                                 polyad_ktensor *initial, uint64_t rank) {
+  polyad_cp_als_options options;
+  polyad_ktensor *model = NULL;
+  polyad_cp_als_options_init(&options);
+  options.rank = rank;
+  options.run.max_iterations = ITERATIONS;
+  options.run.tolerance = 0;
+  options.init = POLYAD_INIT_MODEL;
+  options.initial = initial;
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, NULL));
+  return model;
+}
+
+/* An update solves equations whose condition number is some 100 for random factors of few columns,
+ * and passes relative errors on times as much: of 2^-53 times the roundings of a row's sum (at most
+ * 2 * 128 in the type, see sum_depth), over four iterations of `order` updates. */
+static double tolerance(int order, polyad_type type) {
+  double unit = type == POLYAD_F64 ? 0x1p-53 : 0x1p-24;
+  return unit * 2 * 128 * 100 * ITERATIONS * order;
+}
+
+static double number(polyad_ktensor *model, int mode, uint64_t k, polyad_type type) {
+  const void *factor = polyad_ktensor_factor(model, mode);
+  return type == POLYAD_F64 ? ((const double *)factor)[k] : (double)((const float *)factor)[k];
+}
+
+static void compare_iterates(int order, uint64_t rank, int threads, polyad_type type, int index64) {
+  /* Lengths are short and long in turns, one mode has a single slice, others have empty ones. */
+  static const uint64_t dims[PD_TWOTREE_MAX_ORDER] = {7, 40, 5, 90, 1, 6, 9, 4};
+  polyad_context *context = als_context(threads);
+  polyad_tensor *tensor = als_random_tensor(context, order, dims, 4000, 11, 1);
+  polyad_ktensor *initial = als_random_model(context, order, dims, rank, 5, 0);
+  polyad_plan *plan = plan_of(context, tensor, "twotree", rank, type, index64);
+  polyad_plan *plain = plan_of(context, tensor, "modecopy", rank, type, index64);
+  polyad_ktensor *model = decompose(context, plan, initial, rank);
+  polyad_ktensor *expected = decompose(context, plain, initial, rank);
+  polyad_ktensor *again = decompose(context, plan, initial, rank);
+  assert_true(als_same_model(model, again));
+  for (int n = 0; n < order; ++n)
+    for (uint64_t k = 0; k < dims[n] * rank; ++k) {
+      double found = number(model, n, k, type), wanted = number(expected, n, k, type);
+      if (!(fabs(found - wanted) <= tolerance(order, type)))
+        fail_msg("order %d, rank %d, %d threads, mode %d, entry %d: %.17g found; expected %.17g",
+                 order, (int)rank, threads, n, (int)k, found, wanted);
+    }
+  polyad_ktensor_destroy(again);
+  polyad_ktensor_destroy(expected);
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plain);
+  polyad_plan_destroy(plan);
+  polyad_ktensor_destroy(initial);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void test_iterates(void **state) {
+  (void)state;
+  for (int order = 3; order <= PD_TWOTREE_MAX_ORDER; ++order)
+    for (int threads = 1; threads <= 4; threads += 3)
+      for (uint64_t rank = 1; rank <= 3; rank += 2) {
+        compare_iterates(order, rank, threads, POLYAD_F64, 0);
+        compare_iterates(order, rank, threads, POLYAD_F64, 1);
+      }
+  compare_iterates(4, 3, 1, POLYAD_F32, 0);
+}
+
+/* ---- partial rows ---------------------------------------------------------------------------- */
+
+enum { ORDER = 4, RANK = 5, LONGEST = 60 };
+static const uint64_t DIMS[ORDER] = {8, 60, 9, 50};
+
+static void fill(double *factor, uint64_t count, int seed) {
+  for (uint64_t k = 0; k < count; ++k)
+    factor[k] = 1 + (double)((k * 7 + (uint64_t)seed) % 11) / 8;
+}
+
+/* Whoever leaves a version as it is gets the partial rows of before: they are not made again within
+ * a side, nor for a mode whose own factor alone has changed. */
+static void test_partial_rows_are_kept(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
+  polyad_plan *plan = plan_of(context, tensor, "twotree", RANK, POLYAD_F64, 0);
+  const struct pd_twotree *twotree = plan->storage;
+  polyad_workspace *workspace = NULL;
+  static double factor[ORDER][LONGEST * RANK], before[LONGEST * RANK], after[LONGEST * RANK];
+  const void *pointer[ORDER];
+  uint64_t versions[ORDER] = {1, 1, 1, 1};
+  ALS_OK(context, polyad_workspace_create(context, plan, RANK, &workspace));
+  for (int n = 0; n < ORDER; ++n) {
+    fill(factor[n], DIMS[n] * RANK, n);
+    pointer[n] = factor[n];
+  }
+  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+    const struct pd_twotree_modes *modes = &twotree->side[s].modes;
+    if (modes->count < 2) continue;
+    int mode = modes->mode[0], other = modes->other[0];
+    uint64_t bytes = DIMS[mode] * RANK * sizeof(double);
+    polyad_workspace_set_versions(workspace, versions);
+    ALS_OK(context, polyad_mttkrp(context, plan, workspace, mode, pointer, before));
+    fill(factor[other], DIMS[other] * RANK, 70 + s);
+    ALS_OK(context, polyad_mttkrp(context, plan, workspace, mode, pointer, after));
+    assert_memory_equal(before, after, bytes);
+    ++versions[other];
+    polyad_workspace_set_versions(workspace, versions);
+    ALS_OK(context, polyad_mttkrp(context, plan, workspace, mode, pointer, after));
+    assert_memory_not_equal(before, after, bytes);
+  }
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* ---- storage --------------------------------------------------------------------------------- */
+
+static void test_broken_storages_are_found(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
+  polyad_plan *plan = plan_of(context, tensor, "twotree", RANK, POLYAD_F64, 0);
+  struct pd_twotree *twotree = plan->storage;
+  struct pd_twotree_side *side = &twotree->side[0];
+  uint32_t *id = side->tuple_id[1], kept = id[1], *start = (uint32_t *)side->list[0].row_start;
+  ALS_OK(context, pd_twotree_format.check(context, twotree));
+  assert_true(pd_twotree_format.bytes(twotree) > 0);
+  id[1] = id[0] == 0 ? UINT32_MAX : 0;
+  assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
+  id[1] = kept;
+  ++start[1];
+  assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
+  --start[1];
+  --side->pass.nnz;
+  assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
+  ++side->pass.nnz;
+  ALS_OK(context, pd_twotree_format.check(context, twotree));
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void test_orders_that_it_cannot_hold(void **state) {
+  (void)state;
+  static const uint64_t dims[9] = {3, 2, 2, 2, 2, 2, 2, 2, 2};
+  polyad_context *context = als_context(1);
+  for (int order = 2; order <= 9; order += 7) {
+    polyad_tensor *tensor = als_random_tensor(context, order, dims, 5, 3, 1);
+    polyad_plan_options options;
+    polyad_plan *plan = NULL;
+    polyad_plan_options_init(&options);
+    options.format = "twotree";
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
+    assert_non_null(strstr(polyad_last_error(context), "expected 3 to 8"));
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
+/* Distinct pairs of indices in modes n and n + 1, cyclic, counted one by one. Below 16384 * 2.5
+ * numbers are counted linearly: a standard error of 0.3% for 3000 (K.-Y. Whang and others, 1990).
+ */
+static void test_estimated_tuples(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
+  struct pd_traits traits;
+  ALS_OK(context, pd_traits_compute(context, tensor, &traits));
+  ALS_OK(context, pd_traits_count_tuples(context, tensor, &traits));
+  for (int n = 0; n < ORDER; ++n) {
+    static bool seen[LONGEST * LONGEST];
+    int next = (n + 1) % ORDER, count = 0;
+    memset(seen, 0, sizeof seen);
+    for (uint64_t p = 0; p < tensor->nnz; ++p) {
+      bool *at =
+          &seen[pd_tensor_index(tensor, n, p) * DIMS[next] + pd_tensor_index(tensor, next, p)];
+      count += !*at;
+      *at = true;
+    }
+    assert_true(fabs((double)traits.tuples[n][2] - count) <= 5 * 0.003 * count + 1);
+    assert_int_equal(traits.tuples[n][1], 0);
+    assert_int_equal(traits.tuples[n][3], 0);
+  }
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void test_no_nonzeros(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 0, 3, 1);
+  polyad_plan *plan = plan_of(context, tensor, "twotree", RANK, POLYAD_F64, 0);
+  polyad_workspace *workspace = NULL;
+  static double factor[LONGEST * RANK], out[LONGEST * RANK];
+  const void *pointer[ORDER] = {factor, factor, factor, factor};
+  ALS_OK(context, plan->format->check(context, plan->storage));
+  ALS_OK(context, polyad_workspace_create(context, plan, RANK, &workspace));
+  for (int n = 0; n < ORDER; ++n) {
+    memset(out, 0xFF, sizeof out);
+    ALS_OK(context, polyad_mttkrp(context, plan, workspace, n, pointer, out));
+    for (uint64_t k = 0; k < DIMS[n] * RANK; ++k)
+      assert_true(out[k] == 0);
+  }
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_iterates),
+      cmocka_unit_test(test_partial_rows_are_kept),
+      cmocka_unit_test(test_broken_storages_are_found),
+      cmocka_unit_test(test_orders_that_it_cannot_hold),
+      cmocka_unit_test(test_estimated_tuples),
+      cmocka_unit_test(test_no_nonzeros),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
