@@ -18,6 +18,7 @@
 #include <polyad/rank.h>
 #include <polyad/run.h>
 #include <polyad/status.h>
+#include <polyad/stream.h>
 #include <polyad/tensor.h>
 #include <polyad/ttensor.h>
 #include <polyad/tucker.h>

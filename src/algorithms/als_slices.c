@@ -49,6 +49,7 @@ static polyad_status find_slices(struct pd_als *als) {
   PD_TRY(PD_NEW_ZERO(als->context, (uint64_t)parts * rows, &squares));
   PD_TRY_CLEANUP(pd_plan_nonzeros_open(als->context, als->plan, &nonzeros));
   sum_slices(als->context, &nonzeros.all, rows, parts, squares);
+  PD_TRY_CLEANUP(pd_nonzeros_check(als->context, &nonzeros.all));
   PD_TRY_CLEANUP(pd_matrix_create(als->context, als->device, POLYAD_F64, rows, 1, &als->slices));
   status = pd_matrix_from_host(als->context, &als->slices, squares);
 cleanup:

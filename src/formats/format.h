@@ -113,6 +113,8 @@ struct polyad_format {
   /** Decodes some nonzeros, with the values that the kernels see. What needs the nonzeros
    *  themselves (first factors by HOSVD, residuals, round trips) gets them here. */
   pd_decode_function decode;
+  /** Fails where decode() has met nonzeros that could not be read; NULL: that cannot be. */
+  polyad_status (*readable)(polyad_context *context, const void *storage);
   /** Gives the nonzeros row by row of `mode`, with what its kernels see as values: see
    *  formats/ttmc/ttmc_source.h. Fills `source` but for its order, and `segments` with what is to
    * be put in the order of the rows first; none of them where the storage has that order. NULL: the

@@ -156,6 +156,7 @@ polyad_status pd_ptn_fault_fail(polyad_context *context, const char *path,
   char name[32];
   const char *section = pd_ptn_section_name(name, header, fault->section);
   size_t bytes = pd_ptn_entry_bytes(header, fault->section);
+  uint64_t number = fault->first + fault->nonzero;
   switch (fault->what) {
   case PD_PTN_DAMAGED:
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
@@ -165,23 +166,39 @@ polyad_status pd_ptn_fault_fail(polyad_context *context, const char *path,
     if (fault->section == (int)header->order)
       return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                         "nonzero %" PRIu64 ": value %g; expected a finite number other than zero",
-                        fault->nonzero + 1, value_at(array[fault->section], bytes, fault->nonzero));
+                        number + 1, value_at(array[fault->section], bytes, fault->nonzero));
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "nonzero %" PRIu64 ": mode %d index %" PRIu64 " outside 1..%" PRIu64,
-                      fault->nonzero + 1, fault->section + 1,
+                      number + 1, fault->section + 1,
                       index_at(array[fault->section], bytes, fault->nonzero) + 1,
                       header->dims[fault->section]);
   case PD_PTN_UNSORTED:
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "nonzero %" PRIu64 " comes before the one in front of it; expected nonzeros "
                       "sorted by their indices",
-                      fault->nonzero + 1);
+                      number + 1);
   case PD_PTN_REPEATED:
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "nonzeros %" PRIu64 " and %" PRIu64
                       " have the same indices; expected each coordinate once",
-                      fault->nonzero, fault->nonzero + 1);
+                      number, number + 1);
   default:
     return pd_fail(context, POLYAD_INTERNAL, "a fault without a name");
   }
+}
+
+polyad_status pd_ptn_check_checksums(polyad_context *context, const char *path,
+                                     const struct pd_ptn_header *header,
+                                     const uint64_t *checksums) {
+  struct pd_ptn_header sealed = *header;
+  pd_ptn_seal(&sealed, checksums);
+  for (int s = (int)sealed.section_count - 1; s >= 0; --s) {
+    char name[32];
+    if (sealed.section[s].checksum == header->section[s].checksum) continue;
+    return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                      "checksums of the %s, in the section at byte %" PRIu64 ", are damaged",
+                      pd_ptn_section_name(name, &sealed, s),
+                      sealed.section[sealed.section_count - 1].offset);
+  }
+  return POLYAD_OK;
 }

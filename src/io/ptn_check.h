@@ -16,7 +16,8 @@ struct pd_ptn_fault {
   } what;
   int section;
   uint64_t offset;
-  uint64_t nonzero;
+  uint64_t nonzero; /* in the arrays */
+  uint64_t first;   /* of the file, where the arrays hold a part of it only: added in messages */
   int64_t got;
   int error;
 };
@@ -30,6 +31,10 @@ struct pd_ptn_fault pd_ptn_check_block(const struct pd_ptn_header *header,
 /** Checks the order of nonzeros p - 1 and p for p in [begin, end). */
 struct pd_ptn_fault pd_ptn_check_order(const struct pd_ptn_header *header, void *const *array,
                                        uint64_t begin, uint64_t end);
+
+/** The block checksums against those in the header, so that they can be believed. */
+polyad_status pd_ptn_check_checksums(polyad_context *context, const char *path,
+                                     const struct pd_ptn_header *header, const uint64_t *checksums);
 
 /** Records a fault of the file at `path`. */
 polyad_status pd_ptn_fault_fail(polyad_context *context, const char *path,

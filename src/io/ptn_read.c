@@ -75,21 +75,6 @@ static polyad_status load_section(struct ptn *ptn, int section, void **array) {
   return check_padding(ptn, section);
 }
 
-/* The block checksums against those in the header, so that they can be believed. */
-static polyad_status check_checksums(struct ptn *ptn) {
-  struct pd_ptn_header sealed = ptn->header;
-  pd_ptn_seal(&sealed, ptn->checksums);
-  for (int s = (int)sealed.section_count - 1; s >= 0; --s) {
-    char name[32];
-    if (sealed.section[s].checksum == ptn->header.section[s].checksum) continue;
-    return pd_fail_at(ptn->context, POLYAD_PARSE, ptn->source.path, 0, 0,
-                      "checksums of the %s, in the section at byte %" PRIu64 ", are damaged",
-                      pd_ptn_section_name(name, &sealed, s),
-                      sealed.section[sealed.section_count - 1].offset);
-  }
-  return POLYAD_OK;
-}
-
 static polyad_status check_labels(struct ptn *ptn) {
   int section = pd_ptn_label_section(&ptn->header);
   if (section < 0) return POLYAD_OK;
@@ -168,7 +153,7 @@ static polyad_status read_seekable(struct ptn *ptn) {
   const struct pd_ptn_header *header = &ptn->header;
   int labels = pd_ptn_label_section(header), last = pd_ptn_checksum_section(header);
   PD_TRY(load_section(ptn, last, (void **)&ptn->checksums));
-  PD_TRY(check_checksums(ptn));
+  PD_TRY(pd_ptn_check_checksums(ptn->context, ptn->source.path, &ptn->header, ptn->checksums));
   if (labels >= 0) PD_TRY(load_section(ptn, labels, (void **)&ptn->labels));
   for (int s = 0; s <= (int)header->order; ++s) {
     PD_TRY(check_padding(ptn, s));
@@ -192,7 +177,7 @@ static polyad_status read_pipe(struct ptn *ptn) {
   if (got > 0)
     return pd_fail_at(ptn->context, POLYAD_PARSE, ptn->source.path, 0, 0,
                       "declares %" PRIu64 " bytes, but more follow", header->file_bytes);
-  PD_TRY(check_checksums(ptn));
+  PD_TRY(pd_ptn_check_checksums(ptn->context, ptn->source.path, &ptn->header, ptn->checksums));
   return check_arrays(ptn);
 }
 

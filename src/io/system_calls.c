@@ -120,6 +120,19 @@ int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset) 
   return write_all(file, buffer, size, true, offset);
 }
 
+int pd_sys_allocate(int file, uint64_t bytes) {
+  struct held_signals signals;
+  int error;
+  hold_signals(&signals);
+  do
+    error = posix_fallocate(file, 0, (off_t)bytes);
+  while (error == EINTR);
+  errno = error;
+  release_signals(&signals, error != 0);
+  errno = error;
+  return error == 0 ? 0 : -1;
+}
+
 int pd_sys_sync(int file) {
   int done;
   do

@@ -29,6 +29,8 @@ ssize_t pd_sys_read_at(int file, void *buffer, size_t size, uint64_t offset);
 int pd_sys_write(int file, const void *buffer, size_t size);
 /** The same at an offset. */
 int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset);
+/** Makes a file at least `bytes` long and takes the room for them on the disk. */
+int pd_sys_allocate(int file, uint64_t bytes);
 /** Makes written data durable. */
 int pd_sys_sync(int file);
 /** Closes; fails when written data was lost. */

@@ -64,5 +64,5 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
   }
   work->scalars[PD_SCALAR_RESIDUAL] = residual;
   work->scalars[PD_SCALAR_COVERED] = covered;
-  return POLYAD_OK;
+  return pd_nonzeros_check(context, nonzeros);
 }

@@ -24,6 +24,7 @@ polyad_status pd_plan_nonzeros_open(polyad_context *context, const polyad_plan *
                                     struct pd_plan_nonzeros *nonzeros) {
   *nonzeros = (struct pd_plan_nonzeros){.all = pd_plan_shape(plan)};
   nonzeros->all.decode = plan->format->decode;
+  nonzeros->all.readable = plan->format->readable;
   return bring(context, plan, false, &nonzeros->all.storage, &nonzeros->brought);
 }
 
@@ -36,6 +37,11 @@ void pd_plan_nonzeros_close(polyad_context *context, const polyad_plan *plan,
 polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
                              polyad_tensor **tensor) {
   struct pd_plan_nonzeros nonzeros;
+  *tensor = NULL;
+  if (plan->format->readable != NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "the tensor streams from disk; expected one in memory for what needs all "
+                   "nonzeros at once");
   PD_TRY(pd_plan_nonzeros_open(context, plan, &nonzeros));
   polyad_status status = pd_nonzeros_to_tensor(context, &nonzeros.all, tensor);
   pd_plan_nonzeros_close(context, plan, &nonzeros);

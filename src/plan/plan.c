@@ -49,9 +49,8 @@ static polyad_status variant_of(polyad_context *context, const polyad_plan_optio
                  options->variant, options->format);
 }
 
-/* The request points into `text`, which has to live as long. */
-static polyad_status make_request(polyad_context *context, const polyad_plan_options *options,
-                                  struct pd_format_text *text, struct pd_request *request) {
+polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
+                                   struct pd_format_text *text, struct pd_request *request) {
   const char *variant;
   PD_TRY(check_options(context, options));
   PD_TRY(pd_format_text_read(context, options->format, text));
@@ -74,8 +73,7 @@ static polyad_status make_request(polyad_context *context, const polyad_plan_opt
  * nor vanish. */
 static int largest_exponent(polyad_type type) { return type == POLYAD_F32 ? 60 : 256; }
 
-/* The power of two that brings a norm far out of the ordinary back to about one; else 0. */
-static int scaling_of(const polyad_plan *plan) {
+int pd_plan_scaling(const polyad_plan *plan) {
   if (!(plan->norm_square_scaled > 0)) return 0;
   int exponent;
   (void)frexp(sqrt(plan->norm_square_scaled), &exponent);
@@ -111,7 +109,7 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
-  plan->value_exponent = request->keep_values ? 0 : scaling_of(plan);
+  plan->value_exponent = request->keep_values ? 0 : pd_plan_scaling(plan);
   look_at_values(plan, tensor);
 }
 
@@ -236,7 +234,7 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   *plan = NULL;
   struct pd_format_text text;
   struct pd_request request;
-  PD_TRY(make_request(context, options, &text, &request));
+  PD_TRY(pd_plan_make_request(context, options, &text, &request));
   if (tensor->type == request.precision && tensor->zeros_kept == 0)
     /* `build` leaves the tensor as it is without `take` */
     return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
@@ -260,7 +258,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
   struct pd_format_text text;
   struct pd_request request;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(make_request(context, options, &text, &request));
+  PD_TRY_CLEANUP(pd_plan_make_request(context, options, &text, &request));
   if (mine->type != request.precision) {
     polyad_tensor *converted;
     PD_TRY_CLEANUP(polyad_tensor_convert(context, mine, request.precision, &converted));
@@ -312,7 +310,7 @@ polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad
   struct pd_traits traits;
   struct pd_candidate candidates[PD_CANDIDATES_MAX];
   int count, choice = -1;
-  PD_TRY(make_request(context, options, &text, &request));
+  PD_TRY(pd_plan_make_request(context, options, &text, &request));
   PD_TRY(pd_candidates_traits(context, tensor, &request, &traits));
   pd_candidates_list(context, &traits, &request, candidates, &count);
   for (int c = 0; c < count; ++c)

@@ -4,6 +4,15 @@
 
 #include "plan/plan.h"
 
+struct pd_format_text;
+
+/** What is asked of a plan. The request points into `text`, which has to live as long. */
+polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
+                                   struct pd_format_text *text, struct pd_request *request);
+
+/** The power of two that brings a norm far out of the ordinary back to about one; else 0. */
+int pd_plan_scaling(const polyad_plan *plan);
+
 /** A plan on request->device alone. `tensor` has the request's precision; with `take` its arrays
  * may go into the plan. */
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,

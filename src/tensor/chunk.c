@@ -42,7 +42,7 @@ polyad_status pd_nonzeros_to_arrays(polyad_context *context, const struct pd_non
     PD_TRY(pd_alloc(context, nonzeros->nnz, (size_t)pd_index_bytes(nonzeros->dims[n]), &index[n]));
   PD_TRY(pd_alloc(context, nonzeros->nnz, pd_type_bytes(nonzeros->type), values));
   decode_all(context, nonzeros, index, *values);
-  return POLYAD_OK;
+  return pd_nonzeros_check(context, nonzeros);
 }
 
 polyad_status pd_nonzeros_to_tensor(polyad_context *context, const struct pd_nonzeros *nonzeros,

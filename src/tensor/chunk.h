@@ -26,7 +26,16 @@ struct pd_nonzeros {
   polyad_type type;
   const void *storage;
   pd_decode_function decode;
+  /** Fails where `decode` has met nonzeros that could not be read: to be asked when all are done.
+   *  NULL: they lie in memory. */
+  polyad_status (*readable)(polyad_context *context, const void *storage);
 };
+
+/** Asks `readable`. */
+static inline polyad_status pd_nonzeros_check(polyad_context *context,
+                                              const struct pd_nonzeros *nonzeros) {
+  return nonzeros->readable == NULL ? POLYAD_OK : nonzeros->readable(context, nonzeros->storage);
+}
 
 /** Nonzeros from `first` on that fit into one chunk. */
 static inline int pd_chunk_count(uint64_t first, uint64_t end) {

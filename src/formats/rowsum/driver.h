@@ -48,7 +48,8 @@ extern const struct pd_rowsum_isa pd_rowsum_avx512;
 /** Scratch of running jobs; see rowsum.h. */
 struct pd_rowsum_scratch {
   const struct pd_rowsum_isa *isa;
-  int threads;
+  int threads; /* parts that the nonzeros are cut into */
+  int workers; /* threads that carry them out: as many but for pd_rowsum_share_parts() */
   struct pd_column_blocks blocks;
   uint64_t block_rows; /* rows that fit into each of `sums` */
   double *sums;        /* of each thread: the row or block at work, a head, a tail */

@@ -60,7 +60,7 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->isa = current_isa();
   scratch->pi_mode = -1;
-  scratch->threads = threads;
+  scratch->threads = scratch->workers = threads;
   scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
   PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));
@@ -77,6 +77,10 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
 cleanup:
   pd_rowsum_scratch_destroy(context, scratch);
   return status;
+}
+
+void pd_rowsum_share_parts(struct pd_rowsum_scratch *scratch, int threads) {
+  scratch->workers = threads < scratch->threads ? threads : scratch->threads;
 }
 
 polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,
@@ -226,14 +230,14 @@ static void start_pass(const struct pd_rowsum_job *job, struct pd_rowsum_scratch
   bool pairs = job->pi == NULL && job->list->place == NULL;
   *pass = (struct pd_rowsum_pass){.job = job, .blocks = &scratch->blocks};
   pd_sources_choose(job, scratch->tables, pairs ? scratch->table_bytes : 0, &pass->sources);
-  pd_sources_fill(job, &pass->sources, scratch->threads, &scratch->made);
+  pd_sources_fill(job, &pass->sources, scratch->workers, &scratch->made);
 }
 
 /* Every thread its part. */
 static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   struct pd_rowsum_pass pass;
   start_pass(job, scratch, &pass);
-#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+#pragma omp parallel for num_threads(scratch->workers) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
     *part.logarithms = 0;
@@ -296,7 +300,7 @@ const void *pd_rowsum_stored_pi(struct pd_rowsum_scratch *scratch, int mode,
 void pd_rowsum_pi(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch, void *pi) {
   struct pd_rowsum_pass pass;
   start_pass(job, scratch, &pass);
-#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+#pragma omp parallel for num_threads(scratch->workers) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = part_of(job, scratch, t);
     if (part.begin < part.end) scratch->isa->drive_pi(&pass, &part, pi);

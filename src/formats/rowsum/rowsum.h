@@ -48,6 +48,9 @@ struct pd_rowsum_scratch;
 polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
                                        uint64_t block_rows, int threads,
                                        struct pd_rowsum_scratch **scratch);
+/** Lets `threads` threads carry out the parts that scratch was made for: results then depend on the
+ *  number of parts alone. */
+void pd_rowsum_share_parts(struct pd_rowsum_scratch *scratch, int threads);
 void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
 /** Room for tables of pairs of short modes (see pair_tables.h), which jobs then use. */
 polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,

@@ -1,0 +1,69 @@
+/** @file
+ *  @brief Plans whose tensor stays on disk: for tensors larger than the memory.
+ *
+ *  A plan that streams holds none of its nonzeros in memory. They are sorted once for each mode
+ *  into a temporary file, in chunks; MTTKRP, Phi and the log-likelihood read the chunks one after
+ *  the other, each while the one before is computed with. Results are those of a plan in memory
+ *  but for rounding, and the same bits for any number of threads.
+ *
+ *  Such a plan serves polyad_mttkrp(), polyad_phi(), polyad_cp_als() (also nonnegative) and
+ *  polyad_cp_apr() with multiplicative updates. What needs all nonzeros at once (first factors by
+ *  HOSVD, Tucker, row subproblems of CP-APR) fails with POLYAD_UNSUPPORTED. */
+#ifndef POLYAD_STREAM_H
+#define POLYAD_STREAM_H
+
+#include <polyad/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How a tensor streams. Start from polyad_stream_options_init(). */
+typedef struct polyad_stream_options {
+  const char *spill_directory; /**< where the temporary file is made, which has no name and is gone
+                                    with the plan; NULL (default): $TMPDIR, else /var/tmp */
+  uint64_t chunk_nonzeros; /**< nonzeros of a chunk, 1 or more; 0 (default): as many as the memory
+                                limit lets be, 4096 to 4194304 */
+} polyad_stream_options;
+
+/** Sets defaults. */
+POLYAD_API void polyad_stream_options_init(polyad_stream_options *options);
+
+/** What a plan that streams is made of. */
+typedef struct polyad_stream_info {
+  int streamed;            /**< non-zero: the plan streams; else all other members are 0 */
+  uint64_t chunks;         /**< of each mode */
+  uint64_t chunk_nonzeros; /**< nonzeros of every chunk but the last */
+  uint64_t spilled_bytes;  /**< on disk, all modes together */
+  uint64_t pass_bytes[POLYAD_MAX_ORDER]; /**< that a kernel of each mode reads */
+  uint64_t memory_bytes; /**< the most memory that the context has in use, from the plan's making
+                              to the end of a decomposition by CP-ALS of the plan's rank, in one
+                              start and without nonnegativity */
+} polyad_stream_info;
+
+/** Makes a plan from a binary tensor file (.ptn) without reading it into memory.
+ *
+ *  The file is read once for each mode and twice more, and checked. The plan goes on reading it
+ *  (residuals are summed from it): it must stay as it is until the plan is destroyed. A file that
+ *  was written to, or a spill file that cannot be read, ends the call that finds it with POLYAD_IO.
+ *  Memory: at least 8 bytes for every row of every mode, and some 100 bytes for each nonzero of a
+ *  chunk; disk: for each nonzero and mode its value and its indices in the other modes.
+ *  @param options  as for polyad_plan_create(): format "auto" or "coo", POLYAD_KERNEL_MTTKRP or
+ *                  POLYAD_KERNEL_PHI, the native compute type; nothing is tuned
+ *  @param stream   NULL: defaults
+ *  @param[out] plan  destroyed with polyad_plan_destroy()
+ *  @return POLYAD_UNSUPPORTED for other files, devices, formats or kernels, or a tensor that keeps
+ *  zeros; POLYAD_MEMORY_LIMIT, naming the least that is needed; POLYAD_IO with the room needed and
+ *  the room there is when the disk is too full; POLYAD_PARSE for a damaged file;
+ *  POLYAD_CANCELLED */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create_from_file(
+    polyad_context *context, const char *path, const polyad_plan_options *options,
+    const polyad_stream_options *stream, polyad_plan **plan);
+
+/** Tells whether and how a plan streams. */
+POLYAD_API void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

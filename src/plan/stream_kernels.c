@@ -1,0 +1,285 @@
+/* The storage and the kernels of plans whose tensor stays on disk. */
+#include "plan/stream.h"
+#include "core/threads.h"
+#include "plan/stream_reader.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- storage -----------------------------------------------------------------------------------
+ */
+
+static polyad_status buffers_create(polyad_context *context, const struct pd_stream *stream,
+                                    char *buffer[2]) {
+  for (int k = 0; k < 2; ++k)
+    PD_TRY(pd_alloc(context, stream->largest, 1, (void **)&buffer[k]));
+  return POLYAD_OK;
+}
+
+static polyad_status check_mode(polyad_context *context, const struct pd_stream *stream, int mode,
+                                char *const *buffer) {
+  struct pd_stream_reader reader;
+  polyad_status status = POLYAD_OK;
+  pd_stream_reader_open(&reader, stream, mode, buffer);
+  for (uint64_t k = 0; k < stream->chunks && status == POLYAD_OK; ++k) {
+    struct pd_rowsum list;
+    uint64_t dims[POLYAD_MAX_ORDER];
+    memcpy(dims, stream->dims, sizeof dims);
+    dims[mode] = stream->chunk[mode][k].rows;
+    status = pd_stream_reader_next(context, &reader, k, &list);
+    if (status == POLYAD_OK) status = pd_rowsum_check(context, &list, mode, dims);
+  }
+  pd_stream_reader_close(&reader);
+  return status;
+}
+
+static polyad_status check(polyad_context *context, const void *storage) {
+  const struct pd_stream *stream = storage;
+  char *buffer[2] = {NULL};
+  polyad_status status = buffers_create(context, stream, buffer);
+  for (int n = 0; n < stream->order && status == POLYAD_OK; ++n)
+    status = check_mode(context, stream, n, buffer);
+  for (int k = 0; k < 2; ++k)
+    pd_free(context, buffer[k]);
+  return status;
+}
+
+static uint64_t bytes(const void *storage) {
+  const struct pd_stream *stream = storage;
+  return stream->lists_bytes;
+}
+
+static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+  const struct pd_stream *stream = storage;
+  (void)first_mode;
+  snprintf(text, PD_REASON_BYTES, "%d lists on disk, each sorted by its mode, in %llu chunks",
+           stream->order, (unsigned long long)stream->chunks);
+}
+
+static void destroy(polyad_context *context, void *storage) {
+  struct pd_stream *stream = storage;
+  if (stream == NULL) return;
+  pd_ptn_blocks_close(&stream->file);
+  pd_spill_close(&stream->spill);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, stream->chunk[n]);
+  pd_free(context, stream->path);
+  pd_free(context, stream->directory);
+  pd_free(context, stream);
+}
+
+/* From the tensor's file. Zeros stand for what cannot be read; readable() then tells. */
+static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+  const struct pd_stream *stream = storage;
+  if (!pd_ptn_blocks_decode(&stream->file, first, count, chunk)) {
+    atomic_store(&((struct pd_stream *)stream)->unreadable, true);
+    for (int n = 0; n < stream->order; ++n)
+      memset(chunk->index[n], 0, (size_t)count * sizeof chunk->index[n][0]);
+    memset(chunk->value, 0, (size_t)count * sizeof chunk->value[0]);
+  }
+  for (int k = 0; k < count; ++k)
+    chunk->value[k] = pd_stream_value(stream, chunk->value[k]);
+}
+
+static polyad_status readable(polyad_context *context, const void *storage) {
+  const struct pd_stream *stream = storage;
+  PD_TRY(pd_ptn_blocks_same(&stream->file));
+  if (!atomic_load(&stream->unreadable)) return POLYAD_OK;
+  return pd_fail_at(context, POLYAD_IO, stream->path, 0, 0, "nonzeros could not be read");
+}
+
+const struct polyad_format pd_stream_format = {
+    .name = "coo",
+    .deterministic = true,
+    .check = check,
+    .bytes = bytes,
+    .describe = describe,
+    .destroy = destroy,
+    .decode = decode,
+    .readable = readable,
+};
+
+/* ---- workspace ---------------------------------------------------------------------------------
+ */
+
+struct scratch {
+  struct pd_rowsum_scratch *sums;
+  char *buffer[2];
+  void *row; /* the sums of a row so far, of which the next chunk has more */
+};
+
+static uint64_t table_bytes(const struct pd_stream *stream, uint64_t rank) {
+  uint64_t most = 0;
+  for (int n = 0; n < stream->order; ++n)
+    for (uint64_t k = 0; k < stream->chunks; ++k) {
+      uint64_t each =
+          pd_pair_tables_bytes(&stream->chunk[n][k].list, stream->dims, stream->type, rank);
+      if (each > most) most = each;
+    }
+  return most;
+}
+
+static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  const struct pd_stream *stream = storage;
+  (void)threads;
+  uint64_t total = pd_rowsum_scratch_bytes(rank, 1, PD_STREAM_PARTS);
+  total = pd_add_saturated(total, table_bytes(stream, rank));
+  total = pd_add_saturated(total, pd_mul_saturated(2, stream->largest));
+  return pd_add_saturated(total, pd_mul_saturated(rank, pd_type_bytes(stream->type)));
+}
+
+static void workspace_destroy(polyad_context *context, void *user) {
+  struct scratch *scratch = user;
+  if (scratch == NULL) return;
+  pd_rowsum_scratch_destroy(context, scratch->sums);
+  for (int k = 0; k < 2; ++k)
+    pd_free(context, scratch->buffer[k]);
+  pd_free(context, scratch->row);
+  pd_free(context, scratch);
+}
+
+static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, uint64_t rank, void **out) {
+  const struct pd_stream *stream = storage;
+  struct scratch *scratch = NULL;
+  polyad_status status = POLYAD_OK;
+  (void)device;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  PD_TRY_CLEANUP(
+      pd_rowsum_scratch_create(context, stream->type, rank, 1, PD_STREAM_PARTS, &scratch->sums));
+  pd_rowsum_share_parts(scratch->sums, pd_kernel_threads(context, stream->chunk_nnz, rank));
+  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, table_bytes(stream, rank), scratch->sums));
+  PD_TRY_CLEANUP(buffers_create(context, stream, scratch->buffer));
+  PD_TRY_CLEANUP(pd_alloc(context, rank, pd_type_bytes(stream->type), &scratch->row));
+  *out = scratch;
+  scratch = NULL;
+cleanup:
+  workspace_destroy(context, scratch);
+  return status;
+}
+
+/* ---- kernels -----------------------------------------------------------------------------------
+ */
+
+enum kind { MTTKRP, PHI, LIKELIHOOD };
+
+/* A kernel whose result is a sum over nonzeros. */
+struct call {
+  enum kind kind;
+  int mode;
+  double epsilon;
+  const struct pd_matrix *const *factors;
+  struct pd_matrix *out;
+  double likelihood;
+};
+
+/* The place of a row of the matrix. */
+static void *row_at(const struct pd_matrix *matrix, uint64_t row) {
+  return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
+}
+
+static struct pd_rowsum_job job_of(const struct pd_stream *stream, const struct call *call,
+                                   const struct pd_stream_chunk *chunk,
+                                   const struct pd_rowsum *list) {
+  struct pd_rowsum_job job = {.list = list, .type = stream->type};
+  for (int g = 0; g < list->columns; ++g) {
+    const struct pd_matrix *factor = call->factors[list->mode[g]];
+    job.factor[g] = factor->data;
+    job.stride[g] = factor->stride;
+    job.factor_rows[g] = factor->rows;
+    job.version[g] = factor->version;
+  }
+  job.out_rows = chunk->rows;
+  if (call->kind != MTTKRP) {
+    const struct pd_matrix *b = call->factors[call->mode];
+    job.b = row_at(b, chunk->base);
+    job.b_stride = b->stride;
+    job.epsilon = call->epsilon;
+    job.rank = b->columns;
+  }
+  if (call->kind == LIKELIHOOD) return job;
+  job.rank = call->out->columns;
+  job.out = row_at(call->out, chunk->base);
+  job.out_stride = call->out->stride;
+  return job;
+}
+
+static void add_row(polyad_type type, uint64_t rank, const void *from, void *to) {
+  for (uint64_t r = 0; r < rank; ++r)
+    if (type == POLYAD_F32)
+      ((float *)to)[r] = ((const float *)from)[r] + ((const float *)to)[r];
+    else
+      ((double *)to)[r] = ((const double *)from)[r] + ((const double *)to)[r];
+}
+
+static void run_chunk(const struct pd_stream *stream, struct scratch *scratch, struct call *call,
+                      uint64_t k, const struct pd_rowsum *list) {
+  const struct pd_stream_chunk *chunk = &stream->chunk[call->mode][k];
+  struct pd_rowsum_job job = job_of(stream, call, chunk, list);
+  if (call->kind == LIKELIHOOD) {
+    call->likelihood += pd_rowsum_log_likelihood(&job, scratch->sums);
+    return;
+  }
+  size_t row = job.rank * pd_type_bytes(stream->type);
+  if (chunk->shared) memcpy(scratch->row, job.out, row);
+  pd_rowsum_run(&job, scratch->sums);
+  if (chunk->shared) add_row(stream->type, job.rank, scratch->row, job.out);
+}
+
+static polyad_status run(polyad_context *context, const struct pd_stream *stream,
+                         struct scratch *scratch, struct call *call) {
+  struct pd_stream_reader reader;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(pd_ptn_blocks_same(&stream->file));
+  pd_stream_reader_open(&reader, stream, call->mode, scratch->buffer);
+  for (uint64_t k = 0; k < stream->chunks && status == POLYAD_OK; ++k) {
+    struct pd_rowsum list;
+    status = pd_stream_reader_next(context, &reader, k, &list);
+    if (status == POLYAD_OK) run_chunk(stream, scratch, call, k, &list);
+  }
+  pd_stream_reader_close(&reader);
+  return status;
+}
+
+static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
+                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  struct call call = {.kind = MTTKRP, .mode = mode, .factors = factors, .out = out};
+  return run(context, storage, scratch, &call);
+}
+
+static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                         const struct pd_matrix *const *factors, double epsilon,
+                         struct pd_matrix *out) {
+  struct call call = {
+      .kind = PHI, .mode = mode, .epsilon = epsilon, .factors = factors, .out = out};
+  return run(context, storage, scratch, &call);
+}
+
+static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
+  struct call call = {.kind = LIKELIHOOD, .mode = mode, .factors = factors};
+  PD_TRY(run(context, storage, scratch, &call));
+  *(double *)out->data = call.likelihood;
+  return POLYAD_OK;
+}
+
+/* That of a chunk, and the additions of a row's parts. */
+static uint64_t sum_depth(const void *storage, const void *scratch, int mode,
+                          uint64_t longest_row) {
+  const struct pd_stream *stream = storage;
+  return pd_sum_depth_on_cpu(storage, scratch, mode, longest_row) +
+         longest_row / stream->chunk_nnz + 1;
+}
+
+const struct polyad_kernels pd_stream_kernels = {
+    .format = "coo",
+    .device = "cpu",
+    .workspace_bytes = workspace_bytes,
+    .workspace_create = workspace_create,
+    .workspace_destroy = workspace_destroy,
+    .mttkrp = mttkrp,
+    .sum_depth = sum_depth,
+    .phi = phi,
+    .phi_over_mttkrp = 1.9,
+    .log_likelihood = log_likelihood,
+};

@@ -1,0 +1,84 @@
+#include "plan/stream_reader.h"
+#include <signal.h>
+
+static int fetch(struct pd_stream_reader *reader, uint64_t k) {
+  const struct pd_stream_chunk *chunk = &reader->stream->chunk[reader->mode][k];
+  return pd_spill_fetch(&reader->stream->spill, chunk->offset, chunk->bytes, reader->buffer[k % 2]);
+}
+
+static void *read_ahead(void *user) {
+  struct pd_stream_reader *reader = user;
+  pthread_mutex_lock(&reader->lock);
+  for (uint64_t k = 0; k < reader->stream->chunks; ++k) {
+    while (!reader->stop && k - reader->used >= 2)
+      pthread_cond_wait(&reader->changed, &reader->lock);
+    if (reader->stop) break;
+    pthread_mutex_unlock(&reader->lock);
+    int error = fetch(reader, k);
+    pthread_mutex_lock(&reader->lock);
+    reader->error = error;
+    if (error == 0) ++reader->filled;
+    pthread_cond_signal(&reader->changed);
+    if (error != 0) break;
+  }
+  pthread_mutex_unlock(&reader->lock);
+  return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool start(struct pd_stream_reader *reader) {
+  sigset_t all, before;
+  sigfillset(&all);
+  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+  bool started = pthread_create(&reader->thread, NULL, read_ahead, reader) == 0;
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
+void pd_stream_reader_open(struct pd_stream_reader *reader, const struct pd_stream *stream,
+                           int mode, char *const *buffer) {
+  *reader = (struct pd_stream_reader){.stream = stream, .mode = mode, .buffer = buffer};
+  (void)pthread_mutex_init(&reader->lock, NULL);
+  (void)pthread_cond_init(&reader->changed, NULL);
+  reader->threaded = start(reader);
+}
+
+/* The error number of reading chunk k, 0 when it is there. */
+static int await(struct pd_stream_reader *reader, uint64_t k) {
+  if (!reader->threaded) return fetch(reader, k);
+  pthread_mutex_lock(&reader->lock);
+  reader->used = k;
+  pthread_cond_signal(&reader->changed);
+  while (reader->filled <= k && reader->error == 0)
+    pthread_cond_wait(&reader->changed, &reader->lock);
+  int error = reader->filled > k ? 0 : reader->error;
+  pthread_mutex_unlock(&reader->lock);
+  return error;
+}
+
+polyad_status pd_stream_reader_next(polyad_context *context, struct pd_stream_reader *reader,
+                                    uint64_t k, struct pd_rowsum *list) {
+  struct pd_stream_array array[PD_STREAM_ARRAYS];
+  int error = await(reader, k);
+  if (error != 0) return pd_spill_fail(context, &reader->stream->spill, error);
+  const char *at = reader->buffer[k % 2];
+  *list = reader->stream->chunk[reader->mode][k].list;
+  int count = pd_stream_arrays(list, reader->stream->type, array);
+  for (int a = 0; a < count; ++a) {
+    *array[a].pointer = at;
+    at += pd_stream_padded(array[a].bytes);
+  }
+  return POLYAD_OK;
+}
+
+void pd_stream_reader_close(struct pd_stream_reader *reader) {
+  if (reader->threaded) {
+    pthread_mutex_lock(&reader->lock);
+    reader->stop = true;
+    pthread_cond_signal(&reader->changed);
+    pthread_mutex_unlock(&reader->lock);
+    (void)pthread_join(reader->thread, NULL);
+  }
+  (void)pthread_cond_destroy(&reader->changed);
+  (void)pthread_mutex_destroy(&reader->lock);
+}
