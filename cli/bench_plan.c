@@ -53,7 +53,7 @@ int bench_each_format(struct bench *bench, int (*each)(void *user, const char *f
   int first_failure = 0, measured = 0;
   for (int k = 0; k < polyad_format_count() && !bench_interrupted(); ++k) {
     polyad_format_description about;
-    if (polyad_format_describe(k, &about) != POLYAD_OK || !about.built) continue;
+    if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
     if (!bench_holds(bench, about.name)) {
       cli_talk(&bench->session, "left out: %s\n", polyad_last_error(bench->session.context));
       continue;

@@ -108,7 +108,7 @@ static int add_formats(struct info *info, cJSON *object) {
   if (strcmp(info->format, "all") != 0) return add_format(info, info->format, list);
   for (int k = 0; k < polyad_format_count(); ++k) {
     polyad_format_description about;
-    if (polyad_format_describe(k, &about) != POLYAD_OK || !about.built) continue;
+    if (polyad_format_describe(k, &about) != POLYAD_OK) continue;
     int status = add_format(info, about.name, list);
     if (status != 0) return status;
   }

@@ -97,7 +97,6 @@ static cJSON *format_object(int which, const polyad_format_description *about) {
   cli_json_count(item, "min_order", (uint64_t)about->min_order);
   cli_json_count(item, "max_order", (uint64_t)about->max_order);
   cli_json_bool(item, "deterministic", about->deterministic != 0);
-  cli_json_bool(item, "built", about->built != 0);
   return item;
 }
 

@@ -72,7 +72,7 @@ static int print_version(void) {
   fputs("formats:", stdout);
   for (int k = 0; k < polyad_format_count(); ++k) {
     polyad_format_description about;
-    if (polyad_format_describe(k, &about) == POLYAD_OK && about.built) printf(" %s", about.name);
+    if (polyad_format_describe(k, &about) == POLYAD_OK) printf(" %s", about.name);
   }
   fputs("\n", stdout);
   int status = print_instruction_set();

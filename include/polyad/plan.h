@@ -211,11 +211,11 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_phi(polyad_context *context, cons
 
 /** One storage format of this library. */
 typedef struct polyad_format_description {
-  const char *name;     /**< short name for options, such as "csf" */
-  const char *summary;  /**< one sentence */
-  const char *paper;    /**< where it comes from */
-  const char *devices;  /**< devices it has kernels for in this build, such as "cpu cuda" */
-  const char *kernels;  /**< kernels it has, such as "mttkrp phi innerprod" */
+  const char *name;    /**< short name for options, such as "csf" */
+  const char *summary; /**< one sentence */
+  const char *paper;   /**< where it comes from */
+  char devices[64];    /**< kinds of devices it has kernels for in this build, such as "cpu cuda" */
+  char kernels[64];    /**< kernels it has on any of them, such as "mttkrp ttmc phi" */
   const char *variants; /**< variants it knows, such as "auto one two all" */
   const char *compute;  /**< types of products, as the command names them: "native", or
                              "native f16 bf16 tf32" */
@@ -223,7 +223,6 @@ typedef struct polyad_format_description {
   int min_order;        /**< fewest modes */
   int max_order;        /**< most modes */
   int deterministic;    /**< whether its default gives the same bits every time */
-  int built;            /**< whether this build contains it */
 } polyad_format_description;
 
 /** Number of formats. */

@@ -4,6 +4,7 @@
  * rows of the last mode. Beside that the steps that all such solvers take: the gradient, the
  * variables that the bound holds, and the search along a direction. */
 #include "algorithms/apr_rows.h"
+#include "core/numbers.h"
 #include "core/threads.h"
 #include "linalg/factor_kernels.h"
 #include "plan/rows.h"
@@ -92,8 +93,7 @@ void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
 /* ---- solving ---------------------------------------------------------------------------- */
 
 static double number_at(const struct pd_matrix *matrix, uint64_t k) {
-  return matrix->type == POLYAD_F64 ? ((const double *)matrix->data)[k]
-                                    : (double)((const float *)matrix->data)[k];
+  return pd_load(matrix->type, matrix->data, k);
 }
 
 /* The rows of Pi of a part of the row's nonzeros. */

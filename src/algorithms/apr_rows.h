@@ -16,7 +16,7 @@ struct pd_apr_row {
   struct pd_row_reader *reader;
   double *pi;     /* count x rank: rows of Pi */
   double *x;      /* count */
-  double *dots;   /* count: m . pi_j of the m that was looked at last */
+  double *dots;   /* count: m . pi_j of the row m that was evaluated last */
   double *weight; /* count */
   double *m, *gradient, *phi, *direction, *next; /* rank */
   double *extra;                                 /* of the method; see pd_apr_row_extra() */

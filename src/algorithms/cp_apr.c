@@ -133,7 +133,7 @@ static void report(const void *state, polyad_run_info *info) {
       list[step][n] = apr->seconds[step][n] / apr->timed_iterations;
 }
 
-/* Fit 1 - ||X - M|| / ||X||, for those who compare. */
+/* Fit 1 - ||X - M|| / ||X||, which CP-APR does not maximise: it lets users compare with CP-ALS. */
 static polyad_status find_fit(struct pd_apr *apr, polyad_run_info *info) {
   double relative, bound;
   polyad_tensor *tensor = NULL;

@@ -79,8 +79,8 @@ static polyad_status check_output(polyad_context *context, const char *path) {
   return polyad_output_check(context, path);
 }
 
-static polyad_status check(polyad_context *context, const struct source *source,
-                           const polyad_decompose_options *options) {
+static polyad_status check_all(polyad_context *context, const struct source *source,
+                               const polyad_decompose_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
   EXPECT(source->path != NULL || source->input != NULL,
@@ -142,7 +142,7 @@ static polyad_status work(const struct source *source, const polyad_decompose_op
   polyad_tensor *tensor = NULL;
   polyad_plan *plan = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(check(context, source, options));
+  PD_TRY_CLEANUP(check_all(context, source, options));
   PD_TRY_CLEANUP(get_tensor(context, source, options, &tensor));
   PD_TRY_CLEANUP(polyad_tensor_outline(context, tensor, &result->outline));
   PD_TRY_CLEANUP(make_plan(context, options, &tensor, &plan));
@@ -169,9 +169,8 @@ static void keep_message(polyad_status status, polyad_decomposition *result) {
   result->outline = NULL;
 }
 
-static polyad_status decompose(polyad_context *context, const struct source *source,
-                               const polyad_decompose_options *given,
-                               polyad_decomposition *result) {
+static polyad_status to_model(polyad_context *context, const struct source *source,
+                              const polyad_decompose_options *given, polyad_decomposition *result) {
   polyad_decompose_options options;
   if (result == NULL) return POLYAD_INVALID_ARGUMENT;
   polyad_decomposition_clear(result);
@@ -189,11 +188,11 @@ static polyad_status decompose(polyad_context *context, const struct source *sou
 polyad_status polyad_decompose_file(polyad_context *context, const char *path,
                                     const polyad_decompose_options *options,
                                     polyad_decomposition *result) {
-  return decompose(context, &(struct source){.path = path}, options, result);
+  return to_model(context, &(struct source){.path = path}, options, result);
 }
 
 polyad_status polyad_decompose_arrays(polyad_context *context, const polyad_tensor_input *input,
                                       const polyad_decompose_options *options,
                                       polyad_decomposition *result) {
-  return decompose(context, &(struct source){.input = input}, options, result);
+  return to_model(context, &(struct source){.input = input}, options, result);
 }

@@ -2,6 +2,7 @@
  * each unfolding, one mode after the other. */
 #include "algorithms/hosvd.h"
 #include "algorithms/unfolding.h"
+#include "core/numbers.h"
 #include <float.h>
 #include <math.h>
 
@@ -13,10 +14,7 @@ void pd_hosvd_store(uint64_t rows, uint64_t count, const double *vectors, uint64
       if (fabs(vectors[i * stride + r]) > fabs(largest)) largest = vectors[i * stride + r];
     for (uint64_t i = 0; i < rows; ++i) {
       double value = copysign(1, largest) * vectors[i * stride + r];
-      if (type == POLYAD_F64)
-        ((double *)factor)[i * rank + r] = value;
-      else
-        ((float *)factor)[i * rank + r] = (float)value;
+      pd_store(type, factor, i * rank + r, value);
     }
   }
 }

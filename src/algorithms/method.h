@@ -55,7 +55,7 @@ struct pd_run {
   int iteration;         /* done */
   double change;         /* of the fit, or where there is none of the log-likelihood, in the last
                             iteration; NaN at first */
-  int room;              /* iterations that the next two have room for */
+  int room;              /* iterations that `trace` and `kernel_seconds` are long enough for */
   polyad_trace_row *trace;
   double *kernel_seconds;           /* `order` numbers per iteration */
   struct pd_checkpoint *checkpoint; /* where the state is kept; NULL: nowhere */

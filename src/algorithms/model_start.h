@@ -2,6 +2,7 @@
 #ifndef PD_MODEL_START_H
 #define PD_MODEL_START_H
 
+#include "core/numbers.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
 
@@ -19,15 +20,12 @@ polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktenso
 
 /** Number k of a model's array, as a double. */
 static inline double pd_model_number(const polyad_ktensor *model, const void *array, uint64_t k) {
-  return model->type == POLYAD_F64 ? ((const double *)array)[k] : (double)((const float *)array)[k];
+  return pd_load(model->type, array, k);
 }
 
 static inline void pd_model_set(const polyad_ktensor *model, void *array, uint64_t k,
                                 double value) {
-  if (model->type == POLYAD_F64)
-    ((double *)array)[k] = value;
-  else
-    ((float *)array)[k] = (float)value;
+  pd_store(model->type, array, k, value);
 }
 
 /** Multiplies the weights by 2^exponent: undoes the plan's scaling of values.

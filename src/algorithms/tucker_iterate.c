@@ -5,21 +5,11 @@
  * with signs fixed. */
 #include "algorithms/hosvd.h"
 #include "algorithms/tucker_state.h"
+#include "core/numbers.h"
 #include "core/random.h"
 #include "tensor/tensor.h"
 #include <math.h>
 #include <string.h>
-
-static double number_at(const void *array, polyad_type type, uint64_t k) {
-  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
-}
-
-static void put_number(void *array, polyad_type type, uint64_t k, double value) {
-  if (type == POLYAD_F64)
-    ((double *)array)[k] = value;
-  else
-    ((float *)array)[k] = (float)value;
-}
 
 /* ---- first factors -------------------------------------------------------------------------- */
 
@@ -29,7 +19,7 @@ static void fill_random(struct pd_tucker *t, int start, int n) {
   uint64_t seed = polyad_seed(t->context), count = t->model->dims[n] * t->model->ranks[n];
   uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
   for (uint64_t k = 0; k < count; ++k)
-    put_number(t->model->factor[n], t->model->type, k, pd_random_uniform(seed, stream, k));
+    pd_store(t->model->type, t->model->factor[n], k, pd_random_uniform(seed, stream, k));
 }
 
 static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *initial) {
@@ -55,13 +45,13 @@ static polyad_status copy_initial(struct pd_tucker *t) {
   PD_TRY(check_initial(t, initial));
   for (int n = 0; n < t->order; ++n)
     for (uint64_t k = 0; k < initial->dims[n] * initial->ranks[n]; ++k) {
-      double value = number_at(initial->factor[n], initial->type, k);
+      double value = pd_load(initial->type, initial->factor[n], k);
       if (!isfinite(value))
         return pd_fail(t->context, POLYAD_NUMERICAL,
                        "the initial factor of mode %d has an entry that is not finite in row %llu",
                        pd_shown_mode(t->context, n),
                        (unsigned long long)pd_shown(t->context, k / initial->ranks[n]));
-      put_number(t->model->factor[n], t->model->type, k, value);
+      pd_store(t->model->type, t->model->factor[n], k, value);
     }
   return POLYAD_OK;
 }
@@ -132,8 +122,8 @@ static polyad_status download_core(struct pd_tucker *t, int exponent) {
   PD_TRY(pd_alloc(t->context, model->core_size, pd_type_bytes(model->type), &unfolded));
   polyad_status status = pd_matrix_to_host(t->context, &t->core, unfolded);
   for (uint64_t k = 0; k < model->core_size && status == POLYAD_OK; ++k) {
-    double value = ldexp(number_at(unfolded, model->type, k), exponent);
-    put_number(model->core, model->type, k % columns * rank + k / columns, value);
+    double value = ldexp(pd_load(model->type, unfolded, k), exponent);
+    pd_store(model->type, model->core, k % columns * rank + k / columns, value);
     if (!isfinite(model->type == POLYAD_F32 ? (double)(float)value : value))
       status = pd_fail(t->context, POLYAD_NUMERICAL,
                        "an entry of the core is too large for %s; scale the tensor's values",
@@ -146,7 +136,7 @@ static polyad_status download_core(struct pd_tucker *t, int exponent) {
 static bool is_turned(const polyad_ttensor *model, int n, uint64_t r) {
   double largest = 0;
   for (uint64_t i = 0; i < model->dims[n]; ++i) {
-    double value = number_at(model->factor[n], model->type, i * model->ranks[n] + r);
+    double value = pd_load(model->type, model->factor[n], i * model->ranks[n] + r);
     if (fabs(value) > fabs(largest)) largest = value;
   }
   return largest < 0;
@@ -158,11 +148,11 @@ static void turn(polyad_ttensor *model, int n, uint64_t r) {
   for (int m = n + 1; m < model->order; ++m)
     inner *= model->ranks[m];
   for (uint64_t i = 0; i < model->dims[n]; ++i)
-    put_number(model->factor[n], model->type, i * rank + r,
-               -number_at(model->factor[n], model->type, i * rank + r));
+    pd_store(model->type, model->factor[n], i * rank + r,
+             -pd_load(model->type, model->factor[n], i * rank + r));
   for (uint64_t k = 0; k < model->core_size; ++k)
     if (k / inner % rank == r)
-      put_number(model->core, model->type, k, -number_at(model->core, model->type, k));
+      pd_store(model->type, model->core, k, -pd_load(model->type, model->core, k));
 }
 
 polyad_status pd_tucker_download(struct pd_tucker *t, int exponent) {

@@ -8,8 +8,9 @@
 
 extern const polyad_allocator pd_system_allocator;
 
-/* What the machine has. Of a limited address space without the stacks that threads may have to map
- * again: of those that have ended the C library keeps 40 MB. */
+/* The memory that the machine has. Under a limit of address space (ulimit -v) the stacks of threads
+ * that have yet to start are subtracted, but for those that the C library keeps mapped after their
+ * threads have ended: 40 MB of them, of which 32 are counted on. */
 static uint64_t usual_memory_limit(int threads) {
   enum { KEPT = 32 << 20 };
   uint64_t memory = pd_machine_memory(), space = pd_machine_address_space();

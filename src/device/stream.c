@@ -1,4 +1,5 @@
 /* STREAM on the context's device. */
+#include "core/numbers.h"
 #include "device/device.h"
 #include "portable/portable.h"
 #include <math.h>
@@ -11,17 +12,6 @@ struct polyad_stream {
 
 /* Numbers whose sums and products are exact, so that both ways of computing them agree. */
 static double pattern(int array, uint64_t k) { return (double)(k % 61 + 1) + 64.0 * array; }
-
-static void set_entry(void *to, polyad_type type, uint64_t k, double x) {
-  if (type == POLYAD_F64)
-    ((double *)to)[k] = x;
-  else
-    ((float *)to)[k] = (float)x;
-}
-
-static double entry(const void *from, polyad_type type, uint64_t k) {
-  return type == POLYAD_F64 ? ((const double *)from)[k] : (double)((const float *)from)[k];
-}
 
 /* A prefix is filled and checked through a buffer of the host: what a device calls a pointer may be
  * a handle, which has no middle. */
@@ -36,7 +26,7 @@ static polyad_status fill(polyad_stream *stream, int array, void *host) {
   const struct pd_device_functions *functions = stream->device->functions;
   uint64_t count = prefix_of(stream);
   for (uint64_t k = 0; k < count; ++k)
-    set_entry(host, stream->job.type, k, pattern(array, k));
+    pd_store(stream->job.type, host, k, pattern(array, k));
   PD_TRY(functions->copy_in(stream->context, stream->device, to[array], host,
                             count * pd_type_bytes(stream->job.type)));
   return functions->synchronize(stream->context, stream->device);
@@ -182,7 +172,7 @@ polyad_status polyad_stream_check(polyad_stream *stream, polyad_stream_loop loop
   *error = 0;
   for (uint64_t k = 0; k < count; ++k) {
     double want = expected(loop, stream->job.scalar, k);
-    double off = fabs(entry(host, stream->job.type, k) - want) / want;
+    double off = fabs(pd_load(stream->job.type, host, k) - want) / want;
     if (!(off <= *error)) *error = off;
   }
 cleanup:

@@ -180,8 +180,8 @@ struct polyad_kernels {
   polyad_status (*phi)(polyad_context *context, const void *storage, void *scratch, int mode,
                        const struct pd_matrix *const *factors, double epsilon,
                        struct pd_matrix *out);
-  /** How many times as long as MTTKRP phi() was measured to take: the plan's estimate for Phi is so
-   *  many times that for MTTKRP. 0: not known, counts as 1. */
+  /** Measured time of phi() divided by that of mttkrp(). The plan estimates Phi as its estimate for
+   *  MTTKRP times this ratio. 0: not known, counts as 1. */
   double phi_over_mttkrp;
   /** out (1 x 1, F64) = sum over nonzeros x of x log m, with m = (B Pi) at the nonzero: the data's
    *  part of the Poisson log-likelihood, summed in double and in an order that depends on the
@@ -222,7 +222,5 @@ const struct polyad_format *pd_format_at(int which);
 const struct polyad_format *pd_format_find(const char *name);
 /** Kernels of a format on a kind of device; NULL when there are none. */
 const struct polyad_kernels *pd_kernels_find(const char *format, const char *device);
-/** Used by device modules when they are loaded. */
-polyad_status pd_kernels_register(const struct polyad_kernels *kernels);
 
 #endif

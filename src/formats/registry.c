@@ -15,7 +15,6 @@
 #include "formats/modecopy/modecopy.h"
 #include "formats/portable/portable_format.h"
 #include "formats/twotree/twotree.h"
-#include <pthread.h>
 #include <string.h>
 
 static const struct polyad_format *const formats[] = {
@@ -40,12 +39,6 @@ static const struct polyad_kernels *const for_modules[] = {
 
 enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };
 
-/* Kernels of device modules, in the order in which they were loaded. */
-enum { LOADED_MAX = 256 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct polyad_kernels *loaded[LOADED_MAX];
-static int loaded_count;
-
 int pd_format_count(void) { return FORMATS; }
 
 const struct polyad_format *pd_format_at(int which) {
@@ -62,14 +55,6 @@ static bool serves(const struct polyad_kernels *kernels, const char *format, con
   return strcmp(kernels->format, format) == 0 && strcmp(kernels->device, device) == 0;
 }
 
-static const struct polyad_kernels *find_locked(const char *format, const char *device) {
-  for (int k = 0; k < BUILT_IN; ++k)
-    if (serves(built_in[k], format, device)) return built_in[k];
-  for (int k = 0; k < loaded_count; ++k)
-    if (serves(loaded[k], format, device)) return loaded[k];
-  return NULL;
-}
-
 /* What modules bring. The CPU's kernels are never there: no module is loaded for them. */
 static const struct polyad_kernels *find_in_modules(const char *format, const char *device) {
   const struct pd_module *module = strcmp(device, "cpu") == 0 ? NULL : pd_module_load(device);
@@ -82,21 +67,9 @@ static const struct polyad_kernels *find_in_modules(const char *format, const ch
 }
 
 const struct polyad_kernels *pd_kernels_find(const char *format, const char *device) {
-  pthread_mutex_lock(&lock);
-  const struct polyad_kernels *found = find_locked(format, device);
-  pthread_mutex_unlock(&lock);
-  return found != NULL ? found : find_in_modules(format, device);
-}
-
-polyad_status pd_kernels_register(const struct polyad_kernels *kernels) {
-  polyad_status status = POLYAD_OK;
-  pthread_mutex_lock(&lock);
-  if (find_locked(kernels->format, kernels->device) != NULL || loaded_count == LOADED_MAX)
-    status = POLYAD_INTERNAL;
-  else
-    loaded[loaded_count++] = kernels;
-  pthread_mutex_unlock(&lock);
-  return status;
+  for (int k = 0; k < BUILT_IN; ++k)
+    if (serves(built_in[k], format, device)) return built_in[k];
+  return find_in_modules(format, device);
 }
 
 polyad_status pd_storage_expand(polyad_context *context, const struct polyad_format *format,

@@ -29,7 +29,7 @@ static bool number_label(const struct pd_mode_column *mode, const char *text, si
                          char out[32], size_t *length, char *why) {
   double value;
   if (pd_parse_double(text, text + text_length, &value) == PD_NUMBER_MALFORMED) {
-    explain(why, "is no finite number; expected one to round or bin");
+    explain(why, "is not a finite number; expected one to round or bin");
     return false;
   }
   double scaled = value * power_of_ten[mode->decimals], steps = scaled / (double)mode->step;

@@ -1,4 +1,5 @@
 /* Reads delimited text: each label of a column becomes an index of its mode. */
+#include "core/numbers.h"
 #include "io/coordinates.h"
 #include "io/delimited_block.h"
 #include "io/delimited_filter.h"
@@ -39,7 +40,7 @@ static polyad_status parse_number(struct reader *r, const struct pd_field *field
     return fail_field(r, field,
                       memchr(field->text, ',', field->length) != NULL
                           ? "is no number; expected a decimal point, not a comma"
-                          : "is no finite number; expected a number");
+                          : "is not a finite number; expected a number");
   double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
   if (!isfinite(kept)) return fail_field(r, field, "is too large; expected a finite number");
   return POLYAD_OK;
@@ -77,10 +78,7 @@ static polyad_status take_row(struct reader *r) {
   for (int n = 0; n < r->plan.order; ++n)
     PD_TRY(take_label(r, n, (uint32_t *)chunk->index[n] + chunk->count));
   if (r->plan.value != SIZE_MAX) PD_TRY(parse_number(r, &rows->field[r->plan.value], &value));
-  if (r->options->type == POLYAD_F32)
-    ((float *)chunk->values)[chunk->count] = (float)value;
-  else
-    ((double *)chunk->values)[chunk->count] = value;
+  pd_store(r->options->type, chunk->values, chunk->count, value);
   pd_coordinates_add(&r->coordinates, 1);
   return POLYAD_OK;
 }

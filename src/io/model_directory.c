@@ -1,6 +1,7 @@
 /* A model as a directory of plain text, written beside its place and renamed, so that it is whole
  * or absent. */
 #include "io/model_directory.h"
+#include "core/numbers.h"
 #include "io/atomic_file.h"
 #include "io/number.h"
 #include "io/number_rows.h"
@@ -15,10 +16,6 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = PD_PATH_BYTES };
-
-static double number_at(const void *array, polyad_type type, uint64_t i) {
-  return type == POLYAD_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
-}
 
 polyad_status pd_directory_matrix(polyad_context *context, const char *path, polyad_type type,
                                   const void *matrix, uint64_t rows, uint64_t columns) {
@@ -51,7 +48,7 @@ static polyad_status write_component(struct pd_output *output, const polyad_kten
                                      uint64_t count, const uint64_t *rows) {
   for (uint64_t k = 0; k < count; ++k) {
     char value[PD_NUMBER_TEXT];
-    double number = number_at(ktensor->factor[mode], ktensor->type, rows[k] * ktensor->rank + r);
+    double number = pd_load(ktensor->type, ktensor->factor[mode], rows[k] * ktensor->rank + r);
     size_t length, digits = pd_format_number(value, number, ktensor->type == POLYAD_F32);
     const char *label = polyad_tensor_label(tensor, mode, rows[k], &length);
     PD_TRY(pd_output_printf(output, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", r + 1, k + 1,

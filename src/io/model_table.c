@@ -2,6 +2,7 @@
  * component, mode, label, strength and weight (of the component). Modes and labels stand under
  * their names, or counted from 1 where they have none. Data frames and databases take such a table
  * as it is. */
+#include "core/numbers.h"
 #include "io/delimited_field.h"
 #include "io/formats.h"
 #include "io/number.h"
@@ -16,10 +17,6 @@ struct table {
   const char *path;
   char delimiter;
 };
-
-static double number_at(const void *array, polyad_type type, uint64_t k) {
-  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
-}
 
 /* A field that is an integer, and the delimiter behind it. */
 static size_t put_count(char *text, uint64_t count, char delimiter) {
@@ -56,11 +53,11 @@ static polyad_status write_column(struct table *t, uint64_t r, int mode) {
   char component[PD_NUMBER_TEXT + 1], weight[PD_NUMBER_TEXT + 2], strength[PD_NUMBER_TEXT + 1];
   size_t component_length = put_count(component, r + 1, t->delimiter), weight_length = 0;
   weight[weight_length++] = t->delimiter;
-  weight_length += pd_format_number(weight + 1, number_at(k->weights, k->type, r), single);
+  weight_length += pd_format_number(weight + 1, pd_load(k->type, k->weights, r), single);
   weight[weight_length++] = '\n';
   for (uint64_t i = 0; i < k->dims[mode]; ++i) {
     size_t length =
-        pd_format_number(strength, number_at(k->factor[mode], k->type, i * k->rank + r), single);
+        pd_format_number(strength, pd_load(k->type, k->factor[mode], i * k->rank + r), single);
     PD_TRY(pd_output_write(t->output, component, component_length));
     PD_TRY(write_mode_name(t, mode));
     PD_TRY(write_label(t, mode, i));

@@ -1,5 +1,6 @@
 /* Threads format a batch of numbers each, which are then written in order, until all are done. */
 #include "io/number_rows.h"
+#include "core/numbers.h"
 #include "io/number.h"
 #include <assert.h>
 #include <string.h>
@@ -37,8 +38,7 @@ static size_t format(const void *values, polyad_type type, uint64_t begin, uint6
   for (uint64_t k = begin; k < end; ++k) {
     if (column == 0 && k > 0) at = put(at, style, ROWS);
     at = put(at, style, column == 0 ? BEFORE : BETWEEN);
-    double value =
-        type == POLYAD_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+    double value = pd_load(type, values, k);
     at += pd_format_number(at, value, type == POLYAD_F32);
     if (++column == columns) {
       at = put(at, style, AFTER);

@@ -200,7 +200,7 @@ static int report_value(const struct reporter *to, const char *p, const char *en
   if (length > 1 && digit && (end[-1] == 'i' || end[-1] == 'j'))
     return report(to, p, "%s is no real number; expected a real value", quoted);
   if (sign_off < end && strchr("nNiI", *sign_off) != NULL)
-    return report(to, p, "%s is no finite number; expected a finite value", quoted);
+    return report(to, p, "%s is not a finite number; expected a finite value", quoted);
   return report(to, p, "%s is no number; expected a value", quoted);
 }
 

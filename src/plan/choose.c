@@ -22,7 +22,7 @@ static bool within_limit(polyad_context *context, uint64_t bytes) {
 static void leave_out_atomics(const struct pd_request *request, struct pd_candidate *candidate) {
   if (candidate->format->deterministic || !candidate->supported) return;
   candidate->supported = false;
-  snprintf(candidate->reason, PD_REASON_BYTES, "it is there to compare with%s",
+  snprintf(candidate->reason, PD_REASON_BYTES, "it is built in for comparison%s",
            strcmp(request->device->kind, "cpu") == 0 ? "" : ", and its sums are in no fixed order");
 }
 

@@ -33,8 +33,7 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
                    (int)options->compute);
   if (!(options->second_share >= 0 && options->second_share < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a share of %g for the second device found; expected at least 0, below 1",
-                   options->second_share);
+                   "second_share %g found; expected at least 0 and below 1", options->second_share);
   return POLYAD_OK;
 }
 

@@ -19,8 +19,8 @@ struct polyad_plan {
   uint64_t nnz;
   polyad_type type;
   polyad_compute compute; /* types of products */
-  double norm;            /* Frobenius norm; may overflow to infinity never: scaled inside */
-  int norm_exponent;      /* norm^2 = norm_square_scaled * 2^(2 * norm_exponent) */
+  double norm;       /* Frobenius norm; squares are scaled, so that it overflows only if it must */
+  int norm_exponent; /* norm^2 = norm_square_scaled * 2^(2 * norm_exponent) */
   double norm_square_scaled;
   int value_exponent;   /* kernels see the values times 2^-value_exponent: not 0 only for values so
                            large or small that products would overflow or underflow */

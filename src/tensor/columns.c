@@ -1,4 +1,5 @@
 #include "tensor/columns.h"
+#include "core/numbers.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +16,7 @@ static int threads_of(const struct pd_columns *columns) {
 
 static inline double entry(const struct pd_columns *columns, uint64_t row, int c) {
   uint64_t place = row * columns->stride + columns->first + (uint64_t)c;
-  return columns->type == POLYAD_F32 ? (double)((const float *)columns->matrix)[place]
-                                     : ((const double *)columns->matrix)[place];
+  return pd_load(columns->type, columns->matrix, place);
 }
 
 void pd_columns_peak(const struct pd_columns *columns, double *peak) {
@@ -84,9 +84,6 @@ void pd_columns_divide(const struct pd_columns *columns, const double *divisor,
       if (divisor[c] == 0) continue;
       double value = entry(columns, row, c) * scale[c] * scale_more[c] / divisor[c];
       uint64_t place = row * columns->stride + columns->first + (uint64_t)c;
-      if (columns->type == POLYAD_F32)
-        ((float *)columns->matrix)[place] = (float)value;
-      else
-        ((double *)columns->matrix)[place] = value;
+      pd_store(columns->type, columns->matrix, place, value);
     }
 }

@@ -1,4 +1,5 @@
 /* Making the nonzeros of a leaf: the tree below its slices, in order. */
+#include "core/numbers.h"
 #include "core/random.h"
 #include "tensor/generate_fibers.h"
 #include "tensor/generate_sort.h"
@@ -77,10 +78,7 @@ static void put_fiber(struct filler *filler, uint64_t count) {
   for (uint64_t k = 0; k < count; ++k) {
     put_index(sink, plan, last, sink->at + k, filler->list[last][k]);
     double value = pd_generated_value(plan->seed, position + k);
-    if (sink->type == POLYAD_F32)
-      ((float *)sink->values)[sink->at + k] = (float)value;
-    else
-      ((double *)sink->values)[sink->at + k] = value;
+    pd_store(sink->type, sink->values, sink->at + k, value);
   }
   sink->at += count;
 }

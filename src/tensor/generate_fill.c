@@ -1,5 +1,6 @@
 /* Making the nonzeros of a leaf. */
 #include "core/bits.h"
+#include "core/numbers.h"
 #include "core/random.h"
 #include "tensor/generate_plan.h"
 #include "tensor/generate_sort.h"
@@ -80,10 +81,7 @@ static void put(struct filler *filler, int modes, const uint64_t *coordinate) {
       ((uint64_t *)sink->index[n])[sink->at] = index;
   }
   double value = pd_generated_value(plan->seed, filler->position++);
-  if (sink->type == POLYAD_F32)
-    ((float *)sink->values)[sink->at] = (float)value;
-  else
-    ((double *)sink->values)[sink->at] = value;
+  pd_store(sink->type, sink->values, sink->at, value);
   ++sink->at;
 }
 

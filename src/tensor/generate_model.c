@@ -1,4 +1,5 @@
 /* Tensors made from a known model, for algorithms to find again. */
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "core/random.h"
 #include "tensor/generate.h"
@@ -12,10 +13,7 @@
 enum { THREAD_GRAIN = 1 << 12, ROWS = 16, STEP = 17, ENTRY = 32, EVENT = 64, NOISE = 96 };
 
 static void set_entry(polyad_ktensor *model, void *numbers, uint64_t place, double value) {
-  if (model->type == POLYAD_F32)
-    ((float *)numbers)[place] = (float)value;
-  else
-    ((double *)numbers)[place] = value;
+  pd_store(model->type, numbers, place, value);
 }
 
 static polyad_status new_indices(polyad_context *context, const polyad_ktensor *model,
@@ -154,10 +152,7 @@ static polyad_status cells_of_boxes(polyad_context *context, const polyad_ktenso
       store_index(model, index, n, p, coordinate[n]);
     }
     double value = ldexp(pd_model_value(&scaled, coordinate), scaled.exponent);
-    if (model->type == POLYAD_F32)
-      ((float *)*values)[p] = (float)value;
-    else
-      ((double *)*values)[p] = value;
+    pd_store(model->type, *values, p, value);
   }
   pd_unscale_model(context, &scaled);
   return POLYAD_OK;
@@ -177,10 +172,7 @@ static polyad_status keep_largest(polyad_context *context, polyad_tensor *tensor
   }
   PD_TRY_CLEANUP(pd_sort_u64(context, tensor->nnz, bits, 63, place, sizeof *place));
   for (uint64_t k = 0; k < drop; ++k)
-    if (tensor->type == POLYAD_F32)
-      ((float *)tensor->values)[place[k]] = 0;
-    else
-      ((double *)tensor->values)[place[k]] = 0;
+    pd_store(tensor->type, tensor->values, place[k], 0);
   status = pd_tensor_merge(context, tensor, POLYAD_DUPLICATES_SUM, true);
 cleanup:
   pd_free(context, place);
@@ -327,8 +319,7 @@ static polyad_status create_sampler(polyad_context *context, polyad_ktensor *mod
       double column = 0;
       for (uint64_t i = 0; i < model->dims[n]; ++i) {
         uint64_t place = i * model->rank + r;
-        column += model->type == POLYAD_F32 ? (double)((const float *)model->factor[n])[place]
-                                            : ((const double *)model->factor[n])[place];
+        column += pd_load(model->type, model->factor[n], place);
         sampler->below[n][r * model->dims[n] + i] = column;
       }
     }

@@ -1,4 +1,5 @@
 #include "tensor/generate_tiles.h"
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "core/random.h"
 #include "tensor/generate_sort.h"
@@ -230,9 +231,6 @@ void pd_tile_plan_fill(const struct pd_tile_plan *plan, uint64_t slab, void *scr
     ((uint32_t *)sink->index[1])[sink->at] = (uint32_t)(rest % plan->dims[1]);
     ((uint32_t *)sink->index[0])[sink->at] = (uint32_t)(slab * SIDE + rest / plan->dims[1]);
     double value = pd_generated_value(plan->seed, position + p);
-    if (sink->type == POLYAD_F32)
-      ((float *)sink->values)[sink->at++] = (float)value;
-    else
-      ((double *)sink->values)[sink->at++] = value;
+    pd_store(sink->type, sink->values, sink->at++, value);
   }
 }

@@ -1,5 +1,6 @@
 /* Life and properties of a Kruskal tensor. */
 #include "tensor/ktensor.h"
+#include "core/numbers.h"
 #include "tensor/tensor.h"
 #include <inttypes.h>
 
@@ -49,10 +50,7 @@ polyad_status polyad_ktensor_create(polyad_context *context, int order, const ui
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_alloc(context, rank, pd_type_bytes(type), &made->weights));
   for (uint64_t r = 0; r < rank; ++r)
-    if (type == POLYAD_F32)
-      ((float *)made->weights)[r] = 1;
-    else
-      ((double *)made->weights)[r] = 1;
+    pd_store(type, made->weights, r, 1);
   for (int n = 0; n < order; ++n) {
     made->dims[n] = dims[n];
     PD_TRY_CLEANUP(pd_alloc_zero(context, pd_mul_saturated(dims[n], rank), pd_type_bytes(type),

@@ -1,5 +1,6 @@
 /* Normal forms of a Kruskal tensor: norms, order and signs of its components, as in the Tensor
  * Toolbox (B. W. Bader, T. G. Kolda et al.). */
+#include "core/numbers.h"
 #include "tensor/columns.h"
 #include "tensor/ktensor.h"
 #include "tensor/ktensor_scale.h"
@@ -19,15 +20,11 @@ struct pd_columns pd_ktensor_columns(const polyad_ktensor *ktensor, int mode, ui
 }
 
 double pd_ktensor_weight(const polyad_ktensor *ktensor, uint64_t r) {
-  return ktensor->type == POLYAD_F32 ? (double)((const float *)ktensor->weights)[r]
-                                     : ((const double *)ktensor->weights)[r];
+  return pd_load(ktensor->type, ktensor->weights, r);
 }
 
 static void set_weight(polyad_ktensor *ktensor, uint64_t r, double weight) {
-  if (ktensor->type == POLYAD_F32)
-    ((float *)ktensor->weights)[r] = (float)weight;
-  else
-    ((double *)ktensor->weights)[r] = weight;
+  pd_store(ktensor->type, ktensor->weights, r, weight);
 }
 
 void polyad_ktensor_normalize(polyad_ktensor *ktensor, polyad_norm norm) {

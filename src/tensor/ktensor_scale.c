@@ -1,4 +1,5 @@
 #include "tensor/ktensor_scale.h"
+#include "core/numbers.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +59,7 @@ static polyad_status copy_scaled(polyad_context *context, const polyad_ktensor *
   int threads = pd_threads_for(context, entries, ENTRY_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t e = 0; e < entries; ++e) {
-    double value = ktensor->type == POLYAD_F32 ? (double)((const float *)ktensor->factor[mode])[e]
-                                               : ((const double *)ktensor->factor[mode])[e];
+    double value = pd_load(ktensor->type, ktensor->factor[mode], e);
     copy[e] = ldexp(value, -shift[e % ktensor->rank]);
   }
   *out = copy;
@@ -155,8 +155,7 @@ double pd_model_value(const struct pd_scaled_model *model, const uint64_t *coord
 /* ---- Gram matrices ------------------------------------------------------------------------ */
 
 static inline double entry(const struct pd_scaled_model *model, int mode, uint64_t place) {
-  return model->type == POLYAD_F32 ? (double)((const float *)model->factor[mode])[place]
-                                   : ((const double *)model->factor[mode])[place];
+  return pd_load(model->type, model->factor[mode], place);
 }
 
 /* Adds the products of rows [begin, end) for columns [r_begin, r_end) of a and all of b. */

@@ -1,12 +1,12 @@
 /* The strongest rows of a component. */
+#include "core/numbers.h"
 #include "tensor/ktensor.h"
 #include <inttypes.h>
 #include <math.h>
 
 static double magnitude(const polyad_ktensor *ktensor, int mode, uint64_t r, uint64_t row) {
   uint64_t at = row * ktensor->rank + r;
-  double value = ktensor->type == POLYAD_F32 ? (double)((const float *)ktensor->factor[mode])[at]
-                                             : ((const double *)ktensor->factor[mode])[at];
+  double value = pd_load(ktensor->type, ktensor->factor[mode], at);
   return isnan(value) ? -1 : fabs(value);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/bits.h"
 #include "core/core.h"
+#include "core/numbers.h"
 #include <polyad/tensor.h>
 
 /** Labels of one mode: string of index i is text[start[i]] up to text[start[i + 1]] - 1; a NUL
@@ -44,8 +45,7 @@ static inline uint64_t pd_tensor_index(const polyad_tensor *tensor, int mode, ui
 
 /** Value of nonzero p as double. */
 static inline double pd_tensor_value(const polyad_tensor *tensor, uint64_t p) {
-  return tensor->type == POLYAD_F32 ? (double)((const float *)tensor->values)[p]
-                                    : ((const double *)tensor->values)[p];
+  return pd_load(tensor->type, tensor->values, p);
 }
 
 /** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops or keeps zeros.

@@ -1,4 +1,5 @@
 #include "tensor/tensor_merge.h"
+#include "core/numbers.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,10 +58,7 @@ static double merged_value(const polyad_tensor *tensor, uint64_t begin, uint64_t
 }
 
 static void store_value(polyad_tensor *tensor, uint64_t p, double value) {
-  if (tensor->type == POLYAD_F32)
-    ((float *)tensor->values)[p] = (float)value;
-  else
-    ((double *)tensor->values)[p] = value;
+  pd_store(tensor->type, tensor->values, p, value);
 }
 
 static void copy_coordinate(polyad_tensor *tensor, uint64_t to, uint64_t from) {

@@ -3,6 +3,7 @@
  * off by about sqrt(sum of (ranks + 1)) u ||G|| times the norms of its factor rows, with
  * independent roundings of unit u (core/rounding.h); a squared norm or product with them, by as
  * much to the first order. */
+#include "core/numbers.h"
 #include "core/rounding.h"
 #include "tensor/tensor.h"
 #include "tensor/ttensor.h"
@@ -16,10 +17,6 @@ enum { PARTS = 256, GRAIN = 1 << 8, FEW_CELLS = 1 << 20, CELLS_PER_NONZERO = 8 }
 
 /* The widest bound of ||X - M|| / ||X|| that a difference of squares may have. */
 static const double formula_limit = 1e-10;
-
-static double number_at(const void *array, polyad_type type, uint64_t k) {
-  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
-}
 
 /* ---- one entry ------------------------------------------------------------------------------ */
 
@@ -60,7 +57,7 @@ static void multiply_row(const struct path *path, int n, uint64_t size, const do
   uint64_t rank = model->ranks[n], first = path->coordinate[n] * rank;
   memset(to, 0, size * sizeof *to);
   for (uint64_t r = 0; r < rank; ++r) {
-    double u = number_at(model->factor[n], model->type, first + r);
+    double u = pd_load(model->type, model->factor[n], first + r);
     if (before != NULL) {
       const double *restrict from = before + r * size;
       for (uint64_t k = 0; k < size; ++k)
@@ -140,9 +137,9 @@ static void gram(const polyad_ttensor *model, int n, long double *to) {
     to[k] = 0;
   for (uint64_t i = 0; i < model->dims[n]; ++i)
     for (uint64_t r = 0; r < rank; ++r) {
-      long double left = number_at(model->factor[n], model->type, i * rank + r);
+      long double left = pd_load(model->type, model->factor[n], i * rank + r);
       for (uint64_t s = 0; s < rank; ++s)
-        to[r * rank + s] += left * number_at(model->factor[n], model->type, i * rank + s);
+        to[r * rank + s] += left * pd_load(model->type, model->factor[n], i * rank + s);
     }
 }
 
@@ -172,7 +169,7 @@ static polyad_status norm_squared(polyad_context *context, const polyad_ttensor 
   PD_TRY_CLEANUP(PD_NEW(context, size, &to));
   PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(most, most), &g));
   for (uint64_t k = 0; k < size; ++k)
-    from[k] = number_at(model->core, model->type, k);
+    from[k] = pd_load(model->type, model->core, k);
   for (int n = 0; n < model->order; ++n) {
     inner /= model->ranks[n];
     gram(model, n, g);
@@ -183,7 +180,7 @@ static polyad_status norm_squared(polyad_context *context, const polyad_ttensor 
   }
   *squared = 0;
   for (uint64_t k = 0; k < size; ++k)
-    *squared += from[k] * (long double)number_at(model->core, model->type, k);
+    *squared += from[k] * (long double)pd_load(model->type, model->core, k);
   if (!(*squared > 0)) *squared = 0;
 cleanup:
   pd_free(context, from);
@@ -283,7 +280,7 @@ static double entries_error(const polyad_ttensor *model, uint64_t count) {
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
       double row = 0;
       for (uint64_t r = 0; r < model->ranks[n]; ++r) {
-        double u = number_at(model->factor[n], model->type, i * model->ranks[n] + r);
+        double u = pd_load(model->type, model->factor[n], i * model->ranks[n] + r);
         row += u * u;
       }
       whole += row;
@@ -294,7 +291,7 @@ static double entries_error(const polyad_ttensor *model, uint64_t count) {
     terms += (double)model->ranks[n] + 1;
   }
   for (uint64_t k = 0; k < model->core_size; ++k) {
-    double g = number_at(model->core, model->type, k);
+    double g = pd_load(model->type, model->core, k);
     core += g * g;
   }
   return PD_DEVIATIONS * 0x1p-53 * sqrt(terms * core) * fmin(all, largest * sqrt((double)count));

@@ -341,7 +341,8 @@ static void atomic_formats_are_chosen_by_name_only(void **state) {
     if (f >= 0) assert_string_equal(polyad_plan_format(plan), options.format);
     if (f < 0) {
       assert_true(pd_format_find(polyad_plan_format(plan))->deterministic);
-      assert_non_null(strstr(polyad_plan_explanation(plan), "not blco: it is there to compare"));
+      assert_non_null(
+          strstr(polyad_plan_explanation(plan), "not blco: it is built in for comparison"));
     }
     polyad_plan_destroy(plan);
   }

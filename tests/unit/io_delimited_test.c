@@ -159,7 +159,8 @@ static void columns_are_chosen_and_coarsened(void **state) {
   assert_true(pd_tensor_value(tensor, 0) == 2);
   polyad_tensor_destroy(tensor);
   put("x.csv", "t,value\nabc,2\n", 14);
-  refused_options("t:round=2", NULL, POLYAD_PARSE, "x.csv:2:1: error: 'abc' is no finite number");
+  refused_options("t:round=2", NULL, POLYAD_PARSE,
+                  "x.csv:2:1: error: 'abc' is not a finite number");
   refused_options("t:round=16", NULL, POLYAD_INVALID_ARGUMENT, "expected NAME, NAME:round=D");
   refused_options("t:round=-1", NULL, POLYAD_INVALID_ARGUMENT, "expected NAME, NAME:round=D");
   refused_options("t:bin=0", NULL, POLYAD_INVALID_ARGUMENT, "expected NAME, NAME:round=D");
@@ -183,7 +184,7 @@ static void quotes_and_line_ends(void **state) {
   assert_nonzero(tensor, 0, first, 2);
   assert_nonzero(tensor, 1, second, 1.5);
   polyad_tensor_destroy(tensor);
-  refused("a,value\n\"two\nlines\",x\n", "x.csv:3:8: error: 'x' is no finite number");
+  refused("a,value\n\"two\nlines\",x\n", "x.csv:3:8: error: 'x' is not a finite number");
   refused("a,value\nx\n", "x.csv:2:1: error: 1 fields; expected 2");
   refused("a,value\n\"b\"c,1\n", "x.csv:2:4: error: 'c' after the closing quote");
 }
@@ -200,7 +201,7 @@ static void category_f(void **state) {
   polyad_tensor *tensor = read_text("\xef\xbb\xbfuser,item,value\na,b,1\n", NULL, NULL); /* F06 */
   assert_string_equal(tensor->mode_name[0], "user");
   polyad_tensor_destroy(tensor);
-  refused("user,item,value\na,b,abc\n", "x.csv:2:5: error: 'abc' is no finite number"); /* F08 */
+  refused("user,item,value\na,b,abc\n", "x.csv:2:5: error: 'abc' is not a finite number"); /* F08 */
   static const char *const bad[] = {"nan", "inf", "1e400", "", "0x1", "1,5", "--1"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
     char text[64];

@@ -386,18 +386,6 @@ static void test_format_list(void **state) {
   assert_int_equal(polyad_format_describe(0, NULL), POLYAD_INVALID_ARGUMENT);
 }
 
-/* Kernels can be registered once per format and device. */
-static void test_registration(void **state) {
-  (void)state;
-  static const struct polyad_kernels mine = {.format = "coo", .device = "test-device"};
-  static const struct polyad_kernels built_in = {.format = "coo", .device = "cpu"};
-  assert_null(pd_kernels_find("coo", "test-device"));
-  assert_int_equal(pd_kernels_register(&mine), POLYAD_OK);
-  assert_ptr_equal(pd_kernels_find("coo", "test-device"), &mine);
-  assert_int_equal(pd_kernels_register(&mine), POLYAD_INTERNAL);
-  assert_int_equal(pd_kernels_register(&built_in), POLYAD_INTERNAL);
-}
-
 /* Slices are counted exactly; fibers to a few percent. */
 static void test_traits(void **state) {
   (void)state;
@@ -536,7 +524,6 @@ int main(void) {
       cmocka_unit_test(test_phi_has_an_estimate_of_its_own),
       cmocka_unit_test(test_mttkrp_arguments),
       cmocka_unit_test(test_format_list),
-      cmocka_unit_test(test_registration),
       cmocka_unit_test(test_traits),
       cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_huge_modes),

@@ -1,7 +1,7 @@
 /* STREAM tuned by hand for NVIDIA's GPUs: each thread moves one vector of 16 bytes, in small
  * blocks, and tells the caches that what it writes is not used again. On an H200 two vectors per
  * thread in blocks of 512, with hints for the loads as well, reached 4.0 TB/s, this reaches 4.4
- * (bench/results: h200/stream-before.json, portability). */
+ * (bench/results/portability). */
 #include "device/cuda/cuda_portable.h"
 
 enum { THREADS = 256 };

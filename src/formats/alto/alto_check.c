@@ -1,4 +1,5 @@
 /* What must hold of a storage, and decoding it. */
+#include "core/numbers.h"
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
 #include <string.h>
@@ -78,7 +79,5 @@ void pd_alto_decode(const void *storage, uint64_t first, int count, struct pd_ch
   for (int n = 0; n < alto->order; ++n)
     decode(alto, n, first, (uint64_t)count, chunk->index[n]);
   for (int k = 0; k < count; ++k)
-    chunk->value[k] = alto->type == POLYAD_F32
-                          ? (double)((const float *)alto->values)[first + (uint64_t)k]
-                          : ((const double *)alto->values)[first + (uint64_t)k];
+    chunk->value[k] = pd_load(alto->type, alto->values, first + (uint64_t)k);
 }

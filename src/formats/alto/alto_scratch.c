@@ -1,5 +1,6 @@
 #include "formats/alto/alto_scratch.h"
 #include "core/isa.h"
+#include "core/numbers.h"
 #include "core/threads.h"
 
 /* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
@@ -96,13 +97,6 @@ void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
   pd_free(context, s);
 }
 
-static void put(polyad_type type, void *array, uint64_t at, double x) {
-  if (type == POLYAD_F32)
-    ((float *)array)[at] = (float)x;
-  else
-    ((double *)array)[at] = x;
-}
-
 /* Kernels of the column blocks, and which column each number of a row of sums belongs to. */
 static polyad_status set_columns(polyad_context *context, polyad_type type,
                                  struct pd_alto_scratch *s) {
@@ -125,11 +119,11 @@ static polyad_status set_columns(polyad_context *context, polyad_type type,
   PD_TRY(PD_NEW(context, PD_LANES_MAX, (double **)&s->keep));
   for (int w = 0; w < last->lanes; ++w) {
     uint64_t column = s->column_of[s->sums_columns - (uint64_t)(last->lanes - w)];
-    put(type, s->keep, (uint64_t)w, column == PD_ALTO_NO_COLUMN ? 0 : 1);
+    pd_store(type, s->keep, (uint64_t)w, column == PD_ALTO_NO_COLUMN ? 0 : 1);
   }
   PD_TRY(PD_NEW(context, PD_ALTO_BLOCK, (double **)&s->ones));
   for (uint64_t p = 0; p < PD_ALTO_BLOCK; ++p)
-    put(type, s->ones, p, 1);
+    pd_store(type, s->ones, p, 1);
   return POLYAD_OK;
 }
 

@@ -1,6 +1,7 @@
 /* The tensor-times-matrix chain of "alto" on the CPU: the nonzeros of each output row in the order
  * of their keys, so that neighbours still share most indices. */
 #include "formats/alto/alto_ttmc.h"
+#include "core/numbers.h"
 #include "formats/alto/alto_layout.h"
 #include "formats/ttmc/ttmc_rows.h"
 
@@ -29,8 +30,7 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
   const struct pd_alto *alto = source->storage;
   for (uint64_t p = 0; p < count; ++p) {
     block->row[p] = index_at(alto, source->mode, place[p]);
-    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)alto->values)[place[p]]
-                                                 : ((const double *)alto->values)[place[p]];
+    block->value[p] = pd_load(source->type, alto->values, place[p]);
     for (int g = 0; g < source->columns; ++g)
       block->index[g][p] = index_at(alto, source->column_mode[g], place[p]);
   }

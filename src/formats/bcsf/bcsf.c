@@ -41,7 +41,7 @@ static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, 
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
-  (void)take, (void)request;
+  (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_bcsf *bcsf = NULL;
   struct pd_traits traits;

@@ -1,5 +1,6 @@
 /* Building, checking and describing "blco". */
 #include "formats/blco/blco.h"
+#include "core/numbers.h"
 #include "formats/blco/blco_layout.h"
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +111,7 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
       ++at;
     for (int n = 0; n < blco->head.order; ++n)
       block->index[n][k] = pd_blco_index(blco, n, blco->key[p], blco->base[n][at]);
-    block->value[k] = pd_nz_value(blco->values, blco->head.type, p);
+    block->value[k] = pd_load(blco->head.type, blco->values, p);
   }
 }
 

@@ -1,5 +1,6 @@
 /* Building, checking and describing "fcoo". */
 #include "formats/fcoo/fcoo.h"
+#include "core/numbers.h"
 #include "formats/fcoo/fcoo_layout.h"
 #include <stdio.h>
 
@@ -54,7 +55,7 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
     block->index[mode][k] = from->row_id[pd_fcoo_row(from, p)];
     for (int l = 1; l < fcoo->head.order; ++l)
       block->index[from->level[l]][k] = from->id[l][p];
-    block->value[k] = pd_nz_value(from->values, fcoo->head.type, p);
+    block->value[k] = pd_load(fcoo->head.type, from->values, p);
   }
 }
 

@@ -1,5 +1,6 @@
 /* Building, checking and decoding trees of compressed fibers. */
 #include "formats/fibers/fibers.h"
+#include "core/numbers.h"
 #include <string.h>
 
 enum { GRAIN = 1 << 14 };
@@ -284,6 +285,6 @@ void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t f
       ++node[l];
     for (int l = 0; l <= leaf; ++l)
       block->index[tree->level[l]][k] = tree->id[l][node[l]];
-    block->value[k] = pd_nz_value(tree->values, type, node[leaf]++);
+    block->value[k] = pd_load(type, tree->values, node[leaf]++);
   }
 }

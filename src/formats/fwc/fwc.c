@@ -1,5 +1,6 @@
 /* Building, checking and describing "fwc". */
 #include "formats/fwc/fwc.h"
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/fibers/fibers.h"
 #include "formats/fwc/fwc_layout.h"
@@ -56,7 +57,7 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
     for (int l = 0; l < leaf; ++l)
       block->index[from->level[l]][k] = from->id[l][fiber];
     block->index[from->level[leaf]][k] = from->id[leaf][p];
-    block->value[k] = pd_nz_value(from->values, fwc->head.type, p);
+    block->value[k] = pd_load(fwc->head.type, from->values, p);
   }
 }
 
@@ -95,7 +96,7 @@ cleanup:
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
-  (void)take, (void)request;
+  (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_fwc *fwc = NULL;
   struct pd_traits traits;

@@ -1,5 +1,6 @@
 /* Describing and checking "hbcsf". */
 #include "formats/hbcsf/hbcsf.h"
+#include "core/numbers.h"
 #include "formats/hbcsf/hbcsf_build.h"
 #include <stdio.h>
 
@@ -37,7 +38,7 @@ static void decode_single(const struct pd_hbcsf_mode *from, int order, polyad_ty
                           int k, struct pd_chunk *block) {
   for (int l = 0; l < order; ++l)
     block->index[from->level[l]][k] = from->single_id[l][p];
-  block->value[k] = pd_nz_value(from->single_values, type, p);
+  block->value[k] = pd_load(type, from->single_values, p);
 }
 
 static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
@@ -45,7 +46,7 @@ static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_ty
   block->index[from->level[0]][k] = from->slice_id[slice];
   for (int l = 1; l < order; ++l)
     block->index[from->level[l]][k] = from->listed_id[l][p];
-  block->value[k] = pd_nz_value(from->listed_values, type, p);
+  block->value[k] = pd_load(type, from->listed_values, p);
 }
 
 static void decode(const void *storage, int mode, uint64_t first, int count,
@@ -73,7 +74,7 @@ static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, 
 
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
-  (void)take, (void)request;
+  (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_hbcsf *hbcsf = NULL;
   struct pd_traits traits;

@@ -1,5 +1,6 @@
 /* Building, checking and describing "hicoo". */
 #include "formats/hicoo/hicoo.h"
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/hicoo/hicoo_layout.h"
 #include <stdio.h>
@@ -13,7 +14,8 @@ static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t supe
          4 * (superblocks * (n + 1) + 1 + groups + n);
 }
 
-/* At most a block of so many bits for every nonzero, and no more than there are. */
+/* The most blocks with edges of 2^bits indices that can hold a nonzero: one for each nonzero, and
+ * no more than the tensor has. */
 static uint64_t most_blocks(const struct pd_traits *traits, int bits) {
   uint64_t blocks = 1;
   for (int n = 0; n < traits->order; ++n)
@@ -164,7 +166,7 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
       ++at;
     for (int n = 0; n < hicoo->head.order; ++n)
       block->index[n][k] = (uint64_t)hicoo->block[n][at] << PD_HICOO_BITS | hicoo->element[n][p];
-    block->value[k] = pd_nz_value(hicoo->values, hicoo->head.type, p);
+    block->value[k] = pd_load(hicoo->head.type, hicoo->values, p);
   }
 }
 

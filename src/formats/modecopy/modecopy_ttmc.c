@@ -1,5 +1,6 @@
 /* The tensor-times-matrix chain of "modecopy" on the CPU: the copies of the default variant have
  * their rows in order; those of the paper's variants are put in order first. */
+#include "core/numbers.h"
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_layout.h"
 #include "formats/ttmc/ttmc_rows.h"
@@ -27,8 +28,7 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
   const struct pd_modecopy *host = source->storage;
   const struct pd_modecopy_copy *copy = &host->copy[source->mode];
   for (uint64_t p = 0; p < count; ++p) {
-    block->value[p] = source->type == POLYAD_F32 ? (double)((const float *)copy->values)[place[p]]
-                                                 : ((const double *)copy->values)[place[p]];
+    block->value[p] = pd_load(source->type, copy->values, place[p]);
     if (host->variant == PD_MODECOPY_SORTED) {
       uint64_t row = block->hint[0] =
           pd_ttmc_find(copy->order.row_start, 8, copy->order.rows, block->hint[0], place[p]);

@@ -41,11 +41,6 @@ void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_te
 bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *request,
                     char reason[PD_REASON_BYTES]);
 
-/** Value p of an array of the type, and setting it. */
-static inline double pd_nz_value(const void *values, polyad_type type, uint64_t p) {
-  return type == POLYAD_F32 ? (double)((const float *)values)[p] : ((const double *)values)[p];
-}
-
 /** Fails with POLYAD_INTERNAL and the place of what is wrong. */
 polyad_status pd_nz_broken(polyad_context *context, const char *format, const char *what,
                            uint64_t place);

@@ -1,5 +1,6 @@
 /* Decodes the nonzeros of a sorted list: the row from the run that a nonzero lies in, the other
  * indices and the value from their arrays. */
+#include "core/numbers.h"
 #include "formats/rowsum/driver.h"
 #include "formats/rowsum/rowsum_build.h"
 
@@ -13,7 +14,6 @@ void pd_rowsum_decode(const struct pd_rowsum *list, int mode, polyad_type type, 
     chunk->index[mode][k] = pd_rowsum_row(list, run);
     for (int c = 0; c < list->columns; ++c)
       chunk->index[list->mode[c]][k] = pd_id_at(list->id[c], list->id_bytes[c], place);
-    chunk->value[k] = type == POLYAD_F32 ? (double)((const float *)list->values)[place]
-                                         : ((const double *)list->values)[place];
+    chunk->value[k] = pd_load(type, list->values, place);
   }
 }
