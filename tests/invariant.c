@@ -111,6 +111,48 @@ polyad_status __wrap_polyad_cp_als(polyad_context *context, const polyad_plan *p
   return status;
 }
 
+/* ---- completion ----------------------------------------------------------------------------- */
+
+polyad_status __real_polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                        const polyad_cp_complete_options *options,
+                                        polyad_ktensor **model, polyad_run_info *info);
+polyad_status __wrap_polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                        const polyad_cp_complete_options *options,
+                                        polyad_ktensor **model, polyad_run_info *info);
+
+/* The fit counts the observations alone: the plan's entries. */
+static void check_observed_fit(const polyad_plan *plan, const struct invariant_model *model,
+                               const polyad_run_info *found) {
+  struct squares sum = {0};
+  visit(plan, model, add_squares, &sum);
+  long double fit = 1 - sqrtl(sum.missed / sum.data);
+  long double rmse = ldexpl(sqrtl(sum.missed / (long double)plan->nnz), plan->value_exponent);
+  long double bound = (long double)found->fit_bound + 64 * LDBL_EPSILON;
+  long double norm = ldexpl(sqrtl(sum.data / (long double)plan->nnz), plan->value_exponent);
+  assert_int_equal(found->fit_from, POLYAD_FIT_OBSERVED);
+  if (!(fabsl(fit - (long double)found->fit) <= bound))
+    fail_msg("fit %.12g is reported, to %.3g; that of the model is %.12Lg (%s)", found->fit,
+             found->fit_bound, fit, type_name(plan));
+  if (!(fabsl(rmse - (long double)found->rmse) <= bound * norm))
+    fail_msg("a root mean square error of %.12g is reported; that of the model is %.12Lg",
+             found->rmse, rmse);
+}
+
+/* Weights and observations that are held back are the tests' own to check. */
+polyad_status __wrap_polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                        const polyad_cp_complete_options *options,
+                                        polyad_ktensor **model, polyad_run_info *info) {
+  polyad_run_info mine = {0};
+  polyad_run_info *found = info != NULL ? info : &mine;
+  polyad_status status = __real_polyad_cp_complete(context, plan, options, model, found);
+  if (status == POLYAD_OK && options->weights == NULL && options->validation_share == 0) {
+    struct invariant_model seen = invariant_kruskal(*model, plan->value_exponent);
+    if (worth_it(plan, &seen, options->rank)) check_observed_fit(plan, &seen, found);
+  }
+  polyad_run_info_clear(&mine);
+  return status;
+}
+
 /* ---- Tucker --------------------------------------------------------------------------------- */
 
 polyad_status __real_polyad_tucker(polyad_context *context, const polyad_plan *plan,

@@ -49,6 +49,9 @@ typedef struct polyad_plan_options {
   polyad_kernel kernel;  /**< the kernel that the format must have (default POLYAD_KERNEL_MTTKRP) */
   polyad_compute compute; /**< types of products, for formats whose description lists them;
                                POLYAD_COMPUTE_NATIVE (default): the precision */
+  polyad_zeros zeros;     /**< zeros that the tensor keeps: POLYAD_ZEROS_DROP (default) leaves them
+                               out, for kernels' sums have no term for them; POLYAD_ZEROS_KEEP stores
+                               them, as observations of polyad_cp_complete() */
   double second_share;    /**< share of the nonzeros that the second of two devices has, below 1; 0
                                (default): measured, so that both take the same time */
   const char *tune_cache; /**< file that keeps what tuning measured, and spares measuring the same

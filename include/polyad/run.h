@@ -51,24 +51,28 @@ typedef enum polyad_reason {
   POLYAD_REASON_MAX_ITERATIONS = 1, /**< the limit on iterations */
   POLYAD_REASON_MAX_SECONDS = 2,    /**< the limit on time */
   POLYAD_REASON_CANCELLED = 3,      /**< polyad_cancel() or the progress function */
-  POLYAD_REASON_BREAKDOWN = 4       /**< the fit fell by more than rounding of the fit explains: the
+  POLYAD_REASON_BREAKDOWN = 4,      /**< the fit fell by more than rounding of the fit explains: the
                                          normal equations ask for more digits than the precision
                                          has; the model is that of the iteration before */
+  POLYAD_REASON_VALIDATION = 5      /**< the error of the validation set has not fallen for as many
+                                         iterations as the options' patience: polyad_cp_complete() */
 } polyad_reason;
 
-/** One word for a reason: "tolerance", "max_iterations", "max_seconds", "cancelled", "breakdown".
- */
+/** One word for a reason: "tolerance", "max_iterations", "max_seconds", "cancelled", "breakdown",
+ *  "validation". */
 POLYAD_API const char *polyad_reason_string(polyad_reason reason);
 
 /** How a fit was computed. */
 typedef enum polyad_fit_from {
-  POLYAD_FIT_FORMULA = 0, /**< ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last MTTKRP; for
-                               Tucker ||X||^2 - ||G||^2, with the core G */
-  POLYAD_FIT_RESIDUAL = 1 /**< (x - m)^2 and m^2 summed in double over all nonzeros: where the
-                               formula would cancel too many digits, and for CP-APR */
+  POLYAD_FIT_FORMULA = 0,  /**< ||X||^2 + ||M||^2 - 2 <X, M>, with <X, M> from the last MTTKRP; for
+                                Tucker ||X||^2 - ||G||^2, with the core G */
+  POLYAD_FIT_RESIDUAL = 1, /**< (x - m)^2 and m^2 summed in double over all nonzeros: where the
+                                formula would cancel too many digits, and for CP-APR */
+  POLYAD_FIT_OBSERVED = 2  /**< (x - m)^2 summed in double over the observed cells alone, and ||X||
+                                of them: polyad_cp_complete() */
 } polyad_fit_from;
 
-/** "formula" or "residual". */
+/** "formula", "residual" or "observed". */
 POLYAD_API const char *polyad_fit_from_string(polyad_fit_from from);
 
 /** One iteration of a run. */
@@ -82,6 +86,7 @@ typedef struct polyad_trace_row {
   uint64_t inner_iterations; /**< of CP-APR, all modes (MU) or rows (PDNR, PQNR); 0 for ALS */
   double fit_bound;          /**< what rounding may have changed the fit by; NaN for CP-APR */
   polyad_fit_from fit_from;  /**< how the fit was computed; CP-ALS and Tucker */
+  double validation_rmse;    /**< of completion with a validation set; else NaN */
 } polyad_trace_row;
 
 /** One of the starts of a run. */
@@ -122,6 +127,12 @@ typedef struct polyad_run_info {
   polyad_trace_row *trace;     /**< one row per iteration of the returned model's start */
   int start_count;             /**< starts that ran */
   polyad_start *starts;        /**< one for each of them, in their order */
+  double rmse;                 /**< completion: root of the mean squared error of the observations;
+                                    else NaN */
+  double validation_rmse;      /**< completion with a validation set: that of the returned model on
+                                    it; else NaN */
+  int best_iteration;          /**< completion with a validation set: the iteration whose model is
+                                    returned; else 0 */
   void *owner;                 /**< private */
 } polyad_run_info;
 

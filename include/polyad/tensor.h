@@ -46,8 +46,8 @@ typedef enum polyad_duplicates {
 typedef enum polyad_zeros {
   POLYAD_ZEROS_DROP = 0, /**< they are left out, as cells that are not given, and counted */
   POLYAD_ZEROS_KEEP = 1 /**< they stay, as cells that were observed to be zero. Files and statistics
-                             have them; a plan leaves them out, for its kernels' sums have no term
-                             for them */
+                             have them; a plan leaves them out unless its options say otherwise, for
+                             its kernels' sums have no term for them */
 } polyad_zeros;
 
 /** A sparse tensor. */

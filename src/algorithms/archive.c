@@ -196,7 +196,9 @@ static polyad_status put_trace(const struct pd_run *run, struct pd_archive *arch
     struct saved_row saved = {
         row->fit,           row->residual, row->fit_bound,        row->log_likelihood,
         row->kkt_violation, row->seconds,  row->inner_iterations, (uint64_t)row->fit_from};
+    double validation = row->validation_rmse;
     PD_TRY(pass(archive, &saved, sizeof saved));
+    if (run->method->validates) PD_TRY(pass(archive, &validation, sizeof validation));
   }
   return POLYAD_OK;
 }
@@ -251,9 +253,11 @@ polyad_status pd_run_save(struct pd_run *run, bool end) {
 
 /* ---- checkpoints: resuming ---------------------------------------------------------------- */
 
-static polyad_status get_row(struct pd_archive *archive, polyad_trace_row *row) {
+static polyad_status get_row(struct pd_archive *archive, bool validates, polyad_trace_row *row) {
   struct saved_row saved;
+  double validation = NAN;
   PD_TRY(pass(archive, &saved, sizeof saved));
+  if (validates) PD_TRY(pass(archive, &validation, sizeof validation));
   *row = (polyad_trace_row){.fit = saved.fit,
                             .residual = saved.residual,
                             .fit_bound = saved.fit_bound,
@@ -261,8 +265,10 @@ static polyad_status get_row(struct pd_archive *archive, polyad_trace_row *row) 
                             .kkt_violation = saved.kkt_violation,
                             .seconds = saved.seconds,
                             .inner_iterations = saved.inner_iterations,
-                            .fit_from = saved.fit_from == POLYAD_FIT_RESIDUAL ? POLYAD_FIT_RESIDUAL
-                                                                              : POLYAD_FIT_FORMULA};
+                            .fit_from = saved.fit_from <= POLYAD_FIT_OBSERVED
+                                            ? (polyad_fit_from)saved.fit_from
+                                            : POLYAD_FIT_FORMULA,
+                            .validation_rmse = validation};
   if (isfinite(pd_run_objective(row)) && isfinite(row->seconds)) return POLYAD_OK;
   return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0, 0,
                     "the checkpoint's trace holds a number that is not finite");
@@ -271,14 +277,16 @@ static polyad_status get_row(struct pd_archive *archive, polyad_trace_row *row) 
 static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
                                uint64_t iterations) {
   uint64_t left = pd_checkpoint_left(archive->input);
-  uint64_t bytes = pd_mul_saturated(iterations, sizeof(struct saved_row));
+  bool validates = run->method->validates;
+  uint64_t row_bytes = sizeof(struct saved_row) + (validates ? sizeof(double) : 0);
+  uint64_t bytes = pd_mul_saturated(iterations, row_bytes);
   if (iterations >= INT32_MAX / 2 || bytes != left)
     return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
                       0, "the checkpoint holds %" PRIu64 " bytes of trace; expected %" PRIu64, left,
                       bytes);
   PD_TRY(pd_run_reserve(run, (int)iterations));
   for (int i = 0; i < (int)iterations; ++i) {
-    PD_TRY(get_row(archive, &run->trace[i]));
+    PD_TRY(get_row(archive, validates, &run->trace[i]));
     run->trace[i].iteration = i + 1;
   }
   return POLYAD_OK;

@@ -70,6 +70,10 @@ static polyad_status check_values(polyad_context *context, const polyad_plan *pl
   int length = 0;
   if (plan->nnz == 0)
     return pd_fail(context, POLYAD_NUMERICAL, "the tensor has no nonzero; expected at least one");
+  if (plan->zeros == POLYAD_ZEROS_KEEP)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "the plan keeps zeros, which CP-APR has no use for: to it every cell without a "
+                   "nonzero is zero; make the plan with POLYAD_ZEROS_DROP");
   if (!plan->negative.found) return POLYAD_OK;
   for (int n = 0; n < plan->order; ++n)
     length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,

@@ -88,6 +88,8 @@ static bool ends(struct pd_run *run, polyad_reason *reason) {
   bool interrupts = interrupted(run);
   if (run->method->converged(run->state))
     *reason = POLYAD_REASON_TOLERANCE;
+  else if (run->method->stagnates != NULL && run->method->stagnates(run->state))
+    *reason = POLYAD_REASON_VALIDATION;
   else if (interrupts)
     *reason = POLYAD_REASON_CANCELLED;
   else if (out_of_time(run))
@@ -100,8 +102,12 @@ static bool ends(struct pd_run *run, polyad_reason *reason) {
 /* One iteration, recorded and, when it is due, saved. */
 static polyad_status step(struct pd_run *run, bool *end, polyad_reason *reason) {
   const struct pd_method *method = run->method;
-  polyad_trace_row row = {
-      .fit = NAN, .residual = NAN, .log_likelihood = NAN, .kkt_violation = NAN, .fit_bound = NAN};
+  polyad_trace_row row = {.fit = NAN,
+                          .residual = NAN,
+                          .log_likelihood = NAN,
+                          .kkt_violation = NAN,
+                          .fit_bound = NAN,
+                          .validation_rmse = NAN};
   bool breaks = false;
   PD_TRY(pd_run_reserve(run, run->iteration + 1));
   double *kernel_seconds =
@@ -122,6 +128,10 @@ static polyad_status iterate(struct pd_run *run, polyad_reason *reason) {
   *reason = POLYAD_REASON_MAX_ITERATIONS;
   if (run->iteration > 0 && run->method->converged(run->state)) { /* resumed where it had ended */
     *reason = POLYAD_REASON_TOLERANCE;
+    return POLYAD_OK;
+  }
+  if (run->iteration > 0 && run->method->stagnates != NULL && run->method->stagnates(run->state)) {
+    *reason = POLYAD_REASON_VALIDATION;
     return POLYAD_OK;
   }
   bool end = run->iteration >= run->options->max_iterations;

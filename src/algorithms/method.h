@@ -28,6 +28,10 @@ struct pd_method {
   polyad_status (*judge)(void *state, const polyad_trace_row *row, bool *breaks);
   /** Whether the last iteration met the tolerance. */
   bool (*converged)(const void *state);
+  /** Whether the start ends because a validation set has told nothing good for long. NULL: never.
+   */
+  bool (*stagnates)(const void *state);
+  bool validates; /* checkpoints keep the validation error of every row of the trace */
   /** The objective of the current factors. */
   double (*score)(const void *state);
   /** Lists all numbers that iterations go on from: see archive.h. */

@@ -12,6 +12,7 @@
 #include "algorithms/model_start.h"
 #include "core/random.h"
 #include "linalg/cholesky.h"
+#include "tensor/tensor_pick.h"
 #include <math.h>
 #include <string.h>
 
@@ -90,33 +91,6 @@ static polyad_status find_places(polyad_context *context, const struct pd_holdou
 
 /* ---- the training part ---------------------------------------------------------------------- */
 
-/* The nonzeros at these places, as a tensor of the same dims. */
-static polyad_status pick(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
-                          const uint64_t *place, polyad_tensor **part) {
-  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
-  polyad_status status = POLYAD_OK;
-  size_t bytes = pd_type_bytes(tensor->type);
-  for (int n = 0; n < tensor->order; ++n) {
-    PD_TRY_CLEANUP(pd_alloc(context, count, (size_t)tensor->index_bytes[n], &index[n]));
-    for (uint64_t k = 0; k < count; ++k) {
-      if (tensor->index_bytes[n] == 4)
-        ((uint32_t *)index[n])[k] = ((const uint32_t *)tensor->index[n])[place[k]];
-      else
-        ((uint64_t *)index[n])[k] = ((const uint64_t *)tensor->index[n])[place[k]];
-    }
-  }
-  PD_TRY_CLEANUP(pd_alloc(context, count, bytes, &values));
-  for (uint64_t k = 0; k < count; ++k)
-    memcpy((char *)values + k * bytes, (const char *)tensor->values + place[k] * bytes, bytes);
-  status = pd_tensor_create_take(context, tensor->order, tensor->dims, count, tensor->type, index,
-                                 &values, POLYAD_DUPLICATES_ERROR, tensor->zeros, part);
-cleanup:
-  for (int n = 0; n < tensor->order; ++n)
-    pd_free(context, index[n]);
-  pd_free(context, values);
-  return status;
-}
-
 polyad_status pd_holdout_plan(struct pd_rank_job *job, const struct pd_holdout *holdout,
                               const polyad_tensor *tensor, int fold, polyad_plan **plan) {
   polyad_context *context = job->context;
@@ -131,7 +105,7 @@ polyad_status pd_holdout_plan(struct pd_rank_job *job, const struct pd_holdout *
   *plan = NULL;
   PD_TRY_CLEANUP(find_places(context, holdout, tensor, fold, TRAINING, &place, &count));
   if (count == 0) goto cleanup;
-  PD_TRY_CLEANUP(pick(context, tensor, count, place, &part));
+  PD_TRY_CLEANUP(pd_tensor_pick(context, tensor, count, place, &part));
   status = polyad_plan_create_take(context, &part, &options, plan);
 cleanup:
   pd_free(context, place);

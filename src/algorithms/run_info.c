@@ -20,12 +20,16 @@ const char *polyad_reason_string(polyad_reason reason) {
     return "cancelled";
   case POLYAD_REASON_BREAKDOWN:
     return "breakdown";
+  case POLYAD_REASON_VALIDATION:
+    return "validation";
   }
   return "unknown";
 }
 
 const char *polyad_fit_from_string(polyad_fit_from from) {
-  return from == POLYAD_FIT_RESIDUAL ? "residual" : "formula";
+  return from == POLYAD_FIT_OBSERVED   ? "observed"
+         : from == POLYAD_FIT_RESIDUAL ? "residual"
+                                       : "formula";
 }
 
 void polyad_run_info_clear(polyad_run_info *info) {
@@ -114,6 +118,8 @@ polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, poly
                               .log_likelihood = last != NULL ? last->log_likelihood : NAN,
                               .kkt_violation = last != NULL ? last->kkt_violation : NAN,
                               .best_restart = run->start,
+                              .rmse = NAN,
+                              .validation_rmse = NAN,
                               .trace_rows = rows,
                               .trace = trace};
     report_times(run, times, info);

@@ -79,7 +79,8 @@ polyad_status pd_storage_expand(polyad_context *context, const struct polyad_for
                                  .nnz = like->nnz,
                                  .type = like->type,
                                  .storage = storage,
-                                 .decode = format->decode};
+                                 .decode = format->decode,
+                                 .zeros = like->zeros};
   memcpy(nonzeros.dims, like->dims, sizeof nonzeros.dims);
   return pd_nonzeros_to_tensor(context, &nonzeros, tensor);
 }

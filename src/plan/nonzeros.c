@@ -4,7 +4,8 @@
 #include <string.h>
 
 struct pd_nonzeros pd_plan_shape(const polyad_plan *plan) {
-  struct pd_nonzeros shape = {.order = plan->order, .nnz = plan->nnz, .type = plan->type};
+  struct pd_nonzeros shape = {
+      .order = plan->order, .nnz = plan->nnz, .type = plan->type, .zeros = plan->zeros};
   memcpy(shape.dims, plan->dims, sizeof shape.dims);
   return shape;
 }

@@ -31,6 +31,9 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "compute type %d found; expected POLYAD_COMPUTE_NATIVE to _TF32",
                    (int)options->compute);
+  if (options->zeros != POLYAD_ZEROS_DROP && options->zeros != POLYAD_ZEROS_KEEP)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "zeros %d found; expected POLYAD_ZEROS_DROP or _KEEP", (int)options->zeros);
   if (!(options->second_share >= 0 && options->second_share < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "second_share %g found; expected at least 0 and below 1", options->second_share);
@@ -46,6 +49,12 @@ static polyad_status variant_of(polyad_context *context, const polyad_plan_optio
   return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                  "variant %.60s is asked for, and format %.200s; expected one variant",
                  options->variant, options->format);
+}
+
+/* Leaves out the zeros that the tensor keeps, unless the options want them in the plan. */
+static polyad_status settle_zeros(polyad_context *context, const polyad_plan_options *options,
+                                  polyad_tensor *tensor) {
+  return options->zeros == POLYAD_ZEROS_KEEP ? POLYAD_OK : pd_tensor_drop_zeros(context, tensor);
 }
 
 polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
@@ -103,6 +112,7 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
   plan->nnz = tensor->nnz;
+  plan->zeros = tensor->zeros_kept > 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   plan->type = tensor->type;
   plan->tensor_hash = polyad_tensor_hash(tensor);
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
@@ -234,12 +244,13 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   struct pd_format_text text;
   struct pd_request request;
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
-  if (tensor->type == request.precision && tensor->zeros_kept == 0)
+  if (tensor->type == request.precision &&
+      (tensor->zeros_kept == 0 || options->zeros == POLYAD_ZEROS_KEEP))
     /* `build` leaves the tensor as it is without `take` */
     return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
   polyad_tensor *converted;
   PD_TRY(polyad_tensor_convert(context, tensor, request.precision, &converted));
-  polyad_status status = pd_tensor_drop_zeros(context, converted);
+  polyad_status status = settle_zeros(context, options, converted);
   if (status == POLYAD_OK) status = create(context, converted, true, &request, options, plan);
   polyad_tensor_destroy(converted);
   return status;
@@ -264,7 +275,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
     polyad_tensor_destroy(mine);
     mine = converted;
   }
-  PD_TRY_CLEANUP(pd_tensor_drop_zeros(context, mine));
+  PD_TRY_CLEANUP(settle_zeros(context, options, mine));
   status = create(context, mine, true, &request, options, plan);
 cleanup:
   polyad_tensor_destroy(mine);

@@ -19,6 +19,7 @@ struct polyad_plan {
   uint64_t nnz;
   polyad_type type;
   polyad_compute compute; /* types of products */
+  polyad_zeros zeros;     /* whether zeros are among the nonzeros */
   double norm;       /* Frobenius norm; squares are scaled, so that it overflows only if it must */
   int norm_exponent; /* norm^2 = norm_square_scaled * 2^(2 * norm_exponent) */
   double norm_square_scaled;

@@ -52,7 +52,7 @@ polyad_status pd_nonzeros_to_tensor(polyad_context *context, const struct pd_non
   PD_TRY_CLEANUP(pd_nonzeros_to_arrays(context, nonzeros, index, &values));
   status =
       pd_tensor_create_take(context, nonzeros->order, nonzeros->dims, nonzeros->nnz, nonzeros->type,
-                            index, &values, POLYAD_DUPLICATES_ERROR, POLYAD_ZEROS_DROP, tensor);
+                            index, &values, POLYAD_DUPLICATES_ERROR, nonzeros->zeros, tensor);
 cleanup:
   for (int n = 0; n < nonzeros->order; ++n)
     pd_free(context, index[n]);

@@ -29,6 +29,7 @@ struct pd_nonzeros {
   /** Fails where `decode` has met nonzeros that could not be read: to be asked when all are done.
    *  NULL: they lie in memory. */
   polyad_status (*readable)(polyad_context *context, const void *storage);
+  polyad_zeros zeros; /* of tensors made from them: whether some are zeros that are kept */
 };
 
 /** Asks `readable`. */

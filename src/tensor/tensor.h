@@ -61,6 +61,10 @@ polyad_status pd_tensor_create_take(polyad_context *context, int order, const ui
 /** Leaves out the zeros that a tensor keeps. */
 polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tensor);
 
+/** Gives a mode of `to`, which has none, the name and labels that it has in `from`. */
+polyad_status pd_tensor_copy_names(polyad_context *context, const polyad_tensor *from, int mode,
+                                   polyad_tensor *to);
+
 /** Takes over labels made with pd_alloc (set to zero in `labels`). */
 void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *labels);
 

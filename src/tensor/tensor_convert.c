@@ -39,8 +39,8 @@ static polyad_status copy_block(polyad_context *context, uint64_t count, size_t 
   return POLYAD_OK;
 }
 
-static polyad_status copy_names(polyad_context *context, const polyad_tensor *from, int mode,
-                                polyad_tensor *to) {
+polyad_status pd_tensor_copy_names(polyad_context *context, const polyad_tensor *from, int mode,
+                                   polyad_tensor *to) {
   const char *name = from->mode_name[mode];
   if (name != NULL) PD_TRY(copy_block(context, strlen(name) + 1, 1, name, &to->mode_name[mode]));
   const struct pd_labels *labels = &from->labels[mode];
@@ -57,7 +57,7 @@ static polyad_status copy_mode(polyad_context *context, const polyad_tensor *fro
                                polyad_tensor *to) {
   PD_TRY(copy_block(context, from->nnz, (size_t)from->index_bytes[mode], from->index[mode],
                     &to->index[mode]));
-  return copy_names(context, from, mode, to);
+  return pd_tensor_copy_names(context, from, mode, to);
 }
 
 polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor *tensor,
@@ -109,7 +109,7 @@ polyad_status polyad_tensor_outline(polyad_context *context, const polyad_tensor
   polyad_tensor *made = NULL;
   PD_TRY(polyad_tensor_create(context, &input, &made));
   for (int n = 0; n < tensor->order; ++n) {
-    polyad_status status = copy_names(context, tensor, n, made);
+    polyad_status status = pd_tensor_copy_names(context, tensor, n, made);
     if (status != POLYAD_OK) {
       polyad_tensor_destroy(made);
       return status;

@@ -9,7 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum method { ALS, NONNEGATIVE, MU, PDNR, PQNR, HOOI, RANDOMIZED, METHODS };
+enum method {
+  ALS,
+  NONNEGATIVE,
+  MU,
+  PDNR,
+  PQNR,
+  HOOI,
+  RANDOMIZED,
+  COMPLETE_ALS,
+  COMPLETE_CCD,
+  COMPLETE_SGD,
+  METHODS
+};
 enum { RANK = 4, ORDER = 3 };
 static const uint64_t dims[ORDER] = {30, 20, 25};
 
@@ -34,9 +46,9 @@ static struct setting start(enum method method, polyad_type type) {
   polyad_plan_options_init(&options);
   options.precision = type;
   options.rank = RANK;
-  options.kernel = method == MU     ? POLYAD_KERNEL_PHI
-                   : method >= HOOI ? POLYAD_KERNEL_TTMC
-                                    : POLYAD_KERNEL_MTTKRP;
+  options.kernel = method == MU                             ? POLYAD_KERNEL_PHI
+                   : method == HOOI || method == RANDOMIZED ? POLYAD_KERNEL_TTMC
+                                                            : POLYAD_KERNEL_MTTKRP;
   s.tensor = als_random_tensor(s.context, ORDER, dims, 2000, 4, 1);
   ALS_OK(s.context, polyad_plan_create(s.context, s.tensor, &options, &s.plan));
   return s;
@@ -56,9 +68,10 @@ static void take(struct outcome *outcome, polyad_type type, const void *values, 
 
 static void take_ktensor(struct outcome *outcome, polyad_ktensor *model) {
   if (model == NULL) return;
-  take(outcome, polyad_ktensor_type(model), polyad_ktensor_weights(model), RANK);
+  uint64_t rank = polyad_ktensor_rank(model);
+  take(outcome, polyad_ktensor_type(model), polyad_ktensor_weights(model), rank);
   for (int n = 0; n < ORDER; ++n)
-    take(outcome, polyad_ktensor_type(model), polyad_ktensor_factor(model, n), dims[n] * RANK);
+    take(outcome, polyad_ktensor_type(model), polyad_ktensor_factor(model, n), dims[n] * rank);
   polyad_ktensor_destroy(model);
 }
 
@@ -75,10 +88,15 @@ static polyad_run_options defaults(enum method method) {
   polyad_cp_als_options als;
   polyad_cp_apr_options apr;
   polyad_tucker_options tucker;
+  polyad_cp_complete_options complete;
   polyad_cp_als_options_init(&als);
   polyad_cp_apr_options_init(&apr);
   polyad_tucker_options_init(&tucker);
-  return method <= NONNEGATIVE ? als.run : method <= PQNR ? apr.run : tucker.run;
+  polyad_cp_complete_options_init(&complete);
+  return method <= NONNEGATIVE  ? als.run
+         : method <= PQNR       ? apr.run
+         : method <= RANDOMIZED ? tucker.run
+                                : complete.run;
 }
 
 static struct outcome *run(struct setting *s, const polyad_run_options *options) {
@@ -100,6 +118,16 @@ static struct outcome *run(struct setting *s, const polyad_run_options *options)
     apr.rank = RANK;
     apr.method = (polyad_apr_method)(s->method - MU);
     outcome->status = polyad_cp_apr(s->context, s->plan, &apr, &ktensor, &outcome->info);
+  } else if (s->method >= COMPLETE_ALS) {
+    polyad_cp_complete_options complete;
+    polyad_cp_complete_options_init(&complete);
+    complete.run = *options;
+    complete.rank = RANK;
+    complete.method = (polyad_complete_method)(s->method - COMPLETE_ALS);
+    complete.biases = 1;
+    complete.validation_share = 0.2;
+    complete.patience = 100;
+    outcome->status = polyad_cp_complete(s->context, s->plan, &complete, &ktensor, &outcome->info);
   } else {
     polyad_tucker_options tucker;
     polyad_tucker_options_init(&tucker);
@@ -140,6 +168,7 @@ static void same_trace(const polyad_run_info *a, const polyad_run_info *b) {
     same_number(x->log_likelihood, y->log_likelihood);
     same_number(x->kkt_violation, y->kkt_violation);
     same_number(x->fit_bound, y->fit_bound);
+    same_number(x->validation_rmse, y->validation_rmse);
     assert_true(x->inner_iterations == y->inner_iterations && x->fit_from == y->fit_from);
   }
 }
@@ -150,6 +179,9 @@ static void same_outcome(const struct outcome *a, const struct outcome *b) {
   same_trace(&a->info, &b->info);
   same_number(a->info.fit, b->info.fit);
   same_number(a->info.log_likelihood, b->info.log_likelihood);
+  same_number(a->info.rmse, b->info.rmse);
+  same_number(a->info.validation_rmse, b->info.validation_rmse);
+  assert_int_equal(a->info.best_iteration, b->info.best_iteration);
   assert_string_equal(a->info.diagnosis, b->info.diagnosis);
 }
 
@@ -252,13 +284,16 @@ static void options_out_of_range_are_refused(void **state) {
     struct setting s = start((enum method)method, POLYAD_F64);
     polyad_run_options good = defaults((enum method)method), options;
     assert_true(good.starts == 1 && good.tolerance == 1e-4 && good.max_seconds == 0);
-    assert_int_equal(good.max_iterations, method >= MU && method <= PQNR ? 1000 : 50);
+    assert_int_equal(good.max_iterations, method >= COMPLETE_ALS           ? 500
+                                          : method >= MU && method <= PQNR ? 1000
+                                                                           : 50);
 #define REFUSE(change, words)                                                                      \
   options = good;                                                                                  \
   options.change;                                                                                  \
   refused(&s, &options, words)
     REFUSE(starts = 0, "0 starts");
-    REFUSE(max_iterations = method >= HOOI ? 0 : -1, "iterations found");
+    bool tucker = method == HOOI || method == RANDOMIZED;
+    REFUSE(max_iterations = tucker ? 0 : -1, "iterations found");
     REFUSE(tolerance = -1, "tolerance -1");
     REFUSE(tolerance = INFINITY, "tolerance inf");
     REFUSE(max_seconds = NAN, "max_seconds nan");

@@ -1,0 +1,110 @@
+/** @file
+ *  @brief CP decomposition of a tensor of which only some cells are known: completion. */
+#ifndef POLYAD_COMPLETION_H
+#define POLYAD_COMPLETION_H
+
+#include <polyad/model.h>
+#include <polyad/plan.h>
+#include <polyad/run.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How the model is improved. */
+typedef enum polyad_complete_method {
+  POLYAD_COMPLETE_ALS = 0, /**< alternating least squares: each row of a factor by its own normal
+                                equations (Zhou, Wilkinson, Schreiber, Pan 2008; Smith, Park,
+                                Karypis 2016): few iterations of nnz * R^2 operations */
+  POLYAD_COMPLETE_CCD = 1, /**< CCD++: one component after the other, each row's entry by a scalar
+                                division (Yu, Hsieh, Si, Dhillon 2012): iterations of nnz * R */
+  POLYAD_COMPLETE_SGD = 2  /**< stochastic gradient descent, in blocks of cells that share no index
+                                (Gemulla, Nijkamp, Haas, Sismanis 2011), with steps as
+                                in AdaGrad (Duchi, Hazan, Singer 2011) */
+} polyad_complete_method;
+
+/** Options of polyad_cp_complete(). Start from polyad_cp_complete_options_init(). */
+typedef struct polyad_cp_complete_options {
+  polyad_run_options run; /**< a start has converged when an iteration lowers the square root of the
+                               objective by less than the tolerance (default 1e-4) times itself;
+                               most iterations: 500 by default */
+  uint64_t rank;          /**< number of components R, at least 1; default 16 */
+  polyad_complete_method method; /**< default POLYAD_COMPLETE_ALS */
+  double ridge;                  /**< lambda of the objective; default 0.2 */
+  int ridge_by_count; /**< non-zero: a row's ridge is lambda times its observations (Zhou et al.
+                           2008); 0 (default): lambda for every row, as in SPLATT */
+  int nonnegative;    /**< non-zero: the components stay nonnegative; biases may have any sign */
+  int biases;         /**< non-zero: the model has the mean of the observed values and a bias for
+                           every index of every mode */
+  double bias_ridge;  /**< lambda_b of the objective; default 0.2 */
+  const polyad_tensor *weights; /**< weights of the observations, at least 0, in a tensor with the
+                                     plan's cells; NULL (default): all one. A weight of 0 is one
+                                     of an unknown cell */
+  const polyad_tensor *validation; /**< observations that the fit does not see, within the plan's
+                                        dims, by which a start ends early; NULL (default): none */
+  double validation_share; /**< share of the plan's observations, below 1, that is kept out of the
+                                fit and used as `validation`: chosen by the context's seed; 0
+                                (default): none */
+  int patience;      /**< iterations without a lower validation error after which a start ends;
+                          default 5. The model of the lowest error is returned */
+  double learn_rate; /**< SGD: the first steps' length, for values scaled to a root mean square of
+                          about one; a row's steps shrink with the root of the sum of its squared
+                          gradients, all grow by 1.05 after an epoch that lowers the objective, and
+                          are halved (and the epoch is undone) after one that does not; default 0.3
+                      */
+  polyad_init init;  /**< POLYAD_INIT_RANDOM (default) or POLYAD_INIT_MODEL */
+  const polyad_ktensor *initial; /**< first components for POLYAD_INIT_MODEL; its rank is `rank` */
+} polyad_cp_complete_options;
+
+/** Sets the defaults named above and at polyad_run_options. */
+POLYAD_API void polyad_cp_complete_options_init(polyad_cp_complete_options *options);
+
+/** Fits a CP model of `options->rank` components to the cells that the plan stores, the
+ *  observations; all other cells are unknown. Zeros count where the plan was made with
+ *  POLYAD_ZEROS_KEEP (polyad_plan_options::zeros) of a tensor that keeps them. The objective is
+ *
+ *      sum over observations of w (x - m)^2 + lambda sum over modes of ||A_n||^2
+ *                                           + lambda_b sum over modes of ||b_n||^2
+ *
+ *  with m = sum over r of the product of A_n(i_n, r), and with biases mean + sum of b_n(i_n) added
+ *  to it; `mean` is the observations' weighted mean. A row of a factor without observations is 0.
+ *
+ *  With biases the returned model has rank R + N: the last N components are the biases of mode 0,
+ *  1, ..., each with a column of equal entries in all other modes; the mean is part of the first
+ *  of them. So the model is a Kruskal tensor like any other. The first R components have columns of
+ *  2-norm one, descending weights and fixed signs, as those of polyad_cp_als().
+ *
+ *  info->fit is 1 - sqrt(sum w (x - m)^2 / sum w x^2) over the observations of the fit alone, to
+ *  info->fit_bound, and info->fit_from is POLYAD_FIT_OBSERVED; info->rmse is the root of the
+ *  weighted mean of (x - m)^2. With a validation set info->validation_rmse and
+ *  info->best_iteration say which iterate is returned; several starts are compared by their error
+ *  there.
+ *
+ *  The bits of the result do not depend on the number of threads or on the plan's format. Normal
+ *  equations are summed and solved in double precision, whatever the plan's type. It runs on the
+ *  CPU.
+ *  @param[out] model  destroyed with polyad_ktensor_destroy()
+ *  @param[out] info   may be NULL
+ *  @return POLYAD_INVALID_ARGUMENT; POLYAD_MISMATCH (weights of other cells, validation outside the
+ *  plan's dims, initial model or checkpoint of another tensor or rank); POLYAD_UNSUPPORTED for a
+ *  plan on another device than the CPU, or a mode longer than 2^32; POLYAD_NUMERICAL;
+ *  POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_IO */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_cp_complete(
+    polyad_context *context, const polyad_plan *plan, const polyad_cp_complete_options *options,
+    polyad_ktensor **model, polyad_run_info *info);
+
+/** Splits the entries of a tensor at random into parts: part k gets round(shares[k] * nnz) of them,
+ *  chosen by the context's seed, and the last part, parts[count], what remains. All parts have the
+ *  tensor's dims, names and labels, and keep zeros.
+ *  @param count   number of shares, at least 1
+ *  @param shares  each above 0; together below 1
+ *  @param[out] parts  count + 1 tensors, destroyed with polyad_tensor_destroy(); NULL on failure */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_split(polyad_context *context,
+                                                            const polyad_tensor *tensor, int count,
+                                                            const double *shares,
+                                                            polyad_tensor **parts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

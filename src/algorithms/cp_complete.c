@@ -1,0 +1,216 @@
+/* CP decomposition of a tensor of which only some cells are known: the model whose weighted squared
+ * distance from the observations, with a ridge, is least. This file has what lies around the
+ * iterations (complete_als.c, complete_ccd.c, complete_sgd.c): options, first factors, convergence,
+ * and the validation set by which a start may end early. */
+#include "algorithms/complete_state.h"
+#include "algorithms/model_start.h"
+#include "algorithms/run_options.h"
+#include "core/random.h"
+#include <math.h>
+#include <string.h>
+
+void polyad_cp_complete_options_init(polyad_cp_complete_options *options) {
+  *options = (polyad_cp_complete_options){.run = pd_run_options_default(500),
+                                          .rank = 16,
+                                          .method = POLYAD_COMPLETE_ALS,
+                                          .ridge = 0.2,
+                                          .bias_ridge = 0.2,
+                                          .patience = 5,
+                                          .learn_rate = 0.3,
+                                          .init = POLYAD_INIT_RANDOM};
+}
+
+#define EXPECT(condition, ...)                                                                     \
+  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
+
+static polyad_status check_options(polyad_context *context,
+                                   const polyad_cp_complete_options *options) {
+  EXPECT(options->rank >= 1 && options->rank < 1 << 16, "rank %llu found; expected 1 to 65535",
+         (unsigned long long)options->rank);
+  EXPECT(options->method == POLYAD_COMPLETE_ALS || options->method == POLYAD_COMPLETE_CCD ||
+             options->method == POLYAD_COMPLETE_SGD,
+         "method %d is unknown", (int)options->method);
+  EXPECT(isfinite(options->ridge) && options->ridge >= 0,
+         "ridge %g found; expected a finite number of at least 0", options->ridge);
+  EXPECT(isfinite(options->bias_ridge) && options->bias_ridge >= 0,
+         "bias_ridge %g found; expected a finite number of at least 0", options->bias_ridge);
+  EXPECT(isfinite(options->learn_rate) && options->learn_rate > 0,
+         "learn_rate %g found; expected a finite number above 0", options->learn_rate);
+  EXPECT(options->patience >= 1, "patience %d found; expected at least 1", options->patience);
+  EXPECT(options->validation_share >= 0 && options->validation_share < 1,
+         "a validation share of %g found; expected at least 0, below 1", options->validation_share);
+  EXPECT(options->validation == NULL || options->validation_share == 0,
+         "a validation set and a validation share are given; expected one of them");
+  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
+         "initialisation %d found; completion begins from random factors or from a model",
+         (int)options->init);
+  return pd_run_options_check(context, &options->run, 0);
+}
+
+static polyad_status check_plan(polyad_context *context, const polyad_plan *plan) {
+  if (!plan->device->functions->host_memory)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "completion runs on the CPU only; make the plan for the device cpu, not %s",
+                   plan->devices);
+  EXPECT(plan->nnz > 0, "the tensor has no entry; expected one observation at least");
+  return POLYAD_OK;
+}
+
+/* ---- first factors -------------------------------------------------------------------------- */
+
+/* Uniform entries, of a size that brings the model to the observations' root mean square, about
+ * one: in [0, 1) where the components are the whole model or nonnegative, else, around biases, of
+ * either sign. */
+static void fill_random(struct pd_complete *c, int start) {
+  bool signs = pd_complete_has_biases(c) && !c->options->nonnegative;
+  double order = c->order, rank = (double)c->rank;
+  double size =
+      signs ? pow(pow(3, order / 2) / sqrt(rank), 1 / order) : pow(pow(2, order) / rank, 1 / order);
+  uint64_t seed = polyad_seed(c->context);
+  for (int n = 0; n < c->order; ++n) {
+    uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
+    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+      for (size_t r = 0; r < c->rank; ++r) {
+        double u = pd_random_uniform(seed, stream, i * c->rank + r);
+        pd_complete_row(c, n, i)[r] = size * (signs ? 2 * u - 1 : u);
+      }
+  }
+}
+
+/* The caller's components. Their weights, and the scale of the observations, go into mode 0. */
+static polyad_status take_initial(struct pd_complete *c) {
+  const polyad_ktensor *initial = c->options->initial;
+  polyad_ktensor *checked = NULL;
+  PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->rank, POLYAD_F64, &checked));
+  polyad_status status =
+      pd_model_take_initial(c->context, initial, c->options->nonnegative != 0, checked);
+  int exponent = c->exponent + c->plan->value_exponent;
+  for (int n = 0; n < c->order && status == POLYAD_OK; ++n)
+    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+      for (size_t r = 0; r < c->rank; ++r) {
+        double x = pd_model_number(checked, checked->factor[n], i * c->rank + r);
+        if (n == 0) x = ldexp(x * pd_model_number(initial, initial->weights, r), -exponent);
+        pd_complete_row(c, n, i)[r] = x;
+      }
+  polyad_ktensor_destroy(checked);
+  return status;
+}
+
+static polyad_status start(void *state, int number) {
+  struct pd_complete *c = state;
+  c->now = (struct pd_complete_score){.loss = INFINITY, .objective = INFINITY, .validation = NAN};
+  c->objective_before = c->best_validation = INFINITY;
+  c->best_iteration = c->since = c->fallbacks = 0;
+  c->rate = c->options->learn_rate;
+  c->undone = c->residual_stands = false;
+  for (int n = 0; n < c->order && pd_complete_has_biases(c); ++n)
+    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+      pd_complete_row(c, n, i)[c->rank] = 0;
+  for (int n = 0; n < c->order && c->squares[n].data != NULL; ++n)
+    memset(c->squares[n].data, 0, 2 * c->plan->dims[n] * sizeof(double));
+  if (c->options->init == POLYAD_INIT_MODEL) return take_initial(c);
+  fill_random(c, number);
+  return POLYAD_OK;
+}
+
+/* ---- iterations ----------------------------------------------------------------------------- */
+
+/* Keeps the factors of the lowest validation error. */
+static void watch_validation(struct pd_complete *c, uint64_t iteration) {
+  if (c->held == NULL || c->undone) return;
+  ++c->since;
+  if (!(c->now.validation < c->best_validation)) return;
+  c->best_validation = c->now.validation;
+  c->best_iteration = iteration;
+  c->since = 0;
+  for (int n = 0; n < c->order; ++n)
+    memcpy(c->best[n].data, c->factor[n].data,
+           c->factor[n].rows * c->factor[n].stride * sizeof(double));
+}
+
+static polyad_status guess(void *state) {
+  struct pd_complete *c = state;
+  PD_TRY(pd_complete_measure(c));
+  watch_validation(c, 0);
+  return POLYAD_OK;
+}
+
+static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+  struct pd_complete *c = state;
+  c->objective_before = c->now.objective;
+  switch (c->options->method) {
+  case POLYAD_COMPLETE_ALS:
+    PD_TRY(pd_complete_iterate_als(c, kernel_seconds));
+    break;
+  case POLYAD_COMPLETE_CCD:
+    PD_TRY(pd_complete_iterate_ccd(c, kernel_seconds));
+    break;
+  case POLYAD_COMPLETE_SGD:
+    PD_TRY(pd_complete_iterate_sgd(c, kernel_seconds));
+    break;
+  }
+  if (c->options->method != POLYAD_COMPLETE_SGD) PD_TRY(pd_complete_measure(c));
+  watch_validation(c, (uint64_t)c->run.iteration + 1);
+  row->residual = c->now.loss / c->norm_squared;
+  row->fit = 1 - sqrt(row->residual);
+  row->fit_from = POLYAD_FIT_OBSERVED;
+  row->validation_rmse = ldexp(c->now.validation, c->exponent + c->plan->value_exponent);
+  return POLYAD_OK;
+}
+
+/* An epoch of SGD that was undone tells of its step, not of the model. */
+static bool converged(const void *state) {
+  const struct pd_complete *c = state;
+  double tolerance = c->options->run.tolerance;
+  if (c->undone) return tolerance > 0 && c->rate < 1e-9 * c->options->learn_rate;
+  if (!(tolerance > 0) || isinf(c->objective_before)) return false;
+  return sqrt(c->objective_before) - sqrt(c->now.objective) < tolerance * sqrt(c->objective_before);
+}
+
+static bool stagnates(const void *state) {
+  const struct pd_complete *c = state;
+  return c->held != NULL && c->since >= (uint64_t)c->options->patience;
+}
+
+/* The fit to the validation set, where there is one. */
+static double score(const void *state) {
+  const struct pd_complete *c = state;
+  if (c->held == NULL) return 1 - sqrt(c->now.loss / c->norm_squared);
+  return 1 - c->best_validation * sqrt(c->held->weights / c->held_norm_squared);
+}
+
+static void report(const void *state, polyad_run_info *info) {
+  const struct pd_complete *c = state;
+  info->fit = 1 - sqrt(c->now.loss / c->norm_squared);
+}
+
+#define COMPLETE_METHOD(called)                                                                    \
+  {                                                                                                \
+    .name = (called), .objective = "fit", .start = start, .guess = guess, .iterate = iterate,      \
+    .converged = converged, .stagnates = stagnates, .validates = true, .score = score,             \
+    .save = pd_complete_save, .report = report, .finish = pd_complete_finish                       \
+  }
+const struct pd_method pd_complete_methods[] = {[POLYAD_COMPLETE_ALS] = COMPLETE_METHOD("cmp_als"),
+                                                [POLYAD_COMPLETE_CCD] = COMPLETE_METHOD("cmp_ccd"),
+                                                [POLYAD_COMPLETE_SGD] = COMPLETE_METHOD("cmp_sgd")};
+
+polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                 const polyad_cp_complete_options *options, polyad_ktensor **model,
+                                 polyad_run_info *info) {
+  struct pd_complete *c = NULL;
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  if (plan == NULL || options == NULL || model == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_TRY(check_options(context, options));
+  PD_TRY(check_plan(context, plan));
+  PD_TRY(pd_complete_create(context, plan, options, &c));
+  polyad_status status = pd_run_execute(&c->run, info);
+  if (status == POLYAD_OK) {
+    *model = c->model;
+    c->model = NULL;
+  }
+  pd_complete_destroy(c);
+  return status;
+}

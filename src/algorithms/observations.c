@@ -1,0 +1,229 @@
+/* Observations and the order of each mode's rows: see observations.h. Mode 0 has the tensor's own
+ * order; for the others one stable counting sort by the mode's index finds it. */
+#include "algorithms/observations.h"
+#include "core/threads.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GRAIN = 1 << 14 };
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static polyad_status check_dims(polyad_context *context, const polyad_tensor *tensor) {
+  for (int n = 0; n < tensor->order; ++n)
+    if (tensor->dims[n] > UINT64_C(1) << 32)
+      return pd_fail(context, POLYAD_UNSUPPORTED,
+                     "mode %d has length %" PRIu64 "; completion takes modes of up to 2^32",
+                     pd_shown_mode(context, n), tensor->dims[n]);
+  return POLYAD_OK;
+}
+
+static void take_cells(struct pd_observations *o, const polyad_tensor *tensor, int exponent) {
+  int threads = pd_threads_for(o->context, o->count, GRAIN);
+  for (int n = 0; n < o->order; ++n)
+    if (o->count > 0) memcpy(o->cell[n], tensor->index[n], o->count * sizeof *o->cell[n]);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t q = 0; q < o->count; ++q)
+    o->value[q] = ldexp(pd_tensor_value(tensor, q), -exponent);
+}
+
+static polyad_status refuse_cell(polyad_context *context, const polyad_tensor *tensor, uint64_t q,
+                                 const char *what) {
+  char place[POLYAD_MAX_ORDER * 22 + 1] = "";
+  int length = 0;
+  for (int n = 0; n < tensor->order; ++n)
+    length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,
+                       n > 0 ? ", " : "", pd_shown(context, pd_tensor_index(tensor, n, q)));
+  return pd_fail(context, POLYAD_MISMATCH, "%s (%s) (indices from %d)", what, place,
+                 pd_shown_mode(context, 0));
+}
+
+static bool same_cell(const polyad_tensor *a, const polyad_tensor *b, uint64_t q) {
+  for (int n = 0; n < a->order; ++n)
+    if (pd_tensor_index(a, n, q) != pd_tensor_index(b, n, q)) return false;
+  return true;
+}
+
+/* Both tensors are sorted, so that the cells must agree one by one. */
+polyad_status pd_observations_check_weights(polyad_context *context, const polyad_tensor *tensor,
+                                            const polyad_tensor *weights) {
+  if (weights->order != tensor->order)
+    return pd_fail(context, POLYAD_MISMATCH,
+                   "the weights have %d modes; expected %d, as the tensor", weights->order,
+                   tensor->order);
+  uint64_t common = weights->nnz < tensor->nnz ? weights->nnz : tensor->nnz;
+  for (uint64_t q = 0; q < common; ++q) {
+    if (!same_cell(tensor, weights, q))
+      return refuse_cell(context, tensor, q, "tensor and weights differ in their cells, first at");
+    if (!(pd_tensor_value(weights, q) >= 0))
+      return refuse_cell(context, tensor, q, "a weight is negative; expected at least 0, at");
+  }
+  if (weights->nnz == tensor->nnz) return POLYAD_OK;
+  return pd_fail(context, POLYAD_MISMATCH,
+                 "there are %" PRIu64 " weights; expected %" PRIu64 ", one for each cell (a weight "
+                 "of 0 has to be kept, as zeros of a tensor are)",
+                 weights->nnz, tensor->nnz);
+}
+
+static polyad_status fill(struct pd_observations *o, const polyad_tensor *tensor,
+                          const polyad_tensor *weights, int exponent) {
+  polyad_context *context = o->context;
+  for (int n = 0; n < o->order; ++n)
+    PD_TRY(PD_NEW(context, o->count, &o->cell[n]));
+  PD_TRY(PD_NEW(context, o->count, &o->value));
+  take_cells(o, tensor, exponent);
+  o->weights = (double)o->count;
+  if (weights == NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW(context, o->count, &o->weight));
+  o->weights = 0;
+  for (uint64_t q = 0; q < o->count; ++q) {
+    o->weight[q] = pd_tensor_value(weights, q);
+    o->weights += o->weight[q];
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_observations_create(polyad_context *context, const polyad_tensor *tensor,
+                                     const polyad_tensor *weights, int exponent,
+                                     struct pd_observations **out) {
+  struct pd_observations *o = NULL;
+  *out = NULL;
+  PD_TRY(check_dims(context, tensor));
+  PD_TRY(PD_NEW_ZERO(context, 1, &o));
+  o->context = context;
+  o->order = tensor->order;
+  o->count = tensor->nnz;
+  memcpy(o->dims, tensor->dims, sizeof o->dims);
+  polyad_status status = fill(o, tensor, weights, exponent);
+  if (status == POLYAD_OK)
+    *out = o;
+  else
+    pd_observations_destroy(o);
+  return status;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static polyad_status allocate_rows(struct pd_observations *o, int mode) {
+  struct pd_observed_rows *rows = &o->rows[mode];
+  PD_TRY(PD_NEW_ZERO(o->context, pd_add_saturated(o->dims[mode], 1), &rows->start));
+  rows->borrowed = mode == 0;
+  if (mode > 0) PD_TRY(PD_NEW(o->context, o->count, &rows->place));
+  for (int n = 0; n < o->order; ++n) {
+    if (n == mode) continue;
+    if (rows->borrowed)
+      rows->index[n] = o->cell[n];
+    else
+      PD_TRY(PD_NEW(o->context, o->count, &rows->index[n]));
+  }
+  return POLYAD_OK;
+}
+
+/* Counts, sums them up, and deals out places; start[i] ends where it is to be. */
+static void sort_mode(struct pd_observations *o, int mode) {
+  struct pd_observed_rows *rows = &o->rows[mode];
+  const uint32_t *index = o->cell[mode];
+  uint64_t *start = rows->start, dim = o->dims[mode];
+  for (uint64_t q = 0; q < o->count; ++q)
+    ++start[index[q] + UINT64_C(1)];
+  for (uint64_t i = 0; i < dim; ++i)
+    start[i + 1] += start[i];
+  if (mode == 0) return;
+  for (uint64_t q = 0; q < o->count; ++q) {
+    uint64_t to = start[index[q]]++;
+    rows->place[to] = q;
+    for (int n = 0; n < o->order; ++n)
+      if (n != mode) rows->index[n][to] = o->cell[n][q];
+  }
+  for (uint64_t i = dim; i > 0; --i)
+    start[i] = start[i - 1];
+  start[0] = 0;
+}
+
+static uint64_t piece_size(const struct pd_observations *o) {
+  uint64_t share = o->count / PD_PIECE_SHARE;
+  return share > PD_PIECE_LEAST ? share : PD_PIECE_LEAST;
+}
+
+static polyad_status divide_rows(struct pd_observations *o, int mode) {
+  struct pd_observed_rows *rows = &o->rows[mode];
+  uint64_t size = piece_size(o), at = 0;
+  for (uint64_t i = 0; i < o->dims[mode]; ++i) {
+    uint64_t count = pd_observed_count(rows, i);
+    if (count <= size) continue;
+    ++rows->long_rows;
+    rows->pieces += (count + size - 1) / size;
+  }
+  PD_TRY(PD_NEW(o->context, rows->long_rows, &rows->long_row));
+  PD_TRY(PD_NEW(o->context, rows->long_rows + 1, &rows->first_piece));
+  PD_TRY(PD_NEW(o->context, rows->pieces, &rows->piece));
+  rows->long_rows = 0;
+  for (uint64_t i = 0; i < o->dims[mode]; ++i) {
+    if (pd_observed_count(rows, i) <= size) continue;
+    rows->first_piece[rows->long_rows] = at;
+    rows->long_row[rows->long_rows++] = i;
+    for (uint64_t p = rows->start[i]; p < rows->start[i + 1]; p += size) {
+      uint64_t left = rows->start[i + 1] - p;
+      rows->piece[at++] =
+          (struct pd_piece){.row = i, .first = p, .count = left < size ? left : size};
+    }
+  }
+  rows->first_piece[rows->long_rows] = at;
+  return POLYAD_OK;
+}
+
+polyad_status pd_observations_sort(struct pd_observations *o) {
+  for (int n = 0; n < o->order; ++n)
+    PD_TRY(allocate_rows(o, n));
+  int threads = pd_threads_for(o->context, o->count * (uint64_t)o->order, GRAIN);
+  if (threads > o->order) threads = o->order;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int n = 0; n < o->order; ++n)
+    sort_mode(o, n);
+  for (int n = 0; n < o->order; ++n)
+    PD_TRY(divide_rows(o, n));
+  o->has_rows = true;
+  return POLYAD_OK;
+}
+
+uint64_t pd_observed_long_row(const struct pd_observed_rows *rows, uint64_t i) {
+  uint64_t low = 0, high = rows->long_rows;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (rows->long_row[middle] < i)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < rows->long_rows && rows->long_row[low] == i ? low : UINT64_MAX;
+}
+
+uint64_t pd_observations_bytes(int order, uint64_t count, bool weights) {
+  uint64_t modes = (uint64_t)order;
+  uint64_t bytes = modes * 4 + 8 + (weights ? 8 : 0) + (modes - 1) * ((modes - 1) * 4 + 8);
+  return pd_mul_saturated(bytes, count);
+}
+
+static void clear_rows(struct pd_observations *o, int mode) {
+  struct pd_observed_rows *rows = &o->rows[mode];
+  for (int n = 0; n < o->order; ++n)
+    if (!rows->borrowed) pd_free(o->context, rows->index[n]);
+  pd_free(o->context, rows->start);
+  pd_free(o->context, rows->place);
+  pd_free(o->context, rows->long_row);
+  pd_free(o->context, rows->first_piece);
+  pd_free(o->context, rows->piece);
+}
+
+void pd_observations_destroy(struct pd_observations *o) {
+  if (o == NULL) return;
+  for (int n = 0; n < o->order; ++n) {
+    clear_rows(o, n);
+    pd_free(o->context, o->cell[n]);
+  }
+  pd_free(o->context, o->value);
+  pd_free(o->context, o->weight);
+  pd_free(o->context, o);
+}
