@@ -11,6 +11,7 @@ int cli_convert(int argc, char **argv);
 int cli_generate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_project(int argc, char **argv);
+int cli_update(int argc, char **argv);
 int cli_replay(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_score(int argc, char **argv);

@@ -25,7 +25,7 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd rank tucker info convert generate bench report score core-consistency project replay"
+  local commands="cpd rank tucker info convert generate bench report score core-consistency project update replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
@@ -57,6 +57,7 @@ _polyad() {
     core-consistency) options="$reading $common" ;;
     project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top
       $reading $common" ;;
+    update) options="--mode --forget --rounds --model-kind --match --unseen --output --top $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
@@ -72,7 +73,7 @@ _polyad() {
     return
   fi
   case $previous in
-    --model-kind) mapfile -t COMPREPLY < <(compgen -W "auto signed nonnegative poisson" -- "$current") ;;
+    --model-kind) mapfile -t COMPREPLY < <(compgen -W "auto signed nonnegative $([ "$command" = update ] || echo poisson)" -- "$current") ;;
     --rows) mapfile -t COMPREPLY < <(compgen -W "all unseen" -- "$current") ;;
     --match) mapfile -t COMPREPLY < <(compgen -W "auto number" -- "$current") ;;
     --unseen) mapfile -t COMPREPLY < <(compgen -W "error skip" -- "$current") ;;

@@ -26,7 +26,10 @@ function __polyad_values -a name argument
         case missing
             printf '%s\n' keep skip error
         case model-kind
-            printf '%s\n' auto signed nonnegative poisson
+            printf '%s\n' auto signed nonnegative
+            if test "$__polyad_command" != update
+                echo poisson
+            end
         case rows
             printf '%s\n' all unseen
         case match

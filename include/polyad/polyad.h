@@ -23,6 +23,7 @@
 #include <polyad/tensor.h>
 #include <polyad/ttensor.h>
 #include <polyad/tucker.h>
+#include <polyad/update.h>
 #include <polyad/version.h>
 
 #endif

@@ -19,6 +19,7 @@ from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
 from ._types import RunInfo
+from ._update import Updater, update
 from .estimators import CPDecomposition, TuckerDecomposition
 
 read = SparseTensor.read
@@ -28,7 +29,7 @@ __all__ = [
     "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
-    "TuckerTensor", "UnsupportedError", "core_consistency", "cp_als", "cp_apr", "devices",
+    "TuckerTensor", "UnsupportedError", "Updater", "core_consistency", "cp_als", "cp_apr", "devices",
     "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score", "ttmc",
-    "tucker", "tucker_ranks", "version",
+    "tucker", "tucker_ranks", "update", "version",
 ]

@@ -20,6 +20,7 @@ APRAlgorithm = Literal["mu", "pdnr", "pqnr"]
 CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
 RankAlgorithm = Literal["als", "nonnegative", "apr-mu", "apr-pdnr", "apr-pqnr"]
 ModelKind = Literal["auto", "signed", "nonnegative", "poisson"]
+UpdateKind = Literal["auto", "signed", "nonnegative"]
 MatchBy = Literal["auto", "number"]
 Unseen = Literal["error", "skip"]
 OnInterrupt = Literal["raise", "return"]
@@ -56,6 +57,8 @@ class RunInfo(TypedDict, total=False):
     kkt_violation: float
     kind: str
     skipped: int
+    appended: int
+    changed: int
     format: str
     device: str
     seed: int

@@ -230,3 +230,155 @@ def test_nothing_new():
     for kind in ("signed", "poisson"):
         found = plant(nonnegative=True).project(empty, 0, kind=kind)
         assert found.shape == (2, 6, 5) and not found.factors[0].any()
+
+
+# ---- updates -------------------------------------------------------------------------------------
+
+def exact(seed, rank=3, shape=(30, 6, 5), nonnegative=False):
+    """Noise-free data of a planted model."""
+    return plant(seed, rank, shape, nonnegative).reconstruct()
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_noise_free_stream_equals_batch(mode, nonnegative):
+    """After a start from a converged model of ten slices, one slice at a time."""
+    shape = tuple(30 if m == mode else length for m, length in enumerate((6, 7, 5)))
+    dense = exact(mode, shape=shape, nonnegative=nonnegative)
+    slices = np.moveaxis(dense, mode, 0)
+    first = sparse(np.moveaxis(slices[:10], 0, mode))
+    model = polyad.cp_als(first, 3, tol=0, max_iters=3000, seed=2, nonnegative=nonnegative, restarts=3)
+    assert model.info["fit"] > 1 - 1e-9
+    updater = polyad.Updater(model, mode)
+    for t in range(10, 30):
+        info = updater.add(sparse(np.moveaxis(slices[t:t + 1], 0, mode)))
+        assert info["appended"] == 1 and info["changed"] == 0 and info["fit"] > 1 - 1e-8
+    streamed = updater.model
+    assert updater.rows == 30 and streamed.shape == shape
+    batch = polyad.cp_als(sparse(dense), 3, tol=0, max_iters=3000, seed=2, nonnegative=nonnegative,
+                          restarts=3)
+    error = np.linalg.norm(streamed.reconstruct() - batch.reconstruct()) / np.linalg.norm(dense)
+    assert error < 1e-8 and polyad.score(streamed, batch) > 1 - 1e-8
+
+
+@pytest.mark.parametrize("forget", [1.0, 0.9])
+def test_updates_are_online_cp(forget):
+    """OnlineCP in dense NumPy, with forgetting, on data with noise."""
+    random = np.random.default_rng(3)
+    dense = exact(1) + 0.3 * random.standard_normal((30, 6, 5))
+    model = polyad.cp_als(sparse(dense[:10]), 3, tol=1e-12, max_iters=500, seed=1)
+    a, b, c = (np.array(f) for f in model.factors)
+    weights = np.diag(model.weights)
+    a = a @ weights  # rows with the weights in them
+    gram = {"a": a.T @ a, "b": b.T @ b, "c": c.T @ c}
+    q_b, q_c = gram["a"] * gram["c"], gram["a"] * gram["b"]
+    p_b, p_c = b @ q_b, c @ q_c
+    updater = polyad.Updater(model, 0, forget=forget)
+    for t in range(10, 30, 4):
+        new = dense[t:t + 4]
+        rows = np.einsum("ijk,jr,kr->ir", new, b, c) @ np.linalg.inv((b.T @ b) * (c.T @ c))
+        square = rows.T @ rows
+        p_b = forget * p_b + np.einsum("ijk,ir,kr->jr", new, rows, c)
+        q_b = forget * q_b + square * (c.T @ c)
+        b = p_b @ np.linalg.inv(q_b)
+        p_c = forget * p_c + np.einsum("ijk,ir,jr->kr", new, rows, b)
+        q_c = forget * q_c + square * (b.T @ b)
+        c = p_c @ np.linalg.inv(q_c)
+        a = np.vstack([a, rows])
+        updater.add(sparse(new))
+    found = updater.model
+    assert np.allclose(found.factors[0] * found.weights, a, rtol=1e-7, atol=1e-9)
+    assert np.allclose(found.factors[1], b, rtol=1e-7, atol=1e-9)
+    assert np.allclose(found.factors[2], c, rtol=1e-7, atol=1e-9)
+
+
+def test_slices_that_are_there_get_more():
+    """Exact data that arrive in two parts, by label, end in the model of all of them."""
+    planted = plant(5, 2, (8, 6, 5))
+    dense = planted.reconstruct()
+    days = [f"d{i}" for i in range(8)]
+    start = polyad.KruskalTensor(planted.weights, [planted.factors[0][:5].copy(),
+                                                   *planted.factors[1:]],
+                                 labels=[days[:5], None, None])
+    start.factors[0][3] *= 0.25  # a quarter of day 3 is known, and nothing of day 4
+    start.factors[0][4] = 0
+    more = np.zeros_like(dense)
+    more[3], more[4], more[5:] = 0.75 * dense[3], dense[4], dense[5:]
+    order = [7, 3, 5, 4, 6]
+    x = sparse(more[order])
+    x._set_labels([[days[i] for i in order], None, None])
+    updater = polyad.Updater(start, 0)
+    info = updater.add(x)
+    found = updater.model
+    assert info["appended"] == 3 and info["changed"] == 2 and np.isnan(info["fit"])
+    assert found.labels[0] == [*days[:5], "d7", "d5", "d6"]
+    place = [found.labels[0].index(day) for day in days]
+    assert np.allclose(found.reconstruct()[place], dense, atol=1e-10)
+
+
+def test_forgetting_follows_a_change():
+    """After the components change, an updater that forgets comes to describe the new ones better."""
+    old, new = exact(1, shape=(60, 6, 5)), exact(2, shape=(60, 6, 5))
+    model = polyad.cp_als(sparse(old[:20]), 3, tol=1e-10, max_iters=500, seed=1)
+    fits = {}
+    for forget in (1.0, 0.8):
+        updater = polyad.Updater(model, 0, forget=forget, rounds=3)
+        for t in range(60):
+            fits[forget] = updater.add(sparse(new[t:t + 1]))["fit"]
+    assert fits[0.8] > fits[1.0] + 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_are_kept_in_a_file(tmp_path, dtype):
+    """Saved and read again, an updater goes on as if it had not been; from the model alone it does
+    not."""
+    random = np.random.default_rng(3)
+    dense = (exact(1) + 0.3 * random.standard_normal((30, 6, 5))).astype(dtype)
+    precision = "f32" if dtype == np.float32 else "f64"
+    model = polyad.cp_als(sparse(dense[:10]), 3, max_iters=50, seed=1, precision=precision)
+    assert model.dtype == dtype
+    through, path = polyad.Updater(model, 0, forget=0.9), tmp_path / "model.ptm"
+    through.add(sparse(dense[10:20]))
+    saved = through.save(path)
+    through.add(sparse(dense[20:]))
+    loaded = polyad.KruskalTensor.load(path, precision)
+    assert loaded == saved
+    state = tmp_path / "model.ptm.state.ptm"
+    again = polyad.Updater(loaded, 0, forget=0.9, state=state)
+    again.add(sparse(dense[20:]))
+    bound = 1e-12 if dtype == np.float64 else 1e-5
+    size = np.linalg.norm(dense)
+    assert np.linalg.norm(through.model.reconstruct() - again.model.reconstruct()) < bound * size
+    alone = polyad.update(loaded, sparse(dense[20:]), 0, forget=0.9)
+    assert np.linalg.norm(through.model.reconstruct() - alone.reconstruct()) > 1e-4 * size
+    loaded.factors[0][0, 0] += 1
+    with pytest.raises(ValueError, match="sums of another model"):
+        polyad.Updater(loaded, 0, state=state)
+    with pytest.raises(ValueError, match="expected the sums that belong"):
+        polyad.Updater(loaded, 1, state=state)
+
+
+def test_updates_check_their_arguments():
+    model = plant()
+    for wrong in (0.0, 1.5, float("nan"), -1.0):
+        with pytest.raises(ValueError, match="forgetting factor"):
+            polyad.Updater(model, 0, forget=wrong)
+    with pytest.raises(ValueError, match="rounds"):
+        polyad.Updater(model, 0, rounds=0)
+    with pytest.raises(polyad.Error, match="counts cannot be updated"):
+        polyad.Updater(plant(nonnegative=True), 0, kind="poisson")
+    updater = polyad.Updater(model, 0)
+    before = updater.model
+    with pytest.raises(ValueError, match="mode 2 has indices that the model lacks"):
+        updater.add(sparse(np.ones((2, 6, 9))))
+    with pytest.raises(polyad.Error, match="overflow"):
+        updater.add(sparse(np.full((1, 6, 5), 1e200)))
+    assert updater.model == before and updater.rows == 7
+
+
+def test_one_update():
+    dense = exact(4)
+    model = polyad.cp_als(sparse(dense[:20]), 3, tol=0, max_iters=1000, seed=1)
+    found = polyad.update(model, sparse(dense[20:]), 0)
+    assert found.shape == (30, 6, 5) and found.info["appended"] == 10
+    assert np.allclose(found.reconstruct(), dense, atol=1e-7)

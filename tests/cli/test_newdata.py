@@ -1,4 +1,4 @@
-"""New data in a fitted model: project."""
+"""New data in a fitted model: project, update."""
 
 import json
 import re
@@ -117,3 +117,68 @@ def test_wrong_usage(polyad):
     polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "1", "-o", "model.ptm",
                  says="is the input")
     polyad.fails(1, "project", "absent.ptm", "new.csv", "--mode", "1", says="absent.ptm")
+
+
+# ---- update --------------------------------------------------------------------------------------
+
+def test_update(polyad):
+    """The day that the model lacks is appended, and all data are described then."""
+    planted(polyad)
+    polyad.write("sat.csv", "".join(line for line in polyad.path("all.csv").read_text().splitlines(True)
+                                    if line.startswith(("day", "sat"))))
+    found = polyad.run("update", "model.ptm", "sat.csv", "--mode", "day", "-o", "model.ptm", "--json",
+                       "-", *FEW)
+    assert found.status == 0 and "taken from the model itself" in found.err
+    validate("update", found.json)
+    assert found.json["dims"] == [6, 4, 3] and found.json["appended"] == 1
+    assert found.json["fit"] > 1 - 1e-6 and not found.json["resumed"]
+    assert found.json["state"] == "model.ptm.state.ptm"
+    rows = polyad.json("project", "model.ptm", "all.csv", "--mode", "day", *FEW)
+    assert rows["fit"] > 1 - 1e-6
+    again = polyad.json("update", "model.ptm", "new.csv", "--mode", "1", "--forget", "0.9", "--rounds",
+                        "2", "-o", "two.json", *FEW)
+    assert again["resumed"] and again["changed"] == 2 and again["appended"] == 0
+    assert again["fit"] is None and '"sat"' in polyad.path("two.json").read_text()
+    text = polyad.ok("update", "model.ptm", "sat.csv", "--mode", "1", "-o", "three/", "-q",
+                     *FEW).out.decode()
+    assert text.startswith("6 x 4 x 3, nonnegative model of rank 2: 12 nonzeros, 0 slices of mode 1 "
+                           "appended, 1 changed\n")
+    assert polyad.path("three/mode1.txt").exists() and polyad.path("three.state.ptm").exists()
+
+
+def test_update_goes_on_with_its_own_sums_only(polyad):
+    planted(polyad)
+    polyad.ok("update", "model.ptm", "new.csv", "--mode", "1", "-o", "next.ptm", *FEW)
+    polyad.path("model.ptm.state.ptm").write_bytes(polyad.path("next.ptm.state.ptm").read_bytes())
+    found = polyad.run("update", "model.ptm", "new.csv", "--mode", "1", "-o", "other.ptm", *FEW)
+    assert found.status == 0 and "expected the sums that belong to the model" in found.err
+    assert "taken from the model itself" in found.err
+    damaged = bytearray(polyad.path("next.ptm.state.ptm").read_bytes())
+    damaged[1100] ^= 1
+    polyad.path("next.ptm.state.ptm").write_bytes(damaged)
+    polyad.fails(1, "update", "next.ptm", "new.csv", "--mode", "1", "-o", "other.ptm",
+                 says="next.ptm.state.ptm")
+
+
+def test_update_without_labels(polyad):
+    """All slices are new, and must fit the other modes."""
+    polyad.write("old.tns", "1 1 1 2\n1 2 2 1\n2 1 2 3\n2 2 1 4\n")
+    polyad.ok("cpd", "old.tns", "--rank", "2", "-o", "model.ktensor", *FEW)
+    polyad.write("new.tns", "1 1 1 2\n3 2 2 1\n")
+    found = polyad.json("update", "model.ktensor", "new.tns", "--mode", "1", "-o", "next.ktensor", *FEW)
+    assert found["dims"] == [5, 2, 2] and found["appended"] == 3
+    polyad.write("new.tns", "1 1 3 2\n")
+    polyad.fails(1, "update", "model.ktensor", "new.tns", "--mode", "1", "-o", "x.ktensor",
+                 says="mode 3 has indices that the model lacks: 3")
+
+
+def test_wrong_usage_of_update(polyad):
+    planted(polyad)
+    command = ("update", "model.ptm", "new.csv")
+    polyad.fails(2, *command, "-o", "x.ptm", says="--mode")
+    polyad.fails(2, *command, "--mode", "1", says="--output")
+    polyad.fails(2, *command, "--mode", "1,2", "-o", "x.ptm", says="one that grows")
+    for forget in ("0", "1.5", "x"):
+        polyad.fails(2, *command, "--mode", "1", "-o", "x.ptm", "--forget", forget, says="--forget")
+    polyad.fails(1, *command, "--mode", "1", "-o", "new.csv", says="is the input")
+    polyad.fails(1, *command, "--mode", "1", "-o", "x.ptm", "--json", "model.ptm", says="is the input")

@@ -1,0 +1,273 @@
+/* polyad update: a model goes on with new slices. */
+#include "command.h"
+#include "components.h"
+#include "names.h"
+#include "new_data.h"
+#include "progress.h"
+#include "text.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct update {
+  struct cli_session session;
+  struct cli_new_data data;
+  const char *mode_text, *output;
+  uint64_t rounds, top;
+  double forget;
+  char *old_state, *new_state; /* files with sums; new_state NULL: there is no place for one */
+  bool resumed;                /* the sums came from old_state */
+  polyad_update_options options;
+  polyad_updater *updater;
+  polyad_ktensor *updated;
+  polyad_update_info info;
+};
+
+static const struct cli_option option_table[] = {
+    {.kind = CLI_GROUP, .help = "update"},
+    {.name = "mode",
+     .letter = 'm',
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct update, mode_text),
+     .argument = "N",
+     .help = "mode that grows, by number (from 1) or name (required)"},
+    {.name = "forget",
+     .kind = CLI_REAL,
+     .offset = offsetof(struct update, forget),
+     .argument = "X",
+     .help = "weight of all that came before, such as 0.98, above 0\nand at most 1 (default 1: "
+             "nothing is forgotten)"},
+    {.name = "rounds",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct update, rounds),
+     .argument = "N",
+     .help = "how often new rows and factors are improved in turn\n(default 1)",
+     .least = 1,
+     .most = 1000000},
+    {.name = "model-kind",
+     .kind = CLI_CHOICE,
+     .offset = offsetof(struct update, data.kind),
+     .argument = "KIND",
+     .help = "auto (default): nonnegative where the model is, else\nsigned",
+     .choices = "auto signed nonnegative"},
+    CLI_MATCH_OPTIONS(struct update),
+    {.kind = CLI_GROUP, .help = "output"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct update, output),
+     .argument = "PATH",
+     .help = "write the updated model (required; it may be MODEL), and\nPATH.state.ptm, with "
+             "which the next update goes on"},
+    {.name = "top",
+     .kind = CLI_COUNT,
+     .offset = offsetof(struct update, top),
+     .argument = "K",
+     .help = "entries shown per mode and component (default 0: none)",
+     .most = 100},
+    CLI_READ_OPTIONS(struct update),
+    CLI_COMMON_OPTIONS(struct update)};
+
+static const struct cli_usage usage = {
+    .command = "update",
+    .synopsis = "MODEL NEW --mode N -o PATH [options]",
+    .summary =
+        "Lets a model (a file of polyad cpd) go on with the slices of a mode that the tensor in\n"
+        "NEW adds, without the data that it was made of: new labels of the mode are appended,\n"
+        "known ones get more data, and all other factors follow. Takes time for NEW, not for\n"
+        "what came before.",
+    .example = "  polyad update rides.ptm today.csv --mode date --forget 0.98 -o rides.ptm",
+    CLI_OPTIONS(option_table),
+    .least_arguments = 2,
+    .most_arguments = 2};
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* PATH.state.ptm, without slashes at PATH's end; NULL: no memory. */
+static char *state_of(const char *path) {
+  static const char ending[] = ".state.ptm";
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/')
+    --length;
+  char *name = malloc(length + sizeof ending);
+  if (name == NULL) return NULL;
+  memcpy(name, path, length);
+  memcpy(name + length, ending, sizeof ending);
+  return name;
+}
+
+static int find_states(struct update *u) {
+  u->old_state = state_of(u->data.model_file);
+  if (strcmp(u->output, "-") != 0) u->new_state = state_of(u->output);
+  if (u->old_state == NULL || (u->new_state == NULL && strcmp(u->output, "-") != 0))
+    return cli_failure("out of memory");
+  return 0;
+}
+
+static int check_files(struct update *u) {
+  const struct cli_output outputs[] = {
+      {"--output", u->output}, {"--json", u->session.json}, {"--output", u->new_state}};
+  const char *const inputs[] = {u->data.file};
+  int status = cli_check_outputs(&u->session, outputs, 3, inputs, 1);
+  if (status == 0) status = cli_check_inputs(&outputs[1], 1, &u->data.model_file, 1);
+  return status;
+}
+
+/* ---- the update ----------------------------------------------------------------------------- */
+
+static int choose_rules(void *user, polyad_match_rule *rule) {
+  struct update *u = user;
+  int modes[POLYAD_MAX_ORDER], count;
+  int status = cli_read_modes(&u->data, "--mode", u->mode_text, modes, &count);
+  if (status != 0) return status;
+  if (count > 1) return cli_usage_error("--mode has %d modes; expected one that grows", count);
+  u->options.mode = modes[0];
+  rule[modes[0]] = POLYAD_MATCH_EXTEND;
+  return 0;
+}
+
+/* With the sums beside the model where they belong to it, else from the model alone: which is said.
+ */
+static int make_updater(struct update *u) {
+  polyad_context *context = u->session.context;
+  if (access(u->old_state, F_OK) == 0) {
+    polyad_status status =
+        polyad_updater_read(context, u->old_state, u->data.model, &u->options, &u->updater);
+    u->resumed = status == POLYAD_OK;
+    if (u->resumed) return 0;
+    if (status != POLYAD_MISMATCH) return cli_library_failure(context);
+    cli_talk(&u->session, "polyad: warning: %s\n", polyad_last_error(context));
+  }
+  char quoted[CLI_QUOTE_BYTES];
+  cli_talk(&u->session, "polyad: no sums for the model in %s: taken from the model itself\n",
+           cli_quote(quoted, u->old_state));
+  polyad_status made = polyad_updater_create(context, u->data.model, &u->options, &u->updater);
+  return made == POLYAD_OK ? 0 : cli_library_failure(context);
+}
+
+static int compute(struct update *u) {
+  struct cli_session *session = &u->session;
+  uint64_t old = polyad_updater_rows(u->updater);
+  uint64_t slices = polyad_tensor_dims(u->data.tensor)[u->options.mode];
+  uint64_t *rows = calloc(slices, sizeof *rows);
+  if (rows == NULL) return cli_failure("out of memory");
+  for (uint64_t i = 0; i < slices; ++i)
+    rows[i] = i < old ? i : POLYAD_NEW_ROW;
+  cli_progress_start(session);
+  cli_computing_begin(session);
+  polyad_status done =
+      polyad_updater_add(session->context, u->updater, u->data.tensor, rows, &u->info);
+  cli_computing_end();
+  cli_progress_clear();
+  free(rows);
+  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
+  if (done == POLYAD_OK) done = polyad_updater_model(session->context, u->updater, &u->updated);
+  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static int write_model(const struct update *u) {
+  polyad_context *context = u->session.context;
+  polyad_status status =
+      cli_is_directory_name(u->output)
+          ? polyad_ktensor_write_directory(context, u->updated, u->data.tensor,
+                                           u->top > 0 ? (int)u->top : 10, u->output)
+          : polyad_ktensor_write_labelled(context, u->updated, u->data.tensor, u->output);
+  if (status == POLYAD_OK && u->new_state != NULL)
+    status = polyad_updater_write(context, u->updater, u->updated, u->new_state);
+  if (status != POLYAD_OK) return cli_library_failure(context);
+  if (u->new_state == NULL)
+    cli_talk(&u->session, "polyad: the sums are not kept beside standard output\n");
+  return 0;
+}
+
+static int write_json(struct update *u) {
+  cJSON *object = cJSON_CreateObject();
+  cli_json_new_data(object, &u->data);
+  cli_json_count(object, "mode", (uint64_t)u->options.mode + 1);
+  cli_json_text(object, "model_kind", polyad_model_kind_string(u->info.kind));
+  cli_json_real(object, "forget", u->forget);
+  cli_json_count(object, "rounds", u->rounds);
+  cli_json_bool(object, "resumed", u->resumed);
+  cli_json_text(object, "output", u->output);
+  if (u->new_state != NULL)
+    cli_json_text(object, "state", u->new_state);
+  else
+    cJSON_AddNullToObject(object, "state");
+  cli_json_count(object, "rank", polyad_ktensor_rank(u->updated));
+  cli_json_counts(object, "dims", polyad_ktensor_dims(u->updated),
+                  polyad_ktensor_order(u->updated));
+  cli_json_count(object, "nnz", polyad_tensor_nnz(u->data.tensor));
+  cli_json_count(object, "appended", u->info.appended);
+  cli_json_count(object, "changed", u->info.changed);
+  cli_json_real(object, "fit", u->info.fit);
+  cli_json_real(object, "seconds", u->info.seconds);
+  return cli_json_write(&u->session, object);
+}
+
+static int report(const struct update *u) {
+  if (!cli_shows_results(&u->session, u->output)) return 0;
+  const uint64_t *dims = polyad_ktensor_dims(u->updated);
+  for (int n = 0; n < polyad_ktensor_order(u->updated); ++n)
+    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  printf(
+      ", %s model of rank %llu: %llu nonzeros, %llu slices of mode %d appended, %llu changed",
+      polyad_model_kind_string(u->info.kind), (unsigned long long)polyad_ktensor_rank(u->updated),
+      (unsigned long long)polyad_tensor_nnz(u->data.tensor), (unsigned long long)u->info.appended,
+      u->options.mode + 1, (unsigned long long)u->info.changed);
+  if (!isnan(u->info.fit)) printf("; fit of the new data %.6f", u->info.fit);
+  puts("");
+  if (u->top > 0) cli_print_components(u->updated, u->data.tensor, (int)u->top);
+  return cli_finish_output();
+}
+
+static int run(struct update *u) {
+  struct cli_session *session = &u->session;
+  int status = cli_check_model_name("--output", u->output, POLYAD_CONTENTS_KTENSOR);
+  if (status == 0) status = cli_session_open(session);
+  if (status == 0) status = find_states(u);
+  if (status == 0) status = check_files(u);
+  if (status == 0) status = cli_new_data_read(&u->data, session, choose_rules, u);
+  if (status == 0) status = make_updater(u);
+  if (status == 0) status = compute(u);
+  if (status == 0) status = write_model(u);
+  if (status == 0) status = write_json(u);
+  return status == 0 ? report(u) : status;
+}
+
+static int check_options(struct update *u) {
+  if (u->mode_text == NULL)
+    return cli_usage_error("the mode is missing; give it with --mode N (see polyad update --help)");
+  if (u->output == NULL)
+    return cli_usage_error("the updated model has no place; give it with --output PATH");
+  if (!(u->forget > 0 && u->forget <= 1))
+    return cli_usage_error("--forget %g found; expected a number above 0 and at most 1", u->forget);
+  u->options.forget = u->forget;
+  u->options.rounds = (int)u->rounds;
+  u->options.kind = cli_model_kind(u->data.kind);
+  return 0;
+}
+
+int cli_update(int argc, char **argv) {
+  struct update u = {.forget = 1, .rounds = 1};
+  cli_session_init(&u.session);
+  cli_new_data_init(&u.data);
+  polyad_update_options_init(&u.options);
+  int first, status = cli_parse(&usage, argc, argv, &u, &first);
+  if (status != 0) return status < 0 ? cli_finish_output() : status;
+  status = check_options(&u);
+  if (status != 0) return status;
+  u.data.model_file = argv[first];
+  u.data.file = argv[first + 1];
+  status = run(&u);
+  free(u.old_state);
+  free(u.new_state);
+  polyad_updater_destroy(u.updater);
+  polyad_ktensor_destroy(u.updated);
+  cli_new_data_clear(&u.data);
+  cli_session_close(&u.session);
+  return status;
+}

@@ -1,0 +1,155 @@
+/* The updater: where it starts, and the model that it has come to. */
+#include "algorithms/updater.h"
+#include "algorithms/model_start.h"
+#include <math.h>
+#include <string.h>
+
+void polyad_update_options_init(polyad_update_options *options) {
+  *options = (polyad_update_options){.kind = POLYAD_KIND_AUTO, .forget = 1, .rounds = 1};
+}
+
+static polyad_status check_forget(polyad_context *context, double forget) {
+  if (forget > 0 && forget <= 1) return POLYAD_OK;
+  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                 "a forgetting factor of %g found; expected one above 0 and at most 1", forget);
+}
+
+static polyad_status check_options(polyad_context *context, const polyad_ktensor *model,
+                                   const polyad_update_options *options) {
+  if (model->order < 2 || options->mode < 0 || options->mode >= model->order)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
+                   pd_shown_mode(context, options->mode), model->order, pd_shown_mode(context, 0),
+                   pd_shown_mode(context, model->order - 1));
+  if (options->rounds < 1)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d rounds found; expected 1 or more",
+                   options->rounds);
+  if (options->kind == POLYAD_KIND_POISSON)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "models of counts cannot be updated; expected a signed or nonnegative model");
+  return check_forget(context, options->forget);
+}
+
+/* P_n = A_n Q_n: the sums of a tensor that is the model. */
+static polyad_status start_sums(polyad_updater *updater) {
+  const struct pd_double_model *model = &updater->model;
+  uint64_t rank = model->rank;
+  double *gram[POLYAD_MAX_ORDER] = {NULL}, *grown = NULL;
+  PD_TRY(PD_NEW(updater->context, rank * rank, &grown));
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < model->order; ++n) {
+    struct pd_updated_mode *sums = &updater->sums[n];
+    gram[n] = grown;
+    if (n != updater->options.mode) {
+      PD_TRY_CLEANUP(PD_NEW(updater->context, model->rows[n] * rank, &sums->p));
+      PD_TRY_CLEANUP(PD_NEW(updater->context, rank * rank, &sums->q));
+      PD_TRY_CLEANUP(PD_NEW(updater->context, rank * rank, &sums->gram));
+      gram[n] = sums->gram;
+    }
+    pd_double_gram(model->rows[n], rank, model->factor[n], gram[n]);
+  }
+  for (int n = 0; n < model->order; ++n) {
+    struct pd_updated_mode *sums = &updater->sums[n];
+    if (n == updater->options.mode) continue;
+    pd_double_normal(model, (const double *const *)gram, n, -1, sums->q);
+    memset(sums->p, 0, model->rows[n] * rank * sizeof *sums->p);
+    for (uint64_t i = 0; i < model->rows[n]; ++i)
+      for (uint64_t s = 0; s < rank; ++s)
+        for (uint64_t r = 0; r < rank; ++r)
+          sums->p[i * rank + r] += model->factor[n][i * rank + s] * sums->q[s * rank + r];
+  }
+cleanup:
+  pd_free(updater->context, grown);
+  return status;
+}
+
+static polyad_status start(polyad_updater *updater, const polyad_ktensor *model) {
+  PD_TRY(pd_double_model_create(updater->context, model, NULL, &updater->model));
+  PD_TRY(pd_model_kind(updater->context, &updater->model, &updater->kind));
+  updater->room = model->dims[updater->options.mode];
+  PD_TRY(PD_NEW_ZERO(updater->context, updater->room, &updater->clock));
+  return start_sums(updater);
+}
+
+polyad_status pd_updater_start(polyad_context *context, const polyad_ktensor *model,
+                               const polyad_update_options *options, polyad_updater **updater) {
+  polyad_updater *made;
+  PD_TRY(check_options(context, model, options));
+  PD_TRY(PD_NEW_ZERO(context, 1, &made));
+  made->context = context;
+  made->options = *options;
+  made->kind = options->kind;
+  made->type = model->type;
+  polyad_status status = start(made, model);
+  if (status == POLYAD_OK)
+    *updater = made;
+  else
+    polyad_updater_destroy(made);
+  return status;
+}
+
+polyad_status polyad_updater_create(polyad_context *context, const polyad_ktensor *model,
+                                    const polyad_update_options *options,
+                                    polyad_updater **updater) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model == NULL || options == NULL || updater == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, options or updater is NULL");
+  *updater = NULL;
+  return pd_updater_start(context, model, options, updater);
+}
+
+void polyad_updater_destroy(polyad_updater *updater) {
+  if (updater == NULL) return;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(updater->context, updater->sums[n].p);
+    pd_free(updater->context, updater->sums[n].q);
+    pd_free(updater->context, updater->sums[n].gram);
+  }
+  pd_double_model_clear(updater->context, &updater->model);
+  pd_free(updater->context, updater->clock);
+  pd_free(updater->context, updater);
+}
+
+uint64_t polyad_updater_rows(const polyad_updater *updater) {
+  return updater->model.rows[updater->options.mode];
+}
+
+polyad_status polyad_updater_set_forget(polyad_context *context, polyad_updater *updater,
+                                        double forget) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (updater == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the updater is NULL");
+  PD_TRY(check_forget(context, forget));
+  updater->options.forget = forget;
+  return POLYAD_OK;
+}
+
+polyad_status pd_updater_model(polyad_context *context, const polyad_updater *updater,
+                               polyad_ktensor **model) {
+  const struct pd_double_model *from = &updater->model;
+  PD_TRY(polyad_ktensor_create(context, from->order, from->rows, from->rank, updater->type, model));
+  polyad_ktensor *made = *model;
+  bool finite = true;
+  for (uint64_t r = 0; r < from->rank; ++r)
+    pd_model_set(made, made->weights, r, from->weight[r]);
+  for (int n = 0; n < from->order; ++n)
+    for (uint64_t k = 0; k < from->rows[n] * from->rank; ++k) {
+      pd_model_set(made, made->factor[n], k, from->factor[n][k]);
+      finite = finite && isfinite(pd_model_number(made, made->factor[n], k));
+    }
+  if (finite) return POLYAD_OK;
+  polyad_ktensor_destroy(made);
+  *model = NULL;
+  return pd_fail(context, POLYAD_NUMERICAL, "a row is too large for single precision");
+}
+
+polyad_status polyad_updater_model(polyad_context *context, const polyad_updater *updater,
+                                   polyad_ktensor **model) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (updater == NULL || model == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or model is NULL");
+  *model = NULL;
+  return pd_updater_model(context, updater, model);
+}
