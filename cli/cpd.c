@@ -8,6 +8,7 @@
 #include "report.h"
 #include "run_arguments.h"
 #include "run_report.h"
+#include "streaming.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ struct cpd {
   double ridge;
   bool nonnegative;
   const char *algorithm, *format, *variant, *init, *output, *report, *file;
+  struct cli_streaming streaming;
   struct cli_run_options run;
   struct cli_apr_options apr;
   polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
@@ -107,6 +109,7 @@ static const struct cli_option option_table[] = {
     CLI_APR_OPTIONS(struct cpd),
     CLI_STORAGE_OPTIONS(struct cpd, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct cpd),
+    CLI_STREAM_OPTIONS(struct cpd),
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
@@ -141,6 +144,21 @@ static const struct cli_usage usage = {
     .least_arguments = 1,
     .most_arguments = 1};
 
+/* An option that needs all nonzeros in memory, or NULL. */
+static const char *refuses_streaming(const struct cpd *cpd) {
+  if (cpd->report != NULL) return "--report";
+  if (strcmp(cpd->init, "hosvd") == 0) return "--init hosvd";
+  if (strcmp(cpd->algorithm, "apr-pdnr") == 0) return "--algorithm apr-pdnr";
+  if (strcmp(cpd->algorithm, "apr-pqnr") == 0) return "--algorithm apr-pqnr";
+  if (strncmp(cpd->format, "auto", 4) != 0 && strncmp(cpd->format, "coo", 3) != 0)
+    return "--format";
+  if (cpd->session.compute != NULL && strcmp(cpd->session.compute, "native") != 0)
+    return "--compute";
+  if (cpd->session.dims != NULL) return "--dims";
+  if (cpd->session.labels != NULL) return "--labels";
+  return cpd->session.tune ? "--tune" : NULL;
+}
+
 static int parse(struct cpd *cpd, int argc, char **argv) {
   int first, status = cli_parse(&usage, argc, argv, cpd, &first);
   if (status != 0) return status;
@@ -154,6 +172,9 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cli_is_apr(cpd->algorithm) && strcmp(cpd->init, "hosvd") == 0)
     return cli_usage_error("--init hosvd found; %s starts from random or a ktensor file",
                            cpd->algorithm);
+  if (strcmp(cpd->streaming.stream, "always") == 0 && refuses_streaming(cpd) != NULL)
+    return cli_usage_error("--stream always found with %s, which needs the tensor in memory",
+                           refuses_streaming(cpd));
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
   status = cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
@@ -190,31 +211,57 @@ static int prepare(struct cpd *cpd) {
   return 0;
 }
 
-static int build_plan(struct cpd *cpd) {
+static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
+                           polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  cpd->times.read = cli_now();
   int status = cli_read_tensor(session, cpd->file, &tensor);
   if (status != 0) return status;
   if (session->json != NULL || cpd->report != NULL) cpd->tensor_hash = polyad_tensor_hash(tensor);
   cpd->times.build = cli_now();
+  *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
+  if (*made == POLYAD_OK && cpd->report != NULL) {
+    *made = polyad_plan_create(session->context, tensor, options, &cpd->plan);
+    cpd->tensor = tensor;
+    tensor = NULL;
+  } else if (*made == POLYAD_OK) {
+    *made = polyad_plan_create_take(session->context, &tensor, options, &cpd->plan);
+  }
+  polyad_tensor_destroy(tensor);
+  return 0;
+}
+
+/* Reading is a part of building where the tensor streams. */
+static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options *options) {
+  polyad_stream_info about;
+  cpd->times.build = cli_now();
+  polyad_status made =
+      cli_stream_plan(&cpd->session, &cpd->streaming, cpd->file, options, &cpd->plan);
+  if (made != POLYAD_OK) return made;
+  polyad_plan_stream_info(cpd->plan, &about);
+  cpd->tensor_hash = about.tensor_hash;
+  return polyad_tensor_read_outline(cpd->session.context, cpd->file, &cpd->outline);
+}
+
+static int build_plan(struct cpd *cpd) {
+  struct cli_session *session = &cpd->session;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
+  cpd->times.read = cli_now();
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_types(session, &options);
   options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
   cli_set_tuning(session, &options);
-  polyad_status made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
-  if (made == POLYAD_OK && cpd->report != NULL) {
-    made = polyad_plan_create(session->context, tensor, &options, &cpd->plan);
-    cpd->tensor = tensor;
-    tensor = NULL;
-  } else if (made == POLYAD_OK) {
-    made = polyad_plan_create_take(session->context, &tensor, &options, &cpd->plan);
+  polyad_status made = POLYAD_OK;
+  bool able = refuses_streaming(cpd) == NULL;
+  if (cli_streams(session, &cpd->streaming, cpd->file, &options, able)) {
+    made = build_streaming(cpd, &options);
+  } else {
+    int status = build_in_memory(cpd, &options, &made);
+    if (status != 0) return status;
   }
-  polyad_tensor_destroy(tensor);
   if (made == POLYAD_OK) return 0;
   (void)cli_library_failure(session->context);
   return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
@@ -346,8 +393,12 @@ static int run(struct cpd *cpd, int argc, char **argv) {
 }
 
 int cli_cpd(int argc, char **argv) {
-  struct cpd cpd = {
-      .top = 5, .algorithm = "als", .format = "auto", .variant = "auto", .init = "random"};
+  struct cpd cpd = {.top = 5,
+                    .algorithm = "als",
+                    .format = "auto",
+                    .variant = "auto",
+                    .init = "random",
+                    .streaming.stream = "auto"};
   cpd.times.start = cli_now();
   cli_session_init(&cpd.session);
   cli_apr_options_init(&cpd.apr);

@@ -1,6 +1,7 @@
 /* The JSON object of polyad cpd. */
 #include "cpd_json.h"
 #include "manifest.h"
+#include "streaming.h"
 #include <string.h>
 
 cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result) {
@@ -24,6 +25,7 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   cli_json_count(o, "regularized_solves", info->regularized_solves);
   cli_json_starts(o, info, strcmp(result->algorithm, "als") == 0 ? "fit" : "log_likelihood");
   cli_json_trace(o, &result->run);
+  cli_json_streaming(o, result->run.plan);
   cli_json_manifest(o, session, &result->run);
   return o;
 }

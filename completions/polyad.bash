@@ -41,8 +41,8 @@ _polyad() {
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
-      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --output --report --top
-      $reading $common" ;;
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --stream --spill-dir
+      --output --report --top $reading $common" ;;
     rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --format --variant
       --tune --tune-cache $storage $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
@@ -82,6 +82,7 @@ _polyad() {
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
+    --stream) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current") ;;
     --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$current") ;;
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max first last error" -- "$current") ;;
     --aggregate) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max last" -- "$current") ;;

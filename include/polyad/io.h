@@ -112,6 +112,15 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_read(polyad_context *conte
                                                            const polyad_read_options *options,
                                                            polyad_tensor **tensor);
 
+/** Reads the dims, mode names and labels of a .ptn file, without its nonzeros: what
+ *  polyad_tensor_outline() makes of a tensor in memory.
+ *  @param[out] outline  destroyed with polyad_tensor_destroy()
+ *  @return POLYAD_IO, POLYAD_PARSE, POLYAD_UNSUPPORTED for other files, POLYAD_OUT_OF_MEMORY,
+ *  POLYAD_MEMORY_LIMIT */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_read_outline(polyad_context *context,
+                                                                   const char *path,
+                                                                   polyad_tensor **outline);
+
 /** Writes a tensor in the given format (POLYAD_FILE_AUTO: by the extension of `path`, see
  *  polyad_file_extensions()).
  *  @return POLYAD_IO, POLYAD_INVALID_ARGUMENT for an unknown extension, POLYAD_UNSUPPORTED */

@@ -36,10 +36,19 @@ typedef struct polyad_stream_info {
   uint64_t chunk_nonzeros; /**< nonzeros of every chunk but the last */
   uint64_t spilled_bytes;  /**< on disk, all modes together */
   uint64_t pass_bytes[POLYAD_MAX_ORDER]; /**< that a kernel of each mode reads */
+  uint64_t tensor_hash;                  /**< polyad_tensor_hash() of the tensor */
   uint64_t memory_bytes; /**< the most memory that the context has in use, from the plan's making
                               to the end of a decomposition by CP-ALS of the plan's rank, in one
                               start and without nonnegativity */
 } polyad_stream_info;
+
+/** Estimates the memory that a decomposition by CP-ALS takes at most when the tensor in a file is
+ *  held in memory: reading it, building the smallest format, or computing. Nothing but the file's
+ *  header is read.
+ *  @param[out] bytes  0: not known, since the file is no .ptn file or the device is no CPU
+ *  @return POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
+    polyad_context *context, const char *path, const polyad_plan_options *options, uint64_t *bytes);
 
 /** Makes a plan from a binary tensor file (.ptn) without reading it into memory.
  *

@@ -76,6 +76,8 @@ polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
   return POLYAD_OK;
 }
 
+bool pd_memory_limit_is_set(const polyad_context *context) { return context->memory_limit_set; }
+
 uint64_t polyad_memory_limit(const polyad_context *context) { return context->memory_limit; }
 
 uint64_t polyad_memory_in_use(const polyad_context *context) {

@@ -86,6 +86,9 @@ void pd_free(polyad_context *context, void *pointer);
  *  before anything large is allocated. */
 polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what);
 
+/** Whether the memory limit is the caller's, and not what the machine or control group has. */
+bool pd_memory_limit_is_set(const polyad_context *context);
+
 /** a * b and a + b; false when they overflow. */
 static inline bool pd_mul(uint64_t a, uint64_t b, uint64_t *product) {
   return !__builtin_mul_overflow(a, b, product);

@@ -118,8 +118,12 @@ static polyad_status build_chunk(struct builder *b, uint64_t k) {
     put_index(b, b->mode, p, pd_tensor_index(&b->chunk, b->mode, p) - chunk->base);
   PD_TRY(find_traits(b, &traits));
   pd_tiling_choose(&traits, b->request, b->mode, false, &tiling);
-  PD_TRY(pd_rowsum_build(b->context, &b->chunk, b->mode, false, &tiling, &chunk->list));
-  polyad_status status = spill_list(b, chunk);
+  struct pd_room room = {0};
+  PD_TRY(pd_rowsum_room_create(b->context, &b->chunk, false, &room));
+  polyad_status status =
+      pd_rowsum_build(b->context, &b->chunk, b->mode, false, &tiling, &room, &chunk->list);
+  pd_room_destroy(b->context, &room);
+  if (status == POLYAD_OK) status = spill_list(b, chunk);
   struct pd_rowsum shape = chunk->list;
   pd_rowsum_clear(b->context, &chunk->list);
   shape.row_start = shape.row_id = shape.values = NULL;

@@ -56,14 +56,17 @@ uint64_t pd_stream_staging_bytes(uint64_t available) {
   return bytes < most ? bytes : most;
 }
 
+static uint64_t sorting_bytes(const struct pd_stream *stream, uint64_t nnz, int threads) {
+  return pd_rowsum_building_bytes(stream->order, stream->dims, nnz, stream->type, false, threads);
+}
+
 /* Bytes for each nonzero of a chunk while its list is built: its arrays as a tensor, and beside
- * them records, or what sorting takes, or the list and the order of its nonzeros. */
-static uint64_t building_entry_bytes(const struct pd_stream *stream) {
-  uint64_t record = pd_stream_record_bytes(stream), beside = pd_rowsum_building_bytes(1);
-  uint64_t list = most_entry_bytes(stream) + 8;
-  if (list > beside) beside = list;
-  if (record > beside) beside = record;
-  return record + beside;
+ * them records, or the list and what sorting takes. */
+static uint64_t building_entry_bytes(const struct pd_stream *stream, int threads) {
+  uint64_t record = pd_stream_record_bytes(stream);
+  uint64_t list = most_entry_bytes(stream) + sorting_bytes(stream, 1, threads) -
+                  sorting_bytes(stream, 0, threads);
+  return record + (list > record ? list : record);
 }
 
 /* Factors and their copies, as CP-ALS has them, and the sums of the parts of a chunk. */
@@ -74,6 +77,13 @@ static uint64_t running_bytes(const polyad_context *context, const struct pd_str
   bytes = pd_add_saturated(bytes, pd_rowsum_scratch_bytes(request->rank, 1, PD_STREAM_PARTS));
   return pd_add_saturated(
       bytes, request->device->linalg->work_bytes(request->rank, polyad_threads(context)));
+}
+
+/* A limit that is the machine's or the control group's has to hold the process too: its code, its
+ * stacks, and what BLAS takes when it is loaded. One that the caller set is for what polyad
+ * allocates. */
+static uint64_t process_bytes(const polyad_context *context) {
+  return pd_memory_limit_is_set(context) ? 0 : UINT64_C(48) << 20;
 }
 
 static uint64_t divided(uint64_t available, uint64_t fixed, uint64_t each) {
@@ -98,14 +108,17 @@ static polyad_status check_asked(polyad_context *context, struct pd_stream *stre
 polyad_status pd_stream_choose(polyad_context *context, struct pd_stream *stream,
                                const struct pd_request *request, uint64_t asked) {
   if (asked > 0) return check_asked(context, stream, asked);
-  const uint64_t limit = polyad_memory_limit(context), used = polyad_memory_in_use(context);
+  const uint64_t limit = polyad_memory_limit(context), process = process_bytes(context);
+  const uint64_t used = polyad_memory_in_use(context) + process;
   /* Numbers of slices are in use already and go before a decomposition begins. */
   const uint64_t counts = rows_of_all(stream) * sizeof(uint64_t);
   const uint64_t left = limit > used ? limit - used : 0, available = left - left / 16;
   const uint64_t tables = PD_STREAM_CHUNKS_MOST / 64 * sizeof(struct pd_stream_chunk);
-  const uint64_t building = building_entry_bytes(stream), running = 2 * most_entry_bytes(stream);
+  const uint64_t building = building_entry_bytes(stream, request->threads);
+  const uint64_t running = 2 * most_entry_bytes(stream);
   const uint64_t factors = running_bytes(context, stream, request);
   uint64_t fixed = pd_add_saturated(tables, pd_stream_staging_bytes(available));
+  fixed = pd_add_saturated(fixed, sorting_bytes(stream, 0, request->threads));
   uint64_t chunk = divided(available, fixed, building);
   uint64_t other = divided(available + counts, pd_add_saturated(tables, factors), running);
   if (other < chunk) chunk = other;
@@ -120,7 +133,7 @@ polyad_status pd_stream_choose(polyad_context *context, struct pd_stream *stream
   uint64_t build = pd_add_saturated(fixed, pd_mul_saturated(least, building));
   uint64_t run = pd_add_saturated(factors, pd_mul_saturated(least, running)) + tables;
   uint64_t more = build > run ? build : run;
-  PD_TRY(pd_memory_check(context, pd_add_saturated(more, more / 8),
+  PD_TRY(pd_memory_check(context, pd_add_saturated(more, more / 8 + process),
                          "streaming in the smallest chunks"));
   stream->chunk_nnz = least; /* the estimates' margin is what is missing */
   stream->chunks = in_chunks(stream->nnz, least);

@@ -118,6 +118,48 @@ cleanup:
   return status;
 }
 
+static uint64_t in_memory(const struct pd_ptn_header *header, const struct pd_request *request) {
+  const uint64_t sorting = 24; /* of each nonzero: keys, order and their copies */
+  uint64_t item = pd_type_bytes(request->precision), read = header->file_bytes, record = item;
+  uint64_t factors = 0, row = pd_mul_saturated(2 * request->rank, item);
+  for (uint32_t n = 0; n < header->order; ++n) {
+    record += header->index_bytes[n];
+    factors = pd_add_saturated(factors, pd_mul_saturated(header->dims[n], row));
+  }
+  if (item != header->value_bytes)
+    read = pd_add_saturated(read, pd_mul_saturated(header->nnz, item));
+  uint64_t build = pd_mul_saturated(header->nnz, record + sorting);
+  uint64_t compute = pd_add_saturated(pd_mul_saturated(header->nnz, record), factors);
+  if (build > read) read = build;
+  return compute > read ? compute : read;
+}
+
+polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *path,
+                                           const polyad_plan_options *options, uint64_t *bytes) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (path == NULL || bytes == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or bytes is NULL");
+  *bytes = 0;
+  struct pd_format_text text;
+  struct pd_request request;
+  struct pd_ptn_source source;
+  struct pd_ptn_header header;
+  PD_TRY(pd_plan_make_request(context, options, &text, &request));
+  if (!request.device->functions->host_memory || strcmp(path, "-") == 0) return POLYAD_OK;
+  polyad_status status = pd_ptn_source_open(context, path, &source);
+  if (status == POLYAD_OK && source.seekable) {
+    int64_t got = pd_ptn_source_read(&source, 0, sizeof header, &header);
+    status =
+        got < 0 ? POLYAD_IO : pd_ptn_header_check(context, path, &header, (size_t)got, source.size);
+    if (status == POLYAD_OK) *bytes = in_memory(&header, &request);
+  }
+  pd_ptn_source_close(&source);
+  if (status == POLYAD_OUT_OF_MEMORY) return status;
+  pd_begin(context); /* whoever reads the file says what is wrong with it */
+  return POLYAD_OK;
+}
+
 polyad_status polyad_plan_create_from_file(polyad_context *context, const char *path,
                                            const polyad_plan_options *options,
                                            const polyad_stream_options *stream,
@@ -152,6 +194,7 @@ void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info) 
   info->chunk_nonzeros = stream->chunk_nnz;
   info->spilled_bytes = stream->lists_bytes;
   info->memory_bytes = stream->memory_bytes;
+  info->tensor_hash = plan->tensor_hash;
   for (int n = 0; n < stream->order; ++n)
     for (uint64_t k = 0; k < stream->chunks; ++k)
       info->pass_bytes[n] += stream->chunk[n][k].bytes;

@@ -1,6 +1,6 @@
 /* The storage and the kernels of plans whose tensor stays on disk. */
-#include "plan/stream.h"
 #include "core/threads.h"
+#include "plan/stream.h"
 #include "plan/stream_reader.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What streaming from disk costs: MTTKRP of every mode of a tensor that streams, per nonzero, beside
+the same tensor's in memory, and beside the time in which the bytes of a pass can be read.
+
+usage: stream_cpu.py --polyad build/polyad [--like reddit --scale S | --dims I,J,K --nnz N]
+                     [--memory-limit 2G] [--rank 16] [--precision f32] [--folder DIR] [--part P]
+
+The tensor is generated into DIR. In-memory times come from a tensor of the same dims with P times the
+nonzeros, since the whole one may not fit. The rate of reading is that of a file of one pass's bytes,
+read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
+again (from as much of the page cache as keeps it). One JSON object a line on standard output."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--polyad", default="build/polyad")
+    parser.add_argument("--like")
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--dims")
+    parser.add_argument("--nnz", type=int)
+    parser.add_argument("--memory-limit", default="2G")
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--precision", default="f32")
+    parser.add_argument("--iterations", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--part", type=float, default=0.1)
+    parser.add_argument("--folder", default=".")
+    return parser.parse_args()
+
+
+def generate(args, path, part):
+    words = [args.polyad, "generate", str(path), "--seed", "1", "--quiet", "--precision", args.precision]
+    if args.like:
+        words += ["--like", args.like, "--scale", repr(args.scale * part)]
+    else:
+        words += ["--dims", args.dims, "--nnz", str(int(args.nnz * part))]
+    subprocess.run(words, check=True)
+
+
+def decompose(args, path, *more):
+    out = subprocess.run(
+        [args.polyad, "cpd", str(path), "-r", str(args.rank), "--precision", args.precision, "--device",
+         "cpu", "--threads", str(args.threads), "--max-iters", str(args.iterations), "--tol", "0",
+         "--json", "-", *more], check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(out)
+
+
+def read_rate(path, bytes_each):
+    """Bytes a second of reading the file from its start to its end."""
+    buffer = bytearray(bytes_each)
+    began, total = time.perf_counter(), 0
+    with open(path, "rb", buffering=0) as file:
+        while got := file.readinto(buffer):
+            total += got
+    return total / (time.perf_counter() - began)
+
+
+def rates(folder, size, bytes_each):
+    """Reading from the disk and again, of a file of `size` bytes."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        block = os.urandom(1 << 22)
+        for _ in range(0, size, len(block)):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return read_rate(file.name, bytes_each), read_rate(file.name, bytes_each)
+
+
+def per_nonzero(run):
+    return [1e9 * seconds / run["nnz"] for seconds in run["seconds_mttkrp"]]
+
+
+def main():
+    args = arguments()
+    folder = pathlib.Path(args.folder)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        whole, part = pathlib.Path(scratch, "whole.ptn"), pathlib.Path(scratch, "part.ptn")
+        generate(args, part, args.part)
+        memory = {form: decompose(args, part, "--format", form, "--stream", "never")
+                  for form in ("auto", "coo")}
+        part.unlink()
+        generate(args, whole, 1)
+        streamed = decompose(args, whole, "--stream", "always", "--memory-limit", args.memory_limit,
+                             "--spill-dir", scratch)
+        whole.unlink()
+        stream = streamed["stream"]
+        pass_bytes = max(stream["pass_bytes"])
+        disk, again = rates(folder, pass_bytes, pass_bytes // stream["chunks"])
+    best = [min(pair) for pair in zip(*(per_nonzero(run) for run in memory.values()))]
+    rows = []
+    for mode, took in enumerate(per_nonzero(streamed)):
+        reading = 1e9 * stream["pass_bytes"][mode] / streamed["nnz"] / again
+        rows.append({"mode": mode + 1, "streamed_ns": took, "in_memory_ns": best[mode],
+                     "reading_ns": reading, "ratio": took / max(reading, best[mode])})
+    print(json.dumps({
+        "nnz": streamed["nnz"], "dims": streamed["dims"], "rank": args.rank, "threads": args.threads,
+        "precision": args.precision, "memory_limit": args.memory_limit, "load": os.getloadavg()[0],
+        "memory_nnz": memory["coo"]["nnz"],
+        "memory_format": memory["auto"]["format"], "chunks": stream["chunks"],
+        "chunk_nonzeros": stream["chunk_nonzeros"], "spilled_bytes": stream["spilled_bytes"],
+        "memory_said": stream["memory_bytes"], "peak_bytes": streamed["peak_bytes"],
+        "disk_bytes_per_second": disk, "again_bytes_per_second": again,
+        "seconds_build": streamed["seconds_build"],
+        "seconds_per_iteration": streamed["seconds_per_iteration"], "passes": rows,
+        "version": streamed["manifest"]["version"]}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+#include "streaming.h"
+#include "text.h"
+#include <string.h>
+
+bool cli_streams(const struct cli_session *session, const struct cli_streaming *streaming,
+                 const char *path, const polyad_plan_options *options, bool able) {
+  uint64_t bytes = 0, limit = polyad_memory_limit(session->context);
+  char need[32], have[32];
+  if (strcmp(streaming->stream, "auto") != 0) return strcmp(streaming->stream, "always") == 0;
+  if (!able || polyad_plan_memory_from_file(session->context, path, options, &bytes) != POLYAD_OK)
+    return false;
+  if (bytes <= limit) return false;
+  cli_talk(session,
+           "the tensor would take %s of memory and the limit is %s: it streams from disk\n",
+           cli_bytes(need, bytes), cli_bytes(have, limit));
+  return true;
+}
+
+polyad_status cli_stream_plan(const struct cli_session *session,
+                              const struct cli_streaming *streaming, const char *path,
+                              const polyad_plan_options *options, polyad_plan **plan) {
+  polyad_stream_options stream;
+  polyad_stream_info about;
+  char memory[32], disk[32];
+  polyad_stream_options_init(&stream);
+  stream.spill_directory = streaming->spill_dir;
+  polyad_status status =
+      polyad_plan_create_from_file(session->context, path, options, &stream, plan);
+  if (status != POLYAD_OK) return status;
+  polyad_plan_stream_info(*plan, &about);
+  cli_talk(session,
+           "streams in %llu chunk%s a mode, %s on disk; CP-ALS takes at most %s of memory\n",
+           (unsigned long long)about.chunks, about.chunks == 1 ? "" : "s",
+           cli_bytes(disk, about.spilled_bytes), cli_bytes(memory, about.memory_bytes));
+  return POLYAD_OK;
+}
+
+void cli_json_streaming(cJSON *object, const polyad_plan *plan) {
+  polyad_stream_info about;
+  polyad_plan_stream_info(plan, &about);
+  cli_json_bool(object, "streamed", about.streamed != 0);
+  if (!about.streamed) {
+    cJSON_AddNullToObject(object, "stream");
+    return;
+  }
+  cJSON *o = cJSON_AddObjectToObject(object, "stream");
+  cli_json_count(o, "chunks", about.chunks);
+  cli_json_count(o, "chunk_nonzeros", about.chunk_nonzeros);
+  cli_json_count(o, "spilled_bytes", about.spilled_bytes);
+  cli_json_count(o, "memory_bytes", about.memory_bytes);
+  cli_json_counts(o, "pass_bytes", about.pass_bytes, polyad_plan_order(plan));
+}

@@ -1,0 +1,34 @@
+/* Tensors that stream from disk: the options, the decision, and what is said of it. */
+#ifndef CLI_STREAMING_H
+#define CLI_STREAMING_H
+
+#include "json.h"
+
+struct cli_streaming {
+  const char *stream;    /* "auto", "always" or "never" */
+  const char *spill_dir; /* NULL: the library's */
+};
+
+/* clang-format off */
+/** Options inside the table of a type `t` with a member `streaming`. */
+#define CLI_STREAM_OPTIONS(t)                                                                      \
+  {.name = "stream", .kind = CLI_CHOICE, .offset = offsetof(t, streaming.stream),                  \
+   .argument = "WHEN", .choices = "auto always never",                                             \
+   .help = "leave a .ptn tensor on disk: auto (default: where it\ndoes not fit into memory), always, never"}, \
+  {.name = "spill-dir", .kind = CLI_TEXT, .offset = offsetof(t, streaming.spill_dir),              \
+   .argument = "DIR",                                                                              \
+   .help = "where a tensor that streams has its temporary file\n(default: $TMPDIR, else /var/tmp)"}
+/* clang-format on */
+
+/** Whether the tensor in `path` is to stream. `able`: nothing else that was asked for forbids it.
+ */
+bool cli_streams(const struct cli_session *session, const struct cli_streaming *streaming,
+                 const char *path, const polyad_plan_options *options, bool able);
+/** Makes the plan, and says how it streams. */
+polyad_status cli_stream_plan(const struct cli_session *session,
+                              const struct cli_streaming *streaming, const char *path,
+                              const polyad_plan_options *options, polyad_plan **plan);
+/** The members "streamed" and "stream" of the JSON object. */
+void cli_json_streaming(cJSON *object, const polyad_plan *plan);
+
+#endif

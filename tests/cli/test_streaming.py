@@ -1,0 +1,100 @@
+"""Tensors that stream from disk: the command decides, says so, and finds what it finds in memory."""
+
+import math
+import os
+
+import pytest
+from conftest import check_error
+
+SANITIZED = bool(os.environ.get("POLYAD_SANITIZE"))
+
+
+def tensor(polyad, nonzeros=400000):
+    polyad.ok("generate", "x.ptn", "--dims", "600,500,400", "--nnz", str(nonzeros), "--seed", "1")
+    return "x.ptn"
+
+
+@pytest.mark.parametrize("method", [(), ("--nonnegative",), ("-a", "apr-mu"), ("--precision", "f32")])
+def test_a_tensor_that_streams_has_the_model_of_one_in_memory(polyad, method):
+    arguments = ("cpd", tensor(polyad, 50000), "-r", "4", "--max-iters", "4", "--device", "cpu", *method)
+    memory = polyad.json(*arguments, "--output", "a.ktensor", "--format", "coo")
+    disk = polyad.json(*arguments, "--output", "b.ktensor", "--stream", "always", "--spill-dir", ".")
+    assert not memory["streamed"] and memory["stream"] is None
+    assert disk["streamed"] and disk["stream"]["chunks"] == 1
+    assert len(disk["stream"]["pass_bytes"]) == 3
+    assert sum(disk["stream"]["pass_bytes"]) == disk["stream"]["spilled_bytes"]
+    assert disk["manifest"]["tensor_hash"] == memory["manifest"]["tensor_hash"]
+    key = "log_likelihood" if "apr-mu" in method else "fit"
+    places = 1e-5 if "f32" in method else 1e-10
+    assert math.isclose(disk[key], memory[key], rel_tol=places, abs_tol=places)
+    score = polyad.json("score", "a.ktensor", "b.ktensor")
+    assert score["score"] > 1 - (1e-3 if "f32" in method else 1e-8)
+    assert sorted(p.name for p in polyad.folder.iterdir()) == \
+        ["a.ktensor", "b.ktensor", "good.tns", "x.ptn"]
+
+
+def test_the_limit_decides_and_the_threads_do_not_matter(polyad):
+    name = tensor(polyad)
+    arguments = ("cpd", name, "-r", "8", "--max-iters", "3", "--tol", "0", "--device", "cpu")
+    limited = ("--memory-limit", "12M", "--spill-dir", ".")
+    one = polyad.json(*arguments, *limited, "--threads", "1", "--output", "1.ktensor")
+    four = polyad.json(*arguments, *limited, "--threads", "4", "--output", "4.ktensor")
+    assert one["streamed"] and one["stream"]["chunks"] > 1
+    assert one["stream"]["memory_bytes"] <= 12 << 20
+    assert one["fit"] == four["fit"]
+    assert polyad.path("1.ktensor").read_bytes() == polyad.path("4.ktensor").read_bytes()
+    assert not polyad.json(*arguments)["streamed"]
+    polyad.fails(1, *arguments, *limited, "--stream", "never", says="memory limit")
+    told = polyad.ok(*arguments, *limited).err
+    assert "it streams from disk" in told and "at most" in told
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep shadow memory")
+def test_memory_that_is_said_is_kept(polyad):
+    name = tensor(polyad, 4000000)
+    bare = polyad.json("cpd", "good.tns", "-r", "8", "--device", "cpu")["peak_bytes"]
+    run = polyad.json("cpd", name, "-r", "8", "--max-iters", "3", "--device", "cpu",
+                      "--memory-limit", "24M", "--spill-dir", ".")
+    assert run["streamed"]
+    assert run["peak_bytes"] - bare <= 1.1 * run["stream"]["memory_bytes"]
+
+
+def test_labels_are_those_of_the_file(polyad):
+    polyad.write("x.csv", "who,what,value\nann,tea,2\nbob,tea,3\nann,rum,1\n")
+    polyad.ok("convert", "x.csv", "x.ptn")
+    arguments = ("cpd", "x.ptn", "-r", "1", "--device", "cpu")
+    disk = polyad.ok(*arguments, "--stream", "always").out
+    assert b"ann" in disk and b"rum" in disk
+
+
+def test_a_run_that_streams_is_replayed(polyad):
+    polyad.json("cpd", tensor(polyad, 20000), "-r", "2", "--max-iters", "3", "--device", "cpu",
+                "--stream", "always", "--output", "m.ktensor")
+    run = polyad.run("cpd", "x.ptn", "-r", "2", "--max-iters", "3", "--device", "cpu", "--stream",
+                     "always", "--output", "m.ktensor", "--json", "run.json")
+    assert run.status == 0
+    assert polyad.json("replay", "run.json")["same"]
+
+
+def test_what_cannot_stream_is_refused(polyad):
+    name = tensor(polyad, 2000)
+    always = ("-r", "2", "--stream", "always", "--device", "cpu")
+    polyad.fails(2, "cpd", name, *always, "--init", "hosvd", says="--init hosvd")
+    polyad.fails(2, "cpd", name, *always, "--algorithm", "apr-pdnr", says="apr-pdnr")
+    polyad.fails(2, "cpd", name, *always, "--report", "r.html", says="--report")
+    polyad.fails(1, "cpd", "good.tns", *always, says="polyad convert")
+    polyad.fails(1, "cpd", name, *always, "--spill-dir", "missing", says="missing")
+
+
+def test_a_full_disk_is_told_before_the_work(polyad):
+    name = tensor(polyad, 200000)
+
+    def limit():
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    result = polyad.run("cpd", name, "-r", "2", "--stream", "always", "--spill-dir", ".", "--device",
+                        "cpu", preexec=limit)
+    assert result.status == 1 and "room" in result.err
+    check_error(result.err)
+    assert sorted(p.name for p in polyad.folder.iterdir()) == ["good.tns", "x.ptn"]
