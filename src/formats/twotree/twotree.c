@@ -23,7 +23,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
     struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
     *storage = pd_add_saturated(*storage, pd_twotree_side_estimate(traits, request, &modes));
   }
-  *building = pd_add_saturated(*storage, pd_twotree_building_bytes(traits->nnz));
+  *building = pd_add_saturated(*storage, pd_twotree_building_bytes(traits, request));
 }
 
 static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {

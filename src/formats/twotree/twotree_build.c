@@ -22,13 +22,15 @@ static void put_number(void *numbers, int bytes, uint64_t p, uint64_t number) {
 
 /* ---- tuples ---------------------------------------------------------------------------------- */
 
-/* The nonzeros in the order of a side's modes. */
+/* The nonzeros in the order of a side's modes; within a tuple they stay in the tensor's order, that
+ * of the other modes. */
 struct sorted {
   const polyad_tensor *tensor;
   const struct pd_twotree_modes *modes;
-  int bytes;    /* of one number of a nonzero, and of a tuple */
-  void *order;  /* nonzeros in the order of their tuples */
-  void *number; /* of each nonzero's tuple */
+  int bytes;                                  /* of one number of a nonzero, and of a tuple */
+  void *order;                                /* nonzeros in the order of their tuples */
+  void *number;                               /* of the tuple of each nonzero, in that order */
+  void *index[PD_TWOTREE_MAX_ORDER], *values; /* in that order: of the side's other modes */
 };
 
 static bool begins_tuple(const struct sorted *s, uint64_t p) {
@@ -62,7 +64,7 @@ static uint64_t number_part(const struct sorted *s, uint64_t begin, uint64_t end
     uint64_t nonzero = number_at(s->order, s->bytes, p);
     tuple += begins;
     if (side == NULL) continue;
-    put_number(s->number, s->bytes, nonzero, tuple - 1);
+    put_number(s->number, s->bytes, p, tuple - 1);
     for (int k = 0; k < s->modes->count && begins; ++k)
       put_number(side->tuple_id[k], side->id_bytes[k], tuple - 1,
                  pd_tensor_index(s->tensor, s->modes->mode[k], nonzero));
@@ -98,7 +100,45 @@ cleanup:
   return status;
 }
 
+static polyad_status gather_one(polyad_context *context, const struct sorted *s, const void *from,
+                                size_t item, void **to) {
+  PD_TRY(pd_alloc(context, s->tensor->nnz, item, to));
+  pd_gather(context, s->tensor->nnz, s->order, s->bytes, from, item, *to);
+  return POLYAD_OK;
+}
+
+/* The rest of the nonzeros in the order of their tuples. */
+static polyad_status gather(polyad_context *context, struct sorted *s) {
+  const polyad_tensor *tensor = s->tensor;
+  for (int k = 0; k < s->modes->others; ++k) {
+    int n = s->modes->other[k];
+    PD_TRY(gather_one(context, s, tensor->index[n], (size_t)tensor->index_bytes[n], &s->index[k]));
+  }
+  return gather_one(context, s, tensor->values, pd_type_bytes(tensor->type), &s->values);
+}
+
+static void clear_sorted(polyad_context *context, struct sorted *s) {
+  pd_free(context, s->order);
+  pd_free(context, s->number);
+  pd_free(context, s->values);
+  for (int k = 0; k < PD_TWOTREE_MAX_ORDER; ++k)
+    pd_free(context, s->index[k]);
+  *s = (struct sorted){0};
+}
+
 /* ---- lists ----------------------------------------------------------------------------------- */
+
+/* A list of one mode of a tensor, in room of its own. */
+static polyad_status build_list(polyad_context *context, const polyad_tensor *tensor, int mode,
+                                const struct pd_request *request, const struct pd_tiling *tiling,
+                                struct pd_rowsum *list) {
+  struct pd_room room = {0};
+  PD_TRY(pd_rowsum_room_create(context, tensor, false, &room));
+  polyad_status status =
+      pd_rowsum_build(context, tensor, mode, request->force_index64, tiling, &room, list);
+  pd_room_destroy(context, &room);
+  return status;
+}
 
 /* The lists name modes of the tensor, and `order` for tuples. */
 static void name_columns(struct pd_rowsum *list, int order, const int *mode) {
@@ -115,14 +155,15 @@ static polyad_status build_pass(polyad_context *context, const struct sorted *s,
   nonzeros.order = 1 + modes->others;
   nonzeros.dims[0] = side->tuples;
   nonzeros.index[0] = s->number;
+  nonzeros.values = s->values;
   nonzeros.index_bytes[0] = s->bytes;
   for (int k = 0; k < modes->others; ++k) {
     nonzeros.dims[1 + k] = s->tensor->dims[modes->other[k]];
-    nonzeros.index[1 + k] = s->tensor->index[modes->other[k]];
+    nonzeros.index[1 + k] = s->index[k];
     nonzeros.index_bytes[1 + k] = s->tensor->index_bytes[modes->other[k]];
   }
   pd_twotree_pass_tiling(traits, request, modes, &tiling);
-  PD_TRY(pd_rowsum_build(context, &nonzeros, 0, request->force_index64, &tiling, &side->pass));
+  PD_TRY(build_list(context, &nonzeros, 0, request, &tiling, &side->pass));
   name_columns(&side->pass, s->tensor->order, modes->other);
   return POLYAD_OK;
 }
@@ -156,8 +197,7 @@ static polyad_status build_lists(polyad_context *context, const polyad_tensor *t
   for (int k = 0; k < modes->count; ++k) {
     struct pd_tiling tiling;
     pd_twotree_list_tiling(traits, modes, k, &tiling);
-    PD_TRY_CLEANUP(
-        pd_rowsum_build(context, &tuples, 1 + k, request->force_index64, &tiling, &side->list[k]));
+    PD_TRY_CLEANUP(build_list(context, &tuples, 1 + k, request, &tiling, &side->list[k]));
     name_columns(&side->list[k], tensor->order, modes->mode);
   }
 cleanup:
@@ -176,20 +216,18 @@ polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor
   if (side->modes.count == 1) {
     struct pd_tiling tiling;
     pd_twotree_pass_tiling(traits, request, &side->modes, &tiling);
-    return pd_rowsum_build(context, tensor, side->modes.mode[0], request->force_index64, &tiling,
-                           &side->pass);
+    return build_list(context, tensor, side->modes.mode[0], request, &tiling, &side->pass);
   }
   PD_TRY_CLEANUP(sort_tuples(context, &sorted));
   PD_TRY_CLEANUP(number_tuples(context, &sorted, side));
+  PD_TRY_CLEANUP(gather(context, &sorted));
   pd_free(context, sorted.order);
   sorted.order = NULL;
   PD_TRY_CLEANUP(build_pass(context, &sorted, traits, request, side));
-  pd_free(context, sorted.number);
-  sorted.number = NULL;
+  clear_sorted(context, &sorted);
   PD_TRY_CLEANUP(build_lists(context, tensor, traits, request, side));
 cleanup:
-  pd_free(context, sorted.order);
-  pd_free(context, sorted.number);
+  clear_sorted(context, &sorted);
   return status;
 }
 
@@ -307,8 +345,18 @@ uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct p
   return total;
 }
 
-/* Sorting, and the number of each nonzero's tuple. */
-uint64_t pd_twotree_building_bytes(uint64_t nnz) {
-  return pd_add_saturated(pd_rowsum_building_bytes(nnz),
-                          pd_mul_saturated(nnz, (uint64_t)number_bytes(nnz)));
+/* Lists of nonzeros have the tensor's modes, or the number of a tuple for some of them, which takes
+ * no more bits; lists of tuples have their number beside the modes. */
+uint64_t pd_twotree_building_bytes(const struct pd_traits *traits,
+                                   const struct pd_request *request) {
+  uint64_t nnz = traits->nnz, dims[POLYAD_MAX_ORDER];
+  memcpy(dims, traits->dims, sizeof dims);
+  dims[traits->order] = nnz;
+  uint64_t list = pd_rowsum_building_bytes(traits->order + 1, dims, nnz, request->precision, false,
+                                           request->threads);
+  /* Beside the lists: the nonzeros in the order of their tuples, with that order or the numbers. */
+  uint64_t each = pd_type_bytes(request->precision) + 2 * (uint64_t)number_bytes(nnz);
+  for (int n = 0; n < traits->order; ++n)
+    each += (uint64_t)pd_index_bytes(traits->dims[n]);
+  return pd_add_saturated(list, pd_mul_saturated(nnz, each));
 }

@@ -17,6 +17,7 @@ uint64_t pd_twotree_side_bytes(const struct pd_twotree_side *side, polyad_type t
 uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct pd_request *request,
                                   const struct pd_twotree_modes *modes);
 /** What building takes on top. */
-uint64_t pd_twotree_building_bytes(uint64_t nnz);
+uint64_t pd_twotree_building_bytes(const struct pd_traits *traits,
+                                   const struct pd_request *request);
 
 #endif

@@ -24,7 +24,7 @@ struct pd_twotree_cut {
   double plain;       /* the same of lists that are sorted by one mode each */
 };
 
-/** The modes of one side, and the others. */
+/** The modes of one side, in the cyclic order, and the others, ascending. */
 struct pd_twotree_modes {
   int count, mode[PD_TWOTREE_MAX_ORDER];
   int others, other[PD_TWOTREE_MAX_ORDER];
@@ -52,13 +52,11 @@ struct pd_twotree {
 static inline struct pd_twotree_modes
 pd_twotree_modes_of(int order, const struct pd_twotree_cut *cut, int side) {
   struct pd_twotree_modes modes = {0};
-  for (int k = 0; k < order; ++k) {
-    int n = (cut->first + k) % order;
-    if ((k < cut->count) == (side == 0))
-      modes.mode[modes.count++] = n;
-    else
+  for (int k = 0; k < order; ++k)
+    if ((k < cut->count) == (side == 0)) modes.mode[modes.count++] = (cut->first + k) % order;
+  for (int n = 0; n < order; ++n)
+    if (((n - cut->first + order) % order < cut->count) != (side == 0))
       modes.other[modes.others++] = n;
-  }
   return modes;
 }
 
