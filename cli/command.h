@@ -12,6 +12,7 @@ int cli_generate(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_project(int argc, char **argv);
 int cli_update(int argc, char **argv);
+int cli_anomalies(int argc, char **argv);
 int cli_replay(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_score(int argc, char **argv);

@@ -35,6 +35,7 @@ static const struct {
      true},
     {"project", cli_project, "give new data their rows in a model", true},
     {"update", cli_update, "let a model go on with new slices", true},
+    {"anomalies", cli_anomalies, "find what a model does not explain", true},
     {"replay", cli_replay, "do a run again, and say whether the same came out", false},
     {"formats", cli_formats, "list the storage formats of this build", false},
     {"devices", cli_devices, "list the devices of this machine", false},

@@ -25,7 +25,7 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd rank tucker info convert generate bench report score core-consistency project update replay"
+  local commands="cpd rank tucker info convert generate bench report score core-consistency project update anomalies replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
@@ -58,6 +58,8 @@ _polyad() {
     project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top
       $reading $common" ;;
     update) options="--mode --forget --rounds --model-kind --match --unseen --output --top $reading $common" ;;
+    anomalies) options="--by --mode --model-kind --fdr --top --tail --cells --match --unseen --output
+      $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
@@ -73,7 +75,15 @@ _polyad() {
     return
   fi
   case $previous in
-    --model-kind) mapfile -t COMPREPLY < <(compgen -W "auto signed nonnegative $([ "$command" = update ] || echo poisson)" -- "$current") ;;
+    --model-kind)
+      local kinds="auto signed nonnegative"
+      [ "$command" = project ] && kinds+=" poisson"
+      [ "$command" = anomalies ] && kinds="auto gaussian poisson"
+      mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$current")
+      ;;
+    --by) mapfile -t COMPREPLY < <(compgen -W "cell slice index" -- "$current") ;;
+    --tail) mapfile -t COMPREPLY < <(compgen -W "both upper lower" -- "$current") ;;
+    --cells) mapfile -t COMPREPLY < <(compgen -W "all file" -- "$current") ;;
     --rows) mapfile -t COMPREPLY < <(compgen -W "all unseen" -- "$current") ;;
     --match) mapfile -t COMPREPLY < <(compgen -W "auto number" -- "$current") ;;
     --unseen) mapfile -t COMPREPLY < <(compgen -W "error skip" -- "$current") ;;

@@ -26,10 +26,18 @@ function __polyad_values -a name argument
         case missing
             printf '%s\n' keep skip error
         case model-kind
-            printf '%s\n' auto signed nonnegative
-            if test "$__polyad_command" != update
-                echo poisson
+            switch "$__polyad_command"
+                case anomalies
+                    printf '%s\n' auto gaussian poisson
+                case update
+                    printf '%s\n' auto signed nonnegative
+                case '*'
+                    printf '%s\n' auto signed nonnegative poisson
             end
+        case by
+            printf '%s\n' cell slice index
+        case tail
+            printf '%s\n' both upper lower
         case rows
             printf '%s\n' all unseen
         case match

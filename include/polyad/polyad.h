@@ -3,6 +3,7 @@
 #ifndef POLYAD_POLYAD_H
 #define POLYAD_POLYAD_H
 
+#include <polyad/anomalies.h>
 #include <polyad/completion.h>
 #include <polyad/context.h>
 #include <polyad/cp_als.h>

@@ -6,6 +6,7 @@
 >>> model.top(component=0, mode=1)                      # doctest: +SKIP
 """
 
+from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
 from ._devices import devices
@@ -26,10 +27,10 @@ read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
-    "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
+    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
-    "TuckerTensor", "UnsupportedError", "Updater", "core_consistency", "cp_als", "cp_apr", "devices",
+    "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr", "devices",
     "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score", "ttmc",
     "tucker", "tucker_ranks", "update", "version",
 ]

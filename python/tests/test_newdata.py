@@ -1,9 +1,13 @@
 """New data in a fitted model, against dense computations with NumPy and SciPy."""
 
+import decimal
+import math
+
 import numpy as np
 import polyad
 import pytest
 import scipy.optimize
+import scipy.special
 
 SHAPE = (7, 6, 5)
 
@@ -382,3 +386,267 @@ def test_one_update():
     found = polyad.update(model, sparse(dense[20:]), 0)
     assert found.shape == (30, 6, 5) and found.info["appended"] == 10
     assert np.allclose(found.reconstruct(), dense, atol=1e-7)
+
+
+# ---- anomalies -----------------------------------------------------------------------------------
+
+def rates(seed=0, shape=(20, 15, 12), rank=3, mean=2.0):
+    """A nonnegative model, scaled to a mean."""
+    model = plant(seed, rank, shape, nonnegative=True)
+    model.weights *= mean / model.reconstruct().mean()
+    return model
+
+
+def benjamini_hochberg(p, tests):
+    order = np.argsort(p, kind="stable")
+    q = np.minimum.accumulate((p[order] * tests / np.arange(1, len(p) + 1))[::-1])[::-1]
+    out = np.empty_like(q)
+    out[order] = np.minimum(q, 1)
+    return out
+
+
+def test_tails_of_counts_are_those_of_scipy():
+    """From rates of 1e-8 to 1e6, far into both tails. scipy 1.10 is off by up to 2e-8 at large counts
+    (the next test knows)."""
+    random = np.random.default_rng(0)
+    rate = np.concatenate([10.0**random.uniform(-8, 6, 3000), random.uniform(0.5, 40, 3000)])
+    count = np.maximum(np.concatenate([
+        random.poisson(rate), np.rint(rate + 12 * np.sqrt(rate) * random.standard_normal(6000)),
+        np.rint(3 * rate), np.rint(0.5 * rate)]), 1)
+    rate = np.tile(rate, 4)
+    model = polyad.KruskalTensor(None, [np.ones((1, 1)), rate[:, None]])
+    x = polyad.SparseTensor(np.stack([np.zeros(len(rate), int), np.arange(len(rate))], axis=1), count)
+    found = polyad.anomalies(model, x, top=len(rate))
+    got = {row["index"][1]: row for row in found}
+    upper = np.array([got[k]["p_upper"] for k in range(len(rate))])
+    lower = np.array([got[k]["p_lower"] for k in range(len(rate))])
+    for mine, theirs in ((upper, scipy.special.gammainc(count, rate)),
+                         (lower, scipy.special.gammaincc(count + 1, rate))):
+        good = theirs > 1e-290
+        assert good.sum() > 10000 and np.all(mine[~good] < 1e-289)
+        assert np.abs(mine[good] / theirs[good] - 1).max() < 1e-7
+    assert found.kind == "poisson" and found.tested == len(rate)
+
+
+def exact_tail(count, rate, lower):
+    """A tail by its sum in 60 decimal digits; log(count!) of large counts by Stirling's series, whose
+    first term left out is below 1e-20 from 200 on."""
+    decimal.getcontext().prec = 60
+    x, m = decimal.Decimal(count), decimal.Decimal(rate)
+    if count < 200:
+        log_factorial = decimal.Decimal(math.factorial(count)).ln()
+    else:
+        pi = decimal.Decimal("3.14159265358979323846264338327950288419716939937510582097494")
+        log_factorial = (x * x.ln() - x + (2 * pi * x).ln() / 2 + 1 / (12 * x) - 1 / (360 * x**3) +
+                         1 / (1260 * x**5) - 1 / (1680 * x**7) + 1 / (1188 * x**9))
+    total, term, k = decimal.Decimal(0), (x * m.ln() - m - log_factorial).exp(), 0
+    while term > total * decimal.Decimal("1e-30"):
+        total += term
+        k += 1
+        term *= (x - k + 1) / m if lower else m / (x + k)
+    return float(total)
+
+
+def test_tails_to_twelve_digits():
+    random = np.random.default_rng(1)
+    rate = 10.0**random.uniform(-8, 6, 200)
+    for lower in (False, True):
+        size = np.maximum(rate, 1) + (-1 if lower else 1) * random.uniform(0, 20, 200) * np.sqrt(rate)
+        count = np.maximum(np.rint(np.where(lower, np.minimum(size, rate), size + 1)), 1)
+        model = polyad.KruskalTensor(None, [np.ones((1, 1)), rate[:, None]])
+        found = {row["index"][1]: row for row in polyad.anomalies(model, count[None, :], top=200)}
+        compared = 0
+        for k in range(200):
+            if (count[k] > rate[k]) == lower:
+                continue
+            exact = exact_tail(int(count[k]), rate[k], lower)
+            if exact > 1e-290:
+                assert found[k]["p_lower" if lower else "p_upper"] == pytest.approx(exact, rel=1e-12)
+                compared += 1
+        assert compared > 50
+
+
+@pytest.mark.parametrize("tail", ["both", "upper", "lower"])
+@pytest.mark.parametrize("cells", ["all", "stored"])
+def test_cells_of_counts(tail, cells):
+    """p and q in dense NumPy and SciPy."""
+    from scipy.stats import poisson
+
+    model = rates()
+    dense = np.random.default_rng(1).poisson(model.reconstruct()).astype(float)
+    dense[3, 4, 5], dense[7, 8, 9] = 40, 1
+    found = polyad.anomalies(model, sparse(dense), tail=tail, cells=cells, top=10**6)
+    place = np.nonzero(dense)
+    x, m = dense[place], model.reconstruct()[place]
+    upper, lower, tests = poisson.sf(x - 1, m), poisson.cdf(x, m), dense.size
+    if cells == "stored":
+        some = -np.expm1(-m)
+        upper, lower, tests = upper / some, (lower - np.exp(-m)) / some, len(x)
+    p = {"upper": upper, "lower": lower, "both": np.minimum(1, 2 * np.minimum(upper, lower))}[tail]
+    q = benjamini_hochberg(p, tests)
+    assert len(found) == len(x) and found.tested == tests
+    assert found.found == (q <= 0.05).sum()
+    got = {row["index"]: row for row in found}
+    for k, index in enumerate(zip(*place)):
+        row = got[tuple(map(int, index))]
+        assert row["value"] == x[k] and row["expected"] == pytest.approx(m[k], rel=1e-10)
+        assert row["p"] == pytest.approx(p[k], rel=1e-9, abs=1e-14)
+        assert row["q"] == pytest.approx(q[k], rel=1e-9, abs=1e-13)
+        deviance = 2 * (x[k] * np.log(x[k] / m[k]) - x[k] + m[k])
+        assert row["score"] == pytest.approx(np.sign(x[k] - m[k]) * np.sqrt(deviance), abs=1e-6)
+    assert all(a["p"] <= b["p"] for a, b in zip(found.rows, found.rows[1:]))
+    if tail != "lower":
+        assert found[0]["index"] == (3, 4, 5)
+
+
+def test_slices_of_counts():
+    """Sums are Poisson; a slice that is missing is found in the lower tail."""
+    from scipy.stats import poisson
+
+    model = rates()
+    dense = np.random.default_rng(2).poisson(model.reconstruct()).astype(float)
+    dense[6] = 0
+    found = polyad.anomalies(model, sparse(dense), by="slice", top=100)
+    assert len(found) == 47 and found.tested == 47
+    assert found[0]["mode"] == 0 and found[0]["index"] == 6 and found[0]["value"] == 0
+    for row in found:
+        others = tuple(m for m in range(3) if m != row["mode"])
+        x = dense.sum(others)[row["index"]]
+        m = model.reconstruct().sum(others)[row["index"]]
+        assert row["value"] == x and row["expected"] == pytest.approx(m, rel=1e-10)
+        assert row["p_upper"] == pytest.approx(poisson.sf(x - 1, m), rel=1e-9)
+        assert row["p_lower"] == pytest.approx(poisson.cdf(x, m), rel=1e-9)
+    one = polyad.anomalies(model, sparse(dense), by="slice", modes=0)
+    assert one.tested == 20 and one.found >= 1
+
+
+@pytest.mark.parametrize("cells", ["all", "stored"])
+def test_indices_of_counts_have_the_p_value_of_simes(cells):
+    model = rates()
+    dense = np.random.default_rng(3).poisson(model.reconstruct()).astype(float)
+    dense[2, 3, 4] = 50
+    each = {row["index"]: row["p"] for row in
+            polyad.anomalies(model, sparse(dense), cells=cells, top=10**6)}
+    found = polyad.anomalies(model, sparse(dense), by="index", modes=[0, 2], cells=cells, top=100)
+    assert {(found[k]["mode"], found[k]["index"]) for k in range(2)} == {(0, 2), (2, 4)}
+    for row in found:
+        p = np.sort([value for index, value in each.items() if index[row["mode"]] == row["index"]])
+        count = dense.size / dense.shape[row["mode"]] if cells == "all" else len(p)
+        assert row["p"] == pytest.approx(min(1, (p * count / np.arange(1, len(p) + 1)).min()),
+                                         rel=1e-9)
+
+
+def gaussian(seed, shape=(20, 15, 12)):
+    random = np.random.default_rng(seed)
+    model = plant(seed, 3, shape)
+    return model, model.reconstruct() + 0.1 * random.standard_normal(shape)
+
+
+def test_cells_of_residuals():
+    model, dense = gaussian(4)
+    dense[1, 2, 3] += 3
+    found = polyad.anomalies(model, sparse(dense), top=10**6)
+    residual = (dense - model.reconstruct()).ravel()
+    center = np.median(residual)
+    scale = 1.4826 * np.median(np.abs(residual - center))
+    assert found.kind == "gaussian" and found[0]["index"] == (1, 2, 3) and found.found >= 1
+    assert found.center == pytest.approx(center) and found.scale == pytest.approx(scale)
+    for row in found:
+        z = (row["value"] - row["expected"] - center) / scale
+        assert row["score"] == pytest.approx(z, abs=1e-9)
+        assert row["p"] == pytest.approx(min(1, 2 * scipy.special.ndtr(-abs(z))), rel=1e-8, abs=1e-300)
+
+
+@pytest.mark.parametrize("by", ["slice", "index"])
+def test_slices_and_indices_of_residuals(by):
+    """Dense sums of residuals, and of their squares, each mode in its own robust scale; half of the
+    cells are absent, which counts."""
+    model, dense = gaussian(5)
+    dense[np.random.default_rng(0).random(dense.shape) < 0.5] = 0
+    dense[4] += 5
+    found = polyad.anomalies(model, sparse(dense), by=by, top=100)
+    residual = dense - model.reconstruct()
+    assert len(found) == 47 and (found[0]["mode"], found[0]["index"]) == (0, 4)
+    for row in found:
+        others = tuple(m for m in range(3) if m != row["mode"])
+        if by == "slice":
+            numbers = residual.sum(others)
+            assert row["value"] == pytest.approx(dense.sum(others)[row["index"]], abs=1e-9)
+        else:
+            numbers = np.cbrt((residual**2).mean(others))
+            assert row["value"]**2 == pytest.approx((residual**2).mean(others)[row["index"]])
+        center = np.median(numbers)
+        scale = 1.4826 * np.median(np.abs(numbers - center))
+        z = (numbers[row["index"]] - center) / scale
+        assert row["score"] == pytest.approx(z, rel=1e-7, abs=1e-7)
+        p = scipy.special.ndtr(-z) if by == "index" else min(1, 2 * scipy.special.ndtr(-abs(z)))
+        assert row["p"] == pytest.approx(p, rel=1e-6, abs=1e-300)
+
+
+@pytest.mark.parametrize("kind, cells", [("poisson", "all"), ("poisson", "stored"),
+                                         ("gaussian", None)])
+def test_planted_anomalies_at_the_nominal_rate(kind, cells):
+    """Over 40 tensors with 30 planted cells each: the share of false ones among those found is at
+    most the rate, to 3 standard errors of its mean, and nearly all planted ones are found. Shares of
+    one tensor lie between 0 and 1 and average at most `fdr`, so their variance is below fdr (1 -
+    fdr)."""
+    fdr, shares, power = 0.1, [], []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        if kind == "poisson":
+            model = rates(seed)
+            dense = random.poisson(model.reconstruct()).astype(float)
+            size = np.ceil(8 * np.sqrt(model.reconstruct()) + 12)
+        else:
+            model, dense = gaussian(seed)
+            size = np.full(dense.shape, 0.8)
+        planted = np.zeros(dense.size, bool)
+        planted[random.choice(dense.size, 30, replace=False)] = True
+        planted = planted.reshape(dense.shape)
+        dense[planted] += size[planted]
+        found = polyad.anomalies(model, sparse(dense), kind=kind, fdr=fdr, cells=cells or "all")
+        right = sum(bool(planted[row["index"]]) for row in found)
+        shares.append(1 - right / max(found.found, 1))
+        power.append(right / 30)
+    assert len(shares) == 40 and np.mean(power) > 0.95
+    assert np.mean(shares) <= fdr + 3 * np.sqrt(fdr * (1 - fdr) / 40)
+
+
+def test_nothing_is_found_where_nothing_is():
+    """Without anomalies something is found in at most the share `fdr` of tensors (binomial)."""
+    some_found = 0
+    for seed in range(60):
+        model = rates(seed, mean=0.5)
+        dense = np.random.default_rng(seed).poisson(model.reconstruct()).astype(float)
+        some_found += polyad.anomalies(model, sparse(dense), fdr=0.05).found > 0
+    assert some_found <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95)
+
+
+def test_table_of_anomalies():
+    pandas = pytest.importorskip("pandas")
+    model = polyad.KruskalTensor(None, [np.ones((2, 1)), np.ones((3, 1))],
+                                 labels=[["mon", "tue"], None], mode_names=["day", None])
+    x = labelled([[0, 0], [1, 2]], [1.0, 30.0], (2, 3), [["tue", "mon"], None], ("day", None))
+    found = polyad.anomalies(model, x)
+    frame = found.to_dataframe()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns[:3]) == ["day", "mode2", "value"]
+    assert len(found) == found.found == 1 and found[0]["label"] == ("mon", 2)
+    assert "1 of 6 found" in repr(found) and frame["day"][0] == "mon"
+    slices = polyad.anomalies(model, x, by="slice", top=2).to_dataframe()
+    assert list(slices.columns[:2]) == ["mode", "index"] and "mon" in list(slices["index"])
+
+
+def test_arguments_of_anomalies():
+    model = rates()
+    x = sparse(np.ones((20, 15, 12)))
+    for wrong in (dict(fdr=0), dict(fdr=1), dict(by="x"), dict(tail="x"), dict(cells="x"),
+                  dict(kind="x"), dict(by="slice", modes=[0, 0]), dict(by="slice", modes=[3])):
+        with pytest.raises(ValueError):
+            polyad.anomalies(model, x, **wrong)
+    with pytest.raises(TypeError):
+        polyad.anomalies(x, x)
+    with pytest.raises(polyad.Error, match="expected a count"):
+        polyad.anomalies(model, sparse(np.full((20, 15, 12), 0.5)), kind="poisson")
+    with pytest.raises(polyad.Error, match="negative number"):
+        polyad.anomalies(plant(), sparse(np.ones(SHAPE)), kind="poisson")
+    assert polyad.anomalies(model, sparse(np.full((20, 15, 12), 0.5))).kind == "gaussian"

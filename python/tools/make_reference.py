@@ -16,7 +16,7 @@ SECTIONS = [
                                 "TuckerDecomposition", "RunInfo"]),
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
-    ("New data", polyad, ["Updater", "update"]),
+    ("New data", polyad, ["Updater", "update", "anomalies", "Anomalies"]),
     ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
     ("What there is", polyad, ["formats", "devices", "version"]),
     ("Pictures (`polyad.plot`)", plot, [

@@ -1,4 +1,4 @@
-"""New data in a fitted model: project, update."""
+"""New data in a fitted model: project, update, anomalies."""
 
 import json
 import re
@@ -182,3 +182,88 @@ def test_wrong_usage_of_update(polyad):
         polyad.fails(2, *command, "--mode", "1", "-o", "x.ptm", "--forget", forget, says="--forget")
     polyad.fails(1, *command, "--mode", "1", "-o", "new.csv", says="is the input")
     polyad.fails(1, *command, "--mode", "1", "-o", "x.ptm", "--json", "model.ptm", says="is the input")
+
+
+# ---- anomalies -----------------------------------------------------------------------------------
+
+def rides(polyad):
+    """Counts of a model of one component, with a cell and a day that are odd."""
+    random = np.random.default_rng(0)
+    rate = 4 * np.outer(random.uniform(0.5, 2, 30), random.uniform(0.5, 2, 20))
+    counts = random.poisson(rate)
+    lines = [f"{d + 1} {p + 1} {counts[d, p]}\n" for d, p in np.ndindex(30, 20) if counts[d, p]]
+    polyad.write("known.tns", "".join(lines))
+    polyad.ok("cpd", "known.tns", "--dims", "30,20", "--rank", "1", "--nonnegative", "-o",
+              "model.ktensor", *FEW)
+    counts[3, 4], counts[9] = 90, 0
+    polyad.write("new.tns", "".join(f"{d + 1} {p + 1} {counts[d, p]}\n"
+                                    for d, p in np.ndindex(30, 20) if counts[d, p]))
+    return counts
+
+
+def test_anomalies(polyad):
+    counts = rides(polyad)
+    found = polyad.json("anomalies", "model.ktensor", "new.tns", *FEW)
+    validate("anomalies", found)
+    assert found["model_kind"] == "poisson" and found["tested"] == 600 and found["found"] == 1
+    row = found["rows"][0]
+    assert row["index"] == [4, 5] and row["value"] == 90 and row["labels"] == [None, None]
+    assert row["q"] == min(1, row["p"] * 600)
+    text = polyad.ok("anomalies", "model.ktensor", "new.tns", *FEW).out.decode()
+    assert text.startswith("1 of 600 cells found at a false-discovery rate of 0.05 (poisson model)")
+    assert re.search(r"^ +90 .*  4  5$", text, re.M)
+    stored = polyad.json("anomalies", "model.ktensor", "new.tns", "--cells", "file", "--top", "3", *FEW)
+    assert stored["tested"] == np.count_nonzero(counts) and len(stored["rows"]) == 3
+    lower = polyad.json("anomalies", "model.ktensor", "new.tns", "--tail", "lower", *FEW)
+    assert lower["found"] == 0
+
+
+def test_slices_and_indices(polyad):
+    rides(polyad)
+    slices = polyad.json("anomalies", "model.ktensor", "new.tns", "--by", "slice", "--mode", "1", *FEW)
+    places = {tuple(row["index"]) for row in slices["rows"]}
+    assert slices["tested"] == 30 and {(4,), (10,)} <= places and len(places) <= 4
+    assert all(row["modes"] == [1] for row in slices["rows"])
+    indices = polyad.json("anomalies", "model.ktensor", "new.tns", "--by", "index", *FEW)
+    assert indices["tested"] == 50
+    assert {(tuple(row["modes"]), tuple(row["index"])) for row in indices["rows"]} >= {
+        ((1,), (4,)), ((2,), (5,))}
+    assert indices["rows"][0]["p_upper"] is None
+
+
+def test_gaussian(polyad):
+    rides(polyad)
+    found = polyad.json("anomalies", "model.ktensor", "new.tns", "--model-kind", "gaussian", *FEW)
+    assert found["cells"] is None and found["scale"] > 0
+    assert found["rows"][0]["index"] == [4, 5]
+    found = polyad.json("anomalies", "model.ktensor", "new.tns", "--model-kind", "gaussian", "--by",
+                        "index", "--top", "1", "--precision", "f32", *FEW)
+    assert found["rows"][0]["index"] == [4]
+
+
+def test_table_with_labels(polyad):
+    lines = ['day,place,value\n', '"mon, early",a,1\n', '"mon, early",b,1\n', 'tue,a,1\n', 'tue,b,1\n']
+    polyad.write("old.csv", "".join(lines))
+    polyad.ok("cpd", "old.csv", "--rank", "1", "--nonnegative", "-o", "model.ptm", *FEW)
+    polyad.write("new.csv", "day,place,value\n\"mon, early\",b,60\ntue,a,1\n")
+    text = polyad.ok("anomalies", "model.ptm", "new.csv", "-o", "-", *FEW).out.decode()
+    head, row = text.splitlines()
+    assert head == "day,place,value,expected,score,p_upper,p_lower,p,q"
+    assert row.startswith('"mon, early",b,60,')
+    polyad.ok("anomalies", "model.ptm", "new.csv", "--by", "slice", "-m", "place", "-o", "t.csv", *FEW)
+    assert polyad.path("t.csv").read_text().splitlines()[1].startswith("place,b,60,2")
+
+
+def test_wrong_usage_of_anomalies(polyad):
+    rides(polyad)
+    command = ("anomalies", "model.ktensor", "new.tns")
+    polyad.fails(2, *command, "--mode", "1", says="--by slice")
+    polyad.fails(2, *command, "--fdr", "1", says="--fdr")
+    polyad.fails(2, *command, "--by", "slice", "--mode", "3", says="--mode")
+    polyad.fails(1, *command, "-o", "new.tns", says="is the input")
+    polyad.write("halves.tns", "1 1 0.5\n")
+    polyad.fails(1, "anomalies", "model.ktensor", "halves.tns", "--model-kind", "poisson",
+                 says="nonzero 1 is 0.5; expected a count")
+    polyad.write("long.tns", "31 1 1\n")
+    polyad.fails(1, "anomalies", "model.ktensor", "long.tns",
+                 says="mode 1 has indices that the model lacks: 31")

@@ -1,0 +1,286 @@
+/* Anomalies: cells against the model, and the control of false discoveries. Slices and indices are
+ * in anomaly_indices.c. */
+#include "algorithms/anomalies.h"
+#include "algorithms/poisson_tail.h"
+#include "core/threads.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 18 };
+
+void polyad_anomaly_options_init(polyad_anomaly_options *options) {
+  *options = (polyad_anomaly_options){.kind = POLYAD_KIND_AUTO, .fdr = 0.05};
+}
+
+void polyad_anomaly_result_clear(polyad_anomaly_result *result) {
+  if (result == NULL) return;
+  pd_free(NULL, result->rows);
+  *result = (polyad_anomaly_result){.rows = NULL};
+}
+
+/* ---- one value ------------------------------------------------------------------------------ */
+
+double pd_anomaly_expected(const struct pd_anomalies *a, uint64_t k) {
+  const struct pd_double_model *model = &a->model;
+  double sum = 0;
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    double product = model->weight[r];
+    for (int n = 0; n < model->order; ++n)
+      product *= model->factor[n][pd_tensor_index(a->tensor, n, k) * model->rank + r];
+    sum += product;
+  }
+  return sum;
+}
+
+static void choose_tail(polyad_tail tail, polyad_anomaly *row) {
+  row->p = tail == POLYAD_TAIL_UPPER   ? row->p_upper
+           : tail == POLYAD_TAIL_LOWER ? row->p_lower
+                                       : fmin(1, 2 * fmin(row->p_upper, row->p_lower));
+}
+
+void pd_anomaly_judge_count(const struct pd_anomalies *a, bool stored, polyad_anomaly *row) {
+  double x = row->value, rate = row->expected;
+  row->score = copysign(sqrt(2 * fmax(0, pd_poisson_deviance(x, rate))), x - rate);
+  row->p_upper = stored ? pd_poisson_upper_stored(x, rate) : pd_poisson_upper(x, rate);
+  row->p_lower = stored ? pd_poisson_lower_stored(x, rate) : pd_poisson_lower(x, rate);
+  choose_tail(a->options->tail, row);
+}
+
+void pd_anomaly_judge_residual(const struct pd_anomalies *a, double z, polyad_anomaly *row) {
+  row->score = z;
+  row->p_upper = 0.5 * erfc(z / sqrt(2.0));
+  row->p_lower = 0.5 * erfc(-z / sqrt(2.0));
+  choose_tail(a->options->tail, row);
+}
+
+/* ---- robust scale --------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double median(uint64_t count, double *numbers) {
+  qsort(numbers, (size_t)count, sizeof *numbers, ascending);
+  return 0.5 * (numbers[(count - 1) / 2] + numbers[count / 2]);
+}
+
+void pd_robust_scale(uint64_t count, double *numbers, double *center, double *scale) {
+  double mean = 0;
+  *center = *scale = 0;
+  if (count == 0) return;
+  *center = median(count, numbers);
+  for (uint64_t k = 0; k < count; ++k) {
+    numbers[k] = fabs(numbers[k] - *center);
+    mean += numbers[k] / (double)count;
+  }
+  *scale = 1.4826 * median(count, numbers);
+  if (*scale == 0) *scale = 1.2533 * mean;
+}
+
+/* ---- false discoveries ---------------------------------------------------------------------- */
+
+static int oddest_first(const void *a, const void *b) {
+  const struct pd_test *x = a, *y = b;
+  if (x->p != y->p) return x->p < y->p ? -1 : 1;
+  if (x->size != y->size) return x->size > y->size ? -1 : 1;
+  return x->unit < y->unit ? -1 : x->unit > y->unit;
+}
+
+polyad_status pd_anomaly_rank(struct pd_anomalies *a, uint64_t count, struct pd_test *tests,
+                              double tested, double *q) {
+  polyad_anomaly_result *result = a->result;
+  double least = 1;
+  qsort(tests, (size_t)count, sizeof *tests, oddest_first);
+  for (uint64_t k = count; k-- > 0;) {
+    least = fmin(least, tests[k].p * (tested / (double)(k + 1)));
+    q[k] = least;
+  }
+  result->tested = tested;
+  while (result->found < count && q[result->found] <= a->options->fdr)
+    ++result->found;
+  uint64_t top = a->options->top;
+  result->row_count = top == 0 ? result->found : top < count ? top : count;
+  return PD_NEW_ZERO(a->context, result->row_count, &result->rows);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static polyad_anomaly judge_cell(const struct pd_anomalies *a, uint64_t k) {
+  polyad_anomaly row = {
+      .mode = -1, .value = pd_tensor_value(a->tensor, k), .expected = pd_anomaly_expected(a, k)};
+  for (int n = 0; n < a->tensor->order; ++n)
+    row.index[n] = pd_tensor_index(a->tensor, n, k);
+  if (a->counts)
+    pd_anomaly_judge_count(a, a->stored, &row);
+  else
+    pd_anomaly_judge_residual(
+        a,
+        a->result->scale == 0 ? 0
+                              : (row.value - row.expected - a->result->center) / a->result->scale,
+        &row);
+  return row;
+}
+
+static polyad_status test_cells(struct pd_anomalies *a, struct pd_test *tests) {
+  uint64_t nnz = a->tensor->nnz;
+  int threads = pd_kernel_threads(a->context, nnz, a->model.rank + 16);
+  for (uint64_t first = 0; first < nnz; first += BLOCK) {
+    uint64_t last = nnz - first < BLOCK ? nnz : first + BLOCK;
+    PD_TRY(pd_stage_tick(&a->stage));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1024)
+    for (uint64_t k = first; k < last; ++k) {
+      polyad_anomaly row = judge_cell(a, k);
+      tests[k] = (struct pd_test){row.p, fabs(row.score), k};
+    }
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status scale_cells(struct pd_anomalies *a) {
+  uint64_t nnz = a->tensor->nnz;
+  double *residual;
+  PD_TRY(PD_NEW(a->context, nnz, &residual));
+  int threads = pd_kernel_threads(a->context, nnz, a->model.rank);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t k = 0; k < nnz; ++k)
+    residual[k] = pd_tensor_value(a->tensor, k) - pd_anomaly_expected(a, k);
+  pd_robust_scale(nnz, residual, &a->result->center, &a->result->scale);
+  pd_free(a->context, residual);
+  return POLYAD_OK;
+}
+
+static polyad_status find_cells(struct pd_anomalies *a) {
+  uint64_t nnz = a->tensor->nnz;
+  struct pd_test *tests = NULL;
+  double *q = NULL, tested = (double)nnz;
+  polyad_status status = POLYAD_OK;
+  if (!a->counts) PD_TRY(scale_cells(a));
+  if (a->counts && a->options->cells == POLYAD_TESTED_ALL) {
+    tested = 1;
+    for (int n = 0; n < a->tensor->order; ++n)
+      tested *= (double)a->tensor->dims[n];
+  }
+  PD_TRY_CLEANUP(PD_NEW(a->context, nnz, &tests));
+  PD_TRY_CLEANUP(PD_NEW(a->context, nnz, &q));
+  PD_TRY_CLEANUP(test_cells(a, tests));
+  PD_TRY_CLEANUP(pd_anomaly_rank(a, nnz, tests, tested, q));
+  for (uint64_t k = 0; k < a->result->row_count; ++k) {
+    a->result->rows[k] = judge_cell(a, tests[k].unit);
+    a->result->rows[k].q = q[k];
+  }
+cleanup:
+  pd_free(a->context, tests);
+  pd_free(a->context, q);
+  return status;
+}
+
+/* ---- the public function -------------------------------------------------------------------- */
+
+static polyad_status check_options(polyad_context *context, int order,
+                                   const polyad_anomaly_options *options) {
+  unsigned seen = 0;
+  if (!(options->fdr > 0 && options->fdr < 1))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a false-discovery rate of %g found; expected one above 0 and below 1",
+                   options->fdr);
+  if (options->unit < POLYAD_ANOMALY_CELL || options->unit > POLYAD_ANOMALY_INDEX ||
+      options->tail < POLYAD_TAIL_BOTH || options->tail > POLYAD_TAIL_LOWER ||
+      options->cells < POLYAD_TESTED_ALL || options->cells > POLYAD_TESTED_STORED ||
+      options->mode_count < 0 || options->mode_count > order)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "unit %d, tail %d, cells %d, %d modes: one of them is unknown",
+                   (int)options->unit, (int)options->tail, (int)options->cells,
+                   options->mode_count);
+  for (int k = 0; k < options->mode_count; ++k) {
+    int mode = options->modes[k];
+    if (mode < 0 || mode >= order || (seen >> mode & 1) != 0)
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                     "mode %d found; expected different ones from %d to %d",
+                     pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+                     pd_shown_mode(context, order - 1));
+    seen |= 1U << mode;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status check_dims(polyad_context *context, const polyad_ktensor *model,
+                                const polyad_tensor *tensor) {
+  if (tensor->order != model->order)
+    return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
+                   model->order, tensor->order);
+  for (int n = 0; n < model->order; ++n)
+    if (tensor->dims[n] != model->dims[n])
+      return pd_fail(context, POLYAD_MISMATCH,
+                     "mode %d has length %llu in the model and %llu in the tensor; expected the "
+                     "same",
+                     pd_shown_mode(context, n), (unsigned long long)model->dims[n],
+                     (unsigned long long)tensor->dims[n]);
+  return POLYAD_OK;
+}
+
+/* The first value that is no count; nnz: there is none. */
+static uint64_t first_no_count(const polyad_tensor *tensor) {
+  for (uint64_t k = 0; k < tensor->nnz; ++k) {
+    double x = pd_tensor_value(tensor, k);
+    if (!(x >= 0 && x == floor(x))) return k;
+  }
+  return tensor->nnz;
+}
+
+static polyad_status choose_kind(struct pd_anomalies *a) {
+  polyad_model_kind kind = a->options->kind;
+  uint64_t bad = first_no_count(a->tensor);
+  if (kind == POLYAD_KIND_AUTO && !a->model.negative && bad == a->tensor->nnz)
+    kind = POLYAD_KIND_POISSON;
+  PD_TRY(pd_model_kind(a->context, &a->model, &kind));
+  a->result->kind = kind;
+  a->counts = kind == POLYAD_KIND_POISSON;
+  a->stored = a->counts && a->options->cells == POLYAD_TESTED_STORED &&
+              a->tensor->zeros != POLYAD_ZEROS_KEEP;
+  if (!a->counts || bad == a->tensor->nnz) return POLYAD_OK;
+  return pd_fail(a->context, POLYAD_NUMERICAL,
+                 "nonzero %llu is %g; expected a count: a whole number of at least 0",
+                 (unsigned long long)pd_shown(a->context, bad), pd_tensor_value(a->tensor, bad));
+}
+
+static polyad_status find(struct pd_anomalies *a, const polyad_ktensor *model) {
+  uint64_t rank = model->rank;
+  a->result->center = a->result->scale = NAN;
+  PD_TRY(check_options(a->context, model->order, a->options));
+  PD_TRY(check_dims(a->context, model, a->tensor));
+  PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
+  PD_TRY(choose_kind(a));
+  if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);
+  PD_TRY(PD_NEW(a->context, (uint64_t)model->order * rank, &a->sum));
+  pd_double_column_sums(&a->model, a->sum);
+  for (int n = 0; n < model->order; ++n) {
+    PD_TRY(PD_NEW(a->context, rank * rank, &a->gram[n]));
+    pd_double_gram(a->model.rows[n], rank, a->model.factor[n], a->gram[n]);
+  }
+  return pd_anomalies_of_indices(a);
+}
+
+polyad_status polyad_anomalies(polyad_context *context, const polyad_ktensor *model,
+                               const polyad_tensor *tensor, const polyad_anomaly_options *options,
+                               polyad_anomaly_result *result) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model == NULL || tensor == NULL || options == NULL || result == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or result is NULL");
+  polyad_anomaly_result_clear(result);
+  struct pd_anomalies a = {.stage = pd_stage_begin(context, "search for anomalies"),
+                           .context = context,
+                           .tensor = tensor,
+                           .options = options,
+                           .result = result};
+  polyad_status status = find(&a, model);
+  pd_double_model_clear(context, &a.model);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, a.gram[n]);
+  pd_free(context, a.sum);
+  result->seconds = pd_seconds() - a.stage.started;
+  if (status != POLYAD_OK) polyad_anomaly_result_clear(result);
+  return status;
+}

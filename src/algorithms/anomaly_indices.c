@@ -1,0 +1,261 @@
+/* Anomalies of slices and of indices. A slice's sum and the sum of the model over its cells, absent
+ * ones included, take one pass over the nonzeros and the column sums of the factors; so does its
+ * squared residual, with Gram matrices in place of sums. An index of counts has the p-value of
+ * Simes over its cells. */
+#include "algorithms/anomalies.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The indices of the chosen modes, one mode after the other. */
+struct units {
+  int mode[POLYAD_MAX_ORDER], mode_count;
+  uint64_t start[POLYAD_MAX_ORDER + 1];
+  double *value, *expected; /* of each unit; indices of no counts: mean squared residual, none */
+  double *p, *score;        /* of each unit that is judged by its cells */
+  double *numbers;          /* scratch: of the longest mode */
+};
+
+static void choose_modes(const struct pd_anomalies *a, struct units *units) {
+  int given = a->options->mode_count;
+  units->mode_count = given == 0 ? a->tensor->order : given;
+  for (int k = 0; k < units->mode_count; ++k) {
+    units->mode[k] = given == 0 ? k : a->options->modes[k];
+    units->start[k + 1] = units->start[k] + a->tensor->dims[units->mode[k]];
+  }
+}
+
+static uint64_t unit_count(const struct units *units) { return units->start[units->mode_count]; }
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/* Sum of the model over the slice of index i of mode n. */
+static double expected_sum(const struct pd_anomalies *a, int n, uint64_t i) {
+  uint64_t rank = a->model.rank;
+  double total = 0;
+  for (uint64_t r = 0; r < rank; ++r) {
+    double product = a->model.weight[r] * a->model.factor[n][i * rank + r];
+    for (int m = 0; m < a->model.order; ++m)
+      if (m != n) product *= a->sum[(uint64_t)m * rank + r];
+    total += product;
+  }
+  return total;
+}
+
+static void find_sums(const struct pd_anomalies *a, struct units *units) {
+  for (int k = 0; k < units->mode_count; ++k) {
+    int n = units->mode[k];
+    double *value = units->value + units->start[k];
+    for (uint64_t p = 0; p < a->tensor->nnz; ++p)
+      value[pd_tensor_index(a->tensor, n, p)] += pd_tensor_value(a->tensor, p);
+    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
+      units->expected[units->start[k] + i] = expected_sum(a, n, i);
+  }
+}
+
+/* ---- squared residuals ---------------------------------------------------------------------- */
+
+/* value[] = the mean over the slice's cells of (x - m)^2 = x^2 - 2 x m + m^2. */
+static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
+  uint64_t rank = a->model.rank;
+  double *v, cells = 1;
+  PD_TRY(PD_NEW(a->context, rank * rank, &v));
+  for (int n = 0; n < a->tensor->order; ++n)
+    cells *= (double)a->tensor->dims[n];
+  for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
+    double x = pd_tensor_value(a->tensor, p), part = x * (x - 2 * pd_anomaly_expected(a, p));
+    for (int k = 0; k < units->mode_count; ++k)
+      units->value[units->start[k] + pd_tensor_index(a->tensor, units->mode[k], p)] += part;
+  }
+  for (int k = 0; k < units->mode_count; ++k) {
+    int n = units->mode[k];
+    pd_double_normal(&a->model, (const double *const *)a->gram, n, -1, v);
+    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i) {
+      const double *row = a->model.factor[n] + i * rank;
+      double *value = &units->value[units->start[k] + i];
+      for (uint64_t r = 0; r < rank; ++r)
+        for (uint64_t s = 0; s < rank; ++s)
+          *value += row[r] * v[r * rank + s] * row[s];
+      *value = fmax(0, *value) / (cells / (double)a->tensor->dims[n]);
+    }
+  }
+  pd_free(a->context, v);
+  return POLYAD_OK;
+}
+
+/* ---- cells of an index ---------------------------------------------------------------------- */
+
+static int by_p(const void *a, const void *b) {
+  const struct pd_test *x = a, *y = b;
+  return x->p < y->p ? -1 : x->p > y->p;
+}
+
+/* Simes: the least over k of K p_(k) / k. Cells that are not listed have p = 1. */
+static void combine(uint64_t count, struct pd_test *cells, double tested, double *p,
+                    double *score) {
+  *p = 1;
+  *score = 0;
+  qsort(cells, (size_t)count, sizeof *cells, by_p);
+  for (uint64_t k = 0; k < count; ++k)
+    *p = fmin(*p, cells[k].p * (tested / (double)(k + 1)));
+  if (count > 0) *score = cells[0].size;
+}
+
+static polyad_status combine_mode(struct pd_anomalies *a, struct units *units, int k,
+                                  const struct pd_test *cell) {
+  const polyad_tensor *tensor = a->tensor;
+  int n = units->mode[k];
+  uint64_t dim = tensor->dims[n], *start = NULL;
+  struct pd_test *sorted = NULL;
+  double whole = 1;
+  polyad_status status = POLYAD_OK;
+  for (int m = 0; m < tensor->order; ++m)
+    if (m != n) whole *= (double)tensor->dims[m];
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, pd_add_saturated(dim, 2), &start));
+  PD_TRY_CLEANUP(PD_NEW(a->context, tensor->nnz, &sorted));
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    ++start[pd_tensor_index(tensor, n, p) + 2];
+  for (uint64_t i = 0; i < dim; ++i)
+    start[i + 2] += start[i + 1];
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    sorted[start[pd_tensor_index(tensor, n, p) + 1]++] = cell[p];
+  for (uint64_t i = 0; i < dim; ++i) {
+    uint64_t count = start[i + 1] - start[i], unit = units->start[k] + i;
+    combine(count, sorted + start[i],
+            a->options->cells == POLYAD_TESTED_STORED ? (double)count : whole, &units->p[unit],
+            &units->score[unit]);
+  }
+cleanup:
+  pd_free(a->context, start);
+  pd_free(a->context, sorted);
+  return status;
+}
+
+static polyad_status combine_cells(struct pd_anomalies *a, struct units *units) {
+  struct pd_test *cell;
+  uint64_t nnz = a->tensor->nnz;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(a->context, nnz, &cell));
+  for (uint64_t p = 0; p < nnz; ++p) {
+    polyad_anomaly row = {.value = pd_tensor_value(a->tensor, p),
+                          .expected = pd_anomaly_expected(a, p)};
+    if (p % 4096 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
+    pd_anomaly_judge_count(a, a->stored, &row);
+    cell[p] = (struct pd_test){row.p, row.score, p};
+  }
+  for (int k = 0; k < units->mode_count; ++k)
+    PD_TRY_CLEANUP(combine_mode(a, units, k, cell));
+cleanup:
+  pd_free(a->context, cell);
+  return status;
+}
+
+/* ---- judging -------------------------------------------------------------------------------- */
+
+/* Robust units of one mode, of what `number` says of a unit; leaves the scores in units->score. */
+static void standardize(const struct units *units, int k, double (*number)(double, double)) {
+  uint64_t first = units->start[k], count = units->start[k + 1] - first;
+  double center, scale;
+  for (uint64_t i = 0; i < count; ++i)
+    units->numbers[i] = number(units->value[first + i], units->expected[first + i]);
+  pd_robust_scale(count, units->numbers, &center, &scale);
+  for (uint64_t i = first; i < first + count; ++i)
+    units->score[i] =
+        scale == 0 ? 0 : (number(units->value[i], units->expected[i]) - center) / scale;
+}
+
+static double difference(double value, double expected) { return value - expected; }
+/* Mean squares are nearly normal after a cube root (E. B. Wilson and M. M. Hilferty, PNAS 17,
+ * 1931). */
+static double cube_root(double value, double expected) {
+  (void)expected;
+  return cbrt(value);
+}
+
+static polyad_anomaly judge_unit(const struct pd_anomalies *a, const struct units *units,
+                                 uint64_t unit) {
+  int k = 0;
+  while (unit >= units->start[k + 1])
+    ++k;
+  bool index = a->options->unit == POLYAD_ANOMALY_INDEX;
+  polyad_anomaly row = {
+      .mode = units->mode[k], .value = units->value[unit], .expected = units->expected[unit]};
+  row.index[row.mode] = unit - units->start[k];
+  if (a->counts && !index) {
+    pd_anomaly_judge_count(a, false, &row);
+  } else if (a->counts) {
+    row.score = units->score[unit];
+    row.p = units->p[unit];
+    row.p_upper = row.p_lower = NAN;
+  } else {
+    pd_anomaly_judge_residual(a, units->score[unit], &row);
+    if (index) row.p = row.p_upper;
+    if (index) row.value = sqrt(row.value);
+  }
+  return row;
+}
+
+static polyad_status measure(struct pd_anomalies *a, struct units *units) {
+  bool index = a->options->unit == POLYAD_ANOMALY_INDEX;
+  if (a->counts || !index) find_sums(a, units);
+  if (a->counts) return index ? combine_cells(a, units) : POLYAD_OK;
+  if (index) PD_TRY(find_squares(a, units));
+  for (int k = 0; k < units->mode_count; ++k) {
+    uint64_t first = units->start[k], count = units->start[k + 1] - first;
+    standardize(units, k, index ? cube_root : difference);
+    if (!index) continue;
+    double center, scale;
+    memcpy(units->numbers, units->value + first, count * sizeof *units->numbers);
+    pd_robust_scale(count, units->numbers, &center, &scale);
+    for (uint64_t i = first; i < first + count; ++i)
+      units->expected[i] = sqrt(center);
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status rank_units(struct pd_anomalies *a, const struct units *units) {
+  uint64_t count = unit_count(units);
+  struct pd_test *tests = NULL;
+  double *q = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(a->context, count, &tests));
+  PD_TRY_CLEANUP(PD_NEW(a->context, count, &q));
+  for (uint64_t u = 0; u < count; ++u) {
+    if (u % 1024 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
+    polyad_anomaly row = judge_unit(a, units, u);
+    tests[u] = (struct pd_test){row.p, fabs(row.score), u};
+  }
+  PD_TRY_CLEANUP(pd_anomaly_rank(a, count, tests, (double)count, q));
+  for (uint64_t k = 0; k < a->result->row_count; ++k) {
+    a->result->rows[k] = judge_unit(a, units, tests[k].unit);
+    a->result->rows[k].q = q[k];
+  }
+cleanup:
+  pd_free(a->context, tests);
+  pd_free(a->context, q);
+  return status;
+}
+
+polyad_status pd_anomalies_of_indices(struct pd_anomalies *a) {
+  struct units units = {.mode_count = 0};
+  uint64_t longest = 0;
+  polyad_status status = POLYAD_OK;
+  choose_modes(a, &units);
+  uint64_t count = unit_count(&units);
+  for (int k = 0; k < units.mode_count; ++k)
+    if (a->tensor->dims[units.mode[k]] > longest) longest = a->tensor->dims[units.mode[k]];
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.value));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.expected));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.p));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.score));
+  PD_TRY_CLEANUP(PD_NEW(a->context, longest, &units.numbers));
+  PD_TRY_CLEANUP(measure(a, &units));
+  status = rank_units(a, &units);
+cleanup:
+  pd_free(a->context, units.value);
+  pd_free(a->context, units.expected);
+  pd_free(a->context, units.p);
+  pd_free(a->context, units.score);
+  pd_free(a->context, units.numbers);
+  return status;
+}
