@@ -1,0 +1,258 @@
+/* Projection, updates and anomalies: every failed allocation is an error that leaves nothing behind
+ * and no updater changed; cancelling ends each; calls that mean nothing are refused. Their numbers
+ * are compared with dense computations in python/tests/test_newdata.py. */
+#include "als_fixture.h"
+
+#include "failing_allocator.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t dims[] = {6, 5, 4};
+static const uint64_t more_dims[] = {8, 5, 4};
+
+static polyad_tensor *counts(polyad_context *context) {
+  return als_random_tensor(context, 3, more_dims, 60, 1, 1);
+}
+
+static void set_modes(polyad_project_options *options, int count) {
+  polyad_project_options_init(options);
+  options->mode_count = count;
+  for (int k = 0; k < count; ++k)
+    options->modes[k] = 2 * k;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+struct wanted {
+  polyad_model_kind kind;
+  int modes;
+  polyad_anomaly_unit unit;
+  const polyad_tensor *tensor;
+  const polyad_ktensor *model; /* of dims more_dims */
+  const polyad_ktensor *part;  /* of dims dims */
+  const polyad_tensor *labels; /* of part's mode 0; NULL: none */
+};
+
+static polyad_status project(polyad_context *context, void *data) {
+  const struct wanted *wanted = data;
+  polyad_project_options options;
+  polyad_fixed_entry fixed = {0, 1, POLYAD_EVERY_INDEX, 0.5};
+  polyad_ktensor *projected;
+  set_modes(&options, wanted->modes);
+  options.kind = wanted->kind;
+  options.fixed = &fixed;
+  options.fixed_count = 1;
+  options.max_iterations = 3;
+  polyad_status status =
+      polyad_project(context, wanted->part, wanted->tensor, &options, &projected, NULL);
+  if (status != POLYAD_OK) assert_null(projected);
+  polyad_ktensor_destroy(projected);
+  return status;
+}
+
+static polyad_status match(polyad_context *context, void *data) {
+  const struct wanted *wanted = data;
+  polyad_match_options options;
+  polyad_tensor *matched;
+  polyad_match_options_init(&options);
+  options.rule[0] = POLYAD_MATCH_EXTEND;
+  polyad_status status = polyad_tensor_match(context, wanted->part, wanted->labels, wanted->tensor,
+                                             &options, NULL, &matched);
+  polyad_tensor_destroy(matched);
+  return status;
+}
+
+static polyad_status find(polyad_context *context, void *data) {
+  const struct wanted *wanted = data;
+  polyad_anomaly_options options;
+  polyad_anomaly_result result = {.rows = NULL};
+  polyad_anomaly_options_init(&options);
+  options.kind = wanted->kind;
+  options.unit = wanted->unit;
+  options.top = 5;
+  polyad_status status =
+      polyad_anomalies(context, wanted->model, wanted->tensor, &options, &result);
+  assert_int_equal(result.row_count, status == POLYAD_OK ? 5 : 0);
+  polyad_anomaly_result_clear(&result);
+  return status;
+}
+
+/* Makes an updater, adds slices (some to rows that are there), keeps its sums and goes on. */
+static polyad_status update(polyad_context *context, void *data) {
+  const struct wanted *wanted = data;
+  const uint64_t rows[] = {5, POLYAD_NEW_ROW, POLYAD_NEW_ROW, 2, 0, 1, POLYAD_NEW_ROW, 3};
+  polyad_update_options options;
+  polyad_updater *updater = NULL, *again = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_update_options_init(&options);
+  options.kind = wanted->kind;
+  char path[64];
+  snprintf(path, sizeof path, "newdata_test_%ld.ptm", (long)getpid());
+  polyad_status status = polyad_updater_create(context, wanted->part, &options, &updater);
+  if (status == POLYAD_OK) {
+    polyad_update_info info;
+    status = polyad_updater_add(context, updater, wanted->tensor, rows, &info);
+    assert_int_equal(polyad_updater_rows(updater), status == POLYAD_OK ? 9 : 6);
+  }
+  if (status == POLYAD_OK) status = polyad_updater_model(context, updater, &model);
+  if (status == POLYAD_OK) status = polyad_updater_write(context, updater, model, path);
+  if (status == POLYAD_OK) status = polyad_updater_read(context, path, model, &options, &again);
+  (void)remove(path);
+  polyad_ktensor_destroy(model);
+  polyad_updater_destroy(again);
+  polyad_updater_destroy(updater);
+  return status;
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
+  polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
+  struct wanted wanted = {.tensor = tensor, .model = model, .part = part};
+  const polyad_model_kind kinds[] = {POLYAD_KIND_SIGNED, POLYAD_KIND_NONNEGATIVE,
+                                     POLYAD_KIND_POISSON};
+  assert_true(sweep_failures(match, &wanted, 2) > 3);
+  const char *const new_labels[] = {"c", "x", "a", "b", "y", "z", "f", "e"};
+  const char *const old_labels[] = {"a", "b", "c", "d", "e", "f"};
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = 3;
+  input.dims = dims;
+  polyad_tensor *labels;
+  ALS_OK(context, polyad_tensor_create(context, &input, &labels));
+  ALS_OK(context, polyad_tensor_set_labels(context, labels, 0, "day", old_labels));
+  ALS_OK(context, polyad_tensor_set_labels(context, tensor, 0, "day", new_labels));
+  wanted.labels = labels;
+  assert_true(sweep_failures(match, &wanted, 2) > 8);
+  for (int k = 0; k < 3; ++k) {
+    wanted.kind = kinds[k];
+    for (wanted.modes = 1; wanted.modes <= 2; ++wanted.modes)
+      assert_true(sweep_failures(project, &wanted, 2) > 10);
+    for (int unit = 0; k != 1 && unit < 3; ++unit) {
+      wanted.unit = (polyad_anomaly_unit)unit;
+      assert_true(sweep_failures(find, &wanted, 2) > 5);
+    }
+    if (kinds[k] != POLYAD_KIND_POISSON) assert_true(sweep_failures(update, &wanted, 2) > 20);
+  }
+  polyad_tensor_destroy(labels);
+  polyad_ktensor_destroy(part);
+  polyad_ktensor_destroy(model);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* One allocation of an addition fails, whichever: the updater is as it was, to the last bit, and
+ * adds as if nothing had happened. */
+static void test_failed_addition_changes_nothing(void **state) {
+  (void)state;
+  struct failing_allocator failing = {1, 0, true};
+  polyad_allocator allocator = {failing_allocate, failing_release, &failing};
+  polyad_context *context;
+  atomic_store(&failing.until_failure, 1L << 40);
+  assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, 2), POLYAD_OK);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1), *before, *after;
+  polyad_update_options options;
+  polyad_update_options_init(&options);
+  polyad_updater *updater;
+  ALS_OK(context, polyad_updater_create(context, part, &options, &updater));
+  ALS_OK(context, polyad_updater_model(context, updater, &before));
+  polyad_status status = POLYAD_OUT_OF_MEMORY;
+  for (long n = 0; status != POLYAD_OK; ++n) {
+    atomic_store(&failing.until_failure, n);
+    status = polyad_updater_add(context, updater, tensor, NULL, NULL);
+    atomic_store(&failing.until_failure, 1L << 40);
+    if (status == POLYAD_OK) break;
+    ALS_OK(context, polyad_updater_model(context, updater, &after));
+    assert_true(als_same_model(before, after));
+    polyad_ktensor_destroy(after);
+  }
+  assert_int_equal(polyad_updater_rows(updater), 14);
+  polyad_updater_destroy(updater);
+  polyad_ktensor_destroy(before);
+  polyad_ktensor_destroy(part);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* ---- cancelling, wrong calls ---------------------------------------------------------------- */
+
+static void test_cancel(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
+  polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
+  struct wanted wanted = {.tensor = tensor, .model = model, .part = part, .modes = 1};
+  polyad_cancel(context);
+  for (int k = POLYAD_KIND_SIGNED; k <= POLYAD_KIND_POISSON; ++k) {
+    wanted.kind = (polyad_model_kind)k;
+    assert_int_equal(project(context, &wanted), POLYAD_CANCELLED);
+  }
+  for (int unit = 0; unit < 3; ++unit) {
+    wanted.unit = (polyad_anomaly_unit)unit;
+    assert_int_equal(find(context, &wanted), POLYAD_CANCELLED);
+  }
+  wanted.kind = POLYAD_KIND_SIGNED;
+  assert_int_equal(update(context, &wanted), POLYAD_CANCELLED);
+  polyad_clear_cancel(context);
+  assert_int_equal(update(context, &wanted), POLYAD_OK);
+  polyad_ktensor_destroy(part);
+  polyad_ktensor_destroy(model);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void expect(polyad_context *context, polyad_status status, polyad_status expected,
+                   const char *part) {
+  assert_int_equal(status, expected);
+  if (strstr(polyad_last_error(context), part) == NULL)
+    fail_msg("'%s' is not in '%s'", part, polyad_last_error(context));
+}
+
+static void test_wrong_calls(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1), *made;
+  polyad_project_options project_options;
+  set_modes(&project_options, 1);
+  project_options.modes[0] = 1; /* mode 0 is longer than the model's then */
+  expect(context, polyad_project(context, part, tensor, &project_options, &made, NULL),
+         POLYAD_MISMATCH, "mode 0 has length 6 in the model and 8 in the tensor");
+  assert_int_equal(polyad_project(NULL, part, tensor, &project_options, &made, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  expect(context, polyad_project(context, part, NULL, &project_options, &made, NULL),
+         POLYAD_INVALID_ARGUMENT, "NULL");
+
+  polyad_update_options update_options;
+  polyad_update_options_init(&update_options);
+  polyad_updater *updater, *other;
+  ALS_OK(context, polyad_updater_create(context, part, &update_options, &updater));
+  const uint64_t twice[] = {1, 1, 2, 3, 4, 5, 0, 1}, far[] = {6, 1, 2, 3, 4, 5, 0, 1};
+  expect(context, polyad_updater_add(context, updater, tensor, twice, NULL),
+         POLYAD_INVALID_ARGUMENT, "two slices belong to one row");
+  expect(context, polyad_updater_add(context, updater, tensor, far, NULL), POLYAD_INVALID_ARGUMENT,
+         "row 6 found for a slice; the model has 6");
+  expect(context, polyad_updater_set_forget(context, updater, 0), POLYAD_INVALID_ARGUMENT,
+         "forgetting factor of 0");
+  expect(context, polyad_updater_read(context, "absent.ptm", part, &update_options, &other),
+         POLYAD_IO, "absent.ptm");
+  assert_null(other);
+  polyad_updater_destroy(updater);
+  polyad_ktensor_destroy(part);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_memory), cmocka_unit_test(test_failed_addition_changes_nothing),
+      cmocka_unit_test(test_cancel), cmocka_unit_test(test_wrong_calls)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
