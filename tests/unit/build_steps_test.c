@@ -6,7 +6,9 @@
 #include "device/build_steps.h"
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_device.h"
+#include "formats/portable/portable_store.h"
 #include "harness.h"
+#include "portable/portable_launch.h"
 #include "unit/same_modecopy.h"
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +251,85 @@ static void test_same_storage(void **state) {
   polyad_context_destroy(context);
 }
 
+/* ---- portable ---------------------------------------------------------------------------------
+ */
+
+static polyad_status run_rows(polyad_context *context, const struct pd_device *device,
+                              const struct pd_rows_launch *launch) {
+  (void)context, (void)device, (void)launch;
+  fail_msg("nothing is to be computed");
+  return POLYAD_INTERNAL;
+}
+
+static const struct pd_rows_shape *shape(const struct pd_device *device) {
+  static const struct pd_rows_shape any = {.alignment = 16};
+  (void)device;
+  return &any;
+}
+
+/* Built there or copied there, it comes back as the host has built it. */
+static void bring_portable(polyad_context *context, const struct pd_device *device,
+                           const polyad_tensor *tensor, const char *name, bool whole,
+                           const struct pd_portable *wanted, const void *on_device) {
+  const struct polyad_format *format = &pd_portable_format;
+  void *found;
+  polyad_tensor *back;
+  assert_int_equal(pd_portable_download(context, device, on_device, whole, &found), POLYAD_OK);
+  if (whole) {
+    assert_same_modecopy(name, ((struct pd_portable *)found)->lists, wanted->lists);
+    assert_int_equal(format->check(context, found), POLYAD_OK);
+  }
+  assert_int_equal(pd_storage_expand(context, format, found, tensor, &back), POLYAD_OK);
+  assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+  polyad_tensor_destroy(back);
+  format->destroy(context, found);
+}
+
+static void compare_portable(polyad_context *context, const struct mttkrp_case *from,
+                             polyad_type type) {
+  struct problem problem;
+  problem_make(from, 1, 3, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, type);
+  struct pd_device_functions functions = *pd_cpu_device.functions;
+  struct pd_device device = pd_cpu_device;
+  functions.build = &steps;
+  functions.host_memory = false;
+  functions.rows = run_rows;
+  functions.rows_shape = shape;
+  device.functions = &functions;
+  struct pd_request request = {
+      .variant = "atomic", .rank = 8, .precision = type, .threads = 2, .device = &device};
+  const struct polyad_format *format = &pd_portable_format;
+  struct pd_traits traits;
+  void *wanted, *header, *made[2];
+  assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
+  assert_true(pd_portable_build_bytes(&traits, &request, 0) > 0);
+  assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+  assert_int_equal(pd_portable_upload(context, &device, wanted, &made[0]), POLYAD_OK);
+  assert_int_equal(format->begin(context, tensor, &request, &header), POLYAD_OK);
+  assert_int_equal(pd_portable_build(context, &device, tensor, &traits, &request, header, &made[1]),
+                   POLYAD_OK);
+  for (int k = 0; k < 2; ++k) {
+    bring_portable(context, &device, tensor, from->name, false, wanted, made[k]);
+    bring_portable(context, &device, tensor, from->name, true, wanted, made[k]);
+    pd_portable_unload(context, &device, made[k]);
+  }
+  format->destroy(context, header);
+  format->destroy(context, wanted);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void test_portable(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  for (size_t c = 0; c < built_case_count; ++c)
+    compare_portable(context, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
 /* A storage without its arrays says of itself what it says with them. */
 static void test_shed(void **state) {
   (void)state;
@@ -285,6 +366,6 @@ static void test_shed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_storage),
-                                     cmocka_unit_test(test_shed)};
+                                     cmocka_unit_test(test_portable), cmocka_unit_test(test_shed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

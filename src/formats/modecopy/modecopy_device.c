@@ -2,6 +2,7 @@
  * host, from the sizes of the slices; then the nonzeros are sorted, gathered and told apart by rows
  * and runs, all there. */
 #include "formats/modecopy/modecopy_device.h"
+#include <string.h>
 
 uint64_t pd_modecopy_build_bytes(const struct pd_device *device, const struct pd_traits *traits,
                                  polyad_type type, uint64_t storage_bytes) {
@@ -9,6 +10,18 @@ uint64_t pd_modecopy_build_bytes(const struct pd_device *device, const struct pd
   if (steps == NULL || !steps->takes(traits->nnz, traits->order, traits->dims)) return 0;
   return pd_add_saturated(storage_bytes,
                           steps->bytes(traits->nnz, traits->order, traits->dims, type));
+}
+
+void pd_modecopy_copy_header(const struct pd_modecopy *from, struct pd_modecopy *to) {
+  *to = *from;
+  for (int mode = 0; mode < from->order; ++mode) {
+    struct pd_modecopy_copy *copy = &to->copy[mode];
+    memset(copy->plane, 0, sizeof copy->plane);
+    copy->values = NULL;
+    copy->part_start = copy->order.row_start = NULL;
+    copy->order.row_id = copy->order.chunk_row = NULL;
+    copy->order.marks = NULL;
+  }
 }
 
 /* What building works on. */

@@ -16,6 +16,9 @@ struct pd_modecopy_arrays {
   uint32_t *used;               /* NULL: all output rows have nonzeros */
 };
 
+/** A storage with the facts and orders of another, without arrays. */
+void pd_modecopy_copy_header(const struct pd_modecopy *from, struct pd_modecopy *to);
+
 /** Which bits of nonzeros are wanted. */
 enum pd_modecopy_bits { PD_MODECOPY_MARKS, PD_MODECOPY_ENDS };
 

@@ -156,31 +156,14 @@ static void drop(polyad_context *context, struct pd_modecopy *storage) {
   core->free(context, storage);
 }
 
-/* The same facts and orders, without arrays. */
-static polyad_status copy_header(polyad_context *context, const struct pd_modecopy *host,
-                                 struct pd_modecopy **out) {
-  struct pd_modecopy *storage;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *storage, (void **)&storage));
-  *storage = *host;
-  for (int mode = 0; mode < host->order; ++mode) {
-    struct pd_modecopy_copy *copy = &storage->copy[mode];
-    memset(copy->plane, 0, sizeof copy->plane);
-    copy->values = NULL;
-    copy->part_start = copy->order.row_start = NULL;
-    copy->order.row_id = copy->order.chunk_row = NULL;
-    copy->order.marks = NULL;
-  }
-  *out = storage;
-  return POLYAD_OK;
-}
-
 /* Decoding reads the copy of mode 0 alone. */
 polyad_status pd_modecopy_cuda_download(polyad_context *context, const struct pd_device *device,
                                         const void *on_device, bool whole, void **out) {
   const struct pd_modecopy_on_device *made = on_device;
   struct pd_modecopy *storage;
   *out = NULL;
-  PD_TRY(copy_header(context, made->host, &storage));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *storage, (void **)&storage));
+  pd_modecopy_copy_header(made->host, storage);
   polyad_status status = POLYAD_OK;
   for (int mode = 0; mode < (whole ? storage->order : 1) && status == POLYAD_OK; ++mode)
     status = bring_copy(context, device, made, mode, &storage->copy[mode]);

@@ -35,15 +35,43 @@ static void destroy(polyad_context *context, void *pointer) {
   pd_free(context, storage);
 }
 
+static void shed(polyad_context *context, void *storage) {
+  pd_modecopy_format.shed(context, ((struct pd_portable *)storage)->lists);
+}
+
+/* Without lists. */
+static polyad_status create(polyad_context *context, const struct pd_request *request,
+                            struct pd_portable **out) {
+  struct pd_portable *storage;
+  PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
+  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
+  storage->atomic = strcmp(request->variant, "atomic") == 0;
+  storage->stores_pi = strcmp(request->variant, "stored") == 0;
+  *out = storage;
+  return POLYAD_OK;
+}
+
+static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
+                           const struct pd_request *request, void **out) {
+  struct pd_request changed = as_modecopy(request);
+  struct pd_portable *storage;
+  *out = NULL;
+  PD_TRY(create(context, request, &storage));
+  polyad_status status =
+      pd_modecopy_format.begin(context, tensor, &changed, (void **)&storage->lists);
+  if (status == POLYAD_OK)
+    *out = storage;
+  else
+    destroy(context, storage);
+  return status;
+}
+
 static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
                            const struct pd_request *request, void **out) {
   struct pd_request changed = as_modecopy(request);
   struct pd_portable *storage;
   *out = NULL;
-  PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
-  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
-  storage->atomic = strcmp(request->variant, "atomic") == 0;
-  storage->stores_pi = strcmp(request->variant, "stored") == 0;
+  PD_TRY(create(context, request, &storage));
   polyad_status status =
       pd_modecopy_format.build(context, tensor, take, &changed, (void **)&storage->lists);
   if (status == POLYAD_OK)
@@ -86,6 +114,8 @@ const struct polyad_format pd_portable_format = {
     .supports = supports,
     .estimate_bytes = estimate_bytes,
     .estimate_seconds = estimate_seconds,
+    .begin = begin,
+    .shed = shed,
     .build = build,
     .check = check,
     .bytes = bytes,

@@ -1,20 +1,8 @@
 /* Kernels of "portable" on any device that can launch them: what is launched, pass by pass. A pass
  * takes as many columns as the largest tile that fits. */
 #include "device/cpu/cpu_portable.h"
-#include "formats/portable/portable_format.h"
+#include "formats/portable/portable_store.h"
 #include <string.h>
-
-/* One list on the device. */
-struct device_list {
-  void *plane[POLYAD_MAX_ORDER], *values, *row_start, *row_id, *chunk_row;
-  void *ends; /* a bit per nonzero: the last of its row */
-  void *used; /* a bit per output row, NULL when all have nonzeros */
-};
-
-struct on_device {
-  const struct pd_portable *host;
-  struct device_list list[POLYAD_MAX_ORDER];
-};
 
 struct scratch {
   const struct pd_device *device;
@@ -28,115 +16,12 @@ static void release(polyad_context *context, const struct pd_device *device, voi
   if (pointer != NULL) device->functions->release(context, device, pointer);
 }
 
-/* Host memory serves as it is. */
-static bool borrows(const struct pd_device *device) { return device->functions->host_memory; }
-
-static polyad_status put(polyad_context *context, const struct pd_device *device, const void *host,
-                         uint64_t count, size_t size, void **out) {
-  *out = NULL;
-  if (host == NULL) return POLYAD_OK;
-  if (borrows(device)) {
-    *out = (void *)host; /* kernels only read it */
-    return POLYAD_OK;
-  }
-  PD_TRY(device->functions->allocate(context, device, count * size, out));
-  return device->functions->copy_in(context, device, *out, host, count * size);
-}
-
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
-  struct on_device *made = pointer;
-  if (made == NULL) return;
-  for (int mode = 0; mode < made->host->lists->order; ++mode) {
-    struct device_list *list = &made->list[mode];
-    if (borrows(device)) {
-      pd_free(context, list->ends);
-      pd_free(context, list->used);
-      continue;
-    }
-    for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
-      release(context, device, list->plane[k]);
-    release(context, device, list->values);
-    release(context, device, list->row_start);
-    release(context, device, list->row_id);
-    release(context, device, list->chunk_row);
-    release(context, device, list->ends);
-    release(context, device, list->used);
-  }
-  pd_free(context, made);
-}
-
-/* Bits made for the kernels: the host's memory is freed, or is what the kernels use. */
-static polyad_status put_bits(polyad_context *context, const struct pd_device *device,
-                              uint32_t *bits, uint64_t words, void **out) {
-  polyad_status status = put(context, device, bits, words, sizeof *bits, out);
-  if (borrows(device)) return status;
-  if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
-  pd_free(context, bits);
-  return status;
-}
-
-static void set_bit(uint32_t *bits, uint64_t k) { bits[k / 32] |= UINT32_C(1) << k % 32; }
-
-static polyad_status put_ends(polyad_context *context, const struct pd_device *device, uint64_t nnz,
-                              const struct pd_modecopy_copy *from, struct device_list *to) {
-  uint64_t words = nnz / 32 + 1;
-  uint32_t *ends;
-  PD_TRY(PD_NEW_ZERO(context, words, &ends));
-  for (uint64_t k = 0; k < from->order.rows; ++k)
-    set_bit(ends, from->order.row_start[k + 1] - 1);
-  return put_bits(context, device, ends, words, &to->ends);
-}
-
-static polyad_status put_used(polyad_context *context, const struct pd_device *device, uint64_t dim,
-                              const struct pd_modecopy_copy *from, struct device_list *to) {
-  uint64_t words = dim / 32 + 1;
-  uint32_t *used;
-  if (from->order.row_id == NULL) return POLYAD_OK;
-  PD_TRY(PD_NEW_ZERO(context, words, &used));
-  for (uint64_t k = 0; k < from->order.rows; ++k)
-    set_bit(used, from->order.row_id[k]);
-  return put_bits(context, device, used, words, &to->used);
-}
-
-static polyad_status put_list(polyad_context *context, const struct pd_device *device,
-                              const struct pd_modecopy *host, int mode, struct device_list *to) {
-  const struct pd_modecopy_copy *from = &host->copy[mode];
-  uint64_t padded = pd_modecopy_padded(host->nnz), chunks = pd_ordered_chunks(host->nnz);
-  for (int k = 0; k < from->planes; ++k)
-    PD_TRY(put(context, device, from->plane[k], padded, sizeof(uint32_t), &to->plane[k]));
-  PD_TRY(put(context, device, from->values, padded, pd_type_bytes(host->type), &to->values));
-  PD_TRY(put(context, device, from->order.row_start, from->order.rows + 1, sizeof(uint64_t),
-             &to->row_start));
-  PD_TRY(put(context, device, from->order.row_id, from->order.rows, sizeof(uint32_t), &to->row_id));
-  PD_TRY(put(context, device, from->order.chunk_row, chunks + 1, sizeof(uint32_t), &to->chunk_row));
-  PD_TRY(put_ends(context, device, host->nnz, from, to));
-  return put_used(context, device, host->dims[mode], from, to);
-}
-
 polyad_status pd_portable_check_device(polyad_context *context, const struct pd_device *device) {
   if (device->functions->rows != NULL && device->functions->rows_shape(device) != NULL)
     return POLYAD_OK;
   bool cpu = device == &pd_cpu_device;
   return pd_fail(context, POLYAD_UNSUPPORTED, "device %s cannot run the portable kernels%s%s",
                  device->name, cpu ? ": " : "", cpu ? pd_portable_cpu_why_not() : "");
-}
-
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
-  const struct pd_portable *host = storage;
-  struct on_device *made;
-  polyad_status status = POLYAD_OK;
-  *out = NULL;
-  PD_TRY(pd_portable_check_device(context, device));
-  PD_TRY(PD_NEW_ZERO(context, 1, &made));
-  made->host = host;
-  for (int mode = 0; mode < host->lists->order && status == POLYAD_OK; ++mode)
-    status = put_list(context, device, host->lists, mode, &made->list[mode]);
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    unload(context, device, made);
-  return status;
 }
 
 /* ---- scratch memory -------------------------------------------------------------------------- */
@@ -169,7 +54,7 @@ static uint64_t carries_of(const struct pd_rows_shape *shape, uint64_t nnz, uint
 
 static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
-  const struct on_device *made = storage;
+  const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(lists->type));
   return pd_mul_saturated(2 * (lists->nnz / 1024 + 64), row);
@@ -187,7 +72,7 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
 
 static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
                                       const void *storage, uint64_t rank, void **out) {
-  const struct on_device *made = storage;
+  const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
   struct scratch *scratch = NULL;
   polyad_status status = POLYAD_OK;
@@ -224,7 +109,7 @@ enum { PREFETCH_FROM = 1 << 19 };
 /* What all passes of one call share. */
 struct sweep {
   polyad_context *context;
-  const struct on_device *made;
+  const struct pd_portable_on_device *made;
   struct scratch *scratch;
   const struct pd_rows_shape *shape;
   struct pd_rows_launch launch;
@@ -239,7 +124,7 @@ static bool aligned(const struct sweep *sweep, const struct pd_matrix *matrix) {
 static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *factors) {
   const struct pd_modecopy *lists = sweep->made->host->lists;
   const struct pd_modecopy_copy *copy = &lists->copy[mode];
-  const struct device_list *list = &sweep->made->list[mode];
+  const struct pd_portable_list *list = &sweep->made->list[mode];
   const struct scratch *scratch = sweep->scratch;
   sweep->shape = scratch->device->functions->rows_shape(scratch->device);
   sweep->whole_tiles = true;
@@ -416,7 +301,7 @@ static polyad_status pi(polyad_context *context, const void *storage, void *work
 
 /* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
  * versions. */
-static polyad_status find_pi(polyad_context *context, const struct on_device *made,
+static polyad_status find_pi(polyad_context *context, const struct pd_portable_on_device *made,
                              struct scratch *scratch, int mode,
                              const struct pd_matrix *const *factors, bool *stored) {
   uint64_t others = pd_modes_but(made->host->lists->order, mode);
@@ -449,19 +334,16 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
   return pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
 }
 
-#define PD_PORTABLE_KERNELS(DEVICE)                                                                \
-  const struct polyad_kernels pd_portable_kernels_##DEVICE = {                                     \
-      .format = "portable",                                                                        \
-      .device = #DEVICE,                                                                           \
-      .upload = upload,                                                                            \
-      .unload = unload,                                                                            \
-      .workspace_bytes = workspace_bytes,                                                          \
-      .workspace_create = workspace_create,                                                        \
-      .workspace_destroy = workspace_destroy,                                                      \
-      .mttkrp = mttkrp,                                                                            \
-      .pi = pi,                                                                                    \
-      .phi = phi,                                                                                  \
-  }
-PD_PORTABLE_KERNELS(cpu);
-PD_PORTABLE_KERNELS(cuda);
-PD_PORTABLE_KERNELS(opencl);
+/* The slots that all devices have. */
+#define PD_PORTABLE_SLOTS(DEVICE)                                                                  \
+  .format = "portable", .device = (DEVICE), .upload = pd_portable_upload,                          \
+  .unload = pd_portable_unload, .workspace_bytes = workspace_bytes,                                \
+  .workspace_create = workspace_create, .workspace_destroy = workspace_destroy, .mttkrp = mttkrp,  \
+  .pi = pi, .phi = phi
+
+const struct polyad_kernels pd_portable_kernels_cpu = {PD_PORTABLE_SLOTS("cpu")};
+const struct polyad_kernels pd_portable_kernels_cuda = {
+    PD_PORTABLE_SLOTS("cuda"), .build = pd_portable_build, .build_bytes = pd_portable_build_bytes,
+    .download = pd_portable_download};
+const struct polyad_kernels pd_portable_kernels_opencl = {PD_PORTABLE_SLOTS("opencl"),
+                                                          .download = pd_portable_download};
