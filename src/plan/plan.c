@@ -114,12 +114,19 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   plan->nnz = tensor->nnz;
   plan->zeros = tensor->zeros_kept > 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   plan->type = tensor->type;
-  plan->tensor_hash = polyad_tensor_hash(tensor);
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   plan->value_exponent = request->keep_values ? 0 : pd_plan_scaling(plan);
-  look_at_values(plan, tensor);
+  /* Two passes that go from front to back: beside each other they take as long as one. */
+  int threads = pd_threads_for(plan->context, tensor->nnz, 1 << 16) > 1 ? 2 : 1;
+#pragma omp parallel sections num_threads(threads)
+  {
+#pragma omp section
+    plan->tensor_hash = polyad_tensor_hash(tensor);
+#pragma omp section
+    look_at_values(plan, tensor);
+  }
 }
 
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
