@@ -4,16 +4,20 @@
 A tolerance decides how precise fits must be, and so how they are computed: by their formula or, where
 that cancels too many digits, from the nonzeros. Each pair runs both builds one right after the other,
 the first of a pair being the second of the next. A ratio is new seconds over old seconds of the median
-iteration, the median over the pairs.
+iteration, the median over the pairs. On a machine that others use too, --processor-time counts the
+processor's time in user mode instead: that of a run, less that of one of two iterations, over the
+iterations between.
 
 usage: bench/iteration_cost.py OLD NEW TENSOR... [--device cpu] [--precision f32] [--rank 32]
-           [--format auto] [--tolerances 1e-4,0] [--iterations 30] [--pairs 5] > cost.json
+           [--format auto] [--tolerances 1e-4,0] [--iterations 30] [--pairs 5] [--threads 0]
+           [--processor-time] > cost.json
 """
 
 import argparse
 import json
 import math
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -31,16 +35,30 @@ def arguments():
     parser.add_argument("--tolerances", default="1e-4,0")
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=0, help="0: as many as the command takes")
+    parser.add_argument("--processor-time", action="store_true")
     return parser.parse_args()
 
 
-def run(polyad, tensor, tolerance, options):
+def run(polyad, tensor, tolerance, options, iterations):
+    """A run's JSON, and the processor time that it took."""
+    threads = ["--threads", str(options.threads)] if options.threads > 0 else []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = subprocess.run(
         [polyad, "cpd", tensor, "--rank", str(options.rank), "--precision", options.precision,
          "--device", options.device, "--format", options.format, "--tol", tolerance,
-         "--max-iters", str(options.iterations), "--quiet", "--json", "-"],
+         "--max-iters", str(iterations), "--quiet", "--json", "-", *threads],
         capture_output=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def cost(polyad, tensor, tolerance, options):
+    """A run's JSON, and the seconds of its iterations."""
+    found, processor = run(polyad, tensor, tolerance, options, options.iterations)
+    if not options.processor_time:
+        return found, found["seconds_per_iteration"]
+    short, least = run(polyad, tensor, tolerance, options, 2)
+    return found, (processor - least) / max(1, found["iterations"] - short["iterations"])
 
 
 def measure(tensor, tolerance, options):
@@ -48,9 +66,9 @@ def measure(tensor, tolerance, options):
     for k in range(options.pairs):
         found = {}
         for which in ("old", "new") if k % 2 == 0 else ("new", "old"):
-            found[which] = run(getattr(options, which), tensor, tolerance, options)
-        pairs.append((found["old"]["seconds_per_iteration"], found["new"]["seconds_per_iteration"]))
-        last = found["new"]
+            found[which] = cost(getattr(options, which), tensor, tolerance, options)
+        pairs.append((found["old"][1], found["new"][1]))
+        last = found["new"][0]
     ratios = [new / old for old, new in pairs]
     return {"tensor": pathlib.Path(tensor).name, "tolerance": float(tolerance),
             "format": last["format"], "iterations": last["iterations"],
@@ -69,7 +87,8 @@ def main():
              for tolerance in options.tolerances.split(",")}
     json.dump({"command": " ".join(["iteration_cost.py", *map(lambda word: pathlib.Path(word).name,
                                                               sys.argv[1:])]),
-               "device": options.device, "precision": options.precision, "rank": options.rank,
+               "device": options.device, "time": "processor" if options.processor_time else "clock",
+               "precision": options.precision, "rank": options.rank,
                "geometric_mean": means, "results": rows}, sys.stdout, indent=1)
     print()
 

@@ -169,28 +169,62 @@ static int NAME(leaf_of)(int count, int order, const void *const (*row)[PD_CHUNK
   return leaf;
 }
 
+/* tile = weight times the rows, which are at least one, of a nonzero: up to three at a time. */
+static void NAME(multiply_rows)(size_t rank, int count, const VAL *const *row, const double *weight,
+                                double *tile) {
+  const double *from = weight;
+  int n = 0;
+  for (; count - n >= 3; n += 3, from = tile) {
+    const VAL *a = row[n], *b = row[n + 1], *c = row[n + 2];
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      tile[r] = from[r] * (double)a[r] * (double)b[r] * (double)c[r];
+  }
+  for (; count - n >= 2; n += 2, from = tile) {
+    const VAL *a = row[n], *b = row[n + 1];
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      tile[r] = from[r] * (double)a[r] * (double)b[r];
+  }
+  for (; n < count; ++n, from = tile) {
+    const VAL *a = row[n];
+#pragma omp simd
+    for (size_t r = 0; r < rank; ++r)
+      tile[r] = from[r] * (double)a[r];
+  }
+}
+
+/* Sum of products in eight lanes, which are added up in pairs: a reduction of the compiler's would
+ * add them one by one. */
+static inline double NAME(dot)(size_t rank, const double *a, const VAL *b) {
+  double part[8] = {0};
+  size_t r = 0;
+  for (; r + 8 <= rank; r += 8)
+#pragma omp simd
+    for (size_t k = 0; k < 8; ++k)
+      part[k] += a[r + k] * (double)b[r + k];
+  for (size_t k = 0; r < rank; ++r, ++k)
+    part[k] += a[r] * (double)b[r];
+  return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
 /* The product of all rows but the leaf's is kept while they stay. */
 static void NAME(residual)(int count, size_t rank, int order, const void *const (*row)[PD_CHUNK],
                            const double *weight, const double *values, double *tile,
                            double sums[2]) {
   int leaf = NAME(leaf_of)(count, order, row);
+  const VAL *others[POLYAD_MAX_ORDER];
   for (int p = 0; p < count; ++p) {
-    bool kept = p > 0;
-    for (int n = 0; n < order; ++n)
-      kept = kept && (n == leaf || row[n][p] == row[n][p - 1]);
-    if (!kept) memcpy(tile, weight, rank * sizeof *tile);
-    for (int n = 0; n < order && !kept; ++n) {
-      const VAL *from = row[n][p];
+    int changed = 0, number = 0;
+    for (int n = 0; n < order; ++n) {
       if (n == leaf) continue;
-#pragma omp simd
-      for (size_t r = 0; r < rank; ++r)
-        tile[r] *= (double)from[r];
+      changed |= p == 0 || row[n][p] != row[n][p - 1];
+      others[number++] = row[n][p];
     }
+    if (changed && number > 0) NAME(multiply_rows)(rank, number, others, weight, tile);
+    const double *product = number > 0 ? tile : weight;
     const VAL *last = row[leaf][p];
-    double model = 0;
-#pragma omp simd reduction(+ : model)
-    for (size_t r = 0; r < rank; ++r)
-      model += tile[r] * (double)last[r];
+    double model = NAME(dot)(rank, product, last);
     sums[0] += (values[p] - model) * (values[p] - model);
     sums[1] += model * model;
   }
