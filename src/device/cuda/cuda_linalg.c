@@ -110,7 +110,8 @@ static struct pd_gpu_matrix gpu_matrix(const struct pd_matrix *matrix) {
 }
 
 static struct pd_gpu_matrix gpu_matrix_or_none(const struct pd_matrix *matrix) {
-  return matrix == NULL ? (struct pd_gpu_matrix){.data = NULL} : gpu_matrix(matrix);
+  struct pd_gpu_matrix none = {.data = NULL};
+  return matrix == NULL ? none : gpu_matrix(matrix);
 }
 
 static struct pd_gpu_grams gpu_grams(int count, const struct pd_matrix *const *grams, int skip,
