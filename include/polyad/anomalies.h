@@ -36,10 +36,10 @@ typedef enum polyad_tested_cells {
 
 /** Options of polyad_anomalies(). Start from polyad_anomaly_options_init(). */
 typedef struct polyad_anomaly_options {
-  polyad_model_kind kind;      /**< POLYAD_KIND_POISSON: values are counts with the model's rates.
-                                  Others:      residuals in a robust scale. POLYAD_KIND_AUTO (default):
-                                  counts      where      all values are whole numbers of at least 0 and no
-                                  number of the      model is negative */
+  /** POLYAD_KIND_POISSON: values are counts with the model's rates. Others: residuals in a robust
+   *  scale. POLYAD_KIND_AUTO (default): counts where all values are whole numbers of at least 0 and
+   * no number of the model is negative. */
+  polyad_model_kind kind;
   polyad_anomaly_unit unit;    /**< default POLYAD_ANOMALY_CELL */
   int modes[POLYAD_MAX_ORDER]; /**< slices, indices: of which modes */
   int mode_count;              /**< number of them; 0 (default): of all modes */
