@@ -4,7 +4,9 @@
 #define CLI_COMMAND_H
 
 int cli_cpd(int argc, char **argv);
+int cli_predict(int argc, char **argv);
 int cli_rank(int argc, char **argv);
+int cli_split(int argc, char **argv);
 int cli_tucker(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_convert(int argc, char **argv);

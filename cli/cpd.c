@@ -1,6 +1,7 @@
 /* polyad cpd: CP decomposition of a tensor. */
 #include "apr_options.h"
 #include "command.h"
+#include "complete_options.h"
 #include "components.h"
 #include "cpd_json.h"
 #include "names.h"
@@ -23,8 +24,10 @@ struct cpd {
   struct cli_streaming streaming;
   struct cli_run_options run;
   struct cli_apr_options apr;
-  polyad_tensor *outline; /* dims and labels, after the plan has taken the tensor */
-  polyad_tensor *tensor;  /* kept for --report only */
+  struct cli_complete_options complete;
+  polyad_tensor *weights, *validation; /* of completion */
+  polyad_tensor *outline;              /* dims and labels, after the plan has taken the tensor */
+  polyad_tensor *tensor;               /* kept for --report only */
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
@@ -47,8 +50,9 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct cpd, algorithm),
      .argument = "NAME",
      .help = "als (default): alternating least squares; for counts,\n"
-             "apr-mu, apr-pdnr, apr-pqnr: alternating Poisson regression",
-     .choices = "als apr-mu apr-pdnr apr-pqnr"},
+             "apr-mu, apr-pdnr, apr-pqnr: alternating Poisson regression;\n"
+             "with --absent unknown, als, ccd or sgd",
+     .choices = "als apr-mu apr-pdnr apr-pqnr ccd sgd"},
     {.name = "nonnegative",
      .kind = CLI_FLAG,
      .offset = offsetof(struct cpd, nonnegative),
@@ -57,21 +61,23 @@ static const struct cli_option option_table[] = {
      .kind = CLI_REAL,
      .offset = offsetof(struct cpd, ridge),
      .argument = "X",
-     .help = "regularisation: added to the diagonal of the normal equations"},
+     .help = "regularisation: added to the diagonal of the normal equations\n"
+             "(default 0; with --absent unknown 0.2)"},
     {.kind = CLI_GROUP, .help = "run"},
     {.name = "max-iters",
      .letter = 'i',
      .kind = CLI_COUNT,
      .offset = offsetof(struct cpd, run.max_iterations),
      .argument = "N",
-     .help = "most iterations (default 50; 1000 with apr-...)",
+     .help = "most iterations (default 50; 1000 with apr-...; 500 with\n--absent unknown)",
      .most = 999999999},
     {.name = "tol",
      .kind = CLI_REAL,
      .offset = offsetof(struct cpd, run.tolerance),
      .argument = "X",
      .help = "als: stop when the fit grows by less; apr-...: when the\n"
-             "KKT violation is below (default 1e-4; 0: never)"},
+             "KKT violation is below; --absent unknown: when the error\n"
+             "falls by a smaller share (default 1e-4; 0: never)"},
     {.name = "max-seconds",
      .kind = CLI_REAL,
      .offset = offsetof(struct cpd, run.max_seconds),
@@ -106,6 +112,7 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct cpd, run.resume),
      .argument = "FILE",
      .help = "go on from a checkpoint"},
+    CLI_COMPLETE_OPTIONS(struct cpd),
     CLI_APR_OPTIONS(struct cpd),
     CLI_STORAGE_OPTIONS(struct cpd, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct cpd),
@@ -146,6 +153,7 @@ static const struct cli_usage usage = {
 
 /* An option that needs all nonzeros in memory, or NULL. */
 static const char *refuses_streaming(const struct cpd *cpd) {
+  if (cli_completes(&cpd->complete)) return "--absent unknown";
   if (cpd->report != NULL) return "--report";
   if (strcmp(cpd->init, "hosvd") == 0) return "--init hosvd";
   if (strcmp(cpd->algorithm, "apr-pdnr") == 0) return "--algorithm apr-pdnr";
@@ -157,6 +165,27 @@ static const char *refuses_streaming(const struct cpd *cpd) {
   if (cpd->session.dims != NULL) return "--dims";
   if (cpd->session.labels != NULL) return "--labels";
   return cpd->session.tune ? "--tune" : NULL;
+}
+
+static int check_completion(struct cpd *cpd) {
+  const struct cli_complete_options *complete = &cpd->complete;
+  const char *algorithm = cpd->algorithm, *given = cli_complete_option_given(complete);
+  bool iterative = strcmp(algorithm, "ccd") == 0 || strcmp(algorithm, "sgd") == 0;
+  if (!cli_completes(complete) && (iterative || given != NULL))
+    return cli_usage_error("--%s%s is for cells that are unknown: add --absent unknown",
+                           iterative ? "algorithm " : given, iterative ? algorithm : "");
+  if (!cli_completes(complete)) return 0;
+  if (cli_is_apr(algorithm))
+    return cli_usage_error("--algorithm %s found; expected als, ccd or sgd with --absent unknown",
+                           algorithm);
+  if (strcmp(cpd->init, "hosvd") == 0)
+    return cli_usage_error("--init hosvd found; expected random or a ktensor file with --absent "
+                           "unknown");
+  if (cpd->report != NULL)
+    return cli_usage_error("--report compares a model with all cells; with --absent unknown use "
+                           "--output, and polyad report on the model");
+  if (strcmp(cpd->format, "auto") == 0) cpd->format = "coo"; /* the cells are sorted anew */
+  return 0;
 }
 
 static int parse(struct cpd *cpd, int argc, char **argv) {
@@ -177,6 +206,10 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
                            refuses_streaming(cpd));
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
+  status = check_completion(cpd);
+  if (status != 0) return status;
+  if (cpd->session.zeros == NULL)
+    cpd->session.zeros = cli_completes(&cpd->complete) ? "keep" : "drop";
   status = cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
   return status != 0 ? status : cli_check_report_name("--report", cpd->report);
 }
@@ -197,12 +230,16 @@ static int prepare(struct cpd *cpd) {
       {"--json", session->json},
       {"--report", cpd->report},
       {"FILE.prev of --checkpoint", cpd->run.checkpoint != NULL ? previous : NULL}};
-  const char *const inputs[] = {cpd->file, cpd->init};
+  double share;
+  bool shared = cli_validation_share(&cpd->complete, &share);
+  const char *const inputs[] = {
+      cpd->file, cpd->init, cpd->complete.weights != NULL ? cpd->complete.weights : cpd->file,
+      cpd->complete.validation != NULL && !shared ? cpd->complete.validation : cpd->file};
   /* Only a checkpoint may replace the one that is resumed. */
   int status = cli_check_format(session->context, cpd->format, false);
   if (status == 0) status = cli_check_inputs(outputs, 3, &cpd->run.resume, 1);
-  if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 2);
-  if (status == 0) status = cli_check_outputs(session, beside, 4, inputs, 2);
+  if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 4);
+  if (status == 0) status = cli_check_outputs(session, beside, 4, inputs, 4);
   if (status != 0) return status;
   if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
       polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
@@ -253,6 +290,7 @@ static int build_plan(struct cpd *cpd) {
   cli_set_types(session, &options);
   options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
+  if (cli_completes(&cpd->complete)) options.zeros = POLYAD_ZEROS_KEEP;
   cli_set_tuning(session, &options);
   polyad_status made = POLYAD_OK;
   bool able = refuses_streaming(cpd) == NULL;
@@ -272,7 +310,7 @@ static polyad_status decompose_als(struct cpd *cpd) {
   polyad_cp_als_options_init(&options);
   options.rank = cpd->rank;
   cli_run_options_set(&cpd->run, &options.run);
-  options.ridge = cpd->ridge;
+  options.ridge = isnan(cpd->ridge) ? 0 : cpd->ridge;
   options.nonnegative = cpd->nonnegative;
   options.init = cpd->initial != NULL              ? POLYAD_INIT_MODEL
                  : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
@@ -291,12 +329,41 @@ static polyad_status decompose_apr(struct cpd *cpd) {
   return polyad_cp_apr(cpd->session.context, cpd->plan, options, &cpd->model, &cpd->info);
 }
 
+static polyad_status decompose_known(struct cpd *cpd) {
+  polyad_cp_complete_options options;
+  polyad_cp_complete_options_init(&options);
+  options.rank = cpd->rank;
+  cli_run_options_set(&cpd->run, &options.run);
+  cli_complete_options_set(&cpd->complete, cpd->algorithm, &options);
+  if (!isnan(cpd->ridge)) options.ridge = cpd->ridge;
+  options.nonnegative = cpd->nonnegative;
+  options.weights = cpd->weights;
+  options.validation = cpd->validation;
+  options.init = cpd->initial != NULL ? POLYAD_INIT_MODEL : POLYAD_INIT_RANDOM;
+  options.initial = cpd->initial;
+  return polyad_cp_complete(cpd->session.context, cpd->plan, &options, &cpd->model, &cpd->info);
+}
+
+/* The tensors of completion besides the one that is decomposed. */
+static int read_others(struct cpd *cpd) {
+  double share;
+  int status = 0;
+  if (cpd->complete.weights != NULL)
+    status = cli_read_tensor(&cpd->session, cpd->complete.weights, &cpd->weights);
+  if (status == 0 && cpd->complete.validation != NULL &&
+      !cli_validation_share(&cpd->complete, &share))
+    status = cli_read_tensor(&cpd->session, cpd->complete.validation, &cpd->validation);
+  return status;
+}
+
 static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   cpd->times.run = cli_now();
   cli_progress_start(session);
   cli_computing_begin(session);
-  polyad_status done = cli_is_apr(cpd->algorithm) ? decompose_apr(cpd) : decompose_als(cpd);
+  polyad_status done = cli_completes(&cpd->complete) ? decompose_known(cpd)
+                       : cli_is_apr(cpd->algorithm)  ? decompose_apr(cpd)
+                                                     : decompose_als(cpd);
   cli_computing_end();
   cli_progress_clear();
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
@@ -316,6 +383,7 @@ static int write_model(struct cpd *cpd) {
 static cJSON *make_json(const struct cpd *cpd) {
   const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
                                         .rank = cpd->rank,
+                                        .absent = cpd->complete.absent,
                                         .run = {.command = "cpd",
                                                 .tensor_hash = cpd->tensor_hash,
                                                 .model_hash = polyad_ktensor_hash(cpd->model),
@@ -356,6 +424,10 @@ static void print_summary(const struct cpd *cpd) {
     printf("log-likelihood %.10g, KKT violation %.3g", info->log_likelihood, info->kkt_violation);
   else
     printf("fit %.6f", info->fit);
+  if (cli_completes(&cpd->complete)) printf(" of the cells in the file, RMSE %.6g", info->rmse);
+  if (!isnan(info->validation_rmse))
+    printf(", %.6g of the validation cells (iteration %d)", info->validation_rmse,
+           info->best_iteration);
   printf(" after %d iteration%s (%s), %.2f s\n", info->iterations, info->iterations == 1 ? "" : "s",
          polyad_reason_string(info->reason), info->seconds);
 }
@@ -380,6 +452,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   int status = cli_session_open(&cpd->session);
   if (status == 0) status = prepare(cpd);
   if (status == 0) status = build_plan(cpd);
+  if (status == 0) status = read_others(cpd);
   if (status == 0) status = decompose(cpd);
   cpd->times.write = cli_now();
   if (status == 0) status = write_model(cpd);
@@ -400,7 +473,10 @@ int cli_cpd(int argc, char **argv) {
                     .init = "random",
                     .streaming.stream = "auto"};
   cpd.times.start = cli_now();
+  cpd.ridge = NAN;
+  cpd.complete = cli_complete_options_default();
   cli_session_init(&cpd.session);
+  cpd.session.zeros = NULL; /* what is not given follows from --absent */
   cli_apr_options_init(&cpd.apr);
   cpd.run = cli_run_options_from(&cpd.apr.options.run);
   int status = parse(&cpd, argc, argv);
@@ -411,6 +487,8 @@ int cli_cpd(int argc, char **argv) {
   polyad_ktensor_destroy(cpd.initial);
   polyad_plan_destroy(cpd.plan);
   polyad_tensor_destroy(cpd.outline);
+  polyad_tensor_destroy(cpd.weights);
+  polyad_tensor_destroy(cpd.validation);
   polyad_tensor_destroy(cpd.tensor);
   cli_session_close(&cpd.session);
   return status;

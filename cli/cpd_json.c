@@ -1,5 +1,6 @@
 /* The JSON object of polyad cpd. */
 #include "cpd_json.h"
+#include "apr_options.h"
 #include "manifest.h"
 #include "streaming.h"
 #include <string.h>
@@ -11,8 +12,10 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   cli_json_subject(o, &result->run);
   cli_json_count(o, "rank", result->rank);
   cli_json_text(o, "algorithm", result->algorithm);
+  cli_json_text(o, "absent", result->absent);
   cli_json_run(o, session, &result->run);
-  if (strcmp(result->algorithm, "als") == 0) {
+  bool completes = strcmp(result->absent, "unknown") == 0, apr = cli_is_apr(result->algorithm);
+  if (!apr) {
     cli_json_reals(o, "seconds_mttkrp", info->seconds_mttkrp, order);
     cli_json_reals(o, "seconds_mttkrp_total", info->seconds_mttkrp_total, order);
     cli_json_real(o, "seconds_outside", info->seconds_outside);
@@ -22,8 +25,13 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
     cli_json_reals(o, "seconds_kkt", info->seconds_kkt, order);
     cli_json_reals(o, "seconds_mu", info->seconds_mu, order);
   }
+  if (completes) {
+    cli_json_real(o, "rmse", info->rmse);
+    cli_json_real(o, "validation_rmse", info->validation_rmse);
+    cli_json_count(o, "best_iteration", (uint64_t)info->best_iteration);
+  }
   cli_json_count(o, "regularized_solves", info->regularized_solves);
-  cli_json_starts(o, info, strcmp(result->algorithm, "als") == 0 ? "fit" : "log_likelihood");
+  cli_json_starts(o, info, apr ? "log_likelihood" : "fit");
   cli_json_trace(o, &result->run);
   cli_json_streaming(o, result->run.plan);
   cli_json_manifest(o, session, &result->run);

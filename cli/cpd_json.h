@@ -5,7 +5,7 @@
 #include "run_report.h"
 
 struct cli_cpd_result {
-  const char *algorithm;
+  const char *algorithm, *absent; /* "als"; "zero" or "unknown" */
   uint64_t rank;
   struct cli_run run;
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, HELP_COLUMN = 30 };
+enum { OPTIONS_MAX = 96, HELP_COLUMN = 30 };
 
 bool cli_read_count(const char *text, uint64_t *value) {
   uint64_t sum = 0;

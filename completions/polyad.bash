@@ -25,7 +25,8 @@ _polyad_format_words() {
 _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
-  local commands="cpd rank tucker info convert generate bench report score core-consistency project update anomalies replay"
+  local commands="cpd rank tucker info convert generate bench report score core-consistency project
+    update anomalies split predict replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
@@ -41,8 +42,9 @@ _polyad() {
   case $command in
     cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
-      --zero-tol --active-tol --damping --exact --lbfgs-pairs --format --variant --tune --tune-cache $storage --stream --spill-dir
-      --output --report --top $reading $common" ;;
+      --zero-tol --active-tol --damping --exact --lbfgs-pairs --absent --weights --biases --bias-ridge
+      --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top
+      $reading $common" ;;
     rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --format --variant
       --tune --tune-cache $storage $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
@@ -60,6 +62,8 @@ _polyad() {
     update) options="--mode --forget --rounds --model-kind --match --unseen --output --top $reading $common" ;;
     anomalies) options="--by --mode --model-kind --fdr --top --tail --cells --match --unseen --output
       $reading $common" ;;
+    split) options="--test --validation --negatives --mode --output --type $reading $common" ;;
+    predict) options="--output --top --mode $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;
@@ -88,7 +92,8 @@ _polyad() {
     --match) mapfile -t COMPREPLY < <(compgen -W "auto number" -- "$current") ;;
     --unseen) mapfile -t COMPREPLY < <(compgen -W "error skip" -- "$current") ;;
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
-    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
+    --absent) mapfile -t COMPREPLY < <(compgen -W "zero unknown" -- "$current") ;;
+    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) $([ "$command" = cpd ] && echo ccd sgd) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;

@@ -14,6 +14,8 @@ function __polyad_values -a name argument
             printf '%s\n' als apr-mu apr-pdnr apr-pqnr
             if test "$__polyad_command" = rank
                 echo nonnegative
+            else if test "$__polyad_command" = cpd
+                printf '%s\n' ccd sgd
             end
         case device
             printf '%s\n' auto cpu cuda opencl cuda,cpu

@@ -104,6 +104,50 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_split(polyad_context *cont
                                                             const double *shares,
                                                             polyad_tensor **parts);
 
+/** Adds cells of value zero to a part of a tensor, up to `each` for each of its entries: cells that
+ *  the whole does not have, for measuring how a model ranks entries among other cells. A cell has
+ *  the indices of the entry but in one mode, whose index is drawn by the context's seed; a draw
+ * that hits a cell of the whole is drawn again, up to 100 times.
+ *  @param mode  the mode whose index is drawn
+ *  @param[out] out  the part with these cells, which keeps zeros, with names and labels; destroyed
+ *                   with polyad_tensor_destroy()
+ *  @return POLYAD_MISMATCH when the two have other dims */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_add_negatives(polyad_context *context,
+                                                                    const polyad_tensor *part,
+                                                                    const polyad_tensor *whole,
+                                                                    int each, int mode,
+                                                                    polyad_tensor **out);
+
+/** How well a model predicts the entries of a tensor. */
+typedef struct polyad_prediction_score {
+  uint64_t count;     /**< entries */
+  double rmse;        /**< root of the mean of (x - m)^2 */
+  double mae;         /**< mean of |x - m| */
+  uint64_t positives; /**< entries of value above 0 */
+  uint64_t negatives; /**< entries of value 0 */
+  uint64_t groups;    /**< entries are ranked within groups of equal indices in all modes but one;
+                         those with a positive and a negative entry */
+  int k;              /**< length of the top lists */
+  double hit_rate; /**< mean over the groups' positives of whether fewer than k negatives of their
+                        group have a higher prediction (ties count half); NaN without groups */
+  double ndcg;     /**< mean over the groups of the normalised discounted cumulative gain of the
+                        first k entries by prediction, with the values as gains; NaN without */
+  double auc;      /**< probability that a positive entry has a higher prediction than a negative
+                        one, over all pairs of the tensor (ties count half); NaN without pairs */
+} polyad_prediction_score;
+
+/** Values of a model at the entries of a tensor of the same order, within the model's dims.
+ *  @param[out] values  as many doubles as the tensor has entries, in their order; or NULL
+ *  @param mode  the mode in which entries of a group differ, for ranking
+ *  @param k     length of the top lists, at least 1
+ *  @param[out] score  how well the entries' values are predicted; or NULL
+ *  @return POLYAD_MISMATCH, POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_predict(polyad_context *context,
+                                                               const polyad_ktensor *model,
+                                                               const polyad_tensor *tensor,
+                                                               double *values, int mode, int k,
+                                                               polyad_prediction_score *score);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
+from ._complete import cp_complete, split
 from ._devices import devices
 from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissionError, Interrupted,
                       MemoryLimitError, MissingFileError, NotFittedError, ParseError,
@@ -30,7 +31,7 @@ __all__ = [
     "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
-    "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr", "devices",
-    "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score", "ttmc",
-    "tucker", "tucker_ranks", "update", "version",
+    "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",
+    "cp_complete", "devices", "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score",
+    "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
 ]

@@ -13,7 +13,7 @@ from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import Compute, Kernel, Precision
+from ._types import Compute, Kernel, Precision, Zeros
 
 _KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
 _COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,
@@ -48,6 +48,8 @@ class Plan:
     tune : bool
         Measure the formats that can be used, and take the fastest. What was measured is kept for
         the next plan of the same tensor, in polyad/tune in the user's cache, as the command does.
+    zeros : {"drop", "keep"}
+        Whether zeros that the tensor keeps are stored, as entries for :func:`cp_complete`.
 
     Raises
     ------
@@ -58,15 +60,18 @@ class Plan:
     def __init__(self, x: Any, rank: int = 16, *, format: str = "auto",
                  precision: Precision = "f64", device: str = "auto", threads: int | None = None,
                  variant: str = "auto", kernel: Kernel = "mttkrp", compute: Compute = "native",
-                 tune: bool = False) -> None:
+                 tune: bool = False, zeros: Zeros = "drop") -> None:
         tensor = as_tensor(x)
-        self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune)
+        self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune,
+                   zeros)
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
 
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
               threads: int | None, variant: str, kernel: str, compute: str = "native",
-              tune: bool = False) -> None:
+              tune: bool = False, zeros: str = "drop") -> None:
+        if zeros not in ("drop", "keep"):
+            raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
         if kernel not in _KERNELS:
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
         if compute not in _COMPUTE:
@@ -84,6 +89,7 @@ class Plan:
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
         options.kernel, options.compute = _KERNELS[kernel], _COMPUTE[compute]
         options.tune = bool(tune)
+        options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
         cache = ffi.new("char[]", 4096)
         if tune and lib.polyad_tune_cache_path(cache, len(cache)):
             options.tune_cache = cache
@@ -219,14 +225,15 @@ class Plan:
 
 
 def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
-            threads: int | None, variant: str,
-            kernel: str = "mttkrp") -> tuple[SparseTensor | None, Plan]:
+            threads: int | None, variant: str, kernel: str = "mttkrp",
+            zeros: str = "drop") -> tuple[SparseTensor | None, Plan]:
     """The tensor behind `x` and a plan for it, kept with the tensor for the next call."""
     if isinstance(x, Plan):
         x._check({"format": format, "precision": precision, "device": device, "variant": variant})
         return None, x
     tensor = as_tensor(x)
-    choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel)
+    choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
+              "native", False, zeros)
     plan = tensor._plans.get((rank, choice))
     if plan is None:
         plan = Plan.__new__(Plan)

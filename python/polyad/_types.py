@@ -17,6 +17,7 @@ Compute = Literal["native", "f16", "bf16", "tf32"]
 CPInit = Literal["random", "hosvd", "nvecs"]
 Svd = Literal["exact", "randomized"]
 APRAlgorithm = Literal["mu", "pdnr", "pqnr"]
+CompleteAlgorithm = Literal["als", "ccd", "sgd"]
 CPAlgorithm = Literal["als", "mu", "pdnr", "pqnr"]
 RankAlgorithm = Literal["als", "nonnegative", "apr-mu", "apr-pdnr", "apr-pqnr"]
 ModelKind = Literal["auto", "signed", "nonnegative", "poisson"]
@@ -59,6 +60,9 @@ class RunInfo(TypedDict, total=False):
     skipped: int
     appended: int
     changed: int
+    rmse: float
+    validation_rmse: float | None
+    best_iteration: int | None
     format: str
     device: str
     seed: int

@@ -25,6 +25,9 @@ def check_model(model, plan, options):
     coords, values = plan.stored_for_tests
     first = model.core if isinstance(model, polyad.TuckerTensor) else model.weights
     kind = Tucker if isinstance(model, polyad.TuckerTensor) else Kruskal
+    plain = not getattr(options, "weights", None) and not getattr(options, "validation_share", 0)
+    if model.info.get("fit_from") == "observed":
+        return check(coords, values, Kruskal(first, model.factors), model.info, None, plain)
     exact = getattr(options, "ridge", 0) == 0 and getattr(options, "svd", 0) == 0
     precision = "f32" if plan.dtype == np.float32 else "f64"
     check(coords, values, kind(first, model.factors), model.info, precision, monotone=exact)

@@ -12,7 +12,7 @@ from polyad import plot
 
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
-    ("Decompositions", polyad, ["cp_als", "cp_apr", "tucker", "tucker_ranks", "CPDecomposition",
+    ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "tucker", "tucker_ranks", "CPDecomposition",
                                 "TuckerDecomposition", "RunInfo"]),
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),

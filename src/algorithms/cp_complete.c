@@ -58,11 +58,16 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
 
 /* ---- first factors -------------------------------------------------------------------------- */
 
+static bool has_negative(const struct pd_observations *o) {
+  for (uint64_t q = 0; q < o->count; ++q)
+    if (o->value[q] < 0) return true;
+  return false;
+}
+
 /* Uniform entries, of a size that brings the model to the observations' root mean square, about
- * one: in [0, 1) where the components are the whole model or nonnegative, else, around biases, of
- * either sign. */
+ * one: of either sign where some of what the components describe is negative, else positive. */
 static void fill_random(struct pd_complete *c, int start) {
-  bool signs = pd_complete_has_biases(c) && !c->options->nonnegative;
+  bool signs = has_negative(c->seen) && !c->options->nonnegative;
   double order = c->order, rank = (double)c->rank;
   double size =
       signs ? pow(pow(3, order / 2) / sqrt(rank), 1 / order) : pow(pow(2, order) / rank, 1 / order);

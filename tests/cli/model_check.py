@@ -9,7 +9,8 @@ import numpy as np
 
 # Decompositions of the public headers, and who checks the models that they make. A new one is
 # refused by tests/lint/decompositions.py until it is here.
-SUBCOMMANDS = {"polyad_cp_als": "cpd", "polyad_cp_apr": "cpd", "polyad_tucker": "tucker"}
+SUBCOMMANDS = {"polyad_cp_als": "cpd", "polyad_cp_apr": "cpd",
+               "polyad_cp_complete": "cpd", "polyad_tucker": "tucker"}
 
 REAL = np.longdouble
 MOST_PRODUCTS = 1 << 24
@@ -128,12 +129,29 @@ def log_likelihood_of(coords, values, model, unit):
     return logarithms - mass, bound
 
 
+def check_observed(coords, values, model, info):
+    """Completion: the fit is of the entries alone."""
+    data = missed = REAL(0)
+    for x, m in parts(values, model, coords):
+        data += (x ** 2).sum()
+        missed += ((x - m) ** 2).sum()
+    fit, rmse = 1 - np.sqrt(missed / data), np.sqrt(missed / len(values))
+    bound = info["fit_bound"] + 64 * np.finfo(REAL).eps
+    assert abs(fit - info["fit"]) <= bound, (fit, info["fit"], bound)
+    assert abs(rmse - info["rmse"]) <= bound * np.sqrt(data / len(values)), (rmse, info["rmse"])
+
+
 def check(coords, values, model, info, precision, monotone=True):
     """Raises AssertionError unless `info` (a run's JSON object, or Python's dict) tells the truth
-    of the model of this tensor. Values are those that were decomposed, in `precision`. Returns
-    whether there was something to check that is not too large."""
+    of the model of this tensor. Values are those that were decomposed, in `precision`; of a
+    completion with weights or a share for validation, which are not known here, `monotone` is
+    False. Returns whether there was something to check that is not too large."""
     if too_large(len(values), [len(f) for f in model.factors], model.ranks) or info["fit"] is None:
         return False
+    if info["fit_from"] == "observed":
+        if monotone:
+            check_observed(coords, values, model, info)
+        return monotone
     assert info["fit_bound"] is not None and info["fit_from"] in ("formula", "residual"), info
     fit, lost = fit_of(coords, values, model)
     assert abs(fit - info["fit"]) <= info["fit_bound"] + lost, (

@@ -13,7 +13,7 @@ from model_check import Kruskal, SUBCOMMANDS, Tucker, check, too_large
 
 # Options of `convert` that say how the input is to be read; those without an argument.
 READING = {"--index-base", "--duplicates", "--dims", "--labels", "--columns", "--value",
-           "--delimiter", "--pattern"}
+           "--delimiter", "--pattern", "--zeros"}
 ALONE = {"--pattern"}
 
 
@@ -82,6 +82,12 @@ def read_tensor(command, arguments, file, folder, stdin, precision):
     return coords, values.astype(np.float32).astype(np.float64) if precision == "f32" else values
 
 
+def zeros_kept(words):
+    """The option with which a completion has read its input."""
+    unknown = option(words, "--absent") == "unknown" and option(words, "--zeros") is None
+    return ["--zeros", "keep"] if unknown else []
+
+
 def check_run(command, arguments, folder, stdin, output):
     """Checks a run that ended well; False where it left no model or no JSON to compare."""
     words = [os.fsdecode(word) for word in arguments]
@@ -97,6 +103,8 @@ def check_run(command, arguments, folder, stdin, output):
     if too_large(info["nnz"], info["dims"], info["ranks"] if "ranks" in info else [info["rank"]]):
         return False
     precision = info["precision"]
-    coords, values = read_tensor(command, words, info["file"], folder, stdin, precision)
+    coords, values = read_tensor(command, words + zeros_kept(words), info["file"], folder, stdin, precision)
     exact = "--ridge" not in words and option(words, "--svd") != "randomized"
+    if info["fit_from"] == "observed":
+        exact = not {"--weights", "--validation"} & {word.split("=")[0] for word in words}
     return check(coords, values, read_model(where, precision), info, precision, monotone=exact)

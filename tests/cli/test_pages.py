@@ -10,7 +10,8 @@ import pytest
 from conftest import COMMAND, ROOT
 
 COMMANDS = ["cpd", "rank", "tucker", "info", "convert", "generate", "bench", "report", "score",
-            "core-consistency", "project", "update", "anomalies", "replay", "formats", "devices"]
+            "core-consistency", "project", "update", "anomalies", "split", "predict",
+            "replay", "formats", "devices"]
 
 
 def options_of(polyad, command):

@@ -1,0 +1,181 @@
+"""Completion: CP models of tensors of which only some cells are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ._context import Callback, context, index, seed_number
+from ._model import KruskalTensor
+from ._native import ffi, lib
+from ._plan import Plan
+from ._run import decompose, run_info, trace_rows
+from ._tensor import SparseTensor, as_tensor
+from ._types import CompleteAlgorithm, CPLike, Matrices, OnInterrupt, Precision, RunInfo, Seed
+
+
+def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
+                biases: bool = False, nonnegative: bool = False, ridge: float = 0.2,
+                bias_ridge: float = 0.2, ridge_by_count: bool = False,
+                validation: float | Any | None = None, patience: int = 5, learn_rate: float = 0.3,
+                tol: float = 1e-4, max_iters: int = 500, max_seconds: float = 0.0,
+                init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
+                seed: Seed = 0, restarts: int = 1, precision: Precision | None = None,
+                threads: int | None = None, checkpoint: Any = None, checkpoint_every: int = 10,
+                resume: Any = None, callback: Callback | None = None, verbose: bool = False,
+                on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
+    """CP decomposition of a tensor whose stored entries are all that is known of it.
+
+    The model is fitted to the entries of ``x``, zeros that it keeps among them; all other cells are
+    unknown. Of a NumPy array, cells that are NaN are unknown. It minimises the sum of
+    ``weight * (x - m) ** 2`` over the entries, plus ``ridge`` times the squared norms of the factors
+    and ``bias_ridge`` times those of the biases. It runs on the CPU.
+
+    Parameters
+    ----------
+    x : SparseTensor, Plan with ``zeros="keep"``, NumPy array, or a sparse tensor of another package
+    rank : int
+        Number of components.
+    algorithm : {"als", "ccd", "sgd"}
+        Alternating least squares, CCD++, or stochastic gradient descent.
+    weights : SparseTensor, sequence of numbers or None
+        A weight for every entry: a tensor of the same cells, or numbers in the order of
+        ``x.values``.
+    biases : bool
+        Add the entries' mean and a bias for every index of every mode. The model then has one more
+        component for each mode, the last ones, with a column of equal entries in all other modes.
+    nonnegative : bool
+        Keep the components (not the biases) nonnegative.
+    ridge, bias_ridge : float
+        Regularisation of components and biases.
+    ridge_by_count : bool
+        Multiply the regularisation of an index by its number of entries.
+    validation : float, SparseTensor or None
+        A share of the entries, chosen by ``seed``, or a tensor, that the fit does not see. The
+        model of the least error there is returned.
+    patience : int
+        Iterations without a lower validation error after which a start ends.
+    learn_rate : float
+        "sgd": length of the first steps.
+    tol : float
+        Converged when an iteration lowers the objective's root by a smaller share.
+    max_iters, max_seconds
+        Limits; 0 seconds: none.
+    init : "random", a Kruskal tensor or sequence of matrices
+        First components; weights of a Kruskal tensor count.
+    seed : int, NumPy generator or None
+        As in :func:`cp_als`.
+    restarts : int
+        Number of starts; the best is returned, by the validation error where there is one.
+    precision, threads
+        As in :class:`Plan`.
+    checkpoint, checkpoint_every, resume
+        File that keeps the state, how often, and a file to go on from.
+    callback, verbose, on_interrupt
+        As in :func:`cp_als`.
+
+    Returns
+    -------
+    KruskalTensor
+        With ``info``: ``fit`` and ``rmse``, of the entries that were fitted alone (``fit_from`` is
+        "observed"), ``validation_rmse`` and ``best_iteration`` (None without validation),
+        ``iterations``, ``converged``, ``reason``, ``seconds``, ``trace``, ….
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
+    """
+    methods = {"als": lib.POLYAD_COMPLETE_ALS, "ccd": lib.POLYAD_COMPLETE_CCD,
+               "sgd": lib.POLYAD_COMPLETE_SGD}
+    if algorithm not in methods:
+        raise ValueError(f"algorithm {algorithm!r} is unknown; expected 'als', 'ccd' or 'sgd'")
+    if not isinstance(x, Plan):
+        x = _known(x)
+    options = ffi.new("polyad_cp_complete_options *")
+    lib.polyad_cp_complete_options_init(options)
+    options.method, options.learn_rate = methods[algorithm], learn_rate
+    options.ridge, options.bias_ridge = ridge, bias_ridge
+    options.ridge_by_count, options.biases = int(ridge_by_count), int(biases)
+    options.nonnegative, options.patience = int(nonnegative), index(patience, "patience")
+    kept = _observations(options, x, weights, validation)
+    choice = {"format": "auto" if isinstance(x, Plan) else "coo", "precision": precision,
+              "device": "auto" if isinstance(x, Plan) else "cpu", "threads": threads,
+              "variant": "auto", "zeros": "keep"}
+    run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
+           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
+           "on_interrupt": on_interrupt}
+    model = decompose(x, rank, choice, lib.polyad_cp_complete, options, run, _complete_info)
+    del kept  # they had to live until now
+    return model
+
+
+def _known(x: Any) -> SparseTensor:
+    """The known cells: of an array those that are not NaN."""
+    if not isinstance(x, np.ndarray):
+        return as_tensor(x)
+    coords = np.argwhere(~np.isnan(x))
+    return SparseTensor(coords, x[tuple(coords.T)], x.shape, zeros="keep")
+
+
+def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[Any]:
+    """Sets weights and validation. What is returned must live until the call."""
+    kept: list[Any] = []
+    if weights is not None:
+        if not isinstance(weights, SparseTensor):
+            if isinstance(x, Plan):
+                raise TypeError("weights of a Plan's entries have to be a SparseTensor")
+            numbers = np.asarray(weights, np.float64)
+            if numbers.shape != (x.nnz,):
+                raise ValueError(f"weights of shape {numbers.shape} found; expected ({x.nnz},)")
+            weights = SparseTensor(x.coords, numbers, x.shape, zeros="keep")
+        options.weights = weights._handle
+        kept.append(weights)
+    if isinstance(validation, (int, float)):
+        options.validation_share = validation
+    elif validation is not None:
+        validation = as_tensor(validation)
+        options.validation = validation._handle
+        kept.append(validation)
+    return kept
+
+
+def _complete_info(info: Any, plan: Plan) -> RunInfo:
+    found = run_info(info, plan)
+    del found["seconds_mttkrp"]
+    validated = not math.isnan(info.validation_rmse)
+    found["rmse"] = info.rmse
+    found["validation_rmse"] = info.validation_rmse if validated else None
+    found["best_iteration"] = info.best_iteration if validated else None
+    names = ["iteration", "fit", "residual", "seconds"] + ["validation_rmse"] * validated
+    found["trace"] = trace_rows(info, names)
+    return found
+
+
+def split(x: Any, shares: float | Sequence[float] = 0.1, *, seed: Seed = 0) -> list[SparseTensor]:
+    """Deals the entries of a tensor out at random.
+
+    Parameters
+    ----------
+    x : SparseTensor (or what can be made into one)
+    shares : float or sequence of floats
+        Share of the entries that each part gets; what remains is the last part.
+    seed : int, NumPy generator or None
+        As in :func:`cp_als`.
+
+    Returns
+    -------
+    list of SparseTensor
+        One for each share, and the last with all other entries, each of ``x``'s shape and with its
+        labels. So ``test, train = polyad.split(x, 0.1)``.
+    """
+    tensor = as_tensor(x)
+    wanted = [float(s) for s in shares] if isinstance(shares, Sequence) else [float(shares)]
+    made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
+    ctx = context()
+    ctx.configure(seed=seed_number(seed))
+    ctx.check(lib.polyad_tensor_split(ctx.pointer, tensor._handle, len(wanted), wanted, made))
+    return [SparseTensor._wrap(ctx, handle) for handle in made]

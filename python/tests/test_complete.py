@@ -1,0 +1,86 @@
+"""Completion of tensors of which only some cells are known."""
+
+import numpy as np
+import polyad
+import pytest
+
+
+def problem(rank=2, share=0.4, shape=(15, 14, 13), seed=2):
+    random = np.random.default_rng(seed)
+    whole = np.einsum("ir,jr,kr->ijk", *[random.normal(size=(length, rank)) for length in shape])
+    return whole, np.where(random.uniform(size=shape) < share, whole, np.nan)
+
+
+@pytest.mark.parametrize("algorithm", ["als", "ccd"])
+def test_array_with_nan(algorithm):
+    whole, known = problem()
+    model = polyad.cp_complete(known, 2, algorithm=algorithm, ridge=1e-9, tol=1e-8, max_iters=5000,
+                               restarts=5, seed=1)
+    assert np.linalg.norm(model.reconstruct() - whole) < 1e-4 * np.linalg.norm(whole)
+    assert model.info["fit_from"] == "observed" and model.info["validation_rmse"] is None
+
+
+def test_sgd_lowers_the_error():
+    _, known = problem()
+    model = polyad.cp_complete(known, 2, algorithm="sgd", max_iters=50)
+    assert model.info["fit"] > 0.3
+    fits = [row["fit"] for row in model.info["trace"]]
+    assert fits[-1] > fits[0]
+
+
+def test_validation_and_split():
+    whole, known = problem()
+    x = polyad.SparseTensor(np.argwhere(~np.isnan(known)), known[~np.isnan(known)], whole.shape,
+                            zeros="keep")
+    test, validation, train = polyad.split(x, [0.2, 0.1], seed=4)
+    assert test.nnz + validation.nnz + train.nnz == x.nnz and test.nnz == round(0.2 * x.nnz)
+    model = polyad.cp_complete(train, 2, validation=validation, ridge=0.01, patience=3, biases=True)
+    errors = [row["validation_rmse"] for row in model.info["trace"]]
+    assert model.info["validation_rmse"] == pytest.approx(min(errors), rel=1e-9)
+    assert errors[model.info["best_iteration"] - 1] == min(errors)
+    assert model.rank == 2 + 3
+    found = model.reconstruct(np.asarray(test.coords))
+    assert np.sqrt(np.mean((found - np.asarray(test.values)) ** 2)) < 0.1
+
+
+def test_weights():
+    whole, known = problem()
+    cells = np.argwhere(~np.isnan(known))
+    values = known[~np.isnan(known)]
+    weights = (np.arange(len(values)) % 3 > 0).astype(float)
+    spoilt = np.where(weights > 0, values, 100.0)
+    x = polyad.SparseTensor(cells, spoilt, whole.shape, zeros="keep")
+    model = polyad.cp_complete(x, 2, weights=weights, ridge=1e-2, tol=1e-6, restarts=8, seed=1)
+    assert np.linalg.norm(model.reconstruct() - whole) < 0.05 * np.linalg.norm(whole)
+    with pytest.raises(ValueError, match="weights of shape"):
+        polyad.cp_complete(x, 2, weights=weights[1:])
+
+
+def test_plan_with_zeros():
+    x = polyad.SparseTensor([[0, 0], [1, 1], [0, 1]], [1.0, 2.0, 0.0], (2, 2), zeros="keep")
+    assert polyad.Plan(x, zeros="keep").nnz == 3 and polyad.Plan(x).nnz == 2
+    model = polyad.cp_complete(polyad.Plan(x, 1, zeros="keep"), 1, ridge=0.01)
+    assert abs(model.reconstruct([[0, 1]])[0]) < 0.5
+
+
+def test_refusals():
+    _, known = problem()
+    with pytest.raises(ValueError, match="'als', 'ccd' or 'sgd'"):
+        polyad.cp_complete(known, 2, algorithm="lbfgs")
+    with pytest.raises(polyad.Error, match="validation share"):
+        polyad.cp_complete(known, 2, validation=1.5)
+
+
+def test_tensorly_masked_parafac():
+    """On a dense array with a mask both minimise the same error."""
+    parafac = pytest.importorskip("tensorly.decomposition").parafac
+    whole, known = problem(share=0.8)
+    whole = whole + 0.1 * np.random.default_rng(1).normal(size=whole.shape)
+    mask = ~np.isnan(known)
+    model = polyad.cp_complete(np.where(mask, whole, np.nan), 2, ridge=0, tol=1e-10,
+                               max_iters=5000, restarts=3)
+    theirs = parafac(np.where(mask, whole, 0.0), 2, mask=mask, init="random", random_state=1,
+                     n_iter_max=3000, tol=1e-12)
+    found = np.einsum("r,ir,jr,kr->ijk", theirs[0], *theirs[1])
+    error = np.sqrt(np.mean((found - whole)[mask] ** 2))
+    assert model.info["rmse"] == pytest.approx(error, rel=1e-4)

@@ -1,0 +1,139 @@
+"""Completion: cpd --absent unknown, split and predict."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from conftest import ROOT, validate
+
+FLIGHTS = ROOT / "data/nycflights13.tns.gz"
+DIMS = (14, 12, 10)
+
+
+def write_model(polyad, name, rank=2, share=0.5, seed=3, change=None):
+    """About a share of the cells of a model with positive factors; the whole array too."""
+    random = np.random.default_rng(seed)
+    whole = np.einsum("ir,jr,kr->ijk", *[random.uniform(size=(length, rank)) for length in DIMS])
+    whole = whole if change is None else change(whole)
+    known = random.uniform(size=DIMS) < share
+    lines = [" ".join(map(str, np.add(place, 1))) + f" {whole[tuple(place)]:.17g}\n"
+             for place in np.argwhere(known)]
+    polyad.write(name, f"# dims: {' '.join(map(str, DIMS))}\n" + "".join(lines))
+    return whole, known
+
+
+@pytest.mark.parametrize("algorithm", ["als", "ccd"])
+def test_unknown_cells_are_predicted(polyad, algorithm):
+    whole, known = write_model(polyad, "x.tns")
+    found = polyad.json("cpd", "x.tns", "-r", "2", "--absent", "unknown", "--ridge", "1e-9", "--tol",
+                        "1e-7", "--max-iters", "5000", "-a", algorithm, "-o", "x.ktensor")
+    validate("cpd", found)
+    assert found["fit_from"] == "observed" and found["fit"] > 0.9999
+    assert found["absent"] == "unknown" and found["nnz"] == known.sum()
+    rest = [" ".join(map(str, np.add(place, 1))) + f" {whole[tuple(place)]:.17g}\n"
+            for place in np.argwhere(~known)]
+    polyad.write("rest.tns", "".join(rest))
+    score = polyad.json("predict", "x.ktensor", "rest.tns")
+    validate("predict", score)
+    assert score["count"] == (~known).sum() and score["rmse"] < 1e-3 and score["auc"] is None
+    assert score["mae"] <= score["rmse"]
+
+
+def test_zeros_are_observations(polyad):
+    """With them a cell without a value is near 0; without, unknown, it is not."""
+    write_model(polyad, "x.tns", change=lambda x: np.where(x > 0.4, 1.0, 0.0))
+    kept = polyad.json("cpd", "x.tns", "-r", "2", "--absent", "unknown")
+    dropped = polyad.json("cpd", "x.tns", "-r", "2", "--absent", "unknown", "--zeros", "drop")
+    assert kept["nnz"] > dropped["nnz"] and dropped["fit"] > 0.9 > kept["fit"]
+
+
+def test_weights_biases_and_validation(polyad):
+    _, known = write_model(polyad, "x.tns")
+    lines = [" ".join(map(str, np.add(place, 1))) + f" {k % 2}\n"
+             for k, place in enumerate(np.argwhere(known))]
+    polyad.write("w.tns", "".join(lines))
+    polyad.ok("split", "x.tns", "--test", "0.2", "--seed", "5", "-o", "part")
+    found = polyad.json("cpd", "x.tns", "-r", "2", "--absent", "unknown", "--weights", "w.tns",
+                        "--biases", "--validation", "part-test.ptn", "--patience", "3")
+    assert found["validation_rmse"] > 0 and found["best_iteration"] <= found["iterations"]
+    assert min(row["validation_rmse"] for row in found["trace"]) == pytest.approx(
+        found["validation_rmse"], rel=1e-9)
+    polyad.write("few.tns", "1 1 1 1\n")
+    polyad.fails(1, "cpd", "x.tns", "-r", "2", "--absent", "unknown", "--weights", "few.tns",
+                 says="tensor and weights differ in their cells, first at")
+
+
+def test_biases_are_the_last_components(polyad):
+    write_model(polyad, "x.tns")
+    polyad.ok("cpd", "x.tns", "-r", "2", "--absent", "unknown", "--biases", "-o", "x.ktensor")
+    lines = polyad.path("x.ktensor").read_text().split("\n")
+    assert lines[3].split()[0] == "5" or "5" in lines[3].split()
+
+
+def test_options_of_completion_need_it(polyad):
+    write_model(polyad, "x.tns")
+    for words in (["--biases"], ["--validation", "0.1"], ["--patience", "3"], ["-a", "ccd"],
+                  ["--weights", "x.tns"], ["--bias-ridge", "1"], ["--learn-rate", "1"]):
+        polyad.fails(2, "cpd", "x.tns", "-r", "2", *words, says="add --absent unknown")
+    polyad.fails(2, "cpd", "x.tns", "-r", "2", "--absent", "unknown", "-a", "apr-mu",
+                 says="expected als, ccd or sgd")
+
+
+def test_parts_have_all_entries_and_labels(polyad):
+    polyad.write("x.csv", "user,item,value\n" + "".join(
+        f"u{u},i{i},{(u * i) % 4}\n" for u in range(12) for i in range(10) if (u + i) % 3))
+    found = polyad.json("split", "x.csv", "--test", "0.25", "--validation", "0.1", "-o", "part",
+                        "--type", "csv", "--seed", "9")
+    validate("split", found)
+    rows = []
+    for part in found["parts"]:
+        with open(polyad.path(part["file"])) as file:
+            mine = list(csv.reader(file))[1:]
+        assert len(mine) == part["nnz"]
+        rows += [tuple(row) for row in mine]
+    assert len(rows) == len(set(rows)) == found["nnz"] == 80
+    assert {part["part"]: part["nnz"] for part in found["parts"]} == {
+        "test": 20, "validation": 8, "train": 52}
+
+
+def test_negatives_are_ranked_below(polyad):
+    """The model knows which cells there are: every positive is above its negatives."""
+    polyad.write("x.tns", "".join(f"{i} {j} 1\n" for i in range(1, 13) for j in range(1, 21)
+                                  if (i <= 6) == (j <= 10)))
+    polyad.write("all.ktensor", model_text())
+    polyad.ok("split", "x.tns", "--test", "0.3", "--negatives", "4", "-o", "part")
+    found = polyad.json("predict", "all.ktensor", "part-test.ptn", "-k", "1")
+    assert found["positives"] == 36 and 0 < found["negatives"] <= 144
+    assert found["auc"] == found["hit_rate"] == found["ndcg"] == 1 and found["rmse"] < 1e-12
+
+
+def model_text():
+    """Two blocks of ones, as a ktensor file."""
+    left = "".join(f"{int(i < 6)} {int(i >= 6)}\n" for i in range(12))
+    right = "".join(f"{int(j < 10)} {int(j >= 10)}\n" for j in range(20))
+    return f"ktensor\n2\n12 20\n2\n1 1\nmatrix\n2\n12 2\n{left}matrix\n2\n20 2\n{right}"
+
+
+def test_ranking_by_hand(polyad):
+    """One group: predictions 4, 3, 2, 1 of values 0, 2, 0, 1."""
+    polyad.write("m.ktensor", "ktensor\n2\n1 4\n1\n1\nmatrix\n2\n1 1\n1\nmatrix\n2\n4 1\n4\n3\n2\n1\n")
+    polyad.write("x.tns", "1 1 0\n1 2 2\n1 3 0\n1 4 1\n")
+    found = polyad.json("predict", "m.ktensor", "x.tns", "-k", "2")
+    assert found["auc"] == 0.25 and found["groups"] == 1 and found["hit_rate"] == 0.5
+    assert found["ndcg"] == pytest.approx((2 / math.log2(3)) / (2 + 1 / math.log2(3)), rel=1e-12)
+    assert found["rmse"] == math.sqrt((16 + 1 + 4 + 0) / 4) and found["mae"] == 7 / 4
+    polyad.ok("predict", "m.ktensor", "x.tns", "-o", "p.tns")
+    assert polyad.path("p.tns").read_text().split()[-1] == "1"
+
+
+def test_better_than_biases_alone(polyad):
+    """Flights: the components predict what the biases of date, carrier, origin, place cannot."""
+    polyad.ok("split", FLIGHTS, "--validation", "0.1", "-o", "f")
+    errors = {}
+    for name, words in {"biases": ["-r", "1", "--ridge", "1e30"],
+                        "model": ["-r", "4", "--ridge", "5"]}.items():
+        polyad.ok("cpd", "f-train.ptn", "--absent", "unknown", "--biases", "--validation",
+                  "f-validation.ptn", "--max-iters", "15", "-o", "f.ktensor", *words)
+        errors[name] = polyad.json("predict", "f.ktensor", "f-test.ptn")["rmse"]
+    assert errors["model"] < 0.6 * errors["biases"]
