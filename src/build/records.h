@@ -38,6 +38,7 @@ struct pd_room {
   uint64_t count;
   uint64_t *records; /* count records of so many words */
   uint64_t *spare;   /* as many; NULL until a sort needs it */
+  bool unordered;    /* the source is not sorted by its modes in turn, as tensors are */
 };
 
 /** Room for sorting `count` records of `words` words. */

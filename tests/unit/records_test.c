@@ -4,6 +4,7 @@
 
 #include "build/records.h"
 #include "core/random.h"
+#include "formats/rowsum/rowsum_build.h"
 #include <polyad/polyad.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,11 +241,30 @@ static void leading_bits_are_enough(void **state) {
   free_tensor(&tensor);
 }
 
+/* Lists of nonzeros in no order are sorted by all bits of their keys. */
+static void lists_of_unsorted_nonzeros_are_sorted(void **state) {
+  (void)state;
+  struct shape shape = {3, 40009, {900, 50, 70}, false};
+  polyad_tensor tensor = random_tensor(&shape, POLYAD_F64);
+  const struct pd_tiling tiling = {.columns = 2, .mode = {1, 2}};
+  polyad_context *context = context_with_threads(2);
+  struct pd_rowsum list;
+  struct pd_room room;
+  assert_int_equal(pd_rowsum_room_create(context, &tensor, false, &room), POLYAD_OK);
+  assert_int_equal(pd_rowsum_build(context, &tensor, 0, false, &tiling, &room, &list), POLYAD_OK);
+  assert_int_equal(pd_rowsum_check(context, &list, 0, tensor.dims), POLYAD_OK);
+  pd_rowsum_clear(context, &list);
+  pd_room_destroy(context, &room);
+  context_end(context);
+  free_tensor(&tensor);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(records_agree_with_a_naive_sort),
       cmocka_unit_test(leading_bits_are_known),
       cmocka_unit_test(leading_bits_are_enough),
+      cmocka_unit_test(lists_of_unsorted_nonzeros_are_sorted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

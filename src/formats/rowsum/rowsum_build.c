@@ -1,5 +1,6 @@
 #include "formats/rowsum/rowsum_build.h"
 #include "core/bits.h"
+#include "core/radix_sort.h"
 #include "formats/rowsum/driver.h"
 #include <string.h>
 
@@ -120,8 +121,8 @@ static void set_layout(const polyad_tensor *tensor, int mode, const struct pd_ti
 
 /* What 64 bits do not hold is left unsorted: it is the order of the columns within a run, where it
  * matters least. */
-static int sort_bits(const struct pd_layout *layout) {
-  int bits = pd_layout_unsorted_bits(layout);
+static int sort_bits(const struct pd_layout *layout, const struct pd_room *room) {
+  int bits = room->unordered ? layout->key_bits : pd_layout_unsorted_bits(layout);
   return bits < 64 ? bits : 64;
 }
 
@@ -161,7 +162,7 @@ static polyad_status sort_list(polyad_context *context, const polyad_tensor *ten
   PD_TRY_CLEANUP(
       pd_alloc(context, tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
   PD_TRY_CLEANUP(
-      pd_records_sort(context, &source, &layout, sort_bits(&layout), room, fill, filling));
+      pd_records_sort(context, &source, &layout, sort_bits(&layout, room), room, fill, filling));
   PD_TRY_CLEANUP(build_runs(context, filling->row, filling->row_bytes, list));
   if (tiling->tiled && list->runs > 0) status = build_blocks(context, list);
 cleanup:
@@ -182,7 +183,13 @@ polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor
                                     bool permuted, struct pd_room *room) {
   int bits = pd_index_bits_of_all(tensor->order, tensor->dims);
   int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
-  return pd_room_create(context, tensor->nnz, pd_record_words(bits, 8 * bytes), room);
+  struct pd_key keys[POLYAD_MAX_ORDER];
+  bool strict;
+  PD_TRY(pd_room_create(context, tensor->nnz, pd_record_words(bits, 8 * bytes), room));
+  for (int n = 0; n < tensor->order; ++n)
+    keys[n] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
+  room->unordered = !pd_is_sorted(context, tensor->nnz, tensor->order, keys, &strict);
+  return POLYAD_OK;
 }
 
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,

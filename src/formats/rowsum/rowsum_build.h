@@ -32,7 +32,8 @@ void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *r
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_room *room, struct pd_rowsum *list);
-/** The room that lists of a tensor's modes are built in; permuted lists need another one. */
+/** The room that lists of a tensor's modes are built in; permuted lists need another one. The
+ * tensor may be arrays alone, in any order. */
 polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor *tensor,
                                     bool permuted, struct pd_room *room);
 /** Arrays that permuted lists share, in the order of the tensor. */
