@@ -6,12 +6,11 @@
 enum {
   THREAD_GRAIN = 1 << 14,
   HEAD_BITS_MOST = 11, /* of the first digit: as many buckets are written to at once */
-  BUCKET_USUAL = 1 << 11,
+  BUCKET_USUAL = 1 << 13,
   SPLIT_BITS = 8, /* of the digits that divide a bucket that is too large */
   SPLIT_DIGITS = 1 << SPLIT_BITS,
   SERIAL_BYTES = 1 << 19, /* a bucket of so many bytes is sorted in the second level of cache */
-  DIGIT_BITS_FEW = 6,
-  DIGIT_BITS_MOST = 8,
+  DIGIT_BITS_MOST = 11,
   DIGITS_MOST = 1 << DIGIT_BITS_MOST,
   INSERTION_LIMIT = 24,
   BUCKETS_PER_THREAD = 4 /* a larger bucket would leave some threads idle */
@@ -162,7 +161,9 @@ static uint64_t *sort_serial(const struct sorter *sorter, const struct bucket *b
     insertion_sort(sorter, bucket);
     return here;
   }
-  int most = bucket->count < DIGITS_MOST ? DIGIT_BITS_FEW : DIGIT_BITS_MOST;
+  /* No more digits than records: clearing the counts would take longer than moving them. */
+  int most = pd_bit_length(bucket->count) - 1;
+  if (most > DIGIT_BITS_MOST) most = DIGIT_BITS_MOST;
   for (int end = sorter->sort_bits; end > bucket->bit;) {
     int word = (end - 1) / 64, begin = 64 * word > bucket->bit ? 64 * word : bucket->bit;
     int digits = (end - begin + most - 1) / most, bits = (end - begin + digits - 1) / digits;

@@ -24,20 +24,24 @@ static inline __attribute__((always_inline)) void unpack(const struct pd_piece *
   }
 }
 
-/* Instances for indices of one piece in records of one or two words, which most are. */
+/* Instances for indices of one or two pieces in records of one or two words, which most are. */
 void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
                       int mode, int bytes, void *to) {
   struct pd_piece piece[PD_PIECES_MAX] = {{0}};
   int pieces = 0, words = layout->words;
   for (int k = 0; k < layout->pieces; ++k)
     if (layout->piece[k].mode == mode) piece[pieces++] = layout->piece[k];
-  struct pd_piece one = piece[0];
+  struct pd_piece one = piece[0], two[2] = {piece[0], piece[1]};
   if (pieces == 0)
     memset(to, 0, count * (uint64_t)bytes);
   else if (pieces == 1 && words == 2 && bytes == 2)
     unpack(&one, 1, count, records, 2, 2, to);
   else if (pieces == 1 && words == 2 && bytes == 4)
     unpack(&one, 1, count, records, 2, 4, to);
+  else if (pieces == 2 && words == 2 && bytes == 2)
+    unpack(two, 2, count, records, 2, 2, to);
+  else if (pieces == 2 && words == 2 && bytes == 4)
+    unpack(two, 2, count, records, 2, 4, to);
   else if (pieces == 1)
     unpack(&one, 1, count, records, words, bytes, to);
   else

@@ -17,11 +17,11 @@ polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_te
                                         uint64_t fibers[POLYAD_MAX_ORDER]);
 
 /** The same from one fiber in 16, where all modes have PD_FIBERS_SAMPLED_LEAST fibers or more: what
- *  the choice of a format needs. The standard error of n fibers is sqrt(15 / n), at most 1.1%,
+ *  the choice of a format needs. The standard error of n fibers is sqrt(15 / n), at most 2.2%,
  *  beside the 0.8% above. */
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
                                       uint64_t fibers[POLYAD_MAX_ORDER]);
-#define PD_FIBERS_SAMPLED_LEAST (1 << 17)
+#define PD_FIBERS_SAMPLED_LEAST (1 << 15)
 
 /** tuples[n][k]: distinct tuples of indices in the k modes from n on, in the cyclic order of the
  *  modes, estimated likewise; for k from 2 to order - 2, the others stay as they are. */

@@ -128,7 +128,7 @@ static int sort_bits(const struct pd_layout *layout, const struct pd_room *room)
 
 /* Where sorted records go. */
 struct filling {
-  const struct pd_layout *layout;
+  struct pd_layout layout;
   int mode, row_bytes, columns;
   char *row; /* indices of the list's mode */
   const int *column_mode, *id_bytes;
@@ -138,31 +138,29 @@ struct filling {
 
 static void fill(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
   const struct filling *f = user;
-  pd_records_index(f->layout, count, records, f->mode, f->row_bytes,
+  pd_records_index(&f->layout, count, records, f->mode, f->row_bytes,
                    f->row + first * (uint64_t)f->row_bytes);
   for (int g = 0; g < f->columns; ++g)
-    pd_records_index(f->layout, count, records, f->column_mode[g], f->id_bytes[g],
+    pd_records_index(&f->layout, count, records, f->column_mode[g], f->id_bytes[g],
                      f->id[g] + first * (uint64_t)f->id_bytes[g]);
-  pd_records_values(f->layout, count, records,
-                    f->values + first * (uint64_t)(f->layout->value_bits / 8));
+  pd_records_values(&f->layout, count, records,
+                    f->values + first * (uint64_t)(f->layout.value_bits / 8));
 }
 
 /* Sorts the nonzeros into the arrays of `filling`, and finds runs and blocks. */
 static polyad_status sort_list(polyad_context *context, const polyad_tensor *tensor, int mode,
                                const struct pd_tiling *tiling, bool permuted, struct pd_room *room,
                                struct filling *filling, struct pd_rowsum *list) {
-  struct pd_layout layout;
   const struct pd_record_source source = {.tensor = tensor, .places = permuted};
   polyad_status status = POLYAD_OK;
   int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
-  set_layout(tensor, mode, tiling, 8 * bytes, &layout);
-  filling->layout = &layout;
+  set_layout(tensor, mode, tiling, 8 * bytes, &filling->layout);
   filling->mode = mode;
   filling->row_bytes = pd_rowsum_index_bytes(tensor->dims[mode], false);
   PD_TRY_CLEANUP(
       pd_alloc(context, tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
-  PD_TRY_CLEANUP(
-      pd_records_sort(context, &source, &layout, sort_bits(&layout, room), room, fill, filling));
+  PD_TRY_CLEANUP(pd_records_sort(context, &source, &filling->layout,
+                                 sort_bits(&filling->layout, room), room, fill, filling));
   PD_TRY_CLEANUP(build_runs(context, filling->row, filling->row_bytes, list));
   if (tiling->tiled && list->runs > 0) status = build_blocks(context, list);
 cleanup:
