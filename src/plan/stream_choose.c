@@ -56,6 +56,10 @@ uint64_t pd_stream_staging_bytes(uint64_t available) {
   return bytes < most ? bytes : most;
 }
 
+/* Chunks must not depend on the threads, which would change the bits of results: room for so many
+ * is counted; that of more is small and comes out of the margin. */
+enum { COUNTED_THREADS = 4 };
+
 static uint64_t sorting_bytes(const struct pd_stream *stream, uint64_t nnz, int threads) {
   return pd_rowsum_building_bytes(stream->order, stream->dims, nnz, stream->type, false, threads);
 }
@@ -70,13 +74,12 @@ static uint64_t building_entry_bytes(const struct pd_stream *stream, int threads
 }
 
 /* Factors and their copies, as CP-ALS has them, and the sums of the parts of a chunk. */
-static uint64_t running_bytes(const polyad_context *context, const struct pd_stream *stream,
-                              const struct pd_request *request) {
+static uint64_t running_bytes(const struct pd_stream *stream, const struct pd_request *request) {
   uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(stream->type));
   uint64_t bytes = pd_mul_saturated(2, pd_mul_saturated(rows_of_all(stream), row));
   bytes = pd_add_saturated(bytes, pd_rowsum_scratch_bytes(request->rank, 1, PD_STREAM_PARTS));
-  return pd_add_saturated(
-      bytes, request->device->linalg->work_bytes(request->rank, polyad_threads(context)));
+  return pd_add_saturated(bytes,
+                          request->device->linalg->work_bytes(request->rank, COUNTED_THREADS));
 }
 
 /* A limit that is the machine's or the control group's has to hold the process too: its code, its
@@ -114,11 +117,11 @@ polyad_status pd_stream_choose(polyad_context *context, struct pd_stream *stream
   const uint64_t counts = rows_of_all(stream) * sizeof(uint64_t);
   const uint64_t left = limit > used ? limit - used : 0, available = left - left / 16;
   const uint64_t tables = PD_STREAM_CHUNKS_MOST / 64 * sizeof(struct pd_stream_chunk);
-  const uint64_t building = building_entry_bytes(stream, request->threads);
+  const uint64_t building = building_entry_bytes(stream, COUNTED_THREADS);
   const uint64_t running = 2 * most_entry_bytes(stream);
-  const uint64_t factors = running_bytes(context, stream, request);
+  const uint64_t factors = running_bytes(stream, request);
   uint64_t fixed = pd_add_saturated(tables, pd_stream_staging_bytes(available));
-  fixed = pd_add_saturated(fixed, sorting_bytes(stream, 0, request->threads));
+  fixed = pd_add_saturated(fixed, sorting_bytes(stream, 0, COUNTED_THREADS));
   uint64_t chunk = divided(available, fixed, building);
   uint64_t other = divided(available + counts, pd_add_saturated(tables, factors), running);
   if (other < chunk) chunk = other;

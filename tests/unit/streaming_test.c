@@ -97,6 +97,7 @@ static polyad_plan *memory_of(polyad_context *context, const polyad_tensor *tens
                               polyad_type type) {
   polyad_plan *plan = NULL;
   polyad_plan_options options = options_of(type);
+  options.format = "coo"; /* which has every kernel */
   OK(context, polyad_plan_create(context, tensor, &options, &plan));
   return plan;
 }
