@@ -164,7 +164,7 @@ static int build_plan(struct rank *rank) {
   options.format = rank->format;
   options.variant = rank->variant;
   cli_set_types(session, &options);
-  if (algorithm_of(rank->algorithm) == POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
+  if (algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = rank->ranks[rank->rank_count - 1];
   cli_set_tuning(session, &options);
   polyad_status made = polyad_plan_create_take(session->context, &tensor, &options, &rank->plan);

@@ -95,7 +95,7 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
     options.store_pi = int(store_pi)
     options.inexact, options.memory = int(inexact), index(memory, "memory")
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
-              "variant": variant}
+              "variant": variant, "kernel": "phi"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,

@@ -15,7 +15,8 @@ from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
 from ._types import Compute, Kernel, Precision, Zeros
 
-_KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC}
+_KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC,
+            "phi": lib.POLYAD_KERNEL_PHI}
 _COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,
             "bf16": lib.POLYAD_COMPUTE_BF16, "tf32": lib.POLYAD_COMPUTE_TF32}
 
@@ -41,8 +42,9 @@ class Plan:
         Default: all processors this process may use.
     variant : str
         "auto" or a variant of the format.
-    kernel : {"mttkrp", "ttmc"}
-        The kernel that the format must have.
+    kernel : {"mttkrp", "phi", "ttmc"}
+        The kernel that the format must have: "mttkrp" for :func:`cp_als`, "phi" for :func:`cp_apr`
+       , "ttmc" for :func:`tucker`.
     compute : {"native", "f16", "bf16", "tf32"}
         Types of products, for formats that list them; "native": the precision.
     tune : bool

@@ -153,7 +153,8 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
         raise ValueError(f"on_interrupt {on_interrupt!r} is unknown; expected 'raise' or 'return'")
     wanted = _rank_list(ranks)
     choice: dict[str, Any] = {"format": format, "precision": precision, "device": device,
-                              "threads": threads, "variant": variant}
+                              "threads": threads, "variant": variant,
+                              "kernel": "phi" if algorithm.startswith("apr") else "mttkrp"}
     _, plan = choose(x, wanted[-1], choice)
     options, numbers = ffi.new("polyad_rank_options *"), ffi.new("uint64_t[]", wanted)
     lib.polyad_rank_options_init(options)

@@ -113,7 +113,7 @@ static polyad_status make_plan(polyad_context *context, const polyad_decompose_o
   choice.format = options->format;
   choice.rank = options->rank;
   choice.precision = options->precision;
-  if (options->algorithm == POLYAD_ALGORITHM_APR_MU) choice.kernel = POLYAD_KERNEL_PHI;
+  if (options->algorithm >= POLYAD_ALGORITHM_APR_MU) choice.kernel = POLYAD_KERNEL_PHI;
   return polyad_plan_create_take(context, tensor, &choice, plan);
 }
 

@@ -18,7 +18,8 @@ polyad_status pd_plan_phi(polyad_context *context, const polyad_plan *plan,
                           struct pd_matrix *out) {
   assert(workspace->plan == plan && workspace->rank == out->columns);
   if (plan->kernels->phi == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED, "format %s has no Phi (CP-APR) on device %s",
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "format %s has no Phi (CP-APR) on device %s; expected a plan for kernel phi",
                    plan->format->name, plan->device->kind);
   return plan->kernels->phi(context, plan->on_device, workspace->scratch, mode, factors, epsilon,
                             out);
@@ -30,7 +31,8 @@ polyad_status pd_plan_log_likelihood(polyad_context *context, const polyad_plan 
                                      struct pd_matrix *out) {
   assert(workspace->plan == plan && out->type == POLYAD_F64);
   if (plan->kernels->log_likelihood == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED, "format %s has no log-likelihood on device %s",
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "format %s has no log-likelihood on device %s; expected a plan for kernel phi",
                    plan->format->name, plan->device->kind);
   return plan->kernels->log_likelihood(context, plan->on_device, workspace->scratch, mode, factors,
                                        out);
