@@ -127,7 +127,7 @@ static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *no
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
 }
 
-static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
+static polyad_status als_fit_sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
   struct pd_plan_nonzeros nonzeros;
   PD_TRY(open_nonzeros(als, &nonzeros));
   polyad_status status = sum_opened(als, &nonzeros.all);
@@ -139,7 +139,7 @@ static polyad_status sum_residual(struct pd_als *als, double scalar[PD_SCALARS])
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
   double scalar[PD_SCALARS];
   *measured = false;
-  polyad_status status = sum_residual(als, scalar);
+  polyad_status status = als_fit_sum_residual(als, scalar);
   if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
     pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
            als->fit.bound, polyad_last_error(als->context));

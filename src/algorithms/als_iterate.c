@@ -87,7 +87,7 @@ static polyad_status update_least_squares(struct pd_als *als, int n, double *sec
   return linalg->update_finish(als->context, als->work, &update);
 }
 
-static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
+static polyad_status als_iterate_update_mode(struct pd_als *als, int n, double *seconds) {
   if (als->options->nonnegative)
     PD_TRY(update_nonnegative(als, n, seconds));
   else
@@ -96,9 +96,9 @@ static polyad_status update_mode(struct pd_als *als, int n, double *seconds) {
   return POLYAD_OK;
 }
 
-static polyad_status enqueue(struct pd_als *als, double *seconds) {
+static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
   for (int n = 0; n < als->order; ++n) {
-    PD_TRY(update_mode(als, n, &seconds[n]));
+    PD_TRY(als_iterate_update_mode(als, n, &seconds[n]));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
   }
   return pd_als_enqueue_fit(als);
@@ -119,7 +119,7 @@ static bool may_record(const struct pd_als *als) {
 static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {
   const struct pd_device_functions *device = als->device->functions;
   PD_TRY(device->record_begin(als->context, als->device));
-  polyad_status status = enqueue(als, seconds);
+  polyad_status status = als_iterate_enqueue(als, seconds);
   polyad_status ended = device->record_end(als->context, als->device, status == POLYAD_OK, record);
   return status == POLYAD_OK ? ended : status;
 }
@@ -136,7 +136,7 @@ static bool repeats(struct pd_als *als) {
 
 static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   void **record = &als->record[als->exchanges++ % 2];
-  if (!repeats(als) || !may_record(als)) return enqueue(als, seconds);
+  if (!repeats(als) || !may_record(als)) return als_iterate_enqueue(als, seconds);
   if (*record == NULL)
     PD_TRY(record_iteration(als, seconds, record));
   else
@@ -146,7 +146,7 @@ static polyad_status run_iteration(struct pd_als *als, double *seconds) {
 }
 
 /* Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
-static polyad_status update_all(struct pd_als *als, double *seconds) {
+static polyad_status als_iterate_update_all(struct pd_als *als, double *seconds) {
   const struct pd_device_functions *device = als->device->functions;
   if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
@@ -169,12 +169,12 @@ static const double most_caution = 1e4;
 /* An iteration after which the fit fell is done once more with more damping, which takes smaller
  * steps where the right-hand sides know little. HALS solves no equations that could be damped. */
 static polyad_status update_with_care(struct pd_als *als, double *seconds) {
-  PD_TRY(update_all(als, seconds));
+  PD_TRY(als_iterate_update_all(als, seconds));
   while (fell(als) && als->caution < most_caution && !als->options->nonnegative) {
     PD_TRY(pd_als_go_back(als));
     als->caution *= 100;
     pd_als_forget_records(als);
-    PD_TRY(update_all(als, seconds));
+    PD_TRY(als_iterate_update_all(als, seconds));
   }
   return POLYAD_OK;
 }

@@ -12,7 +12,8 @@ static int count_parts(const struct pd_nonzeros *nonzeros, uint64_t rows) {
   return worth < 1 ? 1 : worth < MOST_PARTS ? (int)worth : MOST_PARTS;
 }
 
-static void sum_part(const struct pd_nonzeros *nonzeros, int part, int parts, double *squares) {
+static void als_slices_sum_part(const struct pd_nonzeros *nonzeros, int part, int parts,
+                                double *squares) {
   struct pd_chunk chunk;
   int last = nonzeros->order - 1;
   uint64_t end = pd_part_begin(nonzeros->nnz, part + 1, parts);
@@ -30,14 +31,14 @@ static void sum_slices(polyad_context *context, const struct pd_nonzeros *nonzer
   int threads = pd_threads_for(context, nonzeros->nnz, 1 << 16);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (int part = 0; part < parts; ++part)
-    sum_part(nonzeros, part, parts, squares + (uint64_t)part * rows);
+    als_slices_sum_part(nonzeros, part, parts, squares + (uint64_t)part * rows);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t i = 0; i < rows; ++i)
     for (int part = 1; part < parts; ++part)
       squares[i] += squares[(uint64_t)part * rows + i];
 }
 
-static polyad_status find_slices(struct pd_als *als) {
+static polyad_status als_slices_find_slices(struct pd_als *als) {
   struct pd_nonzeros shape = pd_plan_shape(als->plan);
   struct pd_plan_nonzeros nonzeros = {.brought = NULL};
   uint64_t rows = shape.dims[shape.order - 1];
@@ -59,7 +60,7 @@ cleanup:
 }
 
 polyad_status pd_als_enqueue_spread(struct pd_als *als) {
-  PD_TRY(find_slices(als));
+  PD_TRY(als_slices_find_slices(als));
   pd_als_forget_records(als); /* updates of the last mode read the slices from now on */
   return als->linalg->spread(als->context, als->work, &als->slices, &als->factor[als->order - 1],
                              als->order, als->gram_list, &als->lambda);

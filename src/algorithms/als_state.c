@@ -12,8 +12,8 @@ static uint64_t longest_mode(const polyad_plan *plan) {
 }
 
 /* A mode too long for its factor is named: it is what a user can change. */
-static polyad_status check_memory(polyad_context *context, const polyad_plan *plan,
-                                  const polyad_cp_als_options *options) {
+static polyad_status als_state_check_memory(polyad_context *context, const polyad_plan *plan,
+                                            const polyad_cp_als_options *options) {
   uint64_t row = pd_mul_saturated(options->rank, pd_type_bytes(plan->type));
   uint64_t total = 0, limit = polyad_memory_limit(context);
   for (int n = 0; n < plan->order; ++n) {
@@ -39,7 +39,7 @@ static polyad_status check_memory(polyad_context *context, const polyad_plan *pl
   return pd_memory_check(context, total, "the factors");
 }
 
-static polyad_status create_matrices(struct pd_als *als) {
+static polyad_status als_state_create_matrices(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_plan *plan = als->plan;
   uint64_t rank = als->options->rank;
@@ -65,7 +65,7 @@ static polyad_status create_matrices(struct pd_als *als) {
   return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
 }
 
-static polyad_status fill(struct pd_als *als) {
+static polyad_status als_state_fill(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
   uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
@@ -75,7 +75,7 @@ static polyad_status fill(struct pd_als *als) {
   PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
-  PD_TRY(create_matrices(als));
+  PD_TRY(als_state_create_matrices(als));
   return pd_run_open(&als->run);
 }
 
@@ -83,7 +83,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, struct pd_als **out) {
   struct pd_als *als = NULL;
   *out = NULL;
-  PD_TRY(check_memory(context, plan, options));
+  PD_TRY(als_state_check_memory(context, plan, options));
   PD_TRY(PD_NEW_ZERO(context, 1, &als));
   als->context = context;
   als->plan = plan;
@@ -103,7 +103,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                              .columns = options->rank,
                              .order = plan->order,
                              .started = pd_seconds()};
-  polyad_status status = fill(als);
+  polyad_status status = als_state_fill(als);
   if (status != POLYAD_OK) {
     pd_als_destroy(als);
     return status;

@@ -178,8 +178,8 @@ cleanup:
 
 /* ---- the public function -------------------------------------------------------------------- */
 
-static polyad_status check_options(polyad_context *context, int order,
-                                   const polyad_anomaly_options *options) {
+static polyad_status anomalies_check_options(polyad_context *context, int order,
+                                             const polyad_anomaly_options *options) {
   unsigned seen = 0;
   if (!(options->fdr > 0 && options->fdr < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
@@ -205,8 +205,8 @@ static polyad_status check_options(polyad_context *context, int order,
   return POLYAD_OK;
 }
 
-static polyad_status check_dims(polyad_context *context, const polyad_ktensor *model,
-                                const polyad_tensor *tensor) {
+static polyad_status anomalies_check_dims(polyad_context *context, const polyad_ktensor *model,
+                                          const polyad_tensor *tensor) {
   if (tensor->order != model->order)
     return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
                    model->order, tensor->order);
@@ -245,11 +245,11 @@ static polyad_status choose_kind(struct pd_anomalies *a) {
                  (unsigned long long)pd_shown(a->context, bad), pd_tensor_value(a->tensor, bad));
 }
 
-static polyad_status find(struct pd_anomalies *a, const polyad_ktensor *model) {
+static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor *model) {
   uint64_t rank = model->rank;
   a->result->center = a->result->scale = NAN;
-  PD_TRY(check_options(a->context, model->order, a->options));
-  PD_TRY(check_dims(a->context, model, a->tensor));
+  PD_TRY(anomalies_check_options(a->context, model->order, a->options));
+  PD_TRY(anomalies_check_dims(a->context, model, a->tensor));
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
   if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);
@@ -275,7 +275,7 @@ polyad_status polyad_anomalies(polyad_context *context, const polyad_ktensor *mo
                            .tensor = tensor,
                            .options = options,
                            .result = result};
-  polyad_status status = find(&a, model);
+  polyad_status status = anomalies_find(&a, model);
   pd_double_model_clear(context, &a.model);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, a.gram[n]);

@@ -42,7 +42,7 @@ static double expected_sum(const struct pd_anomalies *a, int n, uint64_t i) {
   return total;
 }
 
-static void find_sums(const struct pd_anomalies *a, struct units *units) {
+static void anomaly_indices_find_sums(const struct pd_anomalies *a, struct units *units) {
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
     double *value = units->value + units->start[k];
@@ -91,8 +91,8 @@ static int by_p(const void *a, const void *b) {
 }
 
 /* Simes: the least over k of K p_(k) / k. Cells that are not listed have p = 1. */
-static void combine(uint64_t count, struct pd_test *cells, double tested, double *p,
-                    double *score) {
+static void anomaly_indices_combine(uint64_t count, struct pd_test *cells, double tested, double *p,
+                                    double *score) {
   *p = 1;
   *score = 0;
   qsort(cells, (size_t)count, sizeof *cells, by_p);
@@ -121,9 +121,9 @@ static polyad_status combine_mode(struct pd_anomalies *a, struct units *units, i
     sorted[start[pd_tensor_index(tensor, n, p) + 1]++] = cell[p];
   for (uint64_t i = 0; i < dim; ++i) {
     uint64_t count = start[i + 1] - start[i], unit = units->start[k] + i;
-    combine(count, sorted + start[i],
-            a->options->cells == POLYAD_TESTED_STORED ? (double)count : whole, &units->p[unit],
-            &units->score[unit]);
+    anomaly_indices_combine(count, sorted + start[i],
+                            a->options->cells == POLYAD_TESTED_STORED ? (double)count : whole,
+                            &units->p[unit], &units->score[unit]);
   }
 cleanup:
   pd_free(a->context, start);
@@ -164,7 +164,7 @@ static void standardize(const struct units *units, int k, double (*number)(doubl
         scale == 0 ? 0 : (number(units->value[i], units->expected[i]) - center) / scale;
 }
 
-static double difference(double value, double expected) { return value - expected; }
+static double anomaly_indices_difference(double value, double expected) { return value - expected; }
 /* Mean squares are nearly normal after a cube root (E. B. Wilson and M. M. Hilferty, PNAS 17,
  * 1931). */
 static double cube_root(double value, double expected) {
@@ -195,14 +195,14 @@ static polyad_anomaly judge_unit(const struct pd_anomalies *a, const struct unit
   return row;
 }
 
-static polyad_status measure(struct pd_anomalies *a, struct units *units) {
+static polyad_status anomaly_indices_measure(struct pd_anomalies *a, struct units *units) {
   bool index = a->options->unit == POLYAD_ANOMALY_INDEX;
-  if (a->counts || !index) find_sums(a, units);
+  if (a->counts || !index) anomaly_indices_find_sums(a, units);
   if (a->counts) return index ? combine_cells(a, units) : POLYAD_OK;
   if (index) PD_TRY(find_squares(a, units));
   for (int k = 0; k < units->mode_count; ++k) {
     uint64_t first = units->start[k], count = units->start[k + 1] - first;
-    standardize(units, k, index ? cube_root : difference);
+    standardize(units, k, index ? cube_root : anomaly_indices_difference);
     if (!index) continue;
     double center, scale;
     memcpy(units->numbers, units->value + first, count * sizeof *units->numbers);
@@ -249,7 +249,7 @@ polyad_status pd_anomalies_of_indices(struct pd_anomalies *a) {
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.p));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.score));
   PD_TRY_CLEANUP(PD_NEW(a->context, longest, &units.numbers));
-  PD_TRY_CLEANUP(measure(a, &units));
+  PD_TRY_CLEANUP(anomaly_indices_measure(a, &units));
   status = rank_units(a, &units);
 cleanup:
   pd_free(a->context, units.value);

@@ -17,7 +17,7 @@ static bool looks_after(const struct pd_apr *apr, int inner) {
   return (inner & (inner - 1)) == 0;
 }
 
-static polyad_status fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
+static polyad_status apr_mu_fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
   PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
   if (!isnan(scalar[PD_SCALAR_KKT])) return POLYAD_OK;
   return pd_fail(apr->context, POLYAD_NUMERICAL,
@@ -73,14 +73,14 @@ static polyad_status end_mode(struct pd_apr *apr, int n) {
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
-static polyad_status update_mode(struct pd_apr *apr, int n) {
+static polyad_status apr_mu_update_mode(struct pd_apr *apr, int n) {
   struct pd_apr_result *result = &apr->result;
   double scalar[PD_SCALARS] = {0}, updates = 0;
   PD_TRY(begin_mode(apr, n));
   for (int i = 1; i <= apr->options->max_inner_iterations; ++i) {
     PD_TRY(inner_iteration(apr, n));
     if (!looks_after(apr, i)) continue;
-    PD_TRY(fetch(apr, n, scalar));
+    PD_TRY(apr_mu_fetch(apr, n, scalar));
     updates += scalar[PD_SCALAR_UPDATES];
     if (scalar[PD_SCALAR_KKT] < apr->options->run.tolerance) break;
   }
@@ -102,7 +102,7 @@ static polyad_status fetch_likelihood(struct pd_apr *apr) {
 polyad_status pd_apr_iterate_mu(struct pd_apr *apr) {
   apr->result = (struct pd_apr_result){.converged = true};
   for (int n = 0; n < apr->order; ++n)
-    PD_TRY(update_mode(apr, n));
+    PD_TRY(apr_mu_update_mode(apr, n));
   return fetch_likelihood(apr);
 }
 

@@ -26,7 +26,7 @@ static size_t extra_numbers(size_t rank) {
   return padded * padded + 2 * rank * rank + 3 * padded + PD_TILE_ROWS * (padded + rank) + rank;
 }
 
-static struct newton cut_up(const struct pd_apr_row *row) {
+static struct newton apr_pdnr_cut_up(const struct pd_apr_row *row) {
   struct newton newton = {.padded = pd_padded(row->rank)};
   size_t rank = row->rank, padded = newton.padded;
   double *next = row->extra;
@@ -61,7 +61,7 @@ static void find_hessian(const struct pd_apr_row *row, struct newton *newton) {
 }
 
 /* damped = the free variables' Hessian plus mu on the diagonal; returns how many there are. */
-static size_t damp(const struct pd_apr_row *row, double mu, struct newton *newton) {
+static size_t apr_pdnr_damp(const struct pd_apr_row *row, double mu, struct newton *newton) {
   size_t count = 0, i = 0;
   for (size_t r = 0; r < row->rank; ++r)
     count += !newton->active[r];
@@ -96,12 +96,12 @@ static double model_change(const struct newton *newton, size_t count, const doub
 
 /* The direction: a damped Newton step of the free variables, the gradient of those near the bound,
  * nothing for those at it. Returns the reduction that the model predicts (negative). */
-static double find_direction(const struct pd_apr *apr, struct pd_apr_row *row, double mu) {
-  struct newton newton = cut_up(row);
+static double apr_pdnr_find_direction(const struct pd_apr *apr, struct pd_apr_row *row, double mu) {
+  struct newton newton = apr_pdnr_cut_up(row);
   double least = 1, *step = row->next;
   find_hessian(row, &newton);
   pd_apr_row_active(row, apr->options->active_tolerance, newton.active);
-  size_t count = damp(row, mu, &newton);
+  size_t count = apr_pdnr_damp(row, mu, &newton);
   for (size_t r = 0; r < row->rank; ++r)
     row->direction[r] = newton.active[r] && row->m[r] != 0 ? -row->gradient[r] : 0;
   if (count == 0) return 0;
@@ -131,7 +131,7 @@ static double next_damping(double mu, const struct pd_apr_search *search, double
   return ratio > 0.75 ? mu * (2.0 / 7.0) : mu;
 }
 
-static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_row *row) {
+static struct pd_apr_row_result apr_pdnr_solve(const struct pd_apr *apr, struct pd_apr_row *row) {
   const polyad_cp_apr_options *options = apr->options;
   struct pd_apr_row_result result = {0};
   double mu = options->damping;
@@ -143,7 +143,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
     if (isnan(kkt)) result.kkt = NAN;
     if (!(kkt >= apr->row_tolerance)) break;
     result.changed = true;
-    double predicted = find_direction(apr, row, mu);
+    double predicted = apr_pdnr_find_direction(apr, row, mu);
     struct pd_apr_search search = pd_apr_row_search(row);
     mu = next_damping(mu, &search, predicted);
   }
@@ -151,7 +151,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
 }
 
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr) {
-  PD_TRY(pd_apr_rows_iterate(apr, solve));
+  PD_TRY(pd_apr_rows_iterate(apr, apr_pdnr_solve));
   if (apr->options->inexact)
     apr->row_tolerance = fmax(apr->options->run.tolerance, apr->result.kkt / 100);
   return POLYAD_OK;

@@ -18,7 +18,7 @@ struct memory {
   bool *active;
 };
 
-static struct memory cut_up(const struct pd_apr *apr, const struct pd_apr_row *row) {
+static struct memory apr_pqnr_cut_up(const struct pd_apr *apr, const struct pd_apr_row *row) {
   struct memory memory = {.rank = row->rank, .size = (size_t)apr->options->memory};
   double *next = row->extra;
   memory.step = next;
@@ -31,14 +31,14 @@ static struct memory cut_up(const struct pd_apr *apr, const struct pd_apr_row *r
   return memory;
 }
 
-static double dot(const double *a, const double *b, size_t count) {
+static double apr_pqnr_dot(const double *a, const double *b, size_t count) {
   double sum = 0;
   for (size_t r = 0; r < count; ++r)
     sum += a[r] * b[r];
   return sum;
 }
 
-static void add(double *to, double factor, const double *from, size_t count) {
+static void apr_pqnr_add(double *to, double factor, const double *from, size_t count) {
   for (size_t r = 0; r < count; ++r)
     to[r] += factor * from[r];
 }
@@ -66,8 +66,8 @@ static void hold_active(const struct memory *memory, double *direction) {
 }
 
 /* The two loops of L-BFGS over the free variables. */
-static void find_direction(const struct pd_apr *apr, struct memory *memory,
-                           struct pd_apr_row *row) {
+static void apr_pqnr_find_direction(const struct pd_apr *apr, struct memory *memory,
+                                    struct pd_apr_row *row) {
   const size_t rank = memory->rank;
   double *d = row->direction;
   pd_apr_row_active(row, apr->options->active_tolerance, memory->active);
@@ -77,22 +77,22 @@ static void find_direction(const struct pd_apr *apr, struct memory *memory,
   if (memory->count == 0) return;
   size_t k = memory->newest;
   for (size_t i = 0; i < memory->count; ++i, k = (k + memory->size - 1) % memory->size) {
-    memory->alpha[k] = memory->rho[k] * dot(memory->step + k * rank, d, rank);
-    add(d, -memory->alpha[k], memory->change + k * rank, rank);
+    memory->alpha[k] = memory->rho[k] * apr_pqnr_dot(memory->step + k * rank, d, rank);
+    apr_pqnr_add(d, -memory->alpha[k], memory->change + k * rank, rank);
   }
   const double *change = memory->change + memory->newest * rank;
-  double scale = 1 / memory->rho[memory->newest] / dot(change, change, rank);
+  double scale = 1 / memory->rho[memory->newest] / apr_pqnr_dot(change, change, rank);
   for (size_t r = 0; r < rank; ++r)
     d[r] *= scale;
   for (size_t i = 0; i < memory->count; ++i) {
     k = (k + 1) % memory->size;
-    double beta = memory->rho[k] * dot(memory->change + k * rank, d, rank);
-    add(d, memory->alpha[k] - beta, memory->step + k * rank, rank);
+    double beta = memory->rho[k] * apr_pqnr_dot(memory->change + k * rank, d, rank);
+    apr_pqnr_add(d, memory->alpha[k] - beta, memory->step + k * rank, rank);
   }
   hold_active(memory, d);
 }
 
-static void keep(struct memory *memory, const struct pd_apr_row *row) {
+static void apr_pqnr_keep(struct memory *memory, const struct pd_apr_row *row) {
   memcpy(memory->m, row->m, memory->rank * sizeof(double));
   memcpy(memory->gradient, row->gradient, memory->rank * sizeof(double));
 }
@@ -100,14 +100,14 @@ static void keep(struct memory *memory, const struct pd_apr_row *row) {
 /* A step along the gradient first gives L-BFGS something to begin with. */
 static void prime(struct memory *memory, struct pd_apr_row *row) {
   (void)pd_apr_row_gradient(row);
-  keep(memory, row);
+  apr_pqnr_keep(memory, row);
   for (size_t r = 0; r < row->rank; ++r)
     row->direction[r] = -row->gradient[r];
   (void)pd_apr_row_search(row);
 }
 
-static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_row *row) {
-  struct memory memory = cut_up(apr, row);
+static struct pd_apr_row_result apr_pqnr_solve(const struct pd_apr *apr, struct pd_apr_row *row) {
+  struct memory memory = apr_pqnr_cut_up(apr, row);
   struct pd_apr_row_result result = {0};
   prime(&memory, row);
   while (result.inner < (uint64_t)apr->options->max_inner_iterations) {
@@ -117,11 +117,13 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, struct pd_apr_ro
     if (!(kkt >= apr->options->run.tolerance)) break;
     result.changed = true;
     remember(&memory, row);
-    find_direction(apr, &memory, row);
-    keep(&memory, row);
+    apr_pqnr_find_direction(apr, &memory, row);
+    apr_pqnr_keep(&memory, row);
     (void)pd_apr_row_search(row);
   }
   return result;
 }
 
-polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr) { return pd_apr_rows_iterate(apr, solve); }
+polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr) {
+  return pd_apr_rows_iterate(apr, apr_pqnr_solve);
+}

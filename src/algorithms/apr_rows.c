@@ -23,15 +23,16 @@ struct pd_apr_rows {
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-static uint64_t numbers_per_thread(const struct pd_apr *apr, const struct pd_apr_rows *rows) {
+static uint64_t apr_rows_numbers_per_thread(const struct pd_apr *apr,
+                                            const struct pd_apr_rows *rows) {
   uint64_t rank = apr->options->rank;
   uint64_t numbers = pd_mul_saturated(rows->longest, pd_add_saturated(rank, 3));
   numbers = pd_add_saturated(numbers, pd_mul_saturated(rank, 5));
   return pd_add_saturated(numbers, pd_apr_row_extra(apr->options));
 }
 
-static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows) {
-  uint64_t numbers = numbers_per_thread(apr, rows), rank = apr->options->rank;
+static polyad_status apr_rows_create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows) {
+  uint64_t numbers = apr_rows_numbers_per_thread(apr, rows), rank = apr->options->rank;
   rows->threads = pd_kernel_threads(apr->context, apr->plan->nnz, rank);
   uint64_t total = pd_mul_saturated(numbers, (uint64_t)rows->threads);
   PD_TRY(pd_memory_check(apr->context, pd_mul_saturated(total, sizeof(double)),
@@ -59,18 +60,18 @@ static polyad_status create_scratch(struct pd_apr *apr, struct pd_apr_rows *rows
   return POLYAD_OK;
 }
 
-static polyad_status fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
+static polyad_status apr_rows_fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
   PD_TRY(pd_plan_rows_create(apr->context, apr->plan, &rows->nonzeros));
   for (int n = 0; n < apr->order; ++n)
     if (apr->plan->longest_row[n] > rows->longest) rows->longest = apr->plan->longest_row[n];
-  return create_scratch(apr, rows);
+  return apr_rows_create_scratch(apr, rows);
 }
 
 polyad_status pd_apr_rows_create(struct pd_apr *apr, struct pd_apr_rows **out) {
   struct pd_apr_rows *rows = NULL;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(apr->context, 1, &rows));
-  polyad_status status = fill(apr, rows);
+  polyad_status status = apr_rows_fill(apr, rows);
   if (status != POLYAD_OK) {
     pd_apr_rows_destroy(apr->context, rows);
     return status;
@@ -92,13 +93,13 @@ void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
 
 /* ---- solving ---------------------------------------------------------------------------- */
 
-static double number_at(const struct pd_matrix *matrix, uint64_t k) {
+static double apr_rows_number_at(const struct pd_matrix *matrix, uint64_t k) {
   return pd_load(matrix->type, matrix->data, k);
 }
 
 /* The rows of Pi of a part of the row's nonzeros. */
-static void multiply_rows(const struct pd_apr *apr, int mode, const struct pd_row_part *part,
-                          size_t rank, double *pi) {
+static void apr_rows_multiply_rows(const struct pd_apr *apr, int mode,
+                                   const struct pd_row_part *part, size_t rank, double *pi) {
   for (int k = 0; k < part->count; ++k, pi += rank) {
     for (size_t r = 0; r < rank; ++r)
       pi[r] = 1;
@@ -106,23 +107,24 @@ static void multiply_rows(const struct pd_apr *apr, int mode, const struct pd_ro
       if (n == mode) continue;
       uint64_t at = part->index[n][k] * rank;
       for (size_t r = 0; r < rank; ++r)
-        pi[r] *= number_at(&apr->factor[n], at + r);
+        pi[r] *= apr_rows_number_at(&apr->factor[n], at + r);
     }
   }
 }
 
 /* The values and rows of Pi of the row's nonzeros, and its row of B. */
-static void gather(const struct pd_apr *apr, int mode, uint64_t i, struct pd_apr_row *row) {
+static void apr_rows_gather(const struct pd_apr *apr, int mode, uint64_t i,
+                            struct pd_apr_row *row) {
   const struct pd_plan_rows *nonzeros = apr->rows->nonzeros;
   row->count = pd_plan_row_length(nonzeros, mode, i);
   for (uint64_t j = 0; j < row->count;) {
     struct pd_row_part part = pd_row_read(nonzeros, row->reader, mode, i, j);
     memcpy(row->x + j, part.value, (size_t)part.count * sizeof *row->x);
-    multiply_rows(apr, mode, &part, row->rank, row->pi + j * row->rank);
+    apr_rows_multiply_rows(apr, mode, &part, row->rank, row->pi + j * row->rank);
     j += (uint64_t)part.count;
   }
   for (size_t r = 0; r < row->rank; ++r)
-    row->m[r] = number_at(&apr->factor[mode], i * row->rank + r);
+    row->m[r] = apr_rows_number_at(&apr->factor[mode], i * row->rank + r);
 }
 
 static void put_back(const struct pd_apr *apr, int mode, uint64_t i, const struct pd_apr_row *row) {
@@ -144,10 +146,10 @@ static double log_sum(struct pd_apr_row *row, const double *m) {
 }
 
 /* One row; empty ones are zero. */
-static struct pd_apr_row_result solve(const struct pd_apr *apr, int mode, uint64_t i,
-                                      pd_apr_row_solver *solver, struct pd_apr_row *row) {
+static struct pd_apr_row_result apr_rows_solve(const struct pd_apr *apr, int mode, uint64_t i,
+                                               pd_apr_row_solver *solver, struct pd_apr_row *row) {
   struct pd_apr_row_result result = {0};
-  gather(apr, mode, i, row);
+  apr_rows_gather(apr, mode, i, row);
   if (row->count == 0)
     memset(row->m, 0, row->rank * sizeof *row->m);
   else
@@ -159,7 +161,7 @@ static struct pd_apr_row_result solve(const struct pd_apr *apr, int mode, uint64
 
 /* Rows need very different times, so whoever is free takes the next few; no row depends on another,
  * and what is added up is whole numbers. */
-static void solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
   struct pd_apr_rows *rows = apr->rows;
   double kkt = 0;
   uint64_t inner = 0;
@@ -171,7 +173,7 @@ static void solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) 
     struct pd_apr_row *row = &rows->row[omp_get_thread_num()];
 #pragma omp for schedule(dynamic, 4)
     for (int64_t i = 0; i < dim; ++i) {
-      struct pd_apr_row_result result = solve(apr, mode, (uint64_t)i, solver, row);
+      struct pd_apr_row_result result = apr_rows_solve(apr, mode, (uint64_t)i, solver, row);
       kkt = result.kkt > kkt ? result.kkt : kkt;
       lost |= isnan(result.kkt);
       inner += result.inner;
@@ -184,13 +186,13 @@ static void solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) 
   apr->result.converged = apr->result.converged && !changed;
 }
 
-static polyad_status update_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[mode]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, mode));
   PD_TRY(pd_apr_tick(apr, &clock));
-  solve_mode(apr, mode, solver);
+  apr_rows_solve_mode(apr, mode, solver);
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, mode));
   if (isnan(apr->result.kkt))
     return pd_fail(apr->context, POLYAD_NUMERICAL,
@@ -207,7 +209,7 @@ polyad_status pd_apr_rows_iterate(struct pd_apr *apr, pd_apr_row_solver *solver)
   double scalar[PD_SCALARS], logarithms = 0;
   apr->result = (struct pd_apr_result){.converged = true};
   for (int n = 0; n < apr->order; ++n)
-    PD_TRY(update_mode(apr, n, solver));
+    PD_TRY(apr_rows_update_mode(apr, n, solver));
   PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
   for (uint64_t i = 0; i < apr->plan->dims[apr->order - 1]; ++i)
     logarithms += apr->rows->logarithms[i];

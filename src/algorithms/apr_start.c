@@ -17,7 +17,7 @@ static polyad_status check_weights(struct pd_apr *apr, const polyad_ktensor *ini
   return POLYAD_OK;
 }
 
-static polyad_status take_initial(struct pd_apr *apr) {
+static polyad_status apr_start_take_initial(struct pd_apr *apr) {
   const polyad_ktensor *initial = apr->options->initial;
   PD_TRY(pd_model_take_initial(apr->context, initial, false, apr->model));
   PD_TRY(check_weights(apr, initial));
@@ -49,7 +49,7 @@ static void lift_zero_rows(struct pd_apr *apr) {
     }
 }
 
-static polyad_status upload(struct pd_apr *apr) {
+static polyad_status apr_start_upload(struct pd_apr *apr) {
   polyad_context *context = apr->context;
   for (uint64_t r = 0; r < apr->model->rank; ++r)
     apr->host_lambda[r] = pd_model_number(apr->model, apr->model->weights, r);
@@ -70,12 +70,12 @@ polyad_status pd_apr_start(void *state, int start) {
   memset(apr->seconds, 0, sizeof apr->seconds);
   pd_model_unit_weights(apr->model);
   if (apr->options->init == POLYAD_INIT_MODEL)
-    PD_TRY(take_initial(apr));
+    PD_TRY(apr_start_take_initial(apr));
   else
     pd_model_fill_random(apr->context, start, apr->model);
   if (apr->options->method != POLYAD_APR_MU) lift_zero_rows(apr);
   polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
-  return upload(apr);
+  return apr_start_upload(apr);
 }
 
 polyad_status pd_apr_download(struct pd_apr *apr) {

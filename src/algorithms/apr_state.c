@@ -5,7 +5,7 @@
 
 static bool by_rows(const struct pd_apr *apr) { return apr->options->method != POLYAD_APR_MU; }
 
-static polyad_status check_memory(const struct pd_apr *apr) {
+static polyad_status apr_state_check_memory(const struct pd_apr *apr) {
   uint64_t row = pd_mul_saturated(apr->options->rank, pd_type_bytes(apr->plan->type)), total = 0;
   for (int n = 0; n < apr->order; ++n)
     total = pd_add_saturated(total, pd_mul_saturated(apr->plan->dims[n], row));
@@ -30,7 +30,7 @@ static polyad_status check_device(const struct pd_apr *apr) {
   return POLYAD_OK;
 }
 
-static polyad_status create_matrices(struct pd_apr *apr) {
+static polyad_status apr_state_create_matrices(struct pd_apr *apr) {
   polyad_context *context = apr->context;
   const polyad_plan *plan = apr->plan;
   uint64_t rank = apr->options->rank;
@@ -45,11 +45,11 @@ static polyad_status create_matrices(struct pd_apr *apr) {
   return pd_matrix_create(context, apr->device, POLYAD_F64, 1, 1, &apr->logarithms);
 }
 
-static polyad_status fill(struct pd_apr *apr) {
+static polyad_status apr_state_fill(struct pd_apr *apr) {
   polyad_context *context = apr->context;
   const polyad_cp_apr_options *options = apr->options;
   PD_TRY(check_device(apr));
-  PD_TRY(check_memory(apr));
+  PD_TRY(apr_state_check_memory(apr));
   PD_TRY(polyad_ktensor_create(context, apr->order, apr->plan->dims, options->rank, apr->plan->type,
                                &apr->model));
   if (by_rows(apr))
@@ -58,7 +58,7 @@ static polyad_status fill(struct pd_apr *apr) {
     PD_TRY(polyad_workspace_create(context, apr->plan, options->rank, &apr->workspace));
   PD_TRY(apr->linalg->work_create(context, apr->device, options->rank, &apr->work));
   PD_TRY(PD_NEW_ZERO(context, options->rank, &apr->host_lambda));
-  PD_TRY(create_matrices(apr));
+  PD_TRY(apr_state_create_matrices(apr));
   return pd_run_open(&apr->run);
 }
 
@@ -80,7 +80,7 @@ polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
                              .options = &options->run,
                              .columns = options->rank,
                              .started = pd_seconds()};
-  polyad_status status = fill(apr);
+  polyad_status status = apr_state_fill(apr);
   if (status != POLYAD_OK) {
     pd_apr_destroy(apr);
     return status;
@@ -128,7 +128,7 @@ polyad_status pd_apr_tock(struct pd_apr *apr, double clock, enum pd_apr_step ste
 
 /* ---- the list for checkpoints ------------------------------------------------------------- */
 
-static polyad_status save_options(struct pd_apr *apr, struct pd_archive *archive) {
+static polyad_status apr_state_save_options(struct pd_apr *apr, struct pd_archive *archive) {
   const polyad_cp_apr_options *options = apr->options;
   const struct {
     const char *name;
@@ -152,7 +152,7 @@ polyad_status pd_apr_save(void *state, struct pd_archive *archive) {
   struct pd_apr *apr = state;
   struct pd_apr_result *result = &apr->result;
   uint64_t converged = result->converged;
-  PD_TRY(save_options(apr, archive));
+  PD_TRY(apr_state_save_options(apr, archive));
   PD_TRY(pd_archive_count(archive, &result->inner));
   PD_TRY(pd_archive_count(archive, &converged));
   result->converged = converged != 0;

@@ -30,7 +30,7 @@ struct saved_row {
   uint64_t inner_iterations, fit_from;
 };
 
-static struct pd_run_head describe(const struct pd_run *run) {
+static struct pd_run_head archive_describe(const struct pd_run *run) {
   const polyad_plan *plan = run->plan;
   struct pd_run_head head = {.order = (uint64_t)plan->order,
                              .nnz = plan->nnz,
@@ -47,35 +47,36 @@ static struct pd_run_head describe(const struct pd_run *run) {
 
 /* ---- comparing ---------------------------------------------------------------------------- */
 
-static polyad_status differs(polyad_context *context, const char *path, const char *what,
-                             const char *there, const char *here) {
+static polyad_status archive_differs(polyad_context *context, const char *path, const char *what,
+                                     const char *there, const char *here) {
   return pd_fail_at(context, POLYAD_MISMATCH, path, 0, 0,
                     "this checkpoint is of a run with %s %s; expected %s", what, there, here);
 }
 
-static polyad_status compare(polyad_context *context, const char *path, const char *what,
-                             uint64_t there, uint64_t here) {
+static polyad_status archive_compare(polyad_context *context, const char *path, const char *what,
+                                     uint64_t there, uint64_t here) {
   char text[2][24];
   if (there == here) return POLYAD_OK;
   snprintf(text[0], sizeof text[0], "%" PRIu64, there);
   snprintf(text[1], sizeof text[1], "%" PRIu64, here);
-  return differs(context, path, what, text[0], text[1]);
+  return archive_differs(context, path, what, text[0], text[1]);
 }
 
 static polyad_status compare_tensors(polyad_context *context, const char *path,
                                      const struct pd_run_head *there,
                                      const struct pd_run_head *here) {
   char what[64], text[2][24];
-  PD_TRY(compare(context, path, "another tensor: order", there->order, here->order));
+  PD_TRY(archive_compare(context, path, "another tensor: order", there->order, here->order));
   for (int n = 0; n < (int)here->order; ++n) {
     snprintf(what, sizeof what, "another tensor: length of mode %d", pd_shown_mode(context, n));
-    PD_TRY(compare(context, path, what, there->dims[n], here->dims[n]));
+    PD_TRY(archive_compare(context, path, what, there->dims[n], here->dims[n]));
   }
-  PD_TRY(compare(context, path, "another tensor: number of nonzeros", there->nnz, here->nnz));
+  PD_TRY(
+      archive_compare(context, path, "another tensor: number of nonzeros", there->nnz, here->nnz));
   if (there->tensor_hash == here->tensor_hash) return POLYAD_OK;
   snprintf(text[0], sizeof text[0], "%016" PRIx64, there->tensor_hash);
   snprintf(text[1], sizeof text[1], "%016" PRIx64, here->tensor_hash);
-  return differs(context, path, "another tensor: content hash", text[0], text[1]);
+  return archive_differs(context, path, "another tensor: content hash", text[0], text[1]);
 }
 
 static void note_changes(polyad_context *context, const struct pd_run_head *there,
@@ -101,13 +102,14 @@ static polyad_status compare_heads(polyad_context *context, const char *path,
   if (memcmp(there->method, here->method, sizeof here->method) != 0) {
     char quoted[PD_QUOTE_BYTES];
     size_t length = strnlen(there->method, sizeof there->method);
-    return differs(context, path, "algorithm", pd_quote(quoted, there->method, length),
-                   here->method);
+    return archive_differs(context, path, "algorithm", pd_quote(quoted, there->method, length),
+                           here->method);
   }
   PD_TRY(compare_tensors(context, path, there, here));
   if (there->type != here->type)
-    return differs(context, path, "precision", type_name(there->type), type_name(here->type));
-  PD_TRY(compare(context, path, "seed", there->seed, here->seed));
+    return archive_differs(context, path, "precision", type_name(there->type),
+                           type_name(here->type));
+  PD_TRY(archive_compare(context, path, "seed", there->seed, here->seed));
   note_changes(context, there, here);
   return POLYAD_OK;
 }
@@ -115,7 +117,7 @@ static polyad_status compare_heads(polyad_context *context, const char *path,
 /* ---- what a list consists of -------------------------------------------------------------- */
 
 /* Bytes to or from wherever the archive keeps them. */
-static polyad_status pass(struct pd_archive *archive, void *data, uint64_t bytes) {
+static polyad_status archive_pass(struct pd_archive *archive, void *data, uint64_t bytes) {
   uint64_t at = archive->bytes;
   archive->bytes = pd_add_saturated(at, bytes);
   if (archive->input != NULL) return pd_checkpoint_get(archive->input, data, (size_t)bytes);
@@ -129,25 +131,25 @@ static polyad_status pass(struct pd_archive *archive, void *data, uint64_t bytes
 }
 
 polyad_status pd_archive_count(struct pd_archive *archive, uint64_t *number) {
-  return pass(archive, number, sizeof *number);
+  return archive_pass(archive, number, sizeof *number);
 }
 
 polyad_status pd_archive_real(struct pd_archive *archive, double *number) {
-  return pass(archive, number, sizeof *number);
+  return archive_pass(archive, number, sizeof *number);
 }
 
 polyad_status pd_archive_option(struct pd_archive *archive, const char *name, double value) {
   char text[2][32];
   double there = value;
-  PD_TRY(pass(archive, &there, sizeof there));
+  PD_TRY(archive_pass(archive, &there, sizeof there));
   if (there == value) return POLYAD_OK;
   snprintf(text[0], sizeof text[0], "%.17g", there);
   snprintf(text[1], sizeof text[1], "%.17g", value);
-  return differs(archive->context, pd_checkpoint_input_path(archive->input), name, text[0],
-                 text[1]);
+  return archive_differs(archive->context, pd_checkpoint_input_path(archive->input), name, text[0],
+                         text[1]);
 }
 
-static bool all_finite(polyad_type type, uint64_t count, const void *values) {
+static bool archive_all_finite(polyad_type type, uint64_t count, const void *values) {
   const double *wide = values;
   const float *narrow = values;
   for (uint64_t k = 0; k < count; ++k)
@@ -158,8 +160,8 @@ static bool all_finite(polyad_type type, uint64_t count, const void *values) {
 static polyad_status load_matrix(struct pd_archive *archive, const char *what,
                                  struct pd_matrix *matrix, void *host) {
   uint64_t count = matrix->rows * matrix->stride;
-  PD_TRY(pass(archive, host, count * pd_type_bytes(matrix->type)));
-  if (archive->input != NULL && !all_finite(matrix->type, count, host))
+  PD_TRY(archive_pass(archive, host, count * pd_type_bytes(matrix->type)));
+  if (archive->input != NULL && !archive_all_finite(matrix->type, count, host))
     return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
                       0, "the checkpoint's %s hold a number that is not finite", what);
   return pd_matrix_from_host(archive->context, matrix, host);
@@ -169,7 +171,7 @@ polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
                                 struct pd_matrix *matrix, void *host) {
   uint64_t bytes = matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
   void *room = NULL;
-  if (archive->task == PD_ARCHIVE_COUNT) return pass(archive, NULL, bytes);
+  if (archive->task == PD_ARCHIVE_COUNT) return archive_pass(archive, NULL, bytes);
   if (host == NULL && matrix->device->functions->host_memory) host = matrix->data;
   polyad_status status = POLYAD_OK;
   if (host == NULL) {
@@ -182,7 +184,7 @@ polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
     status = load_matrix(archive, what, matrix, host);
   } else {
     status = pd_matrix_to_host(archive->context, matrix, host);
-    if (status == POLYAD_OK) status = pass(archive, host, bytes);
+    if (status == POLYAD_OK) status = archive_pass(archive, host, bytes);
   }
   pd_free(archive->context, room);
   return status;
@@ -197,19 +199,19 @@ static polyad_status put_trace(const struct pd_run *run, struct pd_archive *arch
         row->fit,           row->residual, row->fit_bound,        row->log_likelihood,
         row->kkt_violation, row->seconds,  row->inner_iterations, (uint64_t)row->fit_from};
     double validation = row->validation_rmse;
-    PD_TRY(pass(archive, &saved, sizeof saved));
-    if (run->method->validates) PD_TRY(pass(archive, &validation, sizeof validation));
+    PD_TRY(archive_pass(archive, &saved, sizeof saved));
+    if (run->method->validates) PD_TRY(archive_pass(archive, &validation, sizeof validation));
   }
   return POLYAD_OK;
 }
 
 /* What fails here is the device's, not the file's: that is in archive->put. */
 static polyad_status put_state(struct pd_run *run, struct pd_archive *archive) {
-  struct pd_run_head head = describe(run);
+  struct pd_run_head head = archive_describe(run);
   struct position position = {(uint64_t)run->iteration, run->change, pd_run_seconds(run)};
   archive->put = pd_checkpoint_begin(run->checkpoint);
-  PD_TRY(pass(archive, &head, sizeof head));
-  PD_TRY(pass(archive, &position, sizeof position));
+  PD_TRY(archive_pass(archive, &head, sizeof head));
+  PD_TRY(archive_pass(archive, &position, sizeof position));
   PD_TRY(run->method->save(run->state, archive));
   return put_trace(run, archive);
 }
@@ -256,8 +258,8 @@ polyad_status pd_run_save(struct pd_run *run, bool end) {
 static polyad_status get_row(struct pd_archive *archive, bool validates, polyad_trace_row *row) {
   struct saved_row saved;
   double validation = NAN;
-  PD_TRY(pass(archive, &saved, sizeof saved));
-  if (validates) PD_TRY(pass(archive, &validation, sizeof validation));
+  PD_TRY(archive_pass(archive, &saved, sizeof saved));
+  if (validates) PD_TRY(archive_pass(archive, &validation, sizeof validation));
   *row = (polyad_trace_row){.fit = saved.fit,
                             .residual = saved.residual,
                             .fit_bound = saved.fit_bound,
@@ -294,11 +296,11 @@ static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
 
 static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
   const char *path = pd_checkpoint_input_path(archive->input);
-  struct pd_run_head there, here = describe(run);
+  struct pd_run_head there, here = archive_describe(run);
   struct position position;
-  PD_TRY(pass(archive, &there, sizeof there));
+  PD_TRY(archive_pass(archive, &there, sizeof there));
   PD_TRY(compare_heads(run->context, path, &there, &here));
-  PD_TRY(pass(archive, &position, sizeof position));
+  PD_TRY(archive_pass(archive, &position, sizeof position));
   PD_TRY(run->method->save(run->state, archive));
   PD_TRY(get_trace(run, archive, position.iteration));
   run->iteration = (int)position.iteration;

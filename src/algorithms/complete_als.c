@@ -44,8 +44,8 @@ static void sum_pieces(const struct pd_complete *c, int mode) {
 }
 
 /* Returns whether the equations had to be regularised. */
-static bool solve_row(const struct pd_complete *c, int mode, uint64_t i,
-                      struct pd_row_system *system) {
+static bool complete_als_solve_row(const struct pd_complete *c, int mode, uint64_t i,
+                                   struct pd_row_system *system) {
   const struct pd_observed_rows *rows = &c->seen->rows[mode];
   uint64_t count = pd_observed_count(rows, i), place = pd_observed_long_row(rows, i);
   double *x = pd_complete_row(c, mode, i);
@@ -67,7 +67,7 @@ static bool solve_row(const struct pd_complete *c, int mode, uint64_t i,
   return false;
 }
 
-static void solve_mode(struct pd_complete *c, int mode) {
+static void complete_als_solve_mode(struct pd_complete *c, int mode) {
   uint64_t fallbacks = 0;
   sum_pieces(c, mode);
 #pragma omp parallel num_threads(c->threads) reduction(+ : fallbacks)
@@ -75,7 +75,7 @@ static void solve_mode(struct pd_complete *c, int mode) {
     struct pd_row_system *system = &c->system[omp_get_thread_num()];
 #pragma omp for schedule(dynamic, 4)
     for (uint64_t i = 0; i < c->seen->dims[mode]; ++i)
-      fallbacks += solve_row(c, mode, i, system);
+      fallbacks += complete_als_solve_row(c, mode, i, system);
   }
   c->fallbacks += fallbacks;
 }
@@ -83,7 +83,7 @@ static void solve_mode(struct pd_complete *c, int mode) {
 polyad_status pd_complete_iterate_als(struct pd_complete *c, double *seconds) {
   for (int n = 0; n < c->order; ++n) {
     double began = pd_seconds();
-    solve_mode(c, n);
+    complete_als_solve_mode(c, n);
     seconds[n] = pd_seconds() - began;
   }
   return POLYAD_OK;

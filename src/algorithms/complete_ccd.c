@@ -32,7 +32,7 @@ static inline double product_at(const struct update *u, uint64_t p) {
   return h;
 }
 
-static struct sums add_up(const struct update *u, uint64_t first, uint64_t count) {
+static struct sums complete_ccd_add_up(const struct update *u, uint64_t first, uint64_t count) {
   struct sums sums = {0};
   for (uint64_t p = first; p < first + count; ++p) {
     uint64_t q = pd_observed_place(u->rows, p);
@@ -49,7 +49,7 @@ static void lower_residuals(const struct update *u, uint64_t first, uint64_t cou
 }
 
 /* The new entry of a row; returns how much it has changed. */
-static double move(const struct update *u, uint64_t i, struct sums sums) {
+static double complete_ccd_move(const struct update *u, uint64_t i, struct sums sums) {
   uint64_t count = pd_observed_count(u->rows, i);
   double *x = &u->column[u->mode][i], before = *x;
   double square = sums.square + pd_complete_ridge(u->c, u->bias, count);
@@ -68,14 +68,14 @@ static void update_long_rows(const struct update *u) {
   double *change = u->c->sums + 2 * rows->pieces;
 #pragma omp parallel for num_threads(u->c->threads) schedule(dynamic, 1)
   for (uint64_t k = 0; k < rows->pieces; ++k)
-    sums[k] = add_up(u, rows->piece[k].first, rows->piece[k].count);
+    sums[k] = complete_ccd_add_up(u, rows->piece[k].first, rows->piece[k].count);
   for (uint64_t l = 0; l < rows->long_rows; ++l) {
     struct sums sum = {0};
     for (uint64_t k = rows->first_piece[l]; k < rows->first_piece[l + 1]; ++k) {
       sum.slope += sums[k].slope;
       sum.square += sums[k].square;
     }
-    double moved = move(u, rows->long_row[l], sum);
+    double moved = complete_ccd_move(u, rows->long_row[l], sum);
     for (uint64_t k = rows->first_piece[l]; k < rows->first_piece[l + 1]; ++k)
       change[k] = moved;
   }
@@ -84,19 +84,19 @@ static void update_long_rows(const struct update *u) {
     lower_residuals(u, rows->piece[k].first, rows->piece[k].count, change[k]);
 }
 
-static void update_mode(const struct update *u) {
+static void complete_ccd_update_mode(const struct update *u) {
   const struct pd_observed_rows *rows = u->rows;
   update_long_rows(u);
 #pragma omp parallel for num_threads(u->c->threads) schedule(dynamic, 16)
   for (uint64_t i = 0; i < u->c->seen->dims[u->mode]; ++i) {
     if (rows->long_rows > 0 && pd_observed_long_row(rows, i) != UINT64_MAX) continue;
     uint64_t first = rows->start[i], count = pd_observed_count(rows, i);
-    lower_residuals(u, first, count, move(u, i, add_up(u, first, count)));
+    lower_residuals(u, first, count, complete_ccd_move(u, i, complete_ccd_add_up(u, first, count)));
   }
 }
 
-static void copy_column(const struct pd_complete *c, int mode, size_t r, double *column,
-                        bool back) {
+static void complete_ccd_copy_column(const struct pd_complete *c, int mode, size_t r,
+                                     double *column, bool back) {
   for (uint64_t i = 0; i < c->seen->dims[mode]; ++i) {
     double *x = pd_complete_row(c, mode, i) + r;
     if (back)
@@ -111,7 +111,7 @@ static void update_column(struct pd_complete *c, size_t r, int mode, double *con
   struct update update = {.c = c, .rows = &c->seen->rows[mode], .mode = mode, .bias = r == c->rank};
   double began = pd_seconds();
   memcpy(update.column, column, (size_t)c->order * sizeof *column);
-  update_mode(&update);
+  complete_ccd_update_mode(&update);
   seconds[mode] += pd_seconds() - began;
 }
 
@@ -126,11 +126,11 @@ polyad_status pd_complete_iterate_ccd(struct pd_complete *c, double *seconds) {
   c->residual_stands = false; /* only to rounding, after this */
   for (size_t r = 0; r < c->columns; ++r) {
     for (int n = 0; n < c->order; ++n)
-      copy_column(c, n, r, column[n], false);
+      complete_ccd_copy_column(c, n, r, column[n], false);
     for (int n = 0; n < c->order; ++n)
       update_column(c, r, n, column, seconds);
     for (int n = 0; n < c->order; ++n)
-      copy_column(c, n, r, column[n], true);
+      complete_ccd_copy_column(c, n, r, column[n], true);
   }
   return POLYAD_OK;
 }

@@ -29,7 +29,8 @@ double pd_complete_multiply(const struct pd_complete *c, int mode, uint64_t p, d
 }
 
 /* The model at a cell, without the mean. */
-static double value_at(const struct pd_complete *c, const struct pd_observations *o, uint64_t q) {
+static double complete_measure_value_at(const struct pd_complete *c,
+                                        const struct pd_observations *o, uint64_t q) {
   const double *row[POLYAD_MAX_ORDER];
   double sum = 0;
   for (int n = 0; n < c->order; ++n)
@@ -53,7 +54,7 @@ static double value_at(const struct pd_complete *c, const struct pd_observations
 
 static uint64_t chunks_of(uint64_t count) { return (count + CHUNK - 1) / CHUNK; }
 
-static double add_up(const double *partial, uint64_t count) {
+static double complete_measure_add_up(const double *partial, uint64_t count) {
   double sum = 0;
   for (uint64_t k = 0; k < count; ++k)
     sum += partial[k];
@@ -67,13 +68,13 @@ double pd_complete_loss(const struct pd_complete *c, const struct pd_observation
     uint64_t end = (k + 1) * CHUNK < o->count ? (k + 1) * CHUNK : o->count;
     double sum = 0;
     for (uint64_t q = k * CHUNK; q < end; ++q) {
-      double error = o->value[q] - value_at(c, o, q);
+      double error = o->value[q] - complete_measure_value_at(c, o, q);
       if (e != NULL) e[q] = error;
       sum += pd_complete_weight(o, q) * (error * error);
     }
     c->partial[k] = sum;
   }
-  return add_up(c->partial, chunks);
+  return complete_measure_add_up(c->partial, chunks);
 }
 
 /* The ridges' term of one mode. */
@@ -95,7 +96,7 @@ static double penalty_of(const struct pd_complete *c, int mode) {
     }
     c->partial[k] = sum;
   }
-  return add_up(c->partial, chunks);
+  return complete_measure_add_up(c->partial, chunks);
 }
 
 uint64_t pd_complete_partials(const struct pd_complete *c) {

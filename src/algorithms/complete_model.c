@@ -90,8 +90,8 @@ static double missed_at(const struct pd_complete *c, const struct pd_observation
 }
 
 /* Sums over observations of w (x - m)^2, and of w times the square of the magnitudes. */
-static void compare(const struct pd_complete *c, const struct pd_observations *o, double *loss,
-                    double *magnitudes) {
+static void complete_model_compare(const struct pd_complete *c, const struct pd_observations *o,
+                                   double *loss, double *magnitudes) {
   uint64_t chunks = (o->count + CHUNK - 1) / CHUNK;
 #pragma omp parallel for num_threads(c->threads) schedule(static)
   for (uint64_t k = 0; k < chunks; ++k) {
@@ -115,10 +115,10 @@ static void compare(const struct pd_complete *c, const struct pd_observations *o
 /* Every model value is wrong by at most (order + rank + 4) u times the magnitudes that went into
  * it, and sums of n positive terms by n u of themselves, with n of a chunk and of the chunks'
  * number. */
-static void find_fit(const struct pd_complete *c, polyad_run_info *info) {
+static void complete_model_find_fit(const struct pd_complete *c, polyad_run_info *info) {
   double loss, magnitudes, unit = DBL_EPSILON / 2;
   double terms = (double)(CHUNK + c->seen->count / CHUNK + 8);
-  compare(c, c->seen, &loss, &magnitudes);
+  complete_model_compare(c, c->seen, &loss, &magnitudes);
   double value_error = ((double)c->order + (double)c->model->rank + 4) * unit * sqrt(magnitudes);
   double norm = sqrt(c->norm_squared), missed = sqrt(loss);
   int exponent = c->exponent + c->plan->value_exponent;
@@ -129,7 +129,7 @@ static void find_fit(const struct pd_complete *c, polyad_run_info *info) {
   info->rmse = ldexp(sqrt(loss / c->seen->weights), exponent);
   info->regularized_solves = c->fallbacks;
   if (c->held == NULL) return;
-  compare(c, c->held, &loss, &magnitudes);
+  complete_model_compare(c, c->held, &loss, &magnitudes);
   info->validation_rmse = ldexp(sqrt(loss / c->held->weights), exponent);
   info->best_iteration = (int)c->best_iteration;
 }
@@ -160,7 +160,7 @@ static void diagnose(const struct pd_complete *c, polyad_run_info *info) {
 polyad_status pd_complete_finish(void *state, polyad_run_info *info) {
   struct pd_complete *c = state;
   PD_TRY(make_model(c));
-  find_fit(c, info);
+  complete_model_find_fit(c, info);
   diagnose(c, info);
   return pd_model_scale_weights(c->context, c->exponent + c->plan->value_exponent, c->model);
 }

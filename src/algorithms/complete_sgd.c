@@ -44,22 +44,24 @@ static uint64_t choose_parts(const struct pd_observations *o) {
   return parts;
 }
 
-static uint64_t part_of(const struct pd_observations *o, uint64_t parts, int mode, uint64_t i) {
+static uint64_t complete_sgd_part_of(const struct pd_observations *o, uint64_t parts, int mode,
+                                     uint64_t i) {
   uint64_t part = (uint64_t)((double)o->rows[mode].start[i] / (double)o->count * (double)parts);
   return part < parts ? part : parts - 1;
 }
 
 /* Number of the block of an observation: its stratum times B, and its part of mode 0. */
-static uint64_t block_of(const struct pd_observations *o, uint64_t parts, uint64_t q) {
-  uint64_t zero = part_of(o, parts, 0, o->cell[0][q]), stratum = 0;
+static uint64_t complete_sgd_block_of(const struct pd_observations *o, uint64_t parts, uint64_t q) {
+  uint64_t zero = complete_sgd_part_of(o, parts, 0, o->cell[0][q]), stratum = 0;
   for (int n = 1; n < o->order; ++n) {
-    uint64_t part = part_of(o, parts, n, o->cell[n][q]);
+    uint64_t part = complete_sgd_part_of(o, parts, n, o->cell[n][q]);
     stratum = stratum * parts + (part + parts - zero) % parts;
   }
   return stratum * parts + zero;
 }
 
-static void shuffle(uint64_t seed, uint64_t stream, uint64_t base, uint64_t count, uint64_t *list) {
+static void complete_sgd_shuffle(uint64_t seed, uint64_t stream, uint64_t base, uint64_t count,
+                                 uint64_t *list) {
   for (uint64_t k = count; k > 1; --k) {
     uint64_t other = pd_random_u64(seed, stream, base + k) % k, swap = list[k - 1];
     list[k - 1] = list[other];
@@ -72,17 +74,17 @@ static void sort_into_blocks(struct pd_complete *c) {
   struct pd_complete_blocks *b = c->blocks;
   uint64_t blocks = b->strata * b->parts, seed = polyad_seed(c->context);
   for (uint64_t q = 0; q < o->count; ++q)
-    ++b->first[block_of(o, b->parts, q) + 1];
+    ++b->first[complete_sgd_block_of(o, b->parts, q) + 1];
   for (uint64_t k = 0; k < blocks; ++k)
     b->first[k + 1] += b->first[k];
   for (uint64_t q = 0; q < o->count; ++q)
-    b->order[b->first[block_of(o, b->parts, q)]++] = q;
+    b->order[b->first[complete_sgd_block_of(o, b->parts, q)]++] = q;
   for (uint64_t k = blocks; k > 0; --k)
     b->first[k] = b->first[k - 1];
   b->first[0] = 0;
   for (uint64_t k = 0; k < blocks; ++k)
-    shuffle(seed, shuffle_stream, b->first[k], b->first[k + 1] - b->first[k],
-            b->order + b->first[k]);
+    complete_sgd_shuffle(seed, shuffle_stream, b->first[k], b->first[k + 1] - b->first[k],
+                         b->order + b->first[k]);
 }
 
 polyad_status pd_complete_blocks_create(struct pd_complete *c) {
@@ -111,7 +113,8 @@ void pd_complete_blocks_destroy(struct pd_complete *c) {
 
 /* h[n] = the product of the other modes' rows, for all modes from rows as they are; returns what
  * the model misses at the observation. */
-static double gather(const struct pd_complete *c, uint64_t q, double *const *row, double *h) {
+static double complete_sgd_gather(const struct pd_complete *c, uint64_t q, double *const *row,
+                                  double *h) {
   size_t rank = c->rank;
   double missed = c->seen->value[q];
   for (int n = 0; n < c->order; ++n) {
@@ -146,12 +149,12 @@ static void step_row(const struct pd_complete *c, double *x, const double *h, si
   }
 }
 
-static void step(const struct pd_complete *c, uint64_t q, double *h) {
+static void complete_sgd_step(const struct pd_complete *c, uint64_t q, double *h) {
   static const double one = 1;
   double *row[POLYAD_MAX_ORDER];
   for (int n = 0; n < c->order; ++n)
     row[n] = pd_complete_row(c, n, c->seen->cell[n][q]);
-  double missed = gather(c, q, row, h) * pd_complete_weight(c->seen, q);
+  double missed = complete_sgd_gather(c, q, row, h) * pd_complete_weight(c->seen, q);
   for (int n = 0; n < c->order; ++n) {
     uint64_t i = c->seen->cell[n][q], count = pd_observed_count(&c->seen->rows[n], i);
     double *squares = (double *)c->squares[n].data + 2 * i;
@@ -164,7 +167,8 @@ static void step(const struct pd_complete *c, uint64_t q, double *h) {
   }
 }
 
-static void run_block(const struct pd_complete *c, uint64_t block, uint64_t epoch, double *h) {
+static void complete_sgd_run_block(const struct pd_complete *c, uint64_t block, uint64_t epoch,
+                                   double *h) {
   const struct pd_complete_blocks *b = c->blocks;
   uint64_t first = b->first[block], count = b->first[block + 1] - first;
   if (count == 0) return;
@@ -172,9 +176,9 @@ static void run_block(const struct pd_complete *c, uint64_t block, uint64_t epoc
   uint64_t begin =
       pd_random_u64(polyad_seed(c->context), offset_stream, epoch * blocks + block) % count;
   for (uint64_t k = begin; k < count; ++k)
-    step(c, b->order[first + k], h);
+    complete_sgd_step(c, b->order[first + k], h);
   for (uint64_t k = 0; k < begin; ++k)
-    step(c, b->order[first + k], h);
+    complete_sgd_step(c, b->order[first + k], h);
 }
 
 static void run_epoch(struct pd_complete *c) {
@@ -182,11 +186,13 @@ static void run_epoch(struct pd_complete *c) {
   uint64_t epoch = (uint64_t)c->run.iteration;
   for (uint64_t s = 0; s < b->strata; ++s)
     b->stratum[s] = s;
-  shuffle(polyad_seed(c->context), epoch_stream, epoch * b->strata, b->strata, b->stratum);
+  complete_sgd_shuffle(polyad_seed(c->context), epoch_stream, epoch * b->strata, b->strata,
+                       b->stratum);
   for (uint64_t s = 0; s < b->strata; ++s) {
 #pragma omp parallel for num_threads(c->threads) schedule(dynamic, 1)
     for (uint64_t k = 0; k < b->parts; ++k)
-      run_block(c, b->stratum[s] * b->parts + k, epoch, c->system[omp_get_thread_num()].rows);
+      complete_sgd_run_block(c, b->stratum[s] * b->parts + k, epoch,
+                             c->system[omp_get_thread_num()].rows);
   }
 }
 

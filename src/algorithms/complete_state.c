@@ -82,21 +82,21 @@ cleanup:
 }
 
 /* Sum of w (x - shift)^2. */
-static double spread_of(const struct pd_observations *o, double shift) {
+static double complete_state_spread_of(const struct pd_observations *o, double shift) {
   double sum = 0;
   for (uint64_t q = 0; q < o->count; ++q)
     sum += pd_complete_weight(o, q) * ((o->value[q] - shift) * (o->value[q] - shift));
   return sum;
 }
 
-static double mean_of(const struct pd_observations *o) {
+static double complete_state_mean_of(const struct pd_observations *o) {
   double sum = 0;
   for (uint64_t q = 0; q < o->count; ++q)
     sum += pd_complete_weight(o, q) * o->value[q];
   return sum / o->weights;
 }
 
-static void scale(struct pd_observations *o, int exponent, double mean) {
+static void complete_state_scale(struct pd_observations *o, int exponent, double mean) {
   for (uint64_t q = 0; q < o->count; ++q)
     o->value[q] = ldexp(o->value[q], -exponent) - mean;
 }
@@ -108,19 +108,19 @@ static polyad_status prepare_values(struct pd_complete *c) {
   struct pd_observations *seen = c->seen;
   if (!(seen->weights > 0))
     return pd_fail(c->context, POLYAD_NUMERICAL, "there is no observation of a weight above 0");
-  double mean = c->options->biases ? mean_of(seen) : 0;
-  double square = spread_of(seen, mean) / seen->weights;
+  double mean = c->options->biases ? complete_state_mean_of(seen) : 0;
+  double square = complete_state_spread_of(seen, mean) / seen->weights;
   if (!(square > 0)) square = mean * mean;
   if (!(square > 0))
     return pd_fail(c->context, POLYAD_NUMERICAL,
                    "all observations are zero; expected one other value at least");
   (void)frexp(sqrt(square), &c->exponent);
   c->mean = ldexp(mean, -c->exponent);
-  scale(seen, c->exponent, c->mean);
-  c->norm_squared = spread_of(seen, -c->mean);
+  complete_state_scale(seen, c->exponent, c->mean);
+  c->norm_squared = complete_state_spread_of(seen, -c->mean);
   if (c->held != NULL) {
-    scale(c->held, c->exponent, c->mean);
-    double held = spread_of(c->held, -c->mean);
+    complete_state_scale(c->held, c->exponent, c->mean);
+    double held = complete_state_spread_of(c->held, -c->mean);
     c->held_norm_squared = held > 0 ? held : 1;
     if (!(c->held->weights > 0))
       return pd_fail(c->context, POLYAD_NUMERICAL,
@@ -134,7 +134,7 @@ static polyad_status prepare_values(struct pd_complete *c) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static polyad_status check_memory(const struct pd_complete *c) {
+static polyad_status complete_state_check_memory(const struct pd_complete *c) {
   uint64_t row = pd_mul_saturated(c->columns, sizeof(double)), factors = 0, copies = 1;
   const polyad_cp_complete_options *options = c->options;
   for (int n = 0; n < c->order; ++n)
@@ -150,7 +150,7 @@ static polyad_status check_memory(const struct pd_complete *c) {
   return pd_memory_check(c->context, total, "factors and observations");
 }
 
-static polyad_status create_matrices(struct pd_complete *c) {
+static polyad_status complete_state_create_matrices(struct pd_complete *c) {
   bool sgd = c->options->method == POLYAD_COMPLETE_SGD;
   struct pd_matrix *const lists[] = {c->factor, c->held != NULL ? c->best : NULL,
                                      sgd ? c->before : NULL};
@@ -164,7 +164,7 @@ static polyad_status create_matrices(struct pd_complete *c) {
   return POLYAD_OK;
 }
 
-static polyad_status create_scratch(struct pd_complete *c) {
+static polyad_status complete_state_create_scratch(struct pd_complete *c) {
   polyad_context *context = c->context;
   uint64_t pieces = 0, rows = 0;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)c->threads, &c->system));
@@ -182,15 +182,15 @@ static polyad_status create_scratch(struct pd_complete *c) {
   return PD_NEW(context, c->seen->count, &c->residual);
 }
 
-static polyad_status fill(struct pd_complete *c) {
-  PD_TRY(check_memory(c));
+static polyad_status complete_state_fill(struct pd_complete *c) {
+  PD_TRY(complete_state_check_memory(c));
   PD_TRY(take_observations(c));
   PD_TRY(prepare_values(c));
   PD_TRY(pd_observations_sort(c->seen));
   uint64_t work = c->options->method == POLYAD_COMPLETE_ALS ? c->columns * c->columns : c->columns;
   c->threads = pd_kernel_threads(c->context, c->seen->count, work);
-  PD_TRY(create_matrices(c));
-  PD_TRY(create_scratch(c));
+  PD_TRY(complete_state_create_matrices(c));
+  PD_TRY(complete_state_create_scratch(c));
   return pd_run_open(&c->run);
 }
 
@@ -214,7 +214,7 @@ polyad_status pd_complete_create(polyad_context *context, const polyad_plan *pla
                            .columns = options->rank,
                            .order = plan->order,
                            .started = pd_seconds()};
-  polyad_status status = fill(c);
+  polyad_status status = complete_state_fill(c);
   if (status == POLYAD_OK)
     *out = c;
   else
@@ -253,7 +253,8 @@ static double digest(const polyad_tensor *tensor) {
   return tensor != NULL ? (double)(polyad_tensor_hash(tensor) >> 11) : -1;
 }
 
-static polyad_status save_options(struct pd_complete *c, struct pd_archive *archive) {
+static polyad_status complete_state_save_options(struct pd_complete *c,
+                                                 struct pd_archive *archive) {
   const polyad_cp_complete_options *options = c->options;
   const struct {
     const char *name;
@@ -279,7 +280,7 @@ polyad_status pd_complete_save(void *state, struct pd_archive *archive) {
   double *const numbers[] = {&c->now.loss,         &c->now.objective,   &c->now.validation,
                              &c->objective_before, &c->best_validation, &c->rate};
   uint64_t *const counts[] = {&c->best_iteration, &c->since, &c->fallbacks, &undone};
-  PD_TRY(save_options(c, archive));
+  PD_TRY(complete_state_save_options(c, archive));
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k)
     PD_TRY(pd_archive_real(archive, numbers[k]));
   for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k)

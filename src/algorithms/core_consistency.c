@@ -73,7 +73,7 @@ static void remove_projection(struct basis *b, uint64_t rank, uint64_t r, double
 
 /* Gram-Schmidt, each column twice: orthonormal to rounding (L. Giraud, J. Langou, M. Rozloznik and
  * J. van den Eshof, Numer. Math. 101, 2005). */
-static void orthonormalize(struct basis *b, uint64_t rank, double *part) {
+static void core_consistency_orthonormalize(struct basis *b, uint64_t rank, double *part) {
   double dependent = 8 * (double)rank * DBL_EPSILON;
   for (uint64_t r = 0; r < rank; ++r) {
     b->length[r] = normalize_column(b, rank, r);
@@ -104,7 +104,7 @@ static polyad_status make_basis(struct consistency *c, int mode, double *part) {
                      pd_shown_mode(c->context, mode),
                      (unsigned long long)pd_shown(c->context, k / c->rank));
   }
-  orthonormalize(b, c->rank, part);
+  core_consistency_orthonormalize(b, c->rank, part);
   return POLYAD_OK;
 }
 
@@ -178,8 +178,8 @@ static double compare_core(const struct consistency *c) {
   return 100 * (1 - sum / (double)c->rank);
 }
 
-static polyad_status measure(struct pd_stage *stage, struct consistency *c,
-                             const struct pd_tree *tree, double *consistency) {
+static polyad_status core_consistency_measure(struct pd_stage *stage, struct consistency *c,
+                                              const struct pd_tree *tree, double *consistency) {
   double *part = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(c->context, c->rank, &part));
@@ -210,7 +210,7 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
                      (unsigned long long)c.rank, model->order);
   PD_TRY(pd_memory_check(c.context, pd_mul_saturated(c.cells, sizeof(double)),
                          "core of the core consistency"));
-  polyad_status status = measure(stage, &c, tree, consistency);
+  polyad_status status = core_consistency_measure(stage, &c, tree, consistency);
   pd_free(c.context, c.core);
   for (int n = 0; n < model->order; ++n) {
     pd_free(c.context, c.basis[n].q);
@@ -222,8 +222,8 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
 
 /* ---- the public function -------------------------------------------------------------------- */
 
-static polyad_status check(polyad_context *context, const polyad_ktensor *model,
-                           const polyad_tensor *tensor) {
+static polyad_status core_consistency_check(polyad_context *context, const polyad_ktensor *model,
+                                            const polyad_tensor *tensor) {
   if (model->order != tensor->order)
     return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
                    model->order, tensor->order);
@@ -243,7 +243,7 @@ polyad_status polyad_core_consistency(polyad_context *context, const polyad_kten
   pd_begin(context);
   if (model == NULL || tensor == NULL || consistency == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor or consistency is NULL");
-  PD_TRY(check(context, model, tensor));
+  PD_TRY(core_consistency_check(context, model, tensor));
   struct pd_stage stage = pd_stage_begin(context, "core consistency");
   struct pd_tree tree;
   PD_TRY(pd_tree_create(context, tensor, &tree));

@@ -14,14 +14,14 @@ static const double most_gain = 20;
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static uint64_t cells_of(const struct pd_core *core) {
+static uint64_t core_iterate_cells_of(const struct pd_core *core) {
   uint64_t cells = 1;
   for (int n = 0; n < core->order; ++n)
     cells *= core->dims[n];
   return cells;
 }
 
-static uint64_t longest(const struct pd_core *core) {
+static uint64_t core_iterate_longest(const struct pd_core *core) {
   uint64_t most = 1;
   for (int n = 0; n < core->order; ++n)
     most = core->dims[n] > most ? core->dims[n] : most;
@@ -30,10 +30,10 @@ static uint64_t longest(const struct pd_core *core) {
 
 polyad_status pd_core_work_create(polyad_context *context, const struct pd_core *core,
                                   struct pd_core_work *work) {
-  uint64_t most = longest(core);
+  uint64_t most = core_iterate_longest(core);
   *work = (struct pd_core_work){.core = core};
-  PD_TRY(PD_NEW(context, cells_of(core), &work->from));
-  PD_TRY(PD_NEW(context, cells_of(core), &work->to));
+  PD_TRY(PD_NEW(context, core_iterate_cells_of(core), &work->from));
+  PD_TRY(PD_NEW(context, core_iterate_cells_of(core), &work->to));
   PD_TRY(PD_NEW(context, most * most, &work->gram));
   PD_TRY(PD_NEW(context, most, &work->values));
   return PD_NEW(context, most * most, &work->vectors);
@@ -158,8 +158,8 @@ static polyad_status chain(struct pd_stage *stage, struct pd_core_work *work,
 }
 
 /* gram = Y_(n) Y_(n)^T, its lower triangle, for Y of outer x dim x inner. Threads share rows. */
-static void form_gram(int threads, uint64_t outer, uint64_t dim, uint64_t inner, const double *y,
-                      double *gram) {
+static void core_iterate_form_gram(int threads, uint64_t outer, uint64_t dim, uint64_t inner,
+                                   const double *y, double *gram) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
   for (uint64_t a = 0; a < dim; ++a)
     for (uint64_t b = 0; b <= a; ++b) {
@@ -183,7 +183,7 @@ static polyad_status update(struct pd_stage *stage, struct pd_core_work *work,
     if (m > n) inner *= dims[m];
   }
   double products = (double)dims[n] * (double)dims[n] * (double)(outer * inner);
-  form_gram(
+  core_iterate_form_gram(
       pd_threads_for(stage->context, products < 1e18 ? (uint64_t)products : UINT64_MAX, GRAIN),
       outer, dims[n], inner, work->from, work->gram);
   PD_TRY(pd_stage_tick(stage));

@@ -10,19 +10,20 @@ enum { BATCH = 8, TILE = 512 };
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-static uint64_t index_at(const struct pd_tree *tree, int level, uint64_t place) {
+static uint64_t core_project_index_at(const struct pd_tree *tree, int level, uint64_t place) {
   return pd_tensor_index(tree->tensor, tree->mode[level], tree->place[place]);
 }
 
 /* The first level at which two places differ. */
 static int differs_at(const struct pd_tree *tree, uint64_t a, uint64_t b) {
   int level = 0;
-  while (level < tree->order && index_at(tree, level, a) == index_at(tree, level, b))
+  while (level < tree->order &&
+         core_project_index_at(tree, level, a) == core_project_index_at(tree, level, b))
     ++level;
   return level;
 }
 
-static void order_modes(struct pd_tree *tree) {
+static void core_project_order_modes(struct pd_tree *tree) {
   const uint64_t *dims = tree->tensor->dims;
   for (int n = 0; n < tree->order; ++n) {
     int at = n;
@@ -37,7 +38,7 @@ polyad_status pd_tree_create(polyad_context *context, const polyad_tensor *tenso
   polyad_status status = POLYAD_OK;
   struct pd_key keys[POLYAD_MAX_ORDER];
   *tree = (struct pd_tree){.context = context, .tensor = tensor, .order = tensor->order};
-  order_modes(tree);
+  core_project_order_modes(tree);
   for (int l = 0; l < tree->order; ++l) {
     int n = tree->mode[l];
     keys[l] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
@@ -53,7 +54,8 @@ polyad_status pd_tree_create(polyad_context *context, const polyad_tensor *tenso
   PD_TRY_CLEANUP(PD_NEW(context, tree->nodes[1] + 1, &tree->root));
   uint64_t roots = 0;
   for (uint64_t p = 0; p < tensor->nnz; ++p)
-    if (p == 0 || index_at(tree, 0, p) != index_at(tree, 0, p - 1)) tree->root[roots++] = p;
+    if (p == 0 || core_project_index_at(tree, 0, p) != core_project_index_at(tree, 0, p - 1))
+      tree->root[roots++] = p;
   tree->root[roots] = tensor->nnz;
 cleanup:
   if (status != POLYAD_OK) pd_tree_clear(tree);
@@ -88,13 +90,14 @@ struct projection {
   double *path[POLYAD_MAX_ORDER]; /* of levels 2 and more: threads x size[l] */
 };
 
-static const double *row_of(const struct projection *p, int level, uint64_t place) {
-  return p->bases->basis[level] + index_at(p->tree, level, place) * p->bases->stride[level];
+static const double *core_project_row_of(const struct projection *p, int level, uint64_t place) {
+  return p->bases->basis[level] +
+         core_project_index_at(p->tree, level, place) * p->bases->stride[level];
 }
 
 /* to += row (x) from, and from = 0. */
-static void flush(const double *restrict row, uint64_t columns, uint64_t size,
-                  double *restrict from, double *restrict to) {
+static void core_project_flush(const double *restrict row, uint64_t columns, uint64_t size,
+                               double *restrict from, double *restrict to) {
   for (uint64_t k = 0; k < columns; ++k)
     for (uint64_t j = 0; j < size; ++j)
       to[k * size + j] += row[k] * from[j];
@@ -108,13 +111,14 @@ static void sum_root(const struct projection *p, uint64_t root, double *const *s
   uint64_t end = tree->root[root + 1];
   for (uint64_t at = tree->root[root]; at < end; ++at) {
     double value = pd_tensor_value(tree->tensor, tree->place[at]);
-    const double *row = leaf > 0 ? row_of(p, leaf, at) : NULL;
+    const double *row = leaf > 0 ? core_project_row_of(p, leaf, at) : NULL;
     if (leaf == 0) sum[1][0] += value;
     for (uint64_t k = 0; leaf > 0 && k < p->bases->columns[leaf]; ++k)
       sum[leaf][k] += value * row[k];
     int level = at + 1 < end ? differs_at(tree, at, at + 1) : 0;
     for (int l = leaf; l > 1 && l > level; --l)
-      flush(row_of(p, l - 1, at), p->bases->columns[l - 1], p->size[l], sum[l], sum[l - 1]);
+      core_project_flush(core_project_row_of(p, l - 1, at), p->bases->columns[l - 1], p->size[l],
+                         sum[l], sum[l - 1]);
     if (level <= 1 && pd_cancelled(p->stage->context)) return;
   }
 }
@@ -141,7 +145,7 @@ static void add_batch(const struct projection *p, uint64_t first, int count, dou
     uint64_t begin = tile * TILE, end = size - begin < TILE ? size : begin + TILE;
     for (uint64_t k = 0; k < p->bases->columns[0]; ++k)
       for (int b = 0; b < count; ++b) {
-        double by = row_of(p, 0, p->tree->root[first + (uint64_t)b])[k];
+        double by = core_project_row_of(p, 0, p->tree->root[first + (uint64_t)b])[k];
         const double *restrict from = p->roots + (uint64_t)b * size;
         double *restrict to = core + k * size;
         for (uint64_t j = begin; j < end; ++j)
@@ -150,7 +154,7 @@ static void add_batch(const struct projection *p, uint64_t first, int count, dou
   }
 }
 
-static polyad_status make(struct projection *p) {
+static polyad_status core_project_make(struct projection *p) {
   polyad_context *context = p->stage->context;
   int order = p->tree->order;
   p->size[order] = 1;
@@ -169,7 +173,7 @@ polyad_status pd_project(struct pd_stage *stage, const struct pd_tree *tree,
                          const struct pd_bases *bases, double *core) {
   struct projection p = {.stage = stage, .tree = tree, .bases = bases};
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(make(&p));
+  PD_TRY_CLEANUP(core_project_make(&p));
   memset(core, 0, p.size[0] * sizeof *core);
   for (uint64_t first = 0; first < tree->nodes[1]; first += (uint64_t)p.batch) {
     uint64_t left = tree->nodes[1] - first;

@@ -14,8 +14,8 @@ void polyad_cp_als_options_init(polyad_cp_als_options *options) {
       .run = pd_run_options_default(50), .rank = 16, .init = POLYAD_INIT_RANDOM};
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_plan *plan,
-                                   const polyad_cp_als_options *options) {
+static polyad_status cp_als_check_options(polyad_context *context, const polyad_plan *plan,
+                                          const polyad_cp_als_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
   EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
@@ -112,7 +112,7 @@ static polyad_status finish_model(struct pd_als *als, polyad_run_info *info) {
 }
 
 /* The fit of a first guess has no formula to fall back to. */
-static polyad_status guess(void *state) {
+static polyad_status cp_als_guess(void *state) {
   struct pd_als *als = state;
   bool measured;
   PD_TRY(pd_als_measure_fit(als, &measured));
@@ -121,12 +121,12 @@ static polyad_status guess(void *state) {
                  "there is no memory for the nonzeros that the fit of a first guess needs");
 }
 
-static double score(const void *state) {
+static double cp_als_score(const void *state) {
   const struct pd_als *als = state;
   return als->fit.fit;
 }
 
-static void report(const void *state, polyad_run_info *info) {
+static void cp_als_report(const void *state, polyad_run_info *info) {
   const struct pd_als *als = state;
   info->fit = als->fit.fit;
   info->fit_bound = als->fit.bound;
@@ -134,7 +134,7 @@ static void report(const void *state, polyad_run_info *info) {
   info->regularized_solves = als->fallbacks + als->damped;
 }
 
-static polyad_status finish(void *state, polyad_run_info *info) {
+static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   struct pd_als *als = state;
   PD_TRY(pd_als_download(als));
   PD_TRY(finish_model(als, info));
@@ -144,14 +144,14 @@ static polyad_status finish(void *state, polyad_run_info *info) {
 const struct pd_method pd_als_method = {.name = "cp_als",
                                         .objective = "fit",
                                         .start = pd_als_start,
-                                        .guess = guess,
+                                        .guess = cp_als_guess,
                                         .iterate = pd_als_iterate,
                                         .judge = pd_als_judge,
                                         .converged = pd_als_converged,
-                                        .score = score,
+                                        .score = cp_als_score,
                                         .save = pd_als_save,
-                                        .report = report,
-                                        .finish = finish};
+                                        .report = cp_als_report,
+                                        .finish = cp_als_finish};
 
 polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, polyad_ktensor **model,
@@ -162,7 +162,7 @@ polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
-  PD_TRY(check_options(context, plan, options));
+  PD_TRY(cp_als_check_options(context, plan, options));
   PD_TRY(pd_als_create(context, plan, options, &als));
   polyad_status status = pd_run_execute(&als->run, info);
   if (status == POLYAD_OK) {

@@ -48,7 +48,8 @@ static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_
   return POLYAD_OK;
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_cp_apr_options *options) {
+static polyad_status cp_apr_check_options(polyad_context *context,
+                                          const polyad_cp_apr_options *options) {
   EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
   EXPECT(options->method == POLYAD_APR_MU || options->method == POLYAD_APR_PDNR ||
              options->method == POLYAD_APR_PQNR,
@@ -65,7 +66,7 @@ static polyad_status check_options(polyad_context *context, const polyad_cp_apr_
 }
 
 /* A Poisson model has no negative numbers. */
-static polyad_status check_values(polyad_context *context, const polyad_plan *plan) {
+static polyad_status cp_apr_check_values(polyad_context *context, const polyad_plan *plan) {
   char place[POLYAD_MAX_ORDER * 22 + 1] = "";
   int length = 0;
   if (plan->nnz == 0)
@@ -87,7 +88,7 @@ static polyad_status check_values(polyad_context *context, const polyad_plan *pl
 
 /* ---- the method --------------------------------------------------------------------------- */
 
-static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+static polyad_status cp_apr_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_apr *apr = state;
   (void)kernel_seconds; /* steps are summed over inner iterations instead */
   switch (apr->options->method) {
@@ -113,18 +114,18 @@ static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_
 
 /* No mode had to be changed, by the tolerance that was asked for: PDNR's rows are solved more
  * loosely at first. */
-static bool converged(const void *state) {
+static bool cp_apr_converged(const void *state) {
   const struct pd_apr *apr = state;
   return apr->result.converged && (apr->options->method != POLYAD_APR_PDNR ||
                                    apr->row_tolerance <= apr->options->run.tolerance);
 }
 
-static double score(const void *state) {
+static double cp_apr_score(const void *state) {
   const struct pd_apr *apr = state;
   return apr->result.log_likelihood;
 }
 
-static void report(const void *state, polyad_run_info *info) {
+static void cp_apr_report(const void *state, polyad_run_info *info) {
   const struct pd_apr *apr = state;
   double *const list[PD_APR_STEPS] = {[PD_APR_PHI] = info->seconds_phi,
                                       [PD_APR_PI] = info->seconds_pi,
@@ -138,7 +139,7 @@ static void report(const void *state, polyad_run_info *info) {
 }
 
 /* Fit 1 - ||X - M|| / ||X||, which CP-APR does not maximise: it lets users compare with CP-ALS. */
-static polyad_status find_fit(struct pd_apr *apr, polyad_run_info *info) {
+static polyad_status cp_apr_find_fit(struct pd_apr *apr, polyad_run_info *info) {
   double relative, bound;
   polyad_tensor *tensor = NULL;
   PD_TRY(pd_plan_expand(apr->context, apr->plan, &tensor));
@@ -154,11 +155,11 @@ static polyad_status find_fit(struct pd_apr *apr, polyad_run_info *info) {
 
 /* Normal form of the result: 1-norm columns, sorted weights. The fit is compared with the values as
  * the plan holds them, so the weights are scaled back after it. */
-static polyad_status finish(void *state, polyad_run_info *info) {
+static polyad_status cp_apr_finish(void *state, polyad_run_info *info) {
   struct pd_apr *apr = state;
   PD_TRY(pd_apr_download(apr));
   polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
-  if (find_fit(apr, info) != POLYAD_OK) {
+  if (cp_apr_find_fit(apr, info) != POLYAD_OK) {
     pd_log(apr->context, POLYAD_LOG_INFO, "the fit is not computed: %s",
            polyad_last_error(apr->context));
     pd_begin(apr->context);
@@ -171,8 +172,8 @@ static polyad_status finish(void *state, polyad_run_info *info) {
 #define APR_METHOD(called)                                                                         \
   {                                                                                                \
     .name = (called), .objective = "log-likelihood", .start = pd_apr_start, .guess = pd_apr_guess, \
-    .iterate = iterate, .converged = converged, .score = score, .save = pd_apr_save,               \
-    .report = report, .finish = finish                                                             \
+    .iterate = cp_apr_iterate, .converged = cp_apr_converged, .score = cp_apr_score,               \
+    .save = pd_apr_save, .report = cp_apr_report, .finish = cp_apr_finish                          \
   }
 const struct pd_method pd_apr_methods[] = {[POLYAD_APR_MU] = APR_METHOD("apr_mu"),
                                            [POLYAD_APR_PDNR] = APR_METHOD("apr_pdn"),
@@ -187,8 +188,8 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
-  PD_TRY(check_options(context, options));
-  PD_TRY(check_values(context, plan));
+  PD_TRY(cp_apr_check_options(context, options));
+  PD_TRY(cp_apr_check_values(context, plan));
   PD_TRY(pd_apr_create(context, plan, options, &apr));
   polyad_status status = pd_run_execute(&apr->run, info);
   if (status == POLYAD_OK) {

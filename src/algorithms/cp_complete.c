@@ -23,8 +23,8 @@ void polyad_cp_complete_options_init(polyad_cp_complete_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
 
-static polyad_status check_options(polyad_context *context,
-                                   const polyad_cp_complete_options *options) {
+static polyad_status cp_complete_check_options(polyad_context *context,
+                                               const polyad_cp_complete_options *options) {
   EXPECT(options->rank >= 1 && options->rank < 1 << 16, "rank %llu found; expected 1 to 65535",
          (unsigned long long)options->rank);
   EXPECT(options->method == POLYAD_COMPLETE_ALS || options->method == POLYAD_COMPLETE_CCD ||
@@ -66,7 +66,7 @@ static bool has_negative(const struct pd_observations *o) {
 
 /* Uniform entries, of a size that brings the model to the observations' root mean square, about
  * one: of either sign where some of what the components describe is negative, else positive. */
-static void fill_random(struct pd_complete *c, int start) {
+static void cp_complete_fill_random(struct pd_complete *c, int start) {
   bool signs = has_negative(c->seen) && !c->options->nonnegative;
   double order = c->order, rank = (double)c->rank;
   double size =
@@ -83,7 +83,7 @@ static void fill_random(struct pd_complete *c, int start) {
 }
 
 /* The caller's components. Their weights, and the scale of the observations, go into mode 0. */
-static polyad_status take_initial(struct pd_complete *c) {
+static polyad_status cp_complete_take_initial(struct pd_complete *c) {
   const polyad_ktensor *initial = c->options->initial;
   polyad_ktensor *checked = NULL;
   PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->rank, POLYAD_F64, &checked));
@@ -101,7 +101,7 @@ static polyad_status take_initial(struct pd_complete *c) {
   return status;
 }
 
-static polyad_status start(void *state, int number) {
+static polyad_status cp_complete_start(void *state, int number) {
   struct pd_complete *c = state;
   c->now = (struct pd_complete_score){.loss = INFINITY, .objective = INFINITY, .validation = NAN};
   c->objective_before = c->best_validation = INFINITY;
@@ -113,8 +113,8 @@ static polyad_status start(void *state, int number) {
       pd_complete_row(c, n, i)[c->rank] = 0;
   for (int n = 0; n < c->order && c->squares[n].data != NULL; ++n)
     memset(c->squares[n].data, 0, 2 * c->plan->dims[n] * sizeof(double));
-  if (c->options->init == POLYAD_INIT_MODEL) return take_initial(c);
-  fill_random(c, number);
+  if (c->options->init == POLYAD_INIT_MODEL) return cp_complete_take_initial(c);
+  cp_complete_fill_random(c, number);
   return POLYAD_OK;
 }
 
@@ -133,14 +133,15 @@ static void watch_validation(struct pd_complete *c, uint64_t iteration) {
            c->factor[n].rows * c->factor[n].stride * sizeof(double));
 }
 
-static polyad_status guess(void *state) {
+static polyad_status cp_complete_guess(void *state) {
   struct pd_complete *c = state;
   PD_TRY(pd_complete_measure(c));
   watch_validation(c, 0);
   return POLYAD_OK;
 }
 
-static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+static polyad_status cp_complete_iterate(void *state, polyad_trace_row *row,
+                                         double *kernel_seconds) {
   struct pd_complete *c = state;
   c->objective_before = c->now.objective;
   switch (c->options->method) {
@@ -164,7 +165,7 @@ static polyad_status iterate(void *state, polyad_trace_row *row, double *kernel_
 }
 
 /* An epoch of SGD that was undone tells of its step, not of the model. */
-static bool converged(const void *state) {
+static bool cp_complete_converged(const void *state) {
   const struct pd_complete *c = state;
   double tolerance = c->options->run.tolerance;
   if (c->undone) return tolerance > 0 && c->rate < 1e-9 * c->options->learn_rate;
@@ -178,22 +179,23 @@ static bool stagnates(const void *state) {
 }
 
 /* The fit to the validation set, where there is one. */
-static double score(const void *state) {
+static double cp_complete_score(const void *state) {
   const struct pd_complete *c = state;
   if (c->held == NULL) return 1 - sqrt(c->now.loss / c->norm_squared);
   return 1 - c->best_validation * sqrt(c->held->weights / c->held_norm_squared);
 }
 
-static void report(const void *state, polyad_run_info *info) {
+static void cp_complete_report(const void *state, polyad_run_info *info) {
   const struct pd_complete *c = state;
   info->fit = 1 - sqrt(c->now.loss / c->norm_squared);
 }
 
 #define COMPLETE_METHOD(called)                                                                    \
   {                                                                                                \
-    .name = (called), .objective = "fit", .start = start, .guess = guess, .iterate = iterate,      \
-    .converged = converged, .stagnates = stagnates, .validates = true, .score = score,             \
-    .save = pd_complete_save, .report = report, .finish = pd_complete_finish                       \
+    .name = (called), .objective = "fit", .start = cp_complete_start, .guess = cp_complete_guess,  \
+    .iterate = cp_complete_iterate, .converged = cp_complete_converged, .stagnates = stagnates,    \
+    .validates = true, .score = cp_complete_score, .save = pd_complete_save,                       \
+    .report = cp_complete_report, .finish = pd_complete_finish                                     \
   }
 const struct pd_method pd_complete_methods[] = {[POLYAD_COMPLETE_ALS] = COMPLETE_METHOD("cmp_als"),
                                                 [POLYAD_COMPLETE_CCD] = COMPLETE_METHOD("cmp_ccd"),
@@ -208,7 +210,7 @@ polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *pla
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
-  PD_TRY(check_options(context, options));
+  PD_TRY(cp_complete_check_options(context, options));
   PD_TRY(check_plan(context, plan));
   PD_TRY(pd_complete_create(context, plan, options, &c));
   polyad_status status = pd_run_execute(&c->run, info);

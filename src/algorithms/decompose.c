@@ -106,8 +106,9 @@ static polyad_status get_tensor(polyad_context *context, const struct source *so
                             tensor);
 }
 
-static polyad_status make_plan(polyad_context *context, const polyad_decompose_options *options,
-                               polyad_tensor **tensor, polyad_plan **plan) {
+static polyad_status decompose_make_plan(polyad_context *context,
+                                         const polyad_decompose_options *options,
+                                         polyad_tensor **tensor, polyad_plan **plan) {
   polyad_plan_options choice;
   polyad_plan_options_init(&choice);
   choice.format = options->format;
@@ -145,7 +146,7 @@ static polyad_status work(const struct source *source, const polyad_decompose_op
   PD_TRY_CLEANUP(check_all(context, source, options));
   PD_TRY_CLEANUP(get_tensor(context, source, options, &tensor));
   PD_TRY_CLEANUP(polyad_tensor_outline(context, tensor, &result->outline));
-  PD_TRY_CLEANUP(make_plan(context, options, &tensor, &plan));
+  PD_TRY_CLEANUP(decompose_make_plan(context, options, &tensor, &plan));
   PD_TRY_CLEANUP(fit(context, options, plan, result));
   if (options->output != NULL)
     PD_TRY_CLEANUP(

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static polyad_status copy_numbers(polyad_context *context, const polyad_ktensor *model,
-                                  const void *array, uint64_t count, double **copy,
-                                  bool *negative) {
+static polyad_status double_model_copy_numbers(polyad_context *context, const polyad_ktensor *model,
+                                               const void *array, uint64_t count, double **copy,
+                                               bool *negative) {
   PD_TRY(PD_NEW(context, count, copy));
   for (uint64_t k = 0; k < count; ++k) {
     double number = (*copy)[k] = pd_model_number(model, array, k);
@@ -20,13 +20,14 @@ static polyad_status copy_numbers(polyad_context *context, const polyad_ktensor 
 polyad_status pd_double_model_create(polyad_context *context, const polyad_ktensor *model,
                                      const bool *left, struct pd_double_model *copy) {
   *copy = (struct pd_double_model){.order = model->order, .rank = model->rank};
-  polyad_status status =
-      copy_numbers(context, model, model->weights, model->rank, &copy->weight, &copy->negative);
+  polyad_status status = double_model_copy_numbers(context, model, model->weights, model->rank,
+                                                   &copy->weight, &copy->negative);
   for (int n = 0; status == POLYAD_OK && n < model->order; ++n) {
     copy->rows[n] = model->dims[n];
     if (left == NULL || !left[n])
-      status = copy_numbers(context, model, model->factor[n], model->dims[n] * model->rank,
-                            &copy->factor[n], &copy->negative);
+      status =
+          double_model_copy_numbers(context, model, model->factor[n], model->dims[n] * model->rank,
+                                    &copy->factor[n], &copy->negative);
   }
   if (status != POLYAD_OK) pd_double_model_clear(context, copy);
   return status;

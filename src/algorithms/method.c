@@ -100,7 +100,7 @@ static bool ends(struct pd_run *run, polyad_reason *reason) {
 }
 
 /* One iteration, recorded and, when it is due, saved. */
-static polyad_status step(struct pd_run *run, bool *end, polyad_reason *reason) {
+static polyad_status method_step(struct pd_run *run, bool *end, polyad_reason *reason) {
   const struct pd_method *method = run->method;
   polyad_trace_row row = {.fit = NAN,
                           .residual = NAN,
@@ -124,7 +124,7 @@ static polyad_status step(struct pd_run *run, bool *end, polyad_reason *reason) 
   return pd_run_save(run, *end);
 }
 
-static polyad_status iterate(struct pd_run *run, polyad_reason *reason) {
+static polyad_status method_iterate(struct pd_run *run, polyad_reason *reason) {
   *reason = POLYAD_REASON_MAX_ITERATIONS;
   if (run->iteration > 0 && run->method->converged(run->state)) { /* resumed where it had ended */
     *reason = POLYAD_REASON_TOLERANCE;
@@ -136,14 +136,14 @@ static polyad_status iterate(struct pd_run *run, polyad_reason *reason) {
   }
   bool end = run->iteration >= run->options->max_iterations;
   while (!end)
-    PD_TRY(step(run, &end, reason));
+    PD_TRY(method_step(run, &end, reason));
   return POLYAD_OK;
 }
 
 /* ---- starts ------------------------------------------------------------------------------- */
 
 /* One start: first factors or those of a checkpoint, then iterations. */
-static polyad_status run_start(struct pd_run *run, int start, polyad_reason *reason) {
+static polyad_status method_run_start(struct pd_run *run, int start, polyad_reason *reason) {
   const struct pd_method *method = run->method;
   run->start = start;
   run->iteration = 0;
@@ -152,7 +152,7 @@ static polyad_status run_start(struct pd_run *run, int start, polyad_reason *rea
   run->start_seconds = pd_run_seconds(run);
   run->first_iteration = run->iteration;
   if (run->iteration == 0 && run->options->max_iterations == 0) PD_TRY(method->guess(run->state));
-  return iterate(run, reason);
+  return method_iterate(run, reason);
 }
 
 /* Records the start that has just ended. */
@@ -181,7 +181,7 @@ static polyad_status run_starts(struct pd_run *run, polyad_run_info *info) {
   double highest = -INFINITY;
   for (int start = 0; start < run->options->starts; ++start) {
     polyad_reason reason;
-    PD_TRY(run_start(run, start, &reason));
+    PD_TRY(method_run_start(run, start, &reason));
     PD_TRY(note_start(run, reason));
     double score = run->starts[start].objective;
     if (start == 0 || score > highest) {

@@ -21,8 +21,9 @@ void pd_model_unit_weights(polyad_ktensor *model) {
     pd_model_set(model, model->weights, r, 1.0);
 }
 
-static polyad_status check_initial(polyad_context *context, const polyad_ktensor *initial,
-                                   const polyad_ktensor *model) {
+static polyad_status model_start_check_initial(polyad_context *context,
+                                               const polyad_ktensor *initial,
+                                               const polyad_ktensor *model) {
   if (initial == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
   if (initial->order != model->order)
@@ -44,7 +45,7 @@ static polyad_status check_initial(polyad_context *context, const polyad_ktensor
 
 polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktensor *initial,
                                     bool clip, polyad_ktensor *model) {
-  PD_TRY(check_initial(context, initial, model));
+  PD_TRY(model_start_check_initial(context, initial, model));
   for (int n = 0; n < model->order; ++n)
     for (uint64_t k = 0; k < initial->dims[n] * initial->rank; ++k) {
       double value = pd_model_number(initial, initial->factor[n], k);

@@ -11,7 +11,7 @@ enum { GRAIN = 1 << 14 };
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static polyad_status check_dims(polyad_context *context, const polyad_tensor *tensor) {
+static polyad_status observations_check_dims(polyad_context *context, const polyad_tensor *tensor) {
   for (int n = 0; n < tensor->order; ++n)
     if (tensor->dims[n] > UINT64_C(1) << 32)
       return pd_fail(context, POLYAD_UNSUPPORTED,
@@ -40,7 +40,7 @@ static polyad_status refuse_cell(polyad_context *context, const polyad_tensor *t
                  pd_shown_mode(context, 0));
 }
 
-static bool same_cell(const polyad_tensor *a, const polyad_tensor *b, uint64_t q) {
+static bool observations_same_cell(const polyad_tensor *a, const polyad_tensor *b, uint64_t q) {
   for (int n = 0; n < a->order; ++n)
     if (pd_tensor_index(a, n, q) != pd_tensor_index(b, n, q)) return false;
   return true;
@@ -55,7 +55,7 @@ polyad_status pd_observations_check_weights(polyad_context *context, const polya
                    tensor->order);
   uint64_t common = weights->nnz < tensor->nnz ? weights->nnz : tensor->nnz;
   for (uint64_t q = 0; q < common; ++q) {
-    if (!same_cell(tensor, weights, q))
+    if (!observations_same_cell(tensor, weights, q))
       return refuse_cell(context, tensor, q, "tensor and weights differ in their cells, first at");
     if (!(pd_tensor_value(weights, q) >= 0))
       return refuse_cell(context, tensor, q, "a weight is negative; expected at least 0, at");
@@ -67,8 +67,8 @@ polyad_status pd_observations_check_weights(polyad_context *context, const polya
                  weights->nnz, tensor->nnz);
 }
 
-static polyad_status fill(struct pd_observations *o, const polyad_tensor *tensor,
-                          const polyad_tensor *weights, int exponent) {
+static polyad_status observations_fill(struct pd_observations *o, const polyad_tensor *tensor,
+                                       const polyad_tensor *weights, int exponent) {
   polyad_context *context = o->context;
   for (int n = 0; n < o->order; ++n)
     PD_TRY(PD_NEW(context, o->count, &o->cell[n]));
@@ -90,13 +90,13 @@ polyad_status pd_observations_create(polyad_context *context, const polyad_tenso
                                      struct pd_observations **out) {
   struct pd_observations *o = NULL;
   *out = NULL;
-  PD_TRY(check_dims(context, tensor));
+  PD_TRY(observations_check_dims(context, tensor));
   PD_TRY(PD_NEW_ZERO(context, 1, &o));
   o->context = context;
   o->order = tensor->order;
   o->count = tensor->nnz;
   memcpy(o->dims, tensor->dims, sizeof o->dims);
-  polyad_status status = fill(o, tensor, weights, exponent);
+  polyad_status status = observations_fill(o, tensor, weights, exponent);
   if (status == POLYAD_OK)
     *out = o;
   else
@@ -122,7 +122,7 @@ static polyad_status allocate_rows(struct pd_observations *o, int mode) {
 }
 
 /* Counts, sums them up, and deals out places; start[i] ends where it is to be. */
-static void sort_mode(struct pd_observations *o, int mode) {
+static void observations_sort_mode(struct pd_observations *o, int mode) {
   struct pd_observed_rows *rows = &o->rows[mode];
   const uint32_t *index = o->cell[mode];
   uint64_t *start = rows->start, dim = o->dims[mode];
@@ -181,7 +181,7 @@ polyad_status pd_observations_sort(struct pd_observations *o) {
   if (threads > o->order) threads = o->order;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int n = 0; n < o->order; ++n)
-    sort_mode(o, n);
+    observations_sort_mode(o, n);
   for (int n = 0; n < o->order; ++n)
     PD_TRY(divide_rows(o, n));
   o->has_rows = true;

@@ -64,7 +64,7 @@ static void find_rates(struct row *row, uint64_t rank, const double *c, double *
 }
 
 /* Change of the objective from the rates dot[] to dot[] + step * along[], and of the mass. */
-static double change(const struct row *row, double step, double mass) {
+static double poisson_row_change(const struct row *row, double step, double mass) {
   double sum = step * mass;
   for (uint64_t j = 0; j < row->count; ++j) {
     double more = step * row->along[j] / row->dot[j];
@@ -114,7 +114,7 @@ static void find_target(struct row *row, uint64_t rank, const bool *held, double
 }
 
 /* Moves c towards the target; false when no step makes the objective fall. */
-static bool move(struct row *row, uint64_t rank, double *length) {
+static bool poisson_row_move(struct row *row, uint64_t rank, double *length) {
   double slope = 0, mass = 0, step = 1;
   for (uint64_t r = 0; r < rank; ++r) {
     double d = row->target[r] - row->c[r];
@@ -123,7 +123,7 @@ static bool move(struct row *row, uint64_t rank, double *length) {
     mass += d;
   }
   find_rates(row, rank, row->target, row->along);
-  while (change(row, step, mass) > 1e-4 * step * slope)
+  while (poisson_row_change(row, step, mass) > 1e-4 * step * slope)
     if ((step /= 2) < 1e-12) return false;
   for (uint64_t r = 0; r < rank; ++r)
     row->c[r] = fmax(0, row->c[r] + step * row->target[r]);
@@ -132,7 +132,8 @@ static bool move(struct row *row, uint64_t rank, double *length) {
 }
 
 /* Returns whether the row meets the tolerance, to rounding. */
-static bool solve(const struct pd_poisson_rows *rows, struct row *row, const bool *held) {
+static bool poisson_row_solve(const struct pd_poisson_rows *rows, struct row *row,
+                              const bool *held) {
   uint64_t rank = rows->rank;
   double total = 0, step;
   for (uint64_t j = 0; j < row->count; ++j)
@@ -147,7 +148,7 @@ static bool solve(const struct pd_poisson_rows *rows, struct row *row, const boo
       row->dot[j] = fmax(row->dot[j], 1e-300);
     if (differentiate(row, rank, held, total) <= rows->tolerance) return true;
     find_target(row, rank, held, damping);
-    if (!move(row, rank, &step)) return true; /* what is left is rounding error */
+    if (!poisson_row_move(row, rank, &step)) return true; /* what is left is rounding error */
     damping *= step == 1 ? 0.1 : step > 0.2 ? 1 : 10;
   }
   return false;
@@ -162,14 +163,14 @@ static bool find_row(const struct job *job, uint64_t i, struct row *row, double 
   read_row(job, i, row);
   for (uint64_t r = 0; r < rank; ++r)
     row->c[r] = to[r] * job->sum[r];
-  bool done = solve(job->rows, row, held);
+  bool done = poisson_row_solve(job->rows, row, held);
   for (uint64_t r = 0; r < rank; ++r)
     if (held == NULL || !held[r]) to[r] = job->sum[r] > 0 ? row->c[r] / job->sum[r] : 0;
   return done;
 }
 
 /* s = the product of the other modes' column sums, and the weights. */
-static polyad_status find_sums(struct job *job) {
+static polyad_status poisson_row_find_sums(struct job *job) {
   const struct pd_poisson_rows *rows = job->rows;
   PD_TRY(PD_NEW(job->stage->context, rows->rank, &job->sum));
   for (uint64_t r = 0; r < rows->rank; ++r) {
@@ -248,7 +249,7 @@ polyad_status pd_poisson_rows(struct pd_stage *stage, struct pd_poisson_rows *ro
   polyad_status status = POLYAD_OK;
   int threads = pd_kernel_threads(context, rows->tensor->nnz, rows->rank);
   rows->unfinished = 0;
-  PD_TRY_CLEANUP(find_sums(&job));
+  PD_TRY_CLEANUP(poisson_row_find_sums(&job));
   PD_TRY_CLEANUP(sort_rows(&job));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)threads, &each));
   status = solve_all(&job, threads, each, a);

@@ -65,7 +65,7 @@ static polyad_status check_modes(struct projection *p) {
   return POLYAD_OK;
 }
 
-static polyad_status check_dims(const struct projection *p) {
+static polyad_status project_check_dims(const struct projection *p) {
   if (p->tensor->order != p->model->order)
     return pd_fail(p->context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
                    p->model->order, p->tensor->order);
@@ -144,7 +144,7 @@ static polyad_status fix_entries(struct projection *p) {
   return POLYAD_OK;
 }
 
-static polyad_status make_plan(struct projection *p) {
+static polyad_status project_make_plan(struct projection *p) {
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.rank = p->model->rank;
@@ -153,7 +153,7 @@ static polyad_status make_plan(struct projection *p) {
   return polyad_workspace_create(p->context, p->plan, p->model->rank, &p->workspace);
 }
 
-static polyad_status start(struct projection *p) {
+static polyad_status project_start(struct projection *p) {
   uint64_t rank = p->model->rank, longest = 0;
   PD_TRY(pd_double_model_create(p->context, p->model, p->projected, &p->now));
   p->kind = p->options->kind;
@@ -170,7 +170,7 @@ static polyad_status start(struct projection *p) {
   PD_TRY(PD_NEW(p->context, longest * rank, &p->before));
   if (p->kind == POLYAD_KIND_POISSON) return POLYAD_OK;
   PD_TRY(PD_NEW(p->context, longest * rank, &p->right));
-  return make_plan(p);
+  return project_make_plan(p);
 }
 
 /* ---- rounds --------------------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ static polyad_status solve_squares(struct projection *p, int mode) {
 }
 
 /* Solves for one mode; *changed grows to the largest change of its entries. */
-static polyad_status solve_mode(struct projection *p, int mode, double *changed) {
+static polyad_status project_solve_mode(struct projection *p, int mode, double *changed) {
   uint64_t rank = p->model->rank, numbers = p->tensor->dims[mode] * rank;
   double *a = p->now.factor[mode], most = 0, change = 0;
   PD_TRY(pd_stage_tick(&p->stage));
@@ -259,12 +259,12 @@ static polyad_status settle_scale(struct projection *p) {
   return POLYAD_OK;
 }
 
-static polyad_status iterate(struct projection *p, polyad_project_info *info) {
+static polyad_status project_iterate(struct projection *p, polyad_project_info *info) {
   int modes = p->options->mode_count;
   while (info->iterations < (modes == 1 ? 1 : p->options->max_iterations) && !info->converged) {
     double changed = 0;
     for (int k = 0; k < modes; ++k)
-      PD_TRY(solve_mode(p, p->options->modes[k], &changed));
+      PD_TRY(project_solve_mode(p, p->options->modes[k], &changed));
     ++info->iterations;
     info->converged = modes == 1 || changed <= p->options->tolerance;
   }
@@ -293,13 +293,13 @@ static polyad_status hand_over(struct projection *p, polyad_ktensor **projected)
   return POLYAD_OK;
 }
 
-static polyad_status run(struct projection *p, polyad_ktensor **projected,
-                         polyad_project_info *info) {
+static polyad_status project_run(struct projection *p, polyad_ktensor **projected,
+                                 polyad_project_info *info) {
   PD_TRY(check_modes(p));
-  PD_TRY(check_dims(p));
-  PD_TRY(start(p));
+  PD_TRY(project_check_dims(p));
+  PD_TRY(project_start(p));
   info->kind = p->kind;
-  PD_TRY(iterate(p, info));
+  PD_TRY(project_iterate(p, info));
   PD_TRY(hand_over(p, projected));
   info->fit = NAN;
   if (polyad_tensor_norm(p->tensor) > 0)
@@ -307,7 +307,7 @@ static polyad_status run(struct projection *p, polyad_ktensor **projected,
   return POLYAD_OK;
 }
 
-static void clear(struct projection *p) {
+static void project_clear(struct projection *p) {
   polyad_workspace_destroy(p->workspace);
   polyad_plan_destroy(p->plan);
   pd_double_model_clear(p->context, &p->now);
@@ -336,8 +336,8 @@ polyad_status polyad_project(polyad_context *context, const polyad_ktensor *mode
                          .tensor = tensor,
                          .options = options};
   polyad_project_info found = {.converged = 0};
-  polyad_status status = run(&p, projected, &found);
-  clear(&p);
+  polyad_status status = project_run(&p, projected, &found);
+  project_clear(&p);
   if (status != POLYAD_OK) {
     polyad_ktensor_destroy(*projected);
     *projected = NULL;

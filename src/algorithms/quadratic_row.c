@@ -51,7 +51,7 @@ void pd_quadratic_set(struct pd_quadratic *q, const double *v) {
 
 /* ---- the chosen variables ------------------------------------------------------------------- */
 
-static void factor(struct pd_quadratic *q) {
+static void quadratic_row_factor(struct pd_quadratic *q) {
   size_t count = q->chosen_count;
   double least = 8 * (double)q->rank * DBL_EPSILON;
   for (size_t i = 0; i < count; ++i) {
@@ -69,7 +69,7 @@ static void factor(struct pd_quadratic *q) {
 }
 
 /* trial[] = the chosen variables' minimum for the right-hand sides in right[]. */
-static void substitute(struct pd_quadratic *q) {
+static void quadratic_row_substitute(struct pd_quadratic *q) {
   size_t count = q->chosen_count;
   for (size_t i = 0; i < count; ++i) {
     double sum = q->right[q->chosen[i]];
@@ -96,7 +96,7 @@ static void choose_free(struct pd_quadratic *q, const bool *held) {
   }
   if (same && count == q->chosen_count) return;
   q->chosen_count = count;
-  factor(q);
+  quadratic_row_factor(q);
 }
 
 /* ---- nonnegative ---------------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void choose_positive(struct pd_quadratic *q, size_t entering) {
   q->chosen_count = 0;
   for (size_t r = 0; r < q->rank; ++r)
     if (q->value[r] > 0 || r == entering) q->chosen[q->chosen_count++] = r;
-  factor(q);
-  substitute(q);
+  quadratic_row_factor(q);
+  quadratic_row_substitute(q);
 }
 
 /* Goes from value[] towards trial[] as far as no variable becomes negative; false when it was not
@@ -150,7 +150,7 @@ static bool step_to_bound(struct pd_quadratic *q) {
 
 /* From zero: one variable after the other becomes positive. One that cannot, for rounding, waits
  * until another has; the function falls with every change, so the search ends. */
-static void search(struct pd_quadratic *q, const bool *held) {
+static void quadratic_row_search(struct pd_quadratic *q, const bool *held) {
   bool *wait = q->wait;
   size_t rank = q->rank, most = 30 * rank + 30;
   memset(wait, 0, rank * sizeof *wait);
@@ -192,13 +192,13 @@ void pd_quadratic_solve(struct pd_quadratic *q, const double *b, const bool *hel
   bool below = false;
   set_right(q, b, held, a);
   choose_free(q, held);
-  substitute(q);
+  quadratic_row_substitute(q);
   memset(q->value, 0, rank * sizeof *q->value);
   for (size_t i = 0; i < q->chosen_count; ++i) {
     q->value[q->chosen[i]] = q->trial[i];
     below = below || q->trial[i] < 0;
   }
-  if (q->nonnegative && below) search(q, held);
+  if (q->nonnegative && below) quadratic_row_search(q, held);
   for (size_t r = 0; r < rank; ++r)
     if (held == NULL || !held[r]) a[r] = q->value[r] * q->scale[r];
 }

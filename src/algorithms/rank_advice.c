@@ -52,7 +52,7 @@ static double log_error(const struct pd_rank_evidence *e, int row, int fold) {
 }
 
 /* Of the logarithms of two ranks' errors. */
-static struct difference compare(const struct pd_rank_evidence *e, int row, int other) {
+static struct difference rank_advice_compare(const struct pd_rank_evidence *e, int row, int other) {
   double sum = 0, squares = 0;
   int count = 0;
   for (int f = 0; f < e->folds; ++f) {
@@ -68,11 +68,11 @@ static struct difference compare(const struct pd_rank_evidence *e, int row, int 
 }
 
 /* The row whose held-out error is the least; -1 when there are no errors. */
-static int find_least(const struct pd_rank_evidence *e) {
+static int rank_advice_find_least(const struct pd_rank_evidence *e) {
   int best = -1;
   double least = INFINITY;
   for (int k = 0; k < e->rows; ++k) {
-    double mean = compare(e, k, -1).mean;
+    double mean = rank_advice_compare(e, k, -1).mean;
     if (mean < least) {
       least = mean;
       best = k;
@@ -90,14 +90,14 @@ static bool collapses(const polyad_rank_row *row) {
 /* ---- with held-out errors ------------------------------------------------------------------- */
 
 static bool predicts_nothing(const struct pd_rank_evidence *e, int best) {
-  struct difference gain = compare(e, -1, best);
+  struct difference gain = rank_advice_compare(e, -1, best);
   return gain.mean < -log(most_error) || gain.mean < standard_errors * gain.error;
 }
 
 /* The first row that is as good as the best. */
 static int find_smallest(const struct pd_rank_evidence *e, int best) {
   for (int k = 0; k < best; ++k) {
-    struct difference worse = compare(e, k, best);
+    struct difference worse = rank_advice_compare(e, k, best);
     if (worse.mean <= fmax(standard_errors * worse.error, least_gain) &&
         e->row[k].holdout_error <= most_excess * fmax(e->row[best].holdout_error, least_error))
       return k;
@@ -140,7 +140,7 @@ static void explain_collapse(const polyad_rank_row *row, polyad_rank_result *res
 }
 
 static int choose_by_prediction(const struct pd_rank_evidence *e, polyad_rank_result *result) {
-  int best = find_least(e);
+  int best = rank_advice_find_least(e);
   if (predicts_nothing(e, best)) {
     say(result,
         "no rank stands out: at best, with rank %llu, held-out cells are predicted with error "
@@ -203,7 +203,7 @@ void pd_rank_advise(const struct pd_rank_evidence *evidence, polyad_rank_result 
     say(result, "no rank was tried to its end");
     return;
   }
-  bool predicted = evidence->folds > 0 && find_least(evidence) >= 0;
+  bool predicted = evidence->folds > 0 && rank_advice_find_least(evidence) >= 0;
   int chosen =
       predicted ? choose_by_prediction(evidence, result) : choose_by_consistency(evidence, result);
   if (chosen < 0) return;

@@ -56,9 +56,9 @@ static polyad_status run_apr(struct pd_rank_job *job, const polyad_plan *plan,
   return polyad_cp_apr(job->context, plan, &options, model, info);
 }
 
-static polyad_status run_start(struct pd_rank_job *job, const polyad_plan *plan,
-                               const polyad_ktensor *initial, const struct effort *effort,
-                               polyad_ktensor **model, double *objective) {
+static polyad_status rank_fit_run_start(struct pd_rank_job *job, const polyad_plan *plan,
+                                        const polyad_ktensor *initial, const struct effort *effort,
+                                        polyad_ktensor **model, double *objective) {
   polyad_run_info info = {0};
   bool apr = pd_rank_is_apr(job->options);
   polyad_status status = apr ? run_apr(job, plan, initial, effort, model, &info)
@@ -122,7 +122,7 @@ static polyad_status start_from(struct pd_rank_job *job, const polyad_plan *plan
   }
   take_components(from, initial);
   if (!apr) spread_weights(initial);
-  polyad_status status = run_start(job, plan, initial, effort, model, objective);
+  polyad_status status = rank_fit_run_start(job, plan, initial, effort, model, objective);
   polyad_ktensor_destroy(initial);
   return status;
 }
@@ -162,7 +162,8 @@ static polyad_status fit_random(struct pd_rank_job *job, const char *name, const
              (unsigned long long)rank, k + 1, starts);
     pd_model_unit_weights(initial);
     pd_model_fill_random(job->context, k, initial);
-    PD_TRY_CLEANUP(run_start(job, plan, initial, effort, &models->start[k], &models->objective[k]));
+    PD_TRY_CLEANUP(
+        rank_fit_run_start(job, plan, initial, effort, &models->start[k], &models->objective[k]));
     ++models->count;
     if (models->best != NULL && !(models->objective[k] > models->best_objective)) continue;
     PD_TRY_CLEANUP(pd_rank_copy_model(job->context, models->start[k], &copy));

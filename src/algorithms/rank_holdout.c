@@ -30,7 +30,7 @@ static void find_modes(const polyad_tensor *tensor, int mode[2]) {
 }
 
 /* Folds of equal size, in random order (Fisher and Yates). */
-static void shuffle(uint64_t seed, int mode, uint64_t length, int folds, uint8_t *of) {
+static void rank_holdout_shuffle(uint64_t seed, int mode, uint64_t length, int folds, uint8_t *of) {
   uint64_t stream = UINT64_MAX - (uint64_t)mode; /* no start uses it */
   for (uint64_t i = 0; i < length; ++i)
     of[i] = (uint8_t)(i % (uint64_t)folds);
@@ -53,7 +53,8 @@ polyad_status pd_holdout_split(polyad_context *context, const polyad_tensor *ten
   for (int side = 0; side < 2; ++side) {
     int n = holdout->mode[side];
     PD_TRY(PD_NEW(context, tensor->dims[n], &holdout->of[side]));
-    shuffle(polyad_seed(context), n, tensor->dims[n], holdout->folds, holdout->of[side]);
+    rank_holdout_shuffle(polyad_seed(context), n, tensor->dims[n], holdout->folds,
+                         holdout->of[side]);
   }
   return POLYAD_OK;
 }
@@ -67,8 +68,8 @@ void pd_holdout_clear(polyad_context *context, struct pd_holdout *holdout) {
 /* Bit 0: the nonzero is in the fold in the first of the two modes; bit 1: in the second. */
 enum part { TRAINING = 0, ONLY_FIRST = 1, ONLY_SECOND = 2, TEST = 3 };
 
-static enum part part_of(const struct pd_holdout *holdout, const polyad_tensor *tensor, int fold,
-                         uint64_t p) {
+static enum part rank_holdout_part_of(const struct pd_holdout *holdout, const polyad_tensor *tensor,
+                                      int fold, uint64_t p) {
   int in = 0;
   for (int side = 0; side < 2; ++side)
     if (holdout->of[side][pd_tensor_index(tensor, holdout->mode[side], p)] == fold) in |= 1 << side;
@@ -76,16 +77,17 @@ static enum part part_of(const struct pd_holdout *holdout, const polyad_tensor *
 }
 
 /* The places of the nonzeros of a part. */
-static polyad_status find_places(polyad_context *context, const struct pd_holdout *holdout,
-                                 const polyad_tensor *tensor, int fold, enum part part,
-                                 uint64_t **place, uint64_t *count) {
+static polyad_status rank_holdout_find_places(polyad_context *context,
+                                              const struct pd_holdout *holdout,
+                                              const polyad_tensor *tensor, int fold, enum part part,
+                                              uint64_t **place, uint64_t *count) {
   *count = 0;
   for (uint64_t p = 0; p < tensor->nnz; ++p)
-    *count += part_of(holdout, tensor, fold, p) == part;
+    *count += rank_holdout_part_of(holdout, tensor, fold, p) == part;
   PD_TRY(PD_NEW(context, *count, place));
   uint64_t at = 0;
   for (uint64_t p = 0; p < tensor->nnz; ++p)
-    if (part_of(holdout, tensor, fold, p) == part) (*place)[at++] = p;
+    if (rank_holdout_part_of(holdout, tensor, fold, p) == part) (*place)[at++] = p;
   return POLYAD_OK;
 }
 
@@ -103,7 +105,8 @@ polyad_status pd_holdout_plan(struct pd_rank_job *job, const struct pd_holdout *
   options.precision = tensor->type;
   if (job->options->algorithm == POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   *plan = NULL;
-  PD_TRY_CLEANUP(find_places(context, holdout, tensor, fold, TRAINING, &place, &count));
+  PD_TRY_CLEANUP(
+      rank_holdout_find_places(context, holdout, tensor, fold, TRAINING, &place, &count));
   if (count == 0) goto cleanup;
   PD_TRY_CLEANUP(pd_tensor_pick(context, tensor, count, place, &part));
   status = polyad_plan_create_take(context, &part, &options, plan);
@@ -171,8 +174,8 @@ static polyad_status take_model(struct prediction *p, const polyad_ktensor *mode
 
 /* out += the nonzeros at these places times the other factors' rows: MTTKRP. Threads share the
  * columns, so that the order of additions does not depend on their number. */
-static void add_products(const struct prediction *p, int mode, uint64_t count,
-                         const uint64_t *place, double *out) {
+static void rank_holdout_add_products(const struct prediction *p, int mode, uint64_t count,
+                                      const uint64_t *place, double *out) {
   const polyad_tensor *x = p->tensor;
   uint64_t rank = p->rank;
   int threads = pd_threads_for(p->context, count * rank * (uint64_t)x->order, GRAIN);
@@ -219,7 +222,7 @@ static bool factorize(struct prediction *p) {
 }
 
 /* row = row v^-1, from the Cholesky factor. */
-static void solve_row(const struct prediction *p, double *row) {
+static void rank_holdout_solve_row(const struct prediction *p, double *row) {
   uint64_t rank = p->rank;
   for (uint64_t r = 0; r < rank; ++r) {
     for (uint64_t s = 0; s < r; ++s)
@@ -234,16 +237,16 @@ static void solve_row(const struct prediction *p, double *row) {
 }
 
 /* The rows of the fold of one of the modes, by least squares. */
-static polyad_status complete(struct prediction *p, int side) {
+static polyad_status rank_holdout_complete(struct prediction *p, int side) {
   int n = p->holdout->mode[side];
   uint64_t *place = NULL, count;
-  PD_TRY(find_places(p->context, p->holdout, p->tensor, p->fold,
-                     side == 0 ? ONLY_FIRST : ONLY_SECOND, &place, &count));
+  PD_TRY(rank_holdout_find_places(p->context, p->holdout, p->tensor, p->fold,
+                                  side == 0 ? ONLY_FIRST : ONLY_SECOND, &place, &count));
   multiply_grams(p, n);
   if (factorize(p)) {
-    add_products(p, n, count, place, p->completed[side]);
+    rank_holdout_add_products(p, n, count, place, p->completed[side]);
     for (uint64_t i = 0; i < p->tensor->dims[n]; ++i)
-      if (in_fold(p, side, i)) solve_row(p, p->completed[side] + i * p->rank);
+      if (in_fold(p, side, i)) rank_holdout_solve_row(p, p->completed[side] + i * p->rank);
   }
   pd_free(p->context, place);
   return POLYAD_OK;
@@ -262,10 +265,11 @@ static void use_completed(struct prediction *p) {
 }
 
 /* ||T - M||^2 / ||T||^2 with <T, M> over the nonzeros and ||M||^2 from Gram matrices. */
-static polyad_status compare(struct prediction *p, double *error) {
+static polyad_status rank_holdout_compare(struct prediction *p, double *error) {
   uint64_t *place = NULL, count;
   double squares = 0, inner = 0, model = 0;
-  PD_TRY(find_places(p->context, p->holdout, p->tensor, p->fold, TEST, &place, &count));
+  PD_TRY(
+      rank_holdout_find_places(p->context, p->holdout, p->tensor, p->fold, TEST, &place, &count));
   for (uint64_t k = 0; k < count; ++k) {
     double value = pd_tensor_value(p->tensor, place[k]), at = 0;
     for (uint64_t r = 0; r < p->rank; ++r) {
@@ -294,9 +298,9 @@ polyad_status pd_holdout_error(polyad_context *context, const struct pd_holdout 
   *error = NAN;
   PD_TRY_CLEANUP(take_model(&p, model));
   for (int side = 0; side < 2; ++side)
-    PD_TRY_CLEANUP(complete(&p, side));
+    PD_TRY_CLEANUP(rank_holdout_complete(&p, side));
   use_completed(&p);
-  status = compare(&p, error);
+  status = rank_holdout_compare(&p, error);
 cleanup:
   for (int n = 0; n < tensor->order; ++n) {
     pd_free(context, p.factor[n]);

@@ -48,7 +48,8 @@ static polyad_status check_ranks(polyad_context *context, const polyad_rank_opti
   return POLYAD_OK;
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_rank_options *o) {
+static polyad_status rank_scan_check_options(polyad_context *context,
+                                             const polyad_rank_options *o) {
   PD_TRY(check_ranks(context, o));
   if (o->algorithm < POLYAD_ALGORITHM_ALS || o->algorithm > POLYAD_ALGORITHM_APR_PQNR)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "algorithm %d found; expected 0 to %d",
@@ -71,15 +72,15 @@ static polyad_status check_options(polyad_context *context, const polyad_rank_op
 
 /* ---- one rank on the whole tensor ----------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b) {
+static int rank_scan_compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
 /* NaN of none. The numbers are sorted. */
-static double median_of(double *numbers, int count) {
+static double rank_scan_median_of(double *numbers, int count) {
   if (count == 0) return NAN;
-  qsort(numbers, (size_t)count, sizeof *numbers, compare_doubles);
+  qsort(numbers, (size_t)count, sizeof *numbers, rank_scan_compare_doubles);
   return 0.5 * (numbers[(count - 1) / 2] + numbers[count / 2]);
 }
 
@@ -104,7 +105,7 @@ static polyad_status find_stability(struct scan *s, const struct pd_rank_models 
     if (k != models->best_start)
       PD_TRY(polyad_ktensor_score(s->job.context, models->best, models->start[k], 0,
                                   &scores[count++], NULL));
-  row->stability = median_of(scores, count);
+  row->stability = rank_scan_median_of(scores, count);
   return POLYAD_OK;
 }
 
@@ -129,13 +130,14 @@ static polyad_status scale_models(struct scan *s, struct pd_rank_models *models,
   return pd_model_scale_weights(s->job.context, exponent, models->best);
 }
 
-static polyad_status measure(struct scan *s, struct pd_rank_models *models, polyad_rank_row *row) {
+static polyad_status rank_scan_measure(struct scan *s, struct pd_rank_models *models,
+                                       polyad_rank_row *row) {
   double *numbers = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY(scale_models(s, models, -s->plan->value_exponent));
   PD_TRY_CLEANUP(PD_NEW(s->job.context, (uint64_t)models->count, &numbers));
   PD_TRY_CLEANUP(find_fits(s, models, row, numbers));
-  row->fit_median = median_of(numbers, models->count);
+  row->fit_median = rank_scan_median_of(numbers, models->count);
   PD_TRY_CLEANUP(find_stability(s, models, row, numbers));
   PD_TRY_CLEANUP(find_consistency(s, models->best, row));
   status = scale_models(s, models, s->plan->value_exponent);
@@ -159,7 +161,7 @@ static polyad_status scan_rank(struct scan *s, int k) {
                                      k > 0 ? s->best[k - 1] : NULL, &models);
   if (status == POLYAD_OK && !pd_rank_ends(&s->job)) {
     row.starts = models.count;
-    status = measure(s, &models, &row);
+    status = rank_scan_measure(s, &models, &row);
     row.seconds = pd_seconds() - began;
   }
   if (status == POLYAD_OK && !pd_rank_ends(&s->job)) {
@@ -209,7 +211,7 @@ cleanup:
 }
 
 /* Mean of the numbers that are known, and its standard error. */
-static void mean_of(const double *numbers, int count, double *mean, double *deviation) {
+static void rank_scan_mean_of(const double *numbers, int count, double *mean, double *deviation) {
   double sum = 0, squares = 0;
   int known = 0;
   for (int k = 0; k < count; ++k)
@@ -236,8 +238,8 @@ static polyad_status scan_folds(struct scan *s) {
   if (pd_rank_ends(&s->job)) s->holdout.folds = 0; /* ranks would differ in their folds */
   for (int k = 0; k < s->done && s->holdout.folds > 0; ++k) {
     polyad_rank_row *row = &s->rows[k];
-    mean_of(s->error + k * folds, folds, &row->holdout_error, &row->holdout_deviation);
-    mean_of(s->match + k * folds, folds, &row->replicability, &ignored);
+    rank_scan_mean_of(s->error + k * folds, folds, &row->holdout_error, &row->holdout_deviation);
+    rank_scan_mean_of(s->match + k * folds, folds, &row->replicability, &ignored);
   }
   return POLYAD_OK;
 }
@@ -258,7 +260,7 @@ static polyad_status excuse(struct scan *s, polyad_status status) {
   return POLYAD_OK;
 }
 
-static polyad_status run(struct scan *s) {
+static polyad_status rank_scan_run(struct scan *s) {
   polyad_context *context = s->job.context;
   uint64_t count = (uint64_t)s->job.options->rank_count;
   PD_TRY(PD_NEW_ZERO(context, count, &s->rows));
@@ -271,7 +273,7 @@ static polyad_status run(struct scan *s) {
   return s->holdout.folds == 0 ? POLYAD_OK : excuse(s, scan_folds(s));
 }
 
-static void report(struct scan *s, polyad_rank_result *result) {
+static void rank_scan_report(struct scan *s, polyad_rank_result *result) {
   polyad_rank_result_clear(result);
   *result = (polyad_rank_result){.row_count = s->done,
                                  .rows = s->rows,
@@ -286,7 +288,7 @@ static void report(struct scan *s, polyad_rank_result *result) {
   s->rows = NULL;
 }
 
-static void clear(struct scan *s) {
+static void rank_scan_clear(struct scan *s) {
   polyad_context *context = s->job.context;
   for (int k = 0; s->best != NULL && k < s->job.options->rank_count; ++k)
     polyad_ktensor_destroy(s->best[k]);
@@ -305,13 +307,13 @@ polyad_status polyad_rank_scan(polyad_context *context, const polyad_plan *plan,
   pd_begin(context);
   if (plan == NULL || options == NULL || result == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or result is NULL");
-  PD_TRY(check_options(context, options));
+  PD_TRY(rank_scan_check_options(context, options));
   struct scan s = {.job = {.context = context, .options = options, .started = pd_seconds()},
                    .plan = plan};
   pd_nested_progress_begin(&s.job.progress, context);
-  polyad_status status = run(&s);
+  polyad_status status = rank_scan_run(&s);
   pd_nested_progress_end(&s.job.progress);
-  if (status == POLYAD_OK) report(&s, result);
-  clear(&s);
+  if (status == POLYAD_OK) rank_scan_report(&s, result);
+  rank_scan_clear(&s);
   return status;
 }

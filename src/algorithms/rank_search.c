@@ -131,7 +131,7 @@ static uint64_t fewest(const struct search *s, const struct level *level) {
   return level->columns;
 }
 
-static void find_least(struct search *s) {
+static void rank_search_find_least(struct search *s) {
   for (int l = 0; l < s->order; ++l)
     s->limits.least[l] = fewest(s, &s->level[l]);
 }
@@ -142,7 +142,7 @@ static polyad_status find_bases(struct search *s, bool *possible) {
     PD_TRY(find_level(s, l, first_count(s->tensor->dims[s->tree.mode[l]])));
   *possible = true;
   for (int l = 0; l < s->order && *possible; ++l) {
-    find_least(s);
+    rank_search_find_least(s);
     *possible = level_ranks_fit(s, s->limits.least);
     struct level *level = &s->level[l];
     if (level->shares[level->columns] >= s->target || !*possible) continue;
@@ -158,7 +158,7 @@ static polyad_status find_bases(struct search *s, bool *possible) {
 
 /* ---- the core ------------------------------------------------------------------------------- */
 
-static double size_of(const uint64_t *columns, int order) {
+static double rank_search_size_of(const uint64_t *columns, int order) {
   double size = 1;
   for (int l = 0; l < order; ++l)
     size *= (double)columns[l];
@@ -183,11 +183,11 @@ static void columns_above(const struct search *s, double threshold, uint64_t *co
 static void choose_columns(const struct search *s, uint64_t cells, uint64_t *columns) {
   double low = 1e-18, high = 2;
   columns_above(s, 0, columns);
-  if (size_of(columns, s->order) <= (double)cells) return;
+  if (rank_search_size_of(columns, s->order) <= (double)cells) return;
   for (int step = 0; step < 60; ++step) {
     double threshold = sqrt(low * high);
     columns_above(s, threshold, columns);
-    if (size_of(columns, s->order) <= (double)cells)
+    if (rank_search_size_of(columns, s->order) <= (double)cells)
       high = threshold;
     else
       low = threshold;
@@ -202,9 +202,9 @@ static void clear_core(struct search *s) {
 }
 
 /* The core of these columns, as shares, and its table. */
-static polyad_status project(struct search *s, const uint64_t *columns) {
+static polyad_status rank_search_project(struct search *s, const uint64_t *columns) {
   struct pd_bases bases = {{0}, {0}, {0}};
-  uint64_t cells = (uint64_t)size_of(columns, s->order);
+  uint64_t cells = (uint64_t)rank_search_size_of(columns, s->order);
   clear_core(s);
   s->core.order = s->order;
   for (int l = 0; l < s->order; ++l) {
@@ -227,7 +227,8 @@ static polyad_status project(struct search *s, const uint64_t *columns) {
 
 static uint64_t most_cells(const struct search *s) {
   uint64_t used = polyad_memory_in_use(s->context), limit = polyad_memory_limit(s->context);
-  uint64_t own = s->core.data == NULL ? 0 : 2 * (uint64_t)size_of(s->core.dims, s->order) * 8;
+  uint64_t own =
+      s->core.data == NULL ? 0 : 2 * (uint64_t)rank_search_size_of(s->core.dims, s->order) * 8;
   uint64_t left = limit > used ? limit - used : 0;
   return (left + own) / BYTES_PER_CELL + 1;
 }
@@ -255,7 +256,7 @@ static polyad_status grow_levels(struct search *s, const uint64_t *ranks, bool f
     log_spectrum(s, l);
     *grown = true;
   }
-  find_least(s);
+  rank_search_find_least(s);
   return POLYAD_OK;
 }
 
@@ -267,14 +268,14 @@ static bool at_edge(const struct search *s, const uint64_t *ranks) {
 }
 
 /* The truncated HOSVD of the fewest cells, in s->core's bases. */
-static polyad_status choose(struct search *s, uint64_t *ranks, bool *found) {
+static polyad_status rank_search_choose(struct search *s, uint64_t *ranks, bool *found) {
   uint64_t columns[POLYAD_MAX_ORDER];
   for (uint64_t cells = first_cells(s);;) {
     uint64_t most = most_cells(s);
     choose_columns(s, cells, columns);
     *found = false;
-    if (size_of(columns, s->order) > (double)most) return POLYAD_OK;
-    PD_TRY(project(s, columns));
+    if (rank_search_size_of(columns, s->order) > (double)most) return POLYAD_OK;
+    PD_TRY(rank_search_project(s, columns));
     *found = pd_rank_smallest(&s->table, &s->limits, s->target, ranks);
     bool all = true, grown;
     for (int l = 0; l < s->order; ++l)
@@ -310,7 +311,7 @@ static polyad_status out_of_reach(struct search *s, double energy) {
     s->limits.least[l] = 1;
   if (s->core.data == NULL) {
     choose_columns(s, first_cells(s), columns);
-    PD_TRY(project(s, columns));
+    PD_TRY(rank_search_project(s, columns));
   }
   (void)pd_bytes_text(limit, polyad_memory_limit(s->context));
   if (!pd_rank_largest(&s->table, &s->limits, ranks, &share))
@@ -345,8 +346,8 @@ static polyad_status take_factor(struct search *s, const struct pd_core_model *m
 }
 
 /* Shrinks the choice and takes its factors. */
-static polyad_status finish(struct search *s, const uint64_t *ranks, double deadline,
-                            struct pd_rank_search *result) {
+static polyad_status rank_search_finish(struct search *s, const uint64_t *ranks, double deadline,
+                                        struct pd_rank_search *result) {
   struct pd_core_model model = {0};
   polyad_status status = POLYAD_OK;
   char text[120], first[120];
@@ -367,8 +368,8 @@ static polyad_status finish(struct search *s, const uint64_t *ranks, double dead
       s->context, POLYAD_LOG_INFO,
       "ranks %s (a core of %.0f cells) keep %.6f of the squared norm; the smallest truncated HOSVD "
       "that does has ranks %s (%.0f cells); %d smaller cores were tried; %.2f s",
-      text, size_of(model.ranks, s->order), model.share, first, size_of(ranks, s->order), tried,
-      pd_seconds() - s->stage.started);
+      text, rank_search_size_of(model.ranks, s->order), model.share, first,
+      rank_search_size_of(ranks, s->order), tried, pd_seconds() - s->stage.started);
 cleanup:
   pd_core_model_clear(s->context, &model);
   return status;
@@ -406,8 +407,8 @@ polyad_status pd_rank_search(polyad_context *context, const polyad_plan *plan, d
   PD_TRY_CLEANUP(find_total(&s));
   PD_TRY_CLEANUP(pd_tree_create(context, s.tensor, &s.tree));
   PD_TRY_CLEANUP(find_bases(&s, &found));
-  if (found) PD_TRY_CLEANUP(choose(&s, ranks, &found));
-  status = found ? finish(&s, ranks, deadline, result) : out_of_reach(&s, energy);
+  if (found) PD_TRY_CLEANUP(rank_search_choose(&s, ranks, &found));
+  status = found ? rank_search_finish(&s, ranks, deadline, result) : out_of_reach(&s, energy);
 cleanup:
   clear_core(&s);
   for (int l = 0; l < s.order; ++l)

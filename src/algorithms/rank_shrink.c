@@ -28,7 +28,7 @@ struct shrink {
   double next_share; /* its logarithm */
 };
 
-static uint64_t size_of(const uint64_t *ranks, int order) {
+static uint64_t rank_shrink_size_of(const uint64_t *ranks, int order) {
   uint64_t size = 1;
   for (int n = 0; n < order; ++n)
     size *= ranks[n];
@@ -50,7 +50,7 @@ static bool hopeless(const struct shrink *s, const uint64_t *ranks) {
 /* By how much mode n's change from the best model's rank to r multiplies the share, as a logarithm.
  * What a mode keeps is a part of what the others keep, so that parts multiply; the farther away,
  * the less they do. */
-static double change(const struct shrink *s, int n, uint64_t r) {
+static double rank_shrink_change(const struct shrink *s, int n, uint64_t r) {
   double ratio = log((double)r / (double)s->best->ranks[n]);
   return log(s->best->shares[n][r] / s->best->shares[n][s->best->ranks[n]]) -
          s->bend * ratio * ratio;
@@ -77,21 +77,22 @@ static void enumerate(struct shrink *s, int n, uint64_t size, double share) {
   if (n < s->core->order - 1) {
     for (uint64_t r = s->limits->least[n]; r <= most; ++r) {
       s->at[n] = r;
-      enumerate(s, n + 1, size * r, share + change(s, n, r));
+      enumerate(s, n + 1, size * r, share + rank_shrink_change(s, n, r));
     }
     return;
   }
   if (most < s->limits->least[n]) return;
   uint64_t r = most; /* more columns keep more; fewer are smaller */
-  while (s->smallest && r > s->limits->least[n] && share + change(s, n, r - 1) >= log(s->target))
+  while (s->smallest && r > s->limits->least[n] &&
+         share + rank_shrink_change(s, n, r - 1) >= log(s->target))
     --r;
   s->at[n] = r;
-  offer(s, size * r, share + change(s, n, r));
+  offer(s, size * r, share + rank_shrink_change(s, n, r));
 }
 
 /* The next ranks to try, in s->next. */
 static bool find_next(struct shrink *s) {
-  uint64_t size = size_of(s->best->ranks, s->core->order);
+  uint64_t size = rank_shrink_size_of(s->best->ranks, s->core->order);
   s->most = size - 1 - (size - 1) / WORTH;
   for (int pass = 0; pass < 2; ++pass) {
     s->smallest = pass == 0;
@@ -139,7 +140,7 @@ cleanup:
   return status;
 }
 
-static polyad_status search(struct shrink *s) {
+static polyad_status rank_shrink_search(struct shrink *s) {
   double since = s->work.done, last = 0;
   while (s->work.done - since <= fmax(least_patience, patience * last) &&
          pd_seconds() < s->deadline && find_next(s)) {
@@ -165,7 +166,7 @@ polyad_status pd_rank_shrink(struct pd_stage *stage, const struct pd_core *core,
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_core_work_create(stage->context, core, &s.work));
   PD_TRY_CLEANUP(pd_core_iterate(stage, &s.work, target, model)); /* the estimates' numbers */
-  PD_TRY_CLEANUP(search(&s));
+  PD_TRY_CLEANUP(rank_shrink_search(&s));
 cleanup:
   *tried = s.tried;
   pd_core_work_clear(stage->context, &s.work);

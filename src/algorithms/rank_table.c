@@ -3,7 +3,7 @@
  * of prefix sums has the shares of all of them. */
 #include "algorithms/rank_choice.h"
 
-static uint64_t cells_of(const struct pd_core *core) {
+static uint64_t rank_table_cells_of(const struct pd_core *core) {
   uint64_t cells = 1;
   for (int n = 0; n < core->order; ++n)
     cells *= core->dims[n];
@@ -11,7 +11,7 @@ static uint64_t cells_of(const struct pd_core *core) {
 }
 
 void pd_rank_table(struct pd_core *core) {
-  uint64_t cells = cells_of(core), inner = cells;
+  uint64_t cells = rank_table_cells_of(core), inner = cells;
   for (uint64_t k = 0; k < cells; ++k)
     core->data[k] *= core->data[k];
   for (int n = 0; n < core->order; ++n) {
@@ -22,7 +22,7 @@ void pd_rank_table(struct pd_core *core) {
 }
 
 /* The ranks after these, the last mode first; false at the end. */
-static bool advance(const struct pd_core *table, uint64_t *ranks) {
+static bool rank_table_advance(const struct pd_core *table, uint64_t *ranks) {
   for (int n = table->order - 1; n >= 0; --n) {
     if (ranks[n] < table->dims[n]) {
       ++ranks[n];
@@ -33,14 +33,14 @@ static bool advance(const struct pd_core *table, uint64_t *ranks) {
   return false;
 }
 
-static uint64_t size_of(const uint64_t *ranks, int order) {
+static uint64_t rank_table_size_of(const uint64_t *ranks, int order) {
   uint64_t size = 1;
   for (int n = 0; n < order; ++n)
     size *= ranks[n];
   return size;
 }
 
-static void take(const uint64_t *ranks, int order, uint64_t *to) {
+static void rank_table_take(const uint64_t *ranks, int order, uint64_t *to) {
   for (int n = 0; n < order; ++n)
     to[n] = ranks[n];
 }
@@ -54,12 +54,12 @@ bool pd_rank_smallest(const struct pd_core *table, const struct pd_rank_limits *
   do {
     double share = table->data[cell++];
     if (share < target) continue;
-    uint64_t size = size_of(at, table->order);
+    uint64_t size = rank_table_size_of(at, table->order);
     if (size > best || (size == best && share <= most) || !limits->fits(limits->user, at)) continue;
     best = size;
     most = share;
-    take(at, table->order, ranks);
-  } while (advance(table, at));
+    rank_table_take(at, table->order, ranks);
+  } while (rank_table_advance(table, at));
   return best < UINT64_MAX;
 }
 
@@ -73,7 +73,7 @@ bool pd_rank_largest(const struct pd_core *table, const struct pd_rank_limits *l
     double here = table->data[cell++];
     if (here <= *share || !limits->fits(limits->user, at)) continue;
     *share = here;
-    take(at, table->order, ranks);
-  } while (advance(table, at));
+    rank_table_take(at, table->order, ranks);
+  } while (rank_table_advance(table, at));
   return *share >= 0;
 }

@@ -84,7 +84,7 @@ static double take_matrix(struct pd_row_system *system, const double *ridge) {
 }
 
 /* x = (L L^T)^-1 rhs. */
-static void substitute(const struct pd_row_system *system, double *x) {
+static void row_system_substitute(const struct pd_row_system *system, double *x) {
   size_t size = system->unknowns;
   const double *lower = system->lower;
   for (size_t r = 0; r < size; ++r) {
@@ -118,7 +118,7 @@ bool pd_row_system_solve(struct pd_row_system *system, const double *ridge, doub
     added = next;
     next *= 100;
   }
-  substitute(system, x);
+  row_system_substitute(system, x);
   return added > 0;
 }
 

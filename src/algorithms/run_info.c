@@ -55,14 +55,14 @@ void pd_run_say(polyad_run_info *info, const char *format, ...) {
 
 /* ---- times -------------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b) {
+static int run_info_compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-static double median_of(double *values, int count) {
+static double run_info_median_of(double *values, int count) {
   if (count == 0) return 0;
-  qsort(values, (size_t)count, sizeof *values, compare_doubles);
+  qsort(values, (size_t)count, sizeof *values, run_info_compare_doubles);
   return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
@@ -77,7 +77,7 @@ static double median_outside(const struct pd_run *run, double *times) {
       times[k] -= run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
     if (times[k] < 0) times[k] = 0; /* clocks of two kinds */
   }
-  return median_of(times, rows);
+  return run_info_median_of(times, rows);
 }
 
 /* Medians over the iterations that this run did itself. `times` has room for them. */
@@ -89,13 +89,13 @@ static void report_times(const struct pd_run *run, double *times, polyad_run_inf
       times[k] = run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
       info->seconds_mttkrp_total[n] += times[k];
     }
-    info->seconds_mttkrp[n] = median_of(times, rows);
+    info->seconds_mttkrp[n] = run_info_median_of(times, rows);
   }
   for (int k = 0; k < rows; ++k) {
     times[k] = run->trace[first + k].seconds - before;
     before = run->trace[first + k].seconds;
   }
-  info->seconds_per_iteration = median_of(times, rows);
+  info->seconds_per_iteration = run_info_median_of(times, rows);
   info->seconds_outside = run->order > 0 ? median_outside(run, times) : 0;
 }
 

@@ -20,8 +20,8 @@ static polyad_status check_tensor(polyad_context *context, const polyad_plan *pl
   return POLYAD_OK;
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_plan *plan,
-                                   const polyad_tucker_options *options) {
+static polyad_status tucker_check_options(polyad_context *context, const polyad_plan *plan,
+                                          const polyad_tucker_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
   EXPECT(options->energy >= 0 && options->energy <= 1,
@@ -48,7 +48,7 @@ static polyad_status check_options(polyad_context *context, const polyad_plan *p
 
 /* ---- the method --------------------------------------------------------------------------- */
 
-static double score(const void *state) {
+static double tucker_score(const void *state) {
   const struct pd_tucker *t = state;
   return t->fit;
 }
@@ -65,7 +65,7 @@ static void diagnose_ranks(const struct pd_tucker *t, polyad_run_info *info) {
     }
 }
 
-static polyad_status finish(void *state, polyad_run_info *info) {
+static polyad_status tucker_finish(void *state, polyad_run_info *info) {
   struct pd_tucker *t = state;
   double energy = t->options->energy;
   const polyad_trace_row *last = &info->trace[info->trace_rows - 1];
@@ -94,9 +94,9 @@ const struct pd_method pd_tucker_method = {.name = "tucker",
                                            .start = pd_tucker_start,
                                            .iterate = pd_tucker_iterate,
                                            .converged = pd_tucker_converged,
-                                           .score = score,
+                                           .score = tucker_score,
                                            .save = pd_tucker_save,
-                                           .finish = finish};
+                                           .finish = tucker_finish};
 
 /* ---- ranks from a share of the norm --------------------------------------------------------- */
 
@@ -120,9 +120,9 @@ static polyad_status find_ranks(polyad_context *context, const polyad_plan *plan
 
 /* ---- entry points --------------------------------------------------------------------------- */
 
-static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
-                               const polyad_tucker_options *options, polyad_ttensor **model,
-                               polyad_run_info *info) {
+static polyad_status tucker_decompose(polyad_context *context, const polyad_plan *plan,
+                                      const polyad_tucker_options *options, polyad_ttensor **model,
+                                      polyad_run_info *info) {
   double started = pd_seconds();
   polyad_tucker_options own = *options;
   struct pd_rank_search found = {.share = 0};
@@ -152,8 +152,8 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
-  PD_TRY(check_options(context, plan, options));
-  return decompose(context, plan, options, model, info);
+  PD_TRY(tucker_check_options(context, plan, options));
+  return tucker_decompose(context, plan, options, model, info);
 }
 
 polyad_status polyad_tucker_ranks(polyad_context *context, const polyad_plan *plan, double energy,

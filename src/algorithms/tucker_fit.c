@@ -49,7 +49,7 @@ static polyad_status need_nonzeros(struct pd_tucker *t) {
 }
 
 /* The residual of the model as it is now; factors and core come to the host. */
-static polyad_status sum_residual(struct pd_tucker *t, double *residual) {
+static polyad_status tucker_fit_sum_residual(struct pd_tucker *t, double *residual) {
   double relative, bound;
   PD_TRY(need_nonzeros(t));
   PD_TRY(pd_tucker_download(t, 0));
@@ -90,7 +90,7 @@ polyad_status pd_tucker_fit(struct pd_tucker *t, polyad_trace_row *row) {
   double limit = fmin(fmax(t->options->run.tolerance, 1e-5) / 10, 0.01 * sqrt(fmax(residual, 0)));
   bool summed = false;
   if (t->fit_error > limit && !t->no_sum) {
-    polyad_status status = sum_residual(t, &residual);
+    polyad_status status = tucker_fit_sum_residual(t, &residual);
     summed = status == POLYAD_OK;
     if (!summed) PD_TRY(keep_rounded(t, status));
   }

@@ -15,14 +15,15 @@
 
 /* Uniform in [0, 1): entry (i, r) of mode n is number i * R_n + r of the stream of this mode and
  * start. */
-static void fill_random(struct pd_tucker *t, int start, int n) {
+static void tucker_iterate_fill_random(struct pd_tucker *t, int start, int n) {
   uint64_t seed = polyad_seed(t->context), count = t->model->dims[n] * t->model->ranks[n];
   uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
   for (uint64_t k = 0; k < count; ++k)
     pd_store(t->model->type, t->model->factor[n], k, pd_random_uniform(seed, stream, k));
 }
 
-static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *initial) {
+static polyad_status tucker_iterate_check_initial(struct pd_tucker *t,
+                                                  const polyad_ttensor *initial) {
   if (initial == NULL)
     return pd_fail(t->context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
   if (initial->order != t->order)
@@ -42,7 +43,7 @@ static polyad_status check_initial(struct pd_tucker *t, const polyad_ttensor *in
 
 static polyad_status copy_initial(struct pd_tucker *t) {
   const polyad_ttensor *initial = t->options->initial;
-  PD_TRY(check_initial(t, initial));
+  PD_TRY(tucker_iterate_check_initial(t, initial));
   for (int n = 0; n < t->order; ++n)
     for (uint64_t k = 0; k < initial->dims[n] * initial->ranks[n]; ++k) {
       double value = pd_load(initial->type, initial->factor[n], k);
@@ -68,7 +69,7 @@ polyad_status pd_tucker_start(void *state, int start) {
                      found->ranks[n], t->model->type, t->model->factor[n]);
   } else {
     for (int n = 0; n < t->order; ++n)
-      fill_random(t, start, n);
+      tucker_iterate_fill_random(t, start, n);
     if (t->options->init == POLYAD_INIT_HOSVD && start == 0)
       PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor,
                       &t->hosvd));
@@ -90,7 +91,7 @@ static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
 }
 
 /* Every factor once; the last chain also gives the core. */
-static polyad_status update_all(struct pd_tucker *t, double *seconds) {
+static polyad_status tucker_iterate_update_all(struct pd_tucker *t, double *seconds) {
   for (int n = 0; n < t->order; ++n) {
     struct pd_matrix chain = chain_of(t, n);
     double begin = pd_seconds();
@@ -106,7 +107,7 @@ static polyad_status update_all(struct pd_tucker *t, double *seconds) {
 
 polyad_status pd_tucker_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_tucker *t = state;
-  PD_TRY(update_all(t, kernel_seconds));
+  PD_TRY(tucker_iterate_update_all(t, kernel_seconds));
   PD_TRY(pd_tucker_fit(t, row));
   t->fit = row->fit;
   return POLYAD_OK;

@@ -30,7 +30,7 @@ uint64_t pd_tucker_bytes(polyad_context *context, const polyad_plan *plan, const
 }
 
 /* Bytes of every part, each refused by its name when it alone passes the limit. */
-static polyad_status check_memory(struct pd_tucker *t) {
+static polyad_status tucker_state_check_memory(struct pd_tucker *t) {
   const polyad_plan *plan = t->plan;
   const uint64_t *ranks = t->options->ranks;
   uint64_t model = pd_ttensor_bytes(t->order, plan->dims, ranks, plan->type), bytes;
@@ -43,7 +43,7 @@ static polyad_status check_memory(struct pd_tucker *t) {
   return pd_memory_check(t->context, bytes, "a Tucker decomposition of these ranks");
 }
 
-static polyad_status create_matrices(struct pd_tucker *t) {
+static polyad_status tucker_state_create_matrices(struct pd_tucker *t) {
   polyad_context *context = t->context;
   const polyad_plan *plan = t->plan;
   const uint64_t *ranks = t->options->ranks;
@@ -60,7 +60,7 @@ static polyad_status create_matrices(struct pd_tucker *t) {
   return pd_matrix_create(context, t->device, plan->type, ranks[last], t->columns[last], &t->core);
 }
 
-static polyad_status fill(struct pd_tucker *t) {
+static polyad_status tucker_state_fill(struct pd_tucker *t) {
   polyad_context *context = t->context;
   const polyad_plan *plan = t->plan;
   const uint64_t *ranks = t->options->ranks;
@@ -71,11 +71,11 @@ static polyad_status fill(struct pd_tucker *t) {
     sizes[n] = (struct pd_svd_size){plan->dims[n], t->columns[n], ranks[n]};
     if (t->columns[n] > t->run.columns) t->run.columns = t->columns[n];
   }
-  PD_TRY(check_memory(t));
+  PD_TRY(tucker_state_check_memory(t));
   PD_TRY(polyad_ttensor_create(context, t->order, plan->dims, ranks, plan->type, &t->model));
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &t->workspace));
   PD_TRY(t->svd->create(context, t->device, t->order, sizes, method, &t->work));
-  PD_TRY(create_matrices(t));
+  PD_TRY(tucker_state_create_matrices(t));
   t->share_error = pd_tucker_share_error(t);
   return pd_run_open(&t->run);
 }
@@ -105,7 +105,7 @@ polyad_status pd_tucker_create(polyad_context *context, const polyad_plan *plan,
                            .options = &options->run,
                            .order = plan->order,
                            .started = started};
-  polyad_status status = fill(t);
+  polyad_status status = tucker_state_fill(t);
   if (status != POLYAD_OK) {
     pd_tucker_destroy(t);
     return status;

@@ -8,13 +8,13 @@
 
 enum { GRAIN = 1 << 16, CHUNK = 1 << 24, BLOCK = PD_SYMMETRIC_BLOCK };
 
-static uint64_t number_at(const void *numbers, int bytes, uint64_t p) {
+static uint64_t unfolding_number_at(const void *numbers, int bytes, uint64_t p) {
   return bytes == 4 ? ((const uint32_t *)numbers)[p] : ((const uint64_t *)numbers)[p];
 }
 
 /* ---- fibers --------------------------------------------------------------------------------- */
 
-static bool same_fiber(const polyad_tensor *tensor, int mode, uint64_t a, uint64_t b) {
+static bool unfolding_same_fiber(const polyad_tensor *tensor, int mode, uint64_t a, uint64_t b) {
   for (int n = 0; n < tensor->order; ++n)
     if (n != mode && pd_tensor_index(tensor, n, a) != pd_tensor_index(tensor, n, b)) return false;
   return true;
@@ -61,8 +61,8 @@ polyad_status pd_unfold(polyad_context *context, const polyad_tensor *tensor, in
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &x->value));
   PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(tensor->nnz, 1), &x->fiber));
   for (uint64_t p = 0, before = 0; p < tensor->nnz; ++p) {
-    uint64_t at = number_at(permutation, bytes, p);
-    if (p == 0 || !same_fiber(tensor, mode, before, at)) x->fiber[x->fibers++] = p;
+    uint64_t at = unfolding_number_at(permutation, bytes, p);
+    if (p == 0 || !unfolding_same_fiber(tensor, mode, before, at)) x->fiber[x->fibers++] = p;
     take_entry(x, p, at);
     before = at;
   }
@@ -99,9 +99,9 @@ static uint64_t fiber_of_part(const struct pd_unfolding *x, int part, int parts)
 /* Adds the fiber's outer product to the lower triangle. */
 static void add_fiber(const struct pd_unfolding *x, uint64_t f, uint64_t rows, double *gram) {
   for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-    double *line = gram + number_at(x->row, x->row_bytes, p) * rows, value = x->value[p];
+    double *line = gram + unfolding_number_at(x->row, x->row_bytes, p) * rows, value = x->value[p];
     for (uint64_t q = x->fiber[f]; q <= p; ++q)
-      line[number_at(x->row, x->row_bytes, q)] += value * x->value[q];
+      line[unfolding_number_at(x->row, x->row_bytes, q)] += value * x->value[q];
   }
 }
 
@@ -118,7 +118,8 @@ static uint64_t add_some(const struct pd_unfolding *x, uint64_t begin, uint64_t 
 }
 
 /* Each thread has a matrix of its own where memory allows; they are added in their order. */
-static polyad_status form_gram(struct pd_stage *stage, const struct pd_unfolding *x, double **out) {
+static polyad_status unfolding_form_gram(struct pd_stage *stage, const struct pd_unfolding *x,
+                                         double **out) {
   polyad_context *context = stage->context;
   polyad_status status = POLYAD_OK;
   uint64_t rows = x->tensor->dims[x->mode], square = pd_mul_saturated(rows, rows), going = 1;
@@ -155,7 +156,7 @@ cleanup:
 static polyad_status solve_whole(struct pd_stage *stage, const struct pd_unfolding *x,
                                  uint64_t count, double *values, double *vectors) {
   double *gram;
-  PD_TRY(form_gram(stage, x, &gram));
+  PD_TRY(unfolding_form_gram(stage, x, &gram));
   polyad_status status =
       pd_symmetric_leading(stage->context, x->tensor->dims[x->mode], gram, count, values, vectors);
   pd_free(stage->context, gram);
@@ -176,12 +177,12 @@ static void apply_fibers(const struct pd_unfolding *x, uint64_t begin, uint64_t 
   for (uint64_t f = begin; f < end; ++f) {
     double z[BLOCK] = {0};
     for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-      const double *row = q + number_at(x->row, x->row_bytes, p) * BLOCK;
+      const double *row = q + unfolding_number_at(x->row, x->row_bytes, p) * BLOCK;
       for (int r = 0; r < BLOCK; ++r)
         z[r] += x->value[p] * row[r];
     }
     for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-      double *row = y + number_at(x->row, x->row_bytes, p) * BLOCK;
+      double *row = y + unfolding_number_at(x->row, x->row_bytes, p) * BLOCK;
       for (int r = 0; r < BLOCK; ++r)
         row[r] += x->value[p] * z[r];
     }

@@ -14,8 +14,8 @@ static polyad_status check_forget(polyad_context *context, double forget) {
                  "a forgetting factor of %g found; expected one above 0 and at most 1", forget);
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_ktensor *model,
-                                   const polyad_update_options *options) {
+static polyad_status updater_check_options(polyad_context *context, const polyad_ktensor *model,
+                                           const polyad_update_options *options) {
   if (model->order < 2 || options->mode < 0 || options->mode >= model->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
@@ -63,7 +63,7 @@ cleanup:
   return status;
 }
 
-static polyad_status start(polyad_updater *updater, const polyad_ktensor *model) {
+static polyad_status updater_start(polyad_updater *updater, const polyad_ktensor *model) {
   PD_TRY(pd_double_model_create(updater->context, model, NULL, &updater->model));
   PD_TRY(pd_model_kind(updater->context, &updater->model, &updater->kind));
   updater->room = model->dims[updater->options.mode];
@@ -74,13 +74,13 @@ static polyad_status start(polyad_updater *updater, const polyad_ktensor *model)
 polyad_status pd_updater_start(polyad_context *context, const polyad_ktensor *model,
                                const polyad_update_options *options, polyad_updater **updater) {
   polyad_updater *made;
-  PD_TRY(check_options(context, model, options));
+  PD_TRY(updater_check_options(context, model, options));
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->context = context;
   made->options = *options;
   made->kind = options->kind;
   made->type = model->type;
-  polyad_status status = start(made, model);
+  polyad_status status = updater_start(made, model);
   if (status == POLYAD_OK)
     *updater = made;
   else

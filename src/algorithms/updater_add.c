@@ -54,7 +54,7 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static polyad_status check(const struct addition *a) {
+static polyad_status updater_add_check(const struct addition *a) {
   const struct pd_double_model *model = &a->updater->model;
   if (a->tensor->order != model->order)
     return pd_fail(a->context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
@@ -146,8 +146,8 @@ cleanup:
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static polyad_status copy(polyad_context *context, uint64_t count, const double *from,
-                          double **to) {
+static polyad_status updater_add_copy(polyad_context *context, uint64_t count, const double *from,
+                                      double **to) {
   PD_TRY(PD_NEW(context, count, to));
   memcpy(*to, from, count * sizeof **to);
   return POLYAD_OK;
@@ -157,16 +157,16 @@ static polyad_status make_next(struct addition *a) {
   const polyad_updater *updater = a->updater;
   uint64_t rank = a->rank, square = rank * rank, longest = 0;
   a->next = (struct pd_double_model){.order = updater->model.order, .rank = rank};
-  PD_TRY(copy(a->context, rank, updater->model.weight, &a->next.weight));
+  PD_TRY(updater_add_copy(a->context, rank, updater->model.weight, &a->next.weight));
   for (int n = 0; n < a->next.order; ++n) {
     if (n == a->mode) continue;
     uint64_t numbers = updater->model.rows[n] * rank;
     a->next.rows[n] = updater->model.rows[n];
     if (numbers > longest) longest = numbers;
-    PD_TRY(copy(a->context, numbers, updater->model.factor[n], &a->next.factor[n]));
-    PD_TRY(copy(a->context, numbers, updater->sums[n].p, &a->sums[n].p));
-    PD_TRY(copy(a->context, square, updater->sums[n].q, &a->sums[n].q));
-    PD_TRY(copy(a->context, square, updater->sums[n].gram, &a->sums[n].gram));
+    PD_TRY(updater_add_copy(a->context, numbers, updater->model.factor[n], &a->next.factor[n]));
+    PD_TRY(updater_add_copy(a->context, numbers, updater->sums[n].p, &a->sums[n].p));
+    PD_TRY(updater_add_copy(a->context, square, updater->sums[n].q, &a->sums[n].q));
+    PD_TRY(updater_add_copy(a->context, square, updater->sums[n].gram, &a->sums[n].gram));
   }
   a->next.rows[a->mode] = a->count;
   PD_TRY(PD_NEW_ZERO(a->context, a->count * rank, &a->next.factor[a->mode]));
@@ -179,10 +179,10 @@ static polyad_status make_next(struct addition *a) {
   return PD_NEW(a->context, longest, &a->product);
 }
 
-static polyad_status prepare(struct addition *a) {
+static polyad_status updater_add_prepare(struct addition *a) {
   const polyad_updater *updater = a->updater;
   uint64_t rank = a->rank;
-  PD_TRY(check(a));
+  PD_TRY(updater_add_check(a));
   PD_TRY(number_slices(a));
   PD_TRY(check_repeats(a));
   if (a->count == 0) return POLYAD_OK;
@@ -205,7 +205,7 @@ static polyad_status prepare(struct addition *a) {
 /* ---- one round ------------------------------------------------------------------------------ */
 
 /* out = MTTKRP of the new data, with the weights. */
-static polyad_status multiply(struct addition *a, int mode, double *out) {
+static polyad_status updater_add_multiply(struct addition *a, int mode, double *out) {
   PD_TRY(pd_stage_tick(&a->stage));
   PD_TRY(polyad_mttkrp(a->context, a->plan, a->workspace, mode, (const void *const *)a->next.factor,
                        out));
@@ -232,7 +232,7 @@ static void add_product(uint64_t count, uint64_t rank, const double *rows, const
 }
 
 static polyad_status solve_slices(struct addition *a) {
-  PD_TRY(multiply(a, a->mode, a->right));
+  PD_TRY(updater_add_multiply(a, a->mode, a->right));
   normal(a, a->mode, -1, a->v);
   add_product(a->old_count, a->rank, a->before, a->v, a->right);
   return pd_quadratic_rows(a->context, a->rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, a->v,
@@ -263,7 +263,7 @@ static void sum_squares(const struct addition *a) {
   }
 }
 
-static bool all_finite(uint64_t count, const double *numbers) {
+static bool updater_add_all_finite(uint64_t count, const double *numbers) {
   for (uint64_t k = 0; k < count; ++k)
     if (!isfinite(numbers[k])) return false;
   return true;
@@ -280,7 +280,7 @@ static polyad_status solve_other(struct addition *a, int n) {
   struct pd_updated_mode *sums = &a->sums[n];
   uint64_t rank = a->rank, rows = a->next.rows[n];
   double forget = a->updater->options.forget;
-  PD_TRY(multiply(a, n, a->product));
+  PD_TRY(updater_add_multiply(a, n, a->product));
   for (uint64_t k = 0; k < rows * rank; ++k)
     sums->p[k] = forget * before->p[k] + a->product[k];
   normal(a, n, a->mode, a->w);
@@ -291,15 +291,16 @@ static polyad_status solve_other(struct addition *a, int n) {
   sum_squares(a);
   for (uint64_t k = 0; k < rank * rank; ++k)
     sums->q[k] = forget * before->q[k] + a->w[k] * a->square[k];
-  if (!all_finite(rank * rank, sums->q) || !all_finite(rows * rank, sums->p))
+  if (!updater_add_all_finite(rank * rank, sums->q) ||
+      !updater_add_all_finite(rows * rank, sums->p))
     return overflows(a, n);
   PD_TRY(pd_quadratic_rows(a->context, rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, sums->q,
                            rows, sums->p, NULL, a->next.factor[n]));
   pd_double_gram(rows, rank, a->next.factor[n], sums->gram);
-  return all_finite(rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
+  return updater_add_all_finite(rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
 }
 
-static polyad_status iterate(struct addition *a) {
+static polyad_status updater_add_iterate(struct addition *a) {
   for (int k = 0; k < a->updater->options.rounds; ++k) {
     PD_TRY(solve_slices(a));
     for (int n = 0; n < a->next.order; ++n)
@@ -311,7 +312,7 @@ static polyad_status iterate(struct addition *a) {
 /* ---- the end -------------------------------------------------------------------------------- */
 
 /* The fit of the new data with the updated model. */
-static polyad_status find_fit(const struct addition *a, double *fit) {
+static polyad_status updater_add_find_fit(const struct addition *a, double *fit) {
   polyad_ktensor *model = NULL;
   *fit = NAN;
   if (a->old_count > 0 || polyad_tensor_norm(a->touched) == 0) return POLYAD_OK;
@@ -327,7 +328,7 @@ static polyad_status find_fit(const struct addition *a, double *fit) {
 
 /* Memory for the new rows, twice as much as there was, so that all growing together takes time
  * proportional to the rows. */
-static polyad_status make_room(struct addition *a) {
+static polyad_status updater_add_make_room(struct addition *a) {
   polyad_updater *updater = a->updater;
   uint64_t needed = updater->model.rows[a->mode] + a->count - a->old_count;
   if (needed <= updater->room) return POLYAD_OK;
@@ -364,20 +365,20 @@ static void take_over(struct addition *a) {
   updater->model.rows[a->mode] += a->count - a->old_count;
 }
 
-static polyad_status run(struct addition *a, polyad_update_info *info) {
+static polyad_status updater_add_run(struct addition *a, polyad_update_info *info) {
   *info = (polyad_update_info){.kind = a->updater->kind, .fit = NAN};
-  PD_TRY(prepare(a));
+  PD_TRY(updater_add_prepare(a));
   if (a->count == 0) return POLYAD_OK;
-  PD_TRY(iterate(a));
-  PD_TRY(find_fit(a, &info->fit));
-  PD_TRY(make_room(a));
+  PD_TRY(updater_add_iterate(a));
+  PD_TRY(updater_add_find_fit(a, &info->fit));
+  PD_TRY(updater_add_make_room(a));
   take_over(a);
   info->appended = a->count - a->old_count;
   info->changed = a->old_count;
   return POLYAD_OK;
 }
 
-static void clear(struct addition *a) {
+static void updater_add_clear(struct addition *a) {
   polyad_workspace_destroy(a->workspace);
   polyad_plan_destroy(a->plan);
   polyad_tensor_destroy(a->touched);
@@ -408,8 +409,8 @@ polyad_status polyad_updater_add(polyad_context *context, polyad_updater *update
                        .mode = updater->options.mode,
                        .rank = updater->model.rank};
   polyad_update_info found;
-  polyad_status status = run(&a, &found);
-  clear(&a);
+  polyad_status status = updater_add_run(&a, &found);
+  updater_add_clear(&a);
   if (status != POLYAD_OK) return status;
   found.seconds = pd_seconds() - a.stage.started;
   if (info != NULL) *info = found;

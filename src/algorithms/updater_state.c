@@ -84,9 +84,10 @@ static polyad_status refuse(polyad_context *context, const char *path, const cha
                     "%s; expected the sums that belong to the model", why);
 }
 
-static polyad_status check_state(polyad_context *context, const char *path,
-                                 const polyad_ktensor *model, const polyad_updater *updater,
-                                 const polyad_ktensor *state) {
+static polyad_status updater_state_check_state(polyad_context *context, const char *path,
+                                               const polyad_ktensor *model,
+                                               const polyad_updater *updater,
+                                               const polyad_ktensor *state) {
   uint64_t dims[POLYAD_MAX_ORDER], hash = polyad_ktensor_hash(model);
   int mode = updater->options.mode;
   bool same = state->order == model->order && state->rank == model->rank;
@@ -129,7 +130,7 @@ polyad_status polyad_updater_read(polyad_context *context, const char *path,
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(polyad_ktensor_read(context, path, POLYAD_F64, &state));
   PD_TRY_CLEANUP(pd_updater_start(context, model, options, updater));
-  PD_TRY_CLEANUP(check_state(context, path, model, *updater, state));
+  PD_TRY_CLEANUP(updater_state_check_state(context, path, model, *updater, state));
   take_state(*updater, state);
 cleanup:
   polyad_ktensor_destroy(state);

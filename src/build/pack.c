@@ -30,8 +30,8 @@ static void add_values(const struct pd_record_source *source, int bits, uint64_t
       word[p] |= ((const uint32_t *)values)[first + p];
 }
 
-static void encode(const struct pd_record_source *source, uint64_t first, uint64_t count,
-                   struct pd_packed *packed) {
+static void pack_encode(const struct pd_record_source *source, uint64_t first, uint64_t count,
+                        struct pd_packed *packed) {
   uint64_t *word[PD_RECORD_WORDS_MAX];
   for (int w = 0; w < PD_RECORD_WORDS_MAX; ++w)
     word[w] = packed->word[w];
@@ -44,7 +44,7 @@ void pd_pack(const struct pd_record_source *source, const struct pd_layout *layo
     memset(packed->word[w], 0, count * sizeof packed->word[w][0]);
   for (int k = 0; k < layout->pieces; ++k)
     add_piece(&layout->piece[k], source->tensor, first, count, packed->word[layout->piece[k].word]);
-  if (source->encode != NULL) encode(source, first, count, packed);
+  if (source->encode != NULL) pack_encode(source, first, count, packed);
   if (layout->value_bits > 0)
     add_values(source, layout->value_bits, first, count, packed->word[layout->words - 1]);
 }
@@ -57,5 +57,5 @@ void pd_pack_head(const struct pd_record_source *source, const struct pd_layout 
   if (source->encode == NULL) return;
   for (int w = 1; w < layout->words; ++w)
     memset(packed->word[w], 0, count * sizeof packed->word[w][0]);
-  encode(source, first, count, packed);
+  pack_encode(source, first, count, packed);
 }

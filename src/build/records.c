@@ -64,10 +64,9 @@ static inline __attribute__((always_inline)) void copy_record(const uint64_t *fr
     to[w] = from[w];
 }
 
-static inline __attribute__((always_inline)) void scatter_sized(const uint64_t *in, uint64_t count,
-                                                                struct digit digit,
-                                                                uint64_t *places, uint64_t *out,
-                                                                int words) {
+static inline __attribute__((always_inline)) void
+records_scatter_sized(const uint64_t *in, uint64_t count, struct digit digit, uint64_t *places,
+                      uint64_t *out, int words) {
   for (uint64_t p = 0; p < count; ++p) {
     const uint64_t *record = in + p * (uint64_t)words;
     copy_record(record, out + places[digit_of(record, digit)]++ * (uint64_t)words, words);
@@ -75,16 +74,16 @@ static inline __attribute__((always_inline)) void scatter_sized(const uint64_t *
 }
 
 /* Inlined for the usual numbers of words, so that a copy is one or two moves. */
-static void scatter(const uint64_t *in, uint64_t count, struct digit digit, uint64_t *places,
-                    uint64_t *out, int words) {
+static void records_scatter(const uint64_t *in, uint64_t count, struct digit digit,
+                            uint64_t *places, uint64_t *out, int words) {
   if (words == 1)
-    scatter_sized(in, count, digit, places, out, 1);
+    records_scatter_sized(in, count, digit, places, out, 1);
   else if (words == 2)
-    scatter_sized(in, count, digit, places, out, 2);
+    records_scatter_sized(in, count, digit, places, out, 2);
   else if (words == 3)
-    scatter_sized(in, count, digit, places, out, 3);
+    records_scatter_sized(in, count, digit, places, out, 3);
   else
-    scatter_sized(in, count, digit, places, out, words);
+    records_scatter_sized(in, count, digit, places, out, words);
 }
 
 static inline __attribute__((always_inline)) void
@@ -114,7 +113,7 @@ static void scatter_packed(const struct pd_packed *packed, uint64_t count, int s
 
 /* Whether record a comes before record b by the bits of their keys before `end`, the first `bit` of
  * them being equal. */
-static bool before(const uint64_t *a, const uint64_t *b, int bit, int end) {
+static bool records_before(const uint64_t *a, const uint64_t *b, int bit, int end) {
   for (int w = bit / 64; 64 * w < end; ++w) {
     int unused = end - 64 * w < 64 ? 64 - (end - 64 * w) : 0;
     uint64_t mine = a[w] >> unused, other = b[w] >> unused;
@@ -123,13 +122,14 @@ static bool before(const uint64_t *a, const uint64_t *b, int bit, int end) {
   return false;
 }
 
-static void insertion_sort(const struct sorter *sorter, const struct bucket *bucket) {
+static void records_insertion_sort(const struct sorter *sorter, const struct bucket *bucket) {
   uint64_t words = (uint64_t)sorter->words, *records = bucket->here;
   uint64_t moved[PD_RECORD_WORDS_MAX];
   for (uint64_t p = 1; p < bucket->count; ++p) {
     uint64_t q = p;
     memcpy(moved, records + p * words, words * sizeof *moved);
-    while (q > 0 && before(moved, records + (q - 1) * words, bucket->bit, sorter->sort_bits))
+    while (q > 0 &&
+           records_before(moved, records + (q - 1) * words, bucket->bit, sorter->sort_bits))
       --q;
     if (q == p) continue;
     memmove(records + (q + 1) * words, records + q * words, (p - q) * words * sizeof *records);
@@ -150,15 +150,15 @@ static bool sort_digit(const uint64_t *here, uint64_t *there, uint64_t count, in
     places[d] = place;
     place += size;
   }
-  scatter(here, count, digit, places, there, words);
+  records_scatter(here, count, digit, places, there, words);
   return true;
 }
 
 /* Sorts a bucket from its last digit to its first; returns where the records are then. */
-static uint64_t *sort_serial(const struct sorter *sorter, const struct bucket *bucket) {
+static uint64_t *records_sort_serial(const struct sorter *sorter, const struct bucket *bucket) {
   uint64_t *here = bucket->here, *there = bucket->there;
   if (bucket->count <= INSERTION_LIMIT) {
-    insertion_sort(sorter, bucket);
+    records_insertion_sort(sorter, bucket);
     return here;
   }
   /* No more digits than records: clearing the counts would take longer than moving them. */
@@ -191,8 +191,9 @@ static void hand_on(const struct sorter *sorter, uint64_t first, uint64_t count,
 
 /* Moves the records from `here` to `there` by a digit; begin[d] is then where those with digit d
  * begin, begin[SPLIT_DIGITS] their number. */
-static void divide(const struct sorter *sorter, const struct bucket *bucket, struct digit digit,
-                   int threads, uint64_t (*places)[SPLIT_DIGITS], uint64_t *begin) {
+static void records_divide(const struct sorter *sorter, const struct bucket *bucket,
+                           struct digit digit, int threads, uint64_t (*places)[SPLIT_DIGITS],
+                           uint64_t *begin) {
   int words = sorter->words;
   uint64_t place = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
@@ -214,15 +215,15 @@ static void divide(const struct sorter *sorter, const struct bucket *bucket, str
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int part = 0; part < threads; ++part) {
     uint64_t first = pd_part_begin(bucket->count, part, threads);
-    scatter(bucket->here + first * (uint64_t)words,
-            pd_part_begin(bucket->count, part + 1, threads) - first, digit, places[part],
-            bucket->there, words);
+    records_scatter(bucket->here + first * (uint64_t)words,
+                    pd_part_begin(bucket->count, part + 1, threads) - first, digit, places[part],
+                    bucket->there, words);
   }
 }
 
 /* Part d of a bucket that was divided. */
-static struct bucket part_of(const struct sorter *sorter, const struct bucket *bucket, int bits,
-                             const uint64_t *begin, int d) {
+static struct bucket records_part_of(const struct sorter *sorter, const struct bucket *bucket,
+                                     int bits, const uint64_t *begin, int d) {
   uint64_t from = begin[d] * (uint64_t)sorter->words;
   return (struct bucket){bucket->there + from, bucket->here + from, bucket->first + begin[d],
                          begin[d + 1] - begin[d], bucket->bit + bits};
@@ -235,14 +236,14 @@ static void sort_by_one(const struct sorter *sorter, const struct bucket *bucket
     return;
   }
   if (bucket->count <= sorter->serial) {
-    hand_on(sorter, bucket->first, bucket->count, sort_serial(sorter, bucket));
+    hand_on(sorter, bucket->first, bucket->count, records_sort_serial(sorter, bucket));
     return;
   }
   uint64_t places[1][SPLIT_DIGITS], begin[SPLIT_DIGITS + 1];
   int bits = bits_from(sorter, bucket->bit, SPLIT_BITS);
-  divide(sorter, bucket, digit_at(bucket->bit, bits), 1, places, begin);
+  records_divide(sorter, bucket, digit_at(bucket->bit, bits), 1, places, begin);
   for (int d = 0; d < SPLIT_DIGITS; ++d) {
-    struct bucket part = part_of(sorter, bucket, bits, begin, d);
+    struct bucket part = records_part_of(sorter, bucket, bits, begin, d);
     sort_by_one(sorter, &part);
   }
 }
@@ -264,14 +265,15 @@ static void sort_by_all(const struct sorter *sorter, const struct bucket *bucket
   }
   uint64_t begin[SPLIT_DIGITS + 1];
   int bits = bits_from(sorter, bucket->bit, SPLIT_BITS);
-  divide(sorter, bucket, digit_at(bucket->bit, bits), sorter->threads, sorter->places, begin);
+  records_divide(sorter, bucket, digit_at(bucket->bit, bits), sorter->threads, sorter->places,
+                 begin);
 #pragma omp parallel for num_threads(sorter->threads) schedule(dynamic, 1)
   for (int d = 0; d < SPLIT_DIGITS; ++d) {
-    struct bucket part = part_of(sorter, bucket, bits, begin, d);
+    struct bucket part = records_part_of(sorter, bucket, bits, begin, d);
     if (part.count <= large) sort_by_one(sorter, &part);
   }
   for (int d = 0; d < SPLIT_DIGITS; ++d) {
-    struct bucket part = part_of(sorter, bucket, bits, begin, d);
+    struct bucket part = records_part_of(sorter, bucket, bits, begin, d);
     if (part.count > large) sort_by_all(sorter, &part, large);
   }
 }
@@ -297,8 +299,9 @@ static uint64_t block_count(uint64_t first, uint64_t end) {
   return end - first < PD_PACK_BLOCK ? end - first : PD_PACK_BLOCK;
 }
 
-static void count_part(const struct pd_record_source *source, const struct pd_layout *layout,
-                       int bits, uint64_t first, uint64_t end, uint64_t *places) {
+static void records_count_part(const struct pd_record_source *source,
+                               const struct pd_layout *layout, int bits, uint64_t first,
+                               uint64_t end, uint64_t *places) {
   struct pd_packed packed;
   for (uint64_t count; first < end; first += count) {
     count = block_count(first, end);
@@ -326,9 +329,9 @@ static void fill_buckets(const struct pd_record_source *source, const struct sor
   memset(head->places, 0, (uint64_t)threads * head->buckets * sizeof *head->places);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    count_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
-               pd_part_begin(nnz, part + 1, threads),
-               head->places + (uint64_t)part * head->buckets);
+    records_count_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
+                       pd_part_begin(nnz, part + 1, threads),
+                       head->places + (uint64_t)part * head->buckets);
   head->most = 0;
   for (uint64_t b = 0; b < head->buckets; ++b) {
     head->begin[b] = place;

@@ -10,9 +10,10 @@ static inline __attribute__((always_inline)) uint64_t index_in(const struct pd_p
   return index;
 }
 
-static inline __attribute__((always_inline)) void unpack(const struct pd_piece *piece, int pieces,
-                                                         uint64_t count, const uint64_t *records,
-                                                         int words, int bytes, void *to) {
+static inline __attribute__((always_inline)) void unpack_unpack(const struct pd_piece *piece,
+                                                                int pieces, uint64_t count,
+                                                                const uint64_t *records, int words,
+                                                                int bytes, void *to) {
   for (uint64_t p = 0; p < count; ++p) {
     uint64_t index = index_in(piece, pieces, records + p * (uint64_t)words);
     if (bytes == 2)
@@ -35,17 +36,17 @@ void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint
   if (pieces == 0)
     memset(to, 0, count * (uint64_t)bytes);
   else if (pieces == 1 && words == 2 && bytes == 2)
-    unpack(&one, 1, count, records, 2, 2, to);
+    unpack_unpack(&one, 1, count, records, 2, 2, to);
   else if (pieces == 1 && words == 2 && bytes == 4)
-    unpack(&one, 1, count, records, 2, 4, to);
+    unpack_unpack(&one, 1, count, records, 2, 4, to);
   else if (pieces == 2 && words == 2 && bytes == 2)
-    unpack(two, 2, count, records, 2, 2, to);
+    unpack_unpack(two, 2, count, records, 2, 2, to);
   else if (pieces == 2 && words == 2 && bytes == 4)
-    unpack(two, 2, count, records, 2, 4, to);
+    unpack_unpack(two, 2, count, records, 2, 4, to);
   else if (pieces == 1)
-    unpack(&one, 1, count, records, words, bytes, to);
+    unpack_unpack(&one, 1, count, records, words, bytes, to);
   else
-    unpack(piece, pieces, count, records, words, bytes, to);
+    unpack_unpack(piece, pieces, count, records, words, bytes, to);
 }
 
 void pd_records_values(const struct pd_layout *layout, uint64_t count, const uint64_t *records,

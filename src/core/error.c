@@ -98,7 +98,7 @@ polyad_error polyad_last_error_record(const polyad_context *context) {
 }
 
 /* Length of the valid UTF-8 sequence at the start of `s`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *s, size_t length) {
+static size_t error_utf8_length(const unsigned char *s, size_t length) {
   unsigned char c = s[0];
   size_t need = c >= 0xc2 && c <= 0xdf   ? 2
                 : (c & 0xf0) == 0xe0     ? 3
@@ -122,7 +122,7 @@ const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length)
   out[at++] = '\'';
   while (shown < length && shown < 40) {
     unsigned char c = s[shown];
-    size_t sequence = c < 0x80 ? 0 : utf8_length(s + shown, length - shown);
+    size_t sequence = c < 0x80 ? 0 : error_utf8_length(s + shown, length - shown);
     if (c >= 0x20 && c < 0x7f && c != '\\') {
       out[at++] = (char)c;
       ++shown;

@@ -43,8 +43,8 @@ static uint64_t differing_bits(const uint64_t *keys, uint64_t count, int threads
 
 /* Inlined once per payload size, so that the copy is one move. */
 static inline __attribute__((always_inline)) void
-scatter_sized(const struct items *in, uint64_t count, int shift, uint64_t *places,
-              const struct items *out, size_t payload_bytes) {
+sort_u64_scatter_sized(const struct items *in, uint64_t count, int shift, uint64_t *places,
+                       const struct items *out, size_t payload_bytes) {
   for (uint64_t p = 0; p < count; ++p) {
     uint64_t key = in->keys[p], place = places[key >> shift & (DIGITS - 1)]++;
     out->keys[place] = key;
@@ -53,11 +53,11 @@ scatter_sized(const struct items *in, uint64_t count, int shift, uint64_t *place
   }
 }
 
-static void scatter(const struct items *in, uint64_t count, int shift, uint64_t *places,
-                    const struct items *out, size_t payload_bytes) {
-  if (payload_bytes == 0) scatter_sized(in, count, shift, places, out, 0);
-  if (payload_bytes == 4) scatter_sized(in, count, shift, places, out, 4);
-  if (payload_bytes == 8) scatter_sized(in, count, shift, places, out, 8);
+static void sort_u64_scatter(const struct items *in, uint64_t count, int shift, uint64_t *places,
+                             const struct items *out, size_t payload_bytes) {
+  if (payload_bytes == 0) sort_u64_scatter_sized(in, count, shift, places, out, 0);
+  if (payload_bytes == 4) sort_u64_scatter_sized(in, count, shift, places, out, 4);
+  if (payload_bytes == 8) sort_u64_scatter_sized(in, count, shift, places, out, 8);
 }
 
 static void copy_items(const struct items *from, uint64_t count, const struct items *to,
@@ -69,7 +69,8 @@ static void copy_items(const struct items *from, uint64_t count, const struct it
 /* ---- by one thread ------------------------------------------------------------------------------
  */
 
-static void insertion_sort(const struct items *items, uint64_t count, size_t payload_bytes) {
+static void sort_u64_insertion_sort(const struct items *items, uint64_t count,
+                                    size_t payload_bytes) {
   for (uint64_t p = 1; p < count; ++p) {
     uint64_t key = items->keys[p], q = p;
     while (q > 0 && items->keys[q - 1] > key)
@@ -87,11 +88,11 @@ static void insertion_sort(const struct items *items, uint64_t count, size_t pay
 }
 
 /* Sorts what is in `here`; it ends in `here` or in `there`, as asked for. */
-static void sort_serial(struct items here, struct items there, uint64_t count, bool stay,
-                        size_t payload_bytes) {
+static void sort_u64_sort_serial(struct items here, struct items there, uint64_t count, bool stay,
+                                 size_t payload_bytes) {
   bool moved = false;
   if (count <= INSERTION_LIMIT) {
-    insertion_sort(&here, count, payload_bytes);
+    sort_u64_insertion_sort(&here, count, payload_bytes);
   } else {
     uint64_t differ = differing_bits(here.keys, count, 1);
     while (differ != 0) {
@@ -104,7 +105,7 @@ static void sort_serial(struct items here, struct items there, uint64_t count, b
         places[digit] = place;
         place += size;
       }
-      scatter(&here, count, shift, places, &there, payload_bytes);
+      sort_u64_scatter(&here, count, shift, places, &there, payload_bytes);
       struct items turned = here;
       here = there;
       there = turned;
@@ -144,8 +145,8 @@ static void partition(const struct sorter *sorter, const struct items *here,
   for (int part = 0; part < threads; ++part) {
     uint64_t first = pd_part_begin(count, part, threads);
     struct items mine = items_from(here, first, sorter->payload_bytes);
-    scatter(&mine, pd_part_begin(count, part + 1, threads) - first, shift, sorter->places[part],
-            there, sorter->payload_bytes);
+    sort_u64_scatter(&mine, pd_part_begin(count, part + 1, threads) - first, shift,
+                     sorter->places[part], there, sorter->payload_bytes);
   }
 }
 
@@ -154,7 +155,7 @@ static void sort_parallel(const struct sorter *sorter, const struct items *here,
   size_t payload_bytes = sorter->payload_bytes;
   uint64_t differ = count < 2 ? 0 : differing_bits(here->keys, count, sorter->threads);
   if (count <= SERIAL_LIMIT || differ == 0) {
-    sort_serial(*here, *there, count, stay, payload_bytes);
+    sort_u64_sort_serial(*here, *there, count, stay, payload_bytes);
     return;
   }
   int length = pd_bit_length(differ);
@@ -167,8 +168,8 @@ static void sort_parallel(const struct sorter *sorter, const struct items *here,
   for (uint64_t digit = 0; digit < DIGITS; ++digit) {
     uint64_t size = begin[digit + 1] - begin[digit];
     if (size == 0 || size > large) continue;
-    sort_serial(items_from(there, begin[digit], payload_bytes),
-                items_from(here, begin[digit], payload_bytes), size, !stay, payload_bytes);
+    sort_u64_sort_serial(items_from(there, begin[digit], payload_bytes),
+                         items_from(here, begin[digit], payload_bytes), size, !stay, payload_bytes);
   }
   for (uint64_t digit = 0; digit < DIGITS; ++digit) {
     uint64_t size = begin[digit + 1] - begin[digit];
@@ -200,8 +201,9 @@ void pd_set_sorter(polyad_context *context, const struct pd_sorter *sorter) {
   context->sorter = sorter != NULL ? *sorter : (struct pd_sorter){NULL, NULL};
 }
 
-static polyad_status sort(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
-                          void *payload, size_t payload_bytes, bool keep_keys) {
+static polyad_status sort_u64_sort(polyad_context *context, uint64_t count, uint64_t *keys,
+                                   int key_bits, void *payload, size_t payload_bytes,
+                                   bool keep_keys) {
   assert(payload_bytes == 0 || payload_bytes == 4 || payload_bytes == 8);
   assert(count == 0 || key_bits == 64 || keys[0] >> key_bits == 0);
   const struct pd_sorter *sorter = &context->sorter;
@@ -217,10 +219,10 @@ static polyad_status sort(polyad_context *context, uint64_t count, uint64_t *key
 
 polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
                           void *payload, size_t payload_bytes) {
-  return sort(context, count, keys, key_bits, payload, payload_bytes, true);
+  return sort_u64_sort(context, count, keys, key_bits, payload, payload_bytes, true);
 }
 
 polyad_status pd_sort_payload(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
                               void *payload, size_t payload_bytes) {
-  return sort(context, count, keys, key_bits, payload, payload_bytes, false);
+  return sort_u64_sort(context, count, keys, key_bits, payload, payload_bytes, false);
 }

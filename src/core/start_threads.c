@@ -35,7 +35,7 @@ static void *stand(void *user) {
 
 /* Starts up to `more` threads; returns how many there were. Their stacks stay with the C library
  * (at most 40 MB of them), which gives them to the next threads. */
-static int gather(int more) {
+static int start_threads_gather(int more) {
   enum { MOST = 4096 };
   static pthread_t thread[MOST];
   struct crowd crowd = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
@@ -60,7 +60,7 @@ int pd_start_threads(int wanted) {
     --wanted;
   if (wanted < 2) return wanted;
   pthread_mutex_lock(&one_at_a_time);
-  int threads = 1 + gather(wanted - 1), begun = 0;
+  int threads = 1 + start_threads_gather(wanted - 1), begun = 0;
   if (threads > 1) {
 #pragma omp parallel num_threads(threads) reduction(+ : begun)
     begun += 1;

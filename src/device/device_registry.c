@@ -16,7 +16,7 @@ bool pd_device_entry_at(int which, struct pd_device_entry *entry) {
 }
 
 /* Opens the kind of device that `name` says, and no other. */
-static const struct pd_device *find(const char *name) {
+static const struct pd_device *device_registry_find(const char *name) {
   char kind[32];
   if (strcmp(name, "cpu") == 0) return &pd_cpu_device;
   snprintf(kind, sizeof kind, "%.*s", (int)strcspn(name, ":"), name);
@@ -41,16 +41,16 @@ enum { NAME_BYTES = 32 };
 
 /* "auto": the first GPU, else the CPU. Asks CUDA alone, whose driver answers with errors where
  * drivers of OpenCL have been seen to abort. */
-static void settle(polyad_context *context) {
+static void device_registry_settle(polyad_context *context) {
   if (strcmp(context->device, "auto") != 0) return;
-  bool gpu = find("cuda:0") != NULL;
+  bool gpu = device_registry_find("cuda:0") != NULL;
   snprintf(context->device, sizeof context->device, "%s", gpu ? "cuda:0" : "cpu");
   if (!gpu)
     pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", polyad_device_why_not(context, "cuda"));
 }
 
 const char *polyad_device(polyad_context *context) {
-  settle(context);
+  device_registry_settle(context);
   return context->device;
 }
 
@@ -59,12 +59,12 @@ polyad_status pd_devices_of(polyad_context *context, const struct pd_device **de
   char names[sizeof context->device], *rest = NULL;
   *device = *second = NULL;
   PD_TRY(pd_isa_check(context));
-  settle(context);
+  device_registry_settle(context);
   const struct pd_device **found[] = {device, second};
   snprintf(names, sizeof names, "%s", context->device);
   char *name = strtok_r(names, ",", &rest);
   for (int k = 0; k < 2 && name != NULL; ++k, name = strtok_r(NULL, ",", &rest)) {
-    *found[k] = find(name);
+    *found[k] = device_registry_find(name);
     if (*found[k] == NULL)
       return pd_fail(context, POLYAD_DEVICE, "device %s is not there any more", name);
   }
@@ -92,7 +92,8 @@ static bool is_kind(const char *text, const char *kind, int *number) {
 }
 
 /* The full name of a device that is there, from what the caller called it. */
-static polyad_status resolve(polyad_context *context, const char *device, char name[NAME_BYTES]) {
+static polyad_status device_registry_resolve(polyad_context *context, const char *device,
+                                             char name[NAME_BYTES]) {
   static const char *const kinds[] = {"cuda", "opencl"};
   char quoted[PD_QUOTE_BYTES];
   int number = 0;
@@ -101,7 +102,7 @@ static polyad_status resolve(polyad_context *context, const char *device, char n
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
     if (!is_kind(device, kinds[k], &number)) continue;
     snprintf(name, NAME_BYTES, "%s:%d", kinds[k], number);
-    if (find(name) != NULL) return POLYAD_OK;
+    if (device_registry_find(name) != NULL) return POLYAD_OK;
     const char *why = polyad_device_why_not(context, kinds[k]);
     if (why[0] != '\0') return pd_fail(context, POLYAD_DEVICE, "%s", why);
     return pd_fail(context, POLYAD_DEVICE, "there is no device %s on this machine", name);
@@ -118,8 +119,8 @@ static polyad_status resolve_two(polyad_context *context, const char *devices, s
                                  char names[2][NAME_BYTES]) {
   char first[NAME_BYTES];
   snprintf(first, sizeof first, "%.*s", (int)(comma < NAME_BYTES ? comma : NAME_BYTES), devices);
-  PD_TRY(resolve(context, first, names[0]));
-  return resolve(context, devices + comma + 1, names[1]);
+  PD_TRY(device_registry_resolve(context, first, names[0]));
+  return device_registry_resolve(context, devices + comma + 1, names[1]);
 }
 
 polyad_status polyad_set_device(polyad_context *context, const char *device) {
@@ -135,7 +136,7 @@ polyad_status polyad_set_device(polyad_context *context, const char *device) {
     return POLYAD_OK;
   }
   snprintf(names[0], NAME_BYTES, "auto"); /* settled when it is needed */
-  if (strcmp(device, "auto") != 0) PD_TRY(resolve(context, device, names[0]));
+  if (strcmp(device, "auto") != 0) PD_TRY(device_registry_resolve(context, device, names[0]));
   snprintf(context->device, sizeof context->device, "%s", names[0]);
   return POLYAD_OK;
 }
@@ -168,8 +169,8 @@ polyad_status polyad_device_describe_named(polyad_context *context, const char *
   PD_TRY(pd_isa_check(context));
   if (name == NULL || about == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name or the description is NULL");
-  PD_TRY(resolve(context, name, full));
-  pd_device_describe(find(full), about);
+  PD_TRY(device_registry_resolve(context, name, full));
+  pd_device_describe(device_registry_find(full), about);
   return POLYAD_OK;
 }
 

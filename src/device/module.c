@@ -56,7 +56,7 @@ static void *open_module(const char *name) {
   return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void load(struct pd_module *module, const char *file, const char *kind) {
+static void module_load(struct pd_module *module, const char *file, const char *kind) {
   snprintf(module->why_not, sizeof module->why_not, "this installation has no %s module (%s)", kind,
            file);
   void *handle = open_module(file);
@@ -81,7 +81,7 @@ static void load(struct pd_module *module, const char *file, const char *kind) {
 
 static const struct pd_module *get(struct loadable *it, bool open) {
   pthread_mutex_lock(&lock);
-  if (!it->loaded) load(&it->module, it->file, it->name);
+  if (!it->loaded) module_load(&it->module, it->file, it->name);
   it->loaded = true;
   if (open && !it->opened && it->module.interface != 0) it->module.open(&it->module);
   it->opened = it->opened || open;

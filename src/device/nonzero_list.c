@@ -7,8 +7,8 @@ uint64_t pd_list_bytes(const struct pd_nonzeros *nonzeros) {
   return pd_mul_saturated(nonzeros->nnz, each);
 }
 
-static polyad_status put(polyad_context *context, const struct pd_device *device, const void *host,
-                         uint64_t bytes, void **out) {
+static polyad_status nonzero_list_put(polyad_context *context, const struct pd_device *device,
+                                      const void *host, uint64_t bytes, void **out) {
   PD_TRY(device->functions->allocate(context, device, bytes, out));
   return device->functions->copy_in(context, device, *out, host, bytes);
 }
@@ -28,11 +28,11 @@ polyad_status pd_list_create(polyad_context *context, const struct pd_device *de
   PD_TRY_CLEANUP(pd_nonzeros_to_arrays(context, nonzeros, index, &values));
   for (int n = 0; n < list->order; ++n) {
     list->index_bytes[n] = pd_index_bytes(nonzeros->dims[n]);
-    PD_TRY_CLEANUP(put(context, device, index[n], list->nnz * (uint64_t)list->index_bytes[n],
-                       &list->index[n]));
+    PD_TRY_CLEANUP(nonzero_list_put(context, device, index[n],
+                                    list->nnz * (uint64_t)list->index_bytes[n], &list->index[n]));
   }
-  PD_TRY_CLEANUP(
-      put(context, device, values, list->nnz * pd_type_bytes(list->type), &list->values));
+  PD_TRY_CLEANUP(nonzero_list_put(context, device, values, list->nnz * pd_type_bytes(list->type),
+                                  &list->values));
   status = device->functions->synchronize(context, device); /* the arrays are freed below */
   *out = list;
 cleanup:

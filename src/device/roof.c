@@ -20,7 +20,7 @@ struct roof {
   void *index;
 };
 
-static polyad_status allocate(struct roof *roof, uint64_t bytes, void **out) {
+static polyad_status roof_allocate(struct roof *roof, uint64_t bytes, void **out) {
   const struct pd_device_functions *functions = roof->device->functions;
   PD_TRY(functions->allocate(roof->context, roof->device, bytes, out));
   return functions->fill_zero(roof->context, roof->device, *out, bytes);
@@ -39,9 +39,9 @@ static polyad_status make_table(struct roof *roof, uint64_t bytes) {
   if (job->rows > UINT32_MAX)
     return pd_fail(roof->context, POLYAD_OVERFLOW, "a table of %llu rows is too long",
                    (unsigned long long)job->rows);
-  PD_TRY(allocate(roof, pd_mul_saturated(job->rows, row), &job->table));
-  PD_TRY(allocate(roof, RESULT_BYTES, &job->other));
-  PD_TRY(allocate(roof, job->count * sizeof *index, &roof->index));
+  PD_TRY(roof_allocate(roof, pd_mul_saturated(job->rows, row), &job->table));
+  PD_TRY(roof_allocate(roof, RESULT_BYTES, &job->other));
+  PD_TRY(roof_allocate(roof, job->count * sizeof *index, &roof->index));
   PD_TRY(PD_NEW(roof->context, job->count, &index));
   int threads = polyad_threads(roof->context);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -56,19 +56,19 @@ static polyad_status make_table(struct roof *roof, uint64_t bytes) {
   return status;
 }
 
-static polyad_status prepare(struct roof *roof, uint64_t bytes, double *work) {
+static polyad_status roof_prepare(struct roof *roof, uint64_t bytes, double *work) {
   struct pd_roof_job *job = &roof->job;
   double item = (double)pd_type_bytes(job->type);
   if (job->what == POLYAD_ROOF_FLOPS) {
     job->count = strcmp(roof->device->kind, "cpu") == 0 ? FLOPS_STEPS / 32 : FLOPS_STEPS;
     *work = 2.0 * PD_ROOF_FLOPS_THREADS * (double)job->count * PD_ROOF_FLOPS_SUMS;
-    return allocate(roof, RESULT_BYTES, &job->other);
+    return roof_allocate(roof, RESULT_BYTES, &job->other);
   }
   if (job->what == POLYAD_ROOF_COPY) {
     job->bytes = bytes / 2 < 4096 ? 4096 : bytes / 2;
     *work = 2 * (double)job->bytes;
-    PD_TRY(allocate(roof, job->bytes, &job->table));
-    return allocate(roof, job->bytes, &job->other);
+    PD_TRY(roof_allocate(roof, job->bytes, &job->table));
+    return roof_allocate(roof, job->bytes, &job->other);
   }
   PD_TRY(make_table(roof, bytes));
   *work = (double)job->count * (double)job->rank;
@@ -76,7 +76,7 @@ static polyad_status prepare(struct roof *roof, uint64_t bytes, double *work) {
   return POLYAD_OK;
 }
 
-static polyad_status run(struct roof *roof, double *seconds) {
+static polyad_status roof_run(struct roof *roof, double *seconds) {
   const struct pd_device_functions *functions = roof->device->functions;
   PD_TRY(functions->synchronize(roof->context, roof->device));
   double begin = pd_seconds();
@@ -89,7 +89,7 @@ static polyad_status run(struct roof *roof, double *seconds) {
   return POLYAD_OK;
 }
 
-static void clear(struct roof *roof) {
+static void roof_clear(struct roof *roof) {
   void *arrays[] = {roof->job.table, roof->job.other, roof->index};
   for (int k = 0; k < 3; ++k)
     if (arrays[k] != NULL) roof->device->functions->release(roof->context, roof->device, arrays[k]);
@@ -113,11 +113,11 @@ polyad_status polyad_roof_measure(polyad_context *context, polyad_roof what, pol
                    roof.device->name);
   polyad_status status = POLYAD_OK;
   double warm_up;
-  PD_TRY_CLEANUP(prepare(&roof, bytes, work));
-  PD_TRY_CLEANUP(run(&roof, &warm_up));
+  PD_TRY_CLEANUP(roof_prepare(&roof, bytes, work));
+  PD_TRY_CLEANUP(roof_run(&roof, &warm_up));
   for (int k = 0; k < runs; ++k)
-    PD_TRY_CLEANUP(run(&roof, &seconds[k]));
+    PD_TRY_CLEANUP(roof_run(&roof, &seconds[k]));
 cleanup:
-  clear(&roof);
+  roof_clear(&roof);
   return status;
 }

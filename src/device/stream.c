@@ -21,7 +21,7 @@ static uint64_t prefix_of(const polyad_stream *stream) {
   return stream->job.count < PREFIX_MOST ? stream->job.count : PREFIX_MOST;
 }
 
-static polyad_status fill(polyad_stream *stream, int array, void *host) {
+static polyad_status stream_fill(polyad_stream *stream, int array, void *host) {
   void *to[] = {stream->job.a, stream->job.b, stream->job.c};
   const struct pd_device_functions *functions = stream->device->functions;
   uint64_t count = prefix_of(stream);
@@ -37,12 +37,12 @@ static polyad_status fill_all(polyad_stream *stream) {
   PD_TRY(pd_alloc(stream->context, prefix_of(stream), pd_type_bytes(stream->job.type), &host));
   polyad_status status = POLYAD_OK;
   for (int array = 0; array < 3 && status == POLYAD_OK; ++array)
-    status = fill(stream, array, host);
+    status = stream_fill(stream, array, host);
   pd_free(stream->context, host);
   return status;
 }
 
-static polyad_status allocate(polyad_stream *stream, void **out) {
+static polyad_status stream_allocate(polyad_stream *stream, void **out) {
   const struct pd_device_functions *functions = stream->device->functions;
   uint64_t bytes;
   if (!pd_mul(stream->job.count, pd_type_bytes(stream->job.type), &bytes))
@@ -75,9 +75,9 @@ polyad_status polyad_stream_create(polyad_context *context, uint64_t count, poly
   uint64_t units = count / PD_STREAM_UNIT + (count % PD_STREAM_UNIT != 0);
   stream->job = (struct pd_stream_job){
       .type = type, .count = pd_mul_saturated(units, PD_STREAM_UNIT), .scalar = 3.0};
-  PD_TRY_CLEANUP(allocate(stream, &stream->job.a));
-  PD_TRY_CLEANUP(allocate(stream, &stream->job.b));
-  PD_TRY_CLEANUP(allocate(stream, &stream->job.c));
+  PD_TRY_CLEANUP(stream_allocate(stream, &stream->job.a));
+  PD_TRY_CLEANUP(stream_allocate(stream, &stream->job.b));
+  PD_TRY_CLEANUP(stream_allocate(stream, &stream->job.c));
   PD_TRY_CLEANUP(fill_all(stream));
   *result = stream;
   stream = NULL;
@@ -104,8 +104,8 @@ double polyad_stream_bytes(const polyad_stream *stream, polyad_stream_loop loop)
   return (double)stream->job.count * arrays * (double)pd_type_bytes(stream->job.type);
 }
 
-static polyad_status run(polyad_stream *stream, polyad_stream_loop loop, int portable,
-                         double *seconds) {
+static polyad_status stream_run(polyad_stream *stream, polyad_stream_loop loop, int portable,
+                                double *seconds) {
   const struct pd_device_functions *functions = stream->device->functions;
   if (!polyad_stream_has(stream, portable))
     return pd_fail(stream->context, POLYAD_UNSUPPORTED, "device %s has no %s loops of STREAM",
@@ -136,7 +136,7 @@ static polyad_status check_arguments(polyad_stream *stream, polyad_stream_loop l
 polyad_status polyad_stream_run(polyad_stream *stream, polyad_stream_loop loop, int portable,
                                 double *seconds) {
   PD_TRY(check_arguments(stream, loop, seconds));
-  return run(stream, loop, portable, seconds);
+  return stream_run(stream, loop, portable, seconds);
 }
 
 /* What the loop makes of the patterns at place k. */
@@ -164,8 +164,8 @@ polyad_status polyad_stream_check(polyad_stream *stream, polyad_stream_loop loop
   size_t size = pd_type_bytes(stream->job.type);
   PD_TRY_CLEANUP(pd_alloc(context, count, size, &host));
   for (int array = 0; array < 3; ++array)
-    PD_TRY_CLEANUP(fill(stream, array, host));
-  PD_TRY_CLEANUP(run(stream, loop, portable, &seconds));
+    PD_TRY_CLEANUP(stream_fill(stream, array, host));
+  PD_TRY_CLEANUP(stream_run(stream, loop, portable, &seconds));
   const void *to[] = {stream->job.c, stream->job.b, stream->job.c, stream->job.a};
   PD_TRY_CLEANUP(
       stream->device->functions->copy_out(context, stream->device, host, to[loop], count * size));

@@ -6,7 +6,7 @@
 int polyad_format_count(void) { return pd_format_count(); }
 
 /* Appends a word to a list of words. */
-static void append(char *list, size_t size, const char *word) {
+static void describe_append(char *list, size_t size, const char *word) {
   size_t length = strlen(list);
   snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", word);
 }
@@ -19,15 +19,15 @@ static void list_kernels(polyad_format_description *about) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
     const struct polyad_kernels *kernels = pd_kernels_find(about->name, kinds[k]);
     if (kernels == NULL) continue;
-    append(about->devices, sizeof about->devices, kinds[k]);
+    describe_append(about->devices, sizeof about->devices, kinds[k]);
     ttmc = ttmc || kernels->ttmc != NULL;
     phi = phi || kernels->phi != NULL;
     pi = pi || kernels->pi != NULL;
   }
-  append(about->kernels, sizeof about->kernels, "mttkrp"); /* all formats have it */
-  if (ttmc) append(about->kernels, sizeof about->kernels, "ttmc");
-  if (phi) append(about->kernels, sizeof about->kernels, "phi");
-  if (pi) append(about->kernels, sizeof about->kernels, "pi");
+  describe_append(about->kernels, sizeof about->kernels, "mttkrp"); /* all formats have it */
+  if (ttmc) describe_append(about->kernels, sizeof about->kernels, "ttmc");
+  if (phi) describe_append(about->kernels, sizeof about->kernels, "phi");
+  if (pi) describe_append(about->kernels, sizeof about->kernels, "pi");
 }
 
 polyad_status polyad_format_describe(int which, polyad_format_description *about) {

@@ -40,8 +40,8 @@ static polyad_status read_name(polyad_context *context, const char *text, size_t
   return read->format == NULL ? fail_format(context, text, length) : POLYAD_OK;
 }
 
-static polyad_status read_variant(polyad_context *context, const char *word, size_t length,
-                                  struct pd_format_text *read) {
+static polyad_status format_text_read_variant(polyad_context *context, const char *word,
+                                              size_t length, struct pd_format_text *read) {
   char quoted[PD_QUOTE_BYTES];
   if (length == 0 || length >= sizeof read->variant)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "variant %s found; expected %s%s",
@@ -106,7 +106,7 @@ polyad_status pd_format_text_read(polyad_context *context, const char *text,
     text += length + 1;
     length = strcspn(text, ":");
     if (second && memchr(text, '=', length) == NULL)
-      PD_TRY(read_variant(context, text, length, read));
+      PD_TRY(format_text_read_variant(context, text, length, read));
     else
       PD_TRY(read_parameter(context, text, length, read));
   }

@@ -51,7 +51,8 @@ const struct polyad_format *pd_format_find(const char *name) {
   return NULL;
 }
 
-static bool serves(const struct polyad_kernels *kernels, const char *format, const char *device) {
+static bool registry_serves(const struct polyad_kernels *kernels, const char *format,
+                            const char *device) {
   return strcmp(kernels->format, format) == 0 && strcmp(kernels->device, device) == 0;
 }
 
@@ -60,15 +61,15 @@ static const struct polyad_kernels *find_in_modules(const char *format, const ch
   const struct pd_module *module = strcmp(device, "cpu") == 0 ? NULL : pd_module_load(device);
   if (module == NULL || module->interface == 0) return NULL;
   for (int k = 0; k < module->kernel_count; ++k)
-    if (serves(module->kernels[k], format, device)) return module->kernels[k];
+    if (registry_serves(module->kernels[k], format, device)) return module->kernels[k];
   for (size_t k = 0; k < sizeof for_modules / sizeof *for_modules; ++k)
-    if (serves(for_modules[k], format, device)) return for_modules[k];
+    if (registry_serves(for_modules[k], format, device)) return for_modules[k];
   return NULL;
 }
 
 const struct polyad_kernels *pd_kernels_find(const char *format, const char *device) {
   for (int k = 0; k < BUILT_IN; ++k)
-    if (serves(built_in[k], format, device)) return built_in[k];
+    if (registry_serves(built_in[k], format, device)) return built_in[k];
   return find_in_modules(format, device);
 }
 

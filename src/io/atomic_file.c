@@ -35,7 +35,7 @@ static polyad_status fail_with(struct pd_output *output, const char *what, int e
                     pd_errno_text(text, error));
 }
 
-static polyad_status fail(struct pd_output *output, const char *what) {
+static polyad_status atomic_file_fail(struct pd_output *output, const char *what) {
   return fail_with(output, what, errno);
 }
 
@@ -48,13 +48,13 @@ static int directory_length(const char *path) {
 /* Follows symbolic links, also to a file that does not exist yet, so that renaming replaces the
  * file and not the link. A name that is too long for its file system is found out here, since the
  * temporary's name is shorter and would do. */
-static polyad_status resolve(struct pd_output *output) {
+static polyad_status atomic_file_resolve(struct pd_output *output) {
   struct stat about;
   memcpy(output->target, output->name, PATH_BYTES);
   for (int links = 0; lstat(output->target, &about) == 0 && S_ISLNK(about.st_mode); ++links) {
     char link[PATH_BYTES], joined[2 * PATH_BYTES];
     ssize_t length = readlink(output->target, link, sizeof link - 1);
-    if (length < 0) return fail(output, "follow the link");
+    if (length < 0) return atomic_file_fail(output, "follow the link");
     if (links == MOST_LINKS) return fail_with(output, "follow the link", ELOOP);
     link[length] = '\0';
     int kept = link[0] == '/' ? 0 : directory_length(output->target);
@@ -64,26 +64,26 @@ static polyad_status resolve(struct pd_output *output) {
     memcpy(output->target, joined, (size_t)needed + 1);
   }
   if (lstat(output->target, &about) < 0 && errno == ENAMETOOLONG)
-    return fail(output, "open for writing");
+    return atomic_file_fail(output, "open for writing");
   return POLYAD_OK;
 }
 
-static polyad_status open_file(struct pd_output *output) {
+static polyad_status atomic_file_open_file(struct pd_output *output) {
   if (strcmp(output->name, "-") == 0) {
     output->file = pd_sys_duplicate(STDOUT_FILENO);
-    return output->file < 0 ? fail(output, "write") : POLYAD_OK;
+    return output->file < 0 ? atomic_file_fail(output, "write") : POLYAD_OK;
   }
   struct stat about;
   bool exists = stat(output->name, &about) == 0;
   if (exists && S_ISDIR(about.st_mode)) return fail_with(output, "open for writing", EISDIR);
   if (exists && !S_ISREG(about.st_mode)) {
     output->file = pd_sys_open_write(output->name);
-    return output->file < 0 ? fail(output, "open for writing") : POLYAD_OK;
+    return output->file < 0 ? atomic_file_fail(output, "open for writing") : POLYAD_OK;
   }
-  if (exists && access(output->name, W_OK) < 0) return fail(output, "open for writing");
-  PD_TRY(resolve(output));
+  if (exists && access(output->name, W_OK) < 0) return atomic_file_fail(output, "open for writing");
+  PD_TRY(atomic_file_resolve(output));
   if (pd_temporary_create(output->target, false, &output->temporary) < 0)
-    return fail(output, "open for writing");
+    return atomic_file_fail(output, "open for writing");
   output->file = output->temporary.file;
   output->temporary.file = -1;
   if (exists) (void)fchmod(output->file, about.st_mode & 07777);
@@ -108,7 +108,7 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
     status = pd_compressor_create(context, compression, &output->compressor);
   if (output->compressor != NULL) output->capacity = pd_compressor_block(output->compressor);
   if (status == POLYAD_OK) status = PD_NEW(context, output->capacity, &output->buffer);
-  if (status == POLYAD_OK) status = open_file(output);
+  if (status == POLYAD_OK) status = atomic_file_open_file(output);
   if (status != POLYAD_OK) {
     pd_output_abort(output);
     return status;
@@ -119,10 +119,10 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
 
 static polyad_status write_out(void *user, const void *data, size_t size) {
   struct pd_output *output = user;
-  return pd_sys_write(output->file, data, size) < 0 ? fail(output, "write") : POLYAD_OK;
+  return pd_sys_write(output->file, data, size) < 0 ? atomic_file_fail(output, "write") : POLYAD_OK;
 }
 
-static polyad_status flush(struct pd_output *output, bool end) {
+static polyad_status atomic_file_flush(struct pd_output *output, bool end) {
   size_t used = output->used;
   output->used = 0;
   if (output->compressor != NULL)
@@ -132,7 +132,7 @@ static polyad_status flush(struct pd_output *output, bool end) {
 
 polyad_status pd_output_write(struct pd_output *output, const void *data, size_t size) {
   if (output->compressor == NULL && size >= BUFFER_BYTES) {
-    PD_TRY(flush(output, false));
+    PD_TRY(atomic_file_flush(output, false));
     return write_out(output, data, size);
   }
   const unsigned char *from = data;
@@ -142,7 +142,7 @@ polyad_status pd_output_write(struct pd_output *output, const void *data, size_t
     output->used += part;
     from += part;
     size -= part;
-    if (output->used == output->capacity) PD_TRY(flush(output, false));
+    if (output->used == output->capacity) PD_TRY(atomic_file_flush(output, false));
   }
   return POLYAD_OK;
 }
@@ -164,8 +164,9 @@ bool pd_output_can_patch(const struct pd_output *output) {
 
 polyad_status pd_output_patch(struct pd_output *output, uint64_t offset, const void *data,
                               size_t size) {
-  PD_TRY(flush(output, false));
-  return pd_sys_write_at(output->file, data, size, offset) < 0 ? fail(output, "write") : POLYAD_OK;
+  PD_TRY(atomic_file_flush(output, false));
+  return pd_sys_write_at(output->file, data, size, offset) < 0 ? atomic_file_fail(output, "write")
+                                                               : POLYAD_OK;
 }
 
 /* Makes the rename durable. The new file is whole and in its place by then, so a directory that
@@ -187,21 +188,22 @@ static void sync_directory(struct pd_output *output) {
   if (file >= 0) (void)pd_sys_close(file);
 }
 
-static polyad_status finish(struct pd_output *output) {
+static polyad_status atomic_file_finish(struct pd_output *output) {
   bool renames = output->temporary.path[0] != '\0';
-  PD_TRY(flush(output, true));
-  if (renames && pd_sys_sync(output->file) < 0) return fail(output, "write");
+  PD_TRY(atomic_file_flush(output, true));
+  if (renames && pd_sys_sync(output->file) < 0) return atomic_file_fail(output, "write");
   int file = output->file;
   output->file = -1;
-  if (pd_sys_close(file) < 0) return fail(output, "write");
+  if (pd_sys_close(file) < 0) return atomic_file_fail(output, "write");
   if (!renames) return POLYAD_OK;
-  if (pd_temporary_replace(&output->temporary, output->target) < 0) return fail(output, "replace");
+  if (pd_temporary_replace(&output->temporary, output->target) < 0)
+    return atomic_file_fail(output, "replace");
   sync_directory(output);
   return POLYAD_OK;
 }
 
 polyad_status pd_output_commit(struct pd_output *output) {
-  polyad_status status = finish(output);
+  polyad_status status = atomic_file_finish(output);
   pd_output_abort(output);
   return status;
 }

@@ -6,10 +6,12 @@
 
 static const size_t before_checksum = PD_BINARY_HEADER_BYTES - sizeof(uint64_t);
 
-static uint64_t checksum_of(const void *header) { return XXH3_64bits(header, before_checksum); }
+static uint64_t binary_header_checksum_of(const void *header) {
+  return XXH3_64bits(header, before_checksum);
+}
 
 void pd_binary_seal(void *header) {
-  uint64_t checksum = checksum_of(header);
+  uint64_t checksum = binary_header_checksum_of(header);
   memcpy((char *)header + before_checksum, &checksum, sizeof checksum);
 }
 
@@ -56,7 +58,7 @@ polyad_status pd_binary_header_check(polyad_context *context, const char *path, 
                       "written by a newer polyad: format version %" PRIu32
                       ", this build reads up to %" PRIu32,
                       start.version, kind->newest);
-  if (checksum != checksum_of(header))
+  if (checksum != binary_header_checksum_of(header))
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "header is damaged: its checksum does not match");
   if (start.endian_mark != PD_BINARY_ENDIAN_MARK || start.version == 0 ||

@@ -15,7 +15,8 @@ struct pd_checkpoint_input {
   uint64_t left;
 };
 
-static enum pd_checkpoint_flaw check_head(const struct pd_checkpoint_head *head, char *why) {
+static enum pd_checkpoint_flaw checkpoint_read_check_head(const struct pd_checkpoint_head *head,
+                                                          char *why) {
   if (memcmp(head->magic, PD_CHECKPOINT_MAGIC, sizeof head->magic) != 0) {
     snprintf(why, WHY_BYTES, "it is no checkpoint of polyad");
     return PD_CHECKPOINT_DAMAGED;
@@ -40,8 +41,9 @@ static enum pd_checkpoint_flaw check_head(const struct pd_checkpoint_head *head,
 }
 
 /* Compares length and checksum of what follows the head. */
-static enum pd_checkpoint_flaw check_state(int file, const struct pd_checkpoint_head *head,
-                                           XXH3_state_t *state, char *why) {
+static enum pd_checkpoint_flaw checkpoint_read_check_state(int file,
+                                                           const struct pd_checkpoint_head *head,
+                                                           XXH3_state_t *state, char *why) {
   unsigned char buffer[BUFFER_BYTES];
   uint64_t bytes = 0;
   XXH3_64bits_reset(state);
@@ -79,14 +81,14 @@ static enum pd_checkpoint_flaw examine_file(int file, struct pd_checkpoint_head 
              (int)sizeof *head);
     return PD_CHECKPOINT_DAMAGED;
   }
-  enum pd_checkpoint_flaw flaw = check_head(head, why);
+  enum pd_checkpoint_flaw flaw = checkpoint_read_check_head(head, why);
   if (flaw != PD_CHECKPOINT_GOOD) return flaw;
   XXH3_state_t *state = XXH3_createState();
   if (state == NULL) {
     snprintf(why, WHY_BYTES, "no memory to check it");
     return PD_CHECKPOINT_UNREADABLE;
   }
-  flaw = check_state(file, head, state, why);
+  flaw = checkpoint_read_check_state(file, head, state, why);
   XXH3_freeState(state);
   return flaw;
 }
@@ -119,7 +121,7 @@ static polyad_status status_of(enum pd_checkpoint_flaw flaw) {
 }
 
 /* Settles which of the two files to read: writes its name into input->path. */
-static polyad_status choose(struct pd_checkpoint_input *input, const char *path) {
+static polyad_status checkpoint_read_choose(struct pd_checkpoint_input *input, const char *path) {
   char why[WHY_BYTES], why_previous[WHY_BYTES];
   snprintf(input->path, PATH_BYTES, "%s", path);
   enum pd_checkpoint_flaw flaw = pd_checkpoint_examine(path, why);
@@ -153,7 +155,7 @@ polyad_status pd_checkpoint_input_open(polyad_context *context, const char *path
   PD_TRY(PD_NEW_ZERO(context, 1, &input));
   input->context = context;
   input->file = -1;
-  polyad_status status = choose(input, path);
+  polyad_status status = checkpoint_read_choose(input, path);
   if (status == POLYAD_OK) {
     input->file = pd_sys_open_read(input->path);
     if (input->file < 0 || pd_sys_read(input->file, &head, sizeof head) != (ssize_t)sizeof head)

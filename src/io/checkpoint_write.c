@@ -25,7 +25,7 @@ struct pd_checkpoint {
   XXH3_state_t *hash;
 };
 
-static polyad_status fail(struct pd_checkpoint *checkpoint, const char *what) {
+static polyad_status checkpoint_write_fail(struct pd_checkpoint *checkpoint, const char *what) {
   return pd_fail_at(checkpoint->context, POLYAD_IO, checkpoint->path, 0, 0, "cannot %s: %s", what,
                     strerror(errno));
 }
@@ -37,10 +37,10 @@ static bool is_current(int file, const char *path) {
          mine.st_dev == there.st_dev;
 }
 
-static polyad_status take_lock(struct pd_checkpoint *checkpoint) {
+static polyad_status checkpoint_write_take_lock(struct pd_checkpoint *checkpoint) {
   for (;;) {
     checkpoint->lock = open(checkpoint->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (checkpoint->lock < 0) return fail(checkpoint, "write checkpoints");
+    if (checkpoint->lock < 0) return checkpoint_write_fail(checkpoint, "write checkpoints");
     if (flock(checkpoint->lock, LOCK_EX | LOCK_NB) < 0) {
       if (errno == EINTR) {
         (void)close(checkpoint->lock);
@@ -65,13 +65,13 @@ static void second_name_of(const char *path, char second[PATH_BYTES + 128]) {
 
 /* Nobody else writes this checkpoint, so a second name of it is what a killed run left. (Other
  * temporary files go when the next output is opened.) */
-static void remove_stale(const char *path) {
+static void checkpoint_write_remove_stale(const char *path) {
   char second[PATH_BYTES + 128];
   second_name_of(path, second);
   (void)unlink(second);
 }
 
-static polyad_status resolve(struct pd_checkpoint *checkpoint, const char *path) {
+static polyad_status checkpoint_write_resolve(struct pd_checkpoint *checkpoint, const char *path) {
   char *real = realpath(path, NULL);
   const char *name = real == NULL ? path : real;
   bool fits = strlen(name) < PATH_BYTES - 160;
@@ -80,7 +80,7 @@ static polyad_status resolve(struct pd_checkpoint *checkpoint, const char *path)
   free(real);
   if (fits) return POLYAD_OK;
   errno = ENAMETOOLONG;
-  return fail(checkpoint, "write checkpoints");
+  return checkpoint_write_fail(checkpoint, "write checkpoints");
 }
 
 polyad_status pd_checkpoint_open(polyad_context *context, const char *path,
@@ -94,9 +94,9 @@ polyad_status pd_checkpoint_open(polyad_context *context, const char *path,
   PD_TRY(PD_NEW_ZERO(context, 1, &checkpoint));
   checkpoint->context = context;
   checkpoint->lock = -1;
-  PD_TRY_CLEANUP(resolve(checkpoint, path));
-  PD_TRY_CLEANUP(take_lock(checkpoint));
-  remove_stale(checkpoint->path);
+  PD_TRY_CLEANUP(checkpoint_write_resolve(checkpoint, path));
+  PD_TRY_CLEANUP(checkpoint_write_take_lock(checkpoint));
+  checkpoint_write_remove_stale(checkpoint->path);
   PD_TRY_CLEANUP(pd_output_probe(context, checkpoint->path));
   checkpoint->hash = XXH3_createState();
   if (checkpoint->hash == NULL) PD_TRY_CLEANUP(pd_fail_memory(context, sizeof(XXH3_state_t *)));
@@ -145,12 +145,12 @@ static polyad_status keep_previous(struct pd_checkpoint *checkpoint) {
   (void)unlink(second);
   if (link(checkpoint->path, second) < 0) { /* a file system without second names */
     if (errno == ENOENT || pd_sys_rename(checkpoint->path, previous) == 0) return POLYAD_OK;
-    return fail(checkpoint, "keep the checkpoint before");
+    return checkpoint_write_fail(checkpoint, "keep the checkpoint before");
   }
   int result = pd_sys_rename(second, previous), reason = errno;
   (void)unlink(second); /* still there when both were names of one file */
   errno = reason;
-  return result == 0 ? POLYAD_OK : fail(checkpoint, "keep the checkpoint before");
+  return result == 0 ? POLYAD_OK : checkpoint_write_fail(checkpoint, "keep the checkpoint before");
 }
 
 /* Writes length and checksum into the head, and with them all that is still in memory. */

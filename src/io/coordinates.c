@@ -72,8 +72,8 @@ void pd_coordinates_clear(struct pd_coordinates *c) {
   c->count = 0;
 }
 
-static void copy_indices(const struct pd_chunk *chunk, int mode, uint64_t from, uint64_t count,
-                         void *to, int bytes, uint64_t at) {
+static void coordinates_copy_indices(const struct pd_chunk *chunk, int mode, uint64_t from,
+                                     uint64_t count, void *to, int bytes, uint64_t at) {
   const uint32_t *narrow = chunk->index[mode];
   const uint64_t *wide = chunk->index[mode];
   uint32_t *narrow_to = to;
@@ -91,15 +91,15 @@ static void copy_indices(const struct pd_chunk *chunk, int mode, uint64_t from, 
 }
 
 /* Nonzeros begin to end of one column (mode `order`: the values). */
-static void copy_column(const struct pd_coordinates *c, int mode, uint64_t begin, uint64_t end,
-                        void *to, int bytes) {
+static void coordinates_copy_column(const struct pd_coordinates *c, int mode, uint64_t begin,
+                                    uint64_t end, void *to, int bytes) {
   uint64_t at = 0;
   for (const struct pd_chunk *chunk = c->first; chunk != NULL && at < end; chunk = chunk->next) {
     uint64_t from = begin > at ? begin - at : 0;
     uint64_t stop = end - at < chunk->count ? end - at : chunk->count;
     size_t size = (size_t)bytes;
     if (from < stop && mode < c->order)
-      copy_indices(chunk, mode, from, stop - from, to, bytes, at + from);
+      coordinates_copy_indices(chunk, mode, from, stop - from, to, bytes, at + from);
     else if (from < stop)
       memcpy((char *)to + (at + from) * size, (const char *)chunk->values + from * size,
              (size_t)(stop - from) * size);
@@ -124,8 +124,8 @@ static polyad_status join_column(struct pd_coordinates *c, int mode, int bytes, 
   void *to = *array;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
-    copy_column(c, mode, pd_part_begin(c->count, t, threads),
-                pd_part_begin(c->count, t + 1, threads), to, bytes);
+    coordinates_copy_column(c, mode, pd_part_begin(c->count, t, threads),
+                            pd_part_begin(c->count, t + 1, threads), to, bytes);
   for (struct pd_chunk *chunk = c->first; chunk != NULL; chunk = chunk->next) {
     void **column = values ? &chunk->values : &chunk->index[mode];
     pd_free(c->context, *column);

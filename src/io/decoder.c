@@ -66,7 +66,7 @@ polyad_status pd_decoder_refill(struct pd_decoder *d) {
   return POLYAD_OK;
 }
 
-static polyad_status open_file(struct pd_decoder *d) {
+static polyad_status decoder_open_file(struct pd_decoder *d) {
   bool standard = strcmp(d->path, "-") == 0;
   char text[PD_ERRNO_BYTES];
   d->file = standard ? pd_sys_duplicate(STDIN_FILENO) : pd_sys_open_read(d->path);
@@ -137,7 +137,7 @@ polyad_status pd_decoder_open(polyad_context *context, const char *path, struct 
     memcpy(d->path, path, length);
     status = PD_NEW(context, PD_RAW_BYTES, &d->raw);
   }
-  if (status == POLYAD_OK) status = open_file(d);
+  if (status == POLYAD_OK) status = decoder_open_file(d);
   if (status == POLYAD_OK) status = detect(d);
   if (status != POLYAD_OK) {
     if (d->path != NULL) (void)pd_decoder_fail(d, 0);
@@ -155,8 +155,8 @@ static size_t take_raw(struct pd_decoder *d, unsigned char *out, size_t size) {
   return part;
 }
 
-static polyad_status read_plain(struct pd_decoder *d, unsigned char *out, size_t size,
-                                size_t *got) {
+static polyad_status decoder_read_plain(struct pd_decoder *d, unsigned char *out, size_t size,
+                                        size_t *got) {
   *got = take_raw(d, out, size);
   while (*got < size && !d->raw_end) {
     ssize_t more = read_some(d, out + *got, size - *got);
@@ -179,7 +179,7 @@ polyad_status pd_decoder_read(struct pd_decoder *d, void *buffer, size_t size, s
     (void)pd_zstd_read(d, buffer, size, got);
     break;
   case PD_ENCODING_PLAIN:
-    (void)read_plain(d, buffer, size, got);
+    (void)decoder_read_plain(d, buffer, size, got);
     break;
   }
   return *got > 0 ? POLYAD_OK : d->status;

@@ -4,7 +4,7 @@ enum { GZIP_WINDOW = 15 + 16 }; /* the largest window, gzip headers only */
 
 /* zlib takes its state at the start and its window with the first bytes: both from one block, so
  * that nothing is allocated on another thread. */
-static void *allocate(void *user, unsigned count, unsigned size) {
+static void *decoder_gzip_allocate(void *user, unsigned count, unsigned size) {
   struct pd_decoder *d = user;
   uint64_t bytes = ((uint64_t)count * size + 63) / 64 * 64;
   if (bytes > PD_GZIP_MEMORY - d->gzip_memory_used) return NULL;
@@ -13,7 +13,7 @@ static void *allocate(void *user, unsigned count, unsigned size) {
   return memory;
 }
 
-static void release(void *user, void *memory) {
+static void decoder_gzip_release(void *user, void *memory) {
   (void)user;
   (void)memory;
 }
@@ -21,8 +21,8 @@ static void release(void *user, void *memory) {
 polyad_status pd_gzip_start(struct pd_decoder *d) {
   d->encoding = PD_ENCODING_GZIP;
   PD_TRY(PD_NEW(d->context, PD_GZIP_MEMORY, &d->gzip_memory));
-  d->gzip.zalloc = allocate;
-  d->gzip.zfree = release;
+  d->gzip.zalloc = decoder_gzip_allocate;
+  d->gzip.zfree = decoder_gzip_release;
   d->gzip.opaque = d;
   if (inflateInit2(&d->gzip, GZIP_WINDOW) != Z_OK)
     return pd_decoder_note(d, POLYAD_OUT_OF_MEMORY, "no memory to decompress");

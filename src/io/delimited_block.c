@@ -29,7 +29,7 @@ polyad_status pd_block_open(struct pd_block *b) {
   return POLYAD_OK;
 }
 
-static void clear(struct pd_block *b) {
+static void delimited_block_clear(struct pd_block *b) {
   for (int t = 0; t < PD_BLOCK_THREADS; ++t)
     for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
       pd_free(b->context, b->fresh[t][n].label);
@@ -41,7 +41,7 @@ static void clear(struct pd_block *b) {
 }
 
 void pd_block_close(struct pd_block *b) {
-  clear(b);
+  delimited_block_clear(b);
   pd_free(b->context, b->role);
 }
 
@@ -50,7 +50,7 @@ static polyad_status reserve(struct pd_block *b, int threads, uint64_t rows) {
   if (rows <= b->rows && b->fresh[threads - 1][0].label != NULL) return POLYAD_OK;
   rows += rows / 4; /* later pieces may have a few more */
   if (rows < b->rows) rows = b->rows;
-  clear(b);
+  delimited_block_clear(b);
   for (b->slots = 1024; b->slots < 2 * rows;)
     b->slots *= 2;
   for (int t = 0; t < threads; ++t)
@@ -70,8 +70,9 @@ static bool same(const struct pd_fresh_label *label, const char *text, size_t le
 }
 
 /* The number of a label, in the dictionary or in the thread's table. */
-static uint32_t number_of(const struct pd_block *b, int mode, struct pd_fresh *fresh,
-                          const char *text, size_t length, bool made) {
+static uint32_t delimited_block_number_of(const struct pd_block *b, int mode,
+                                          struct pd_fresh *fresh, const char *text, size_t length,
+                                          bool made) {
   const struct pd_dictionary *dictionary = &b->dictionary[mode];
   if (!made && fresh->last.text != NULL && same(&fresh->last, text, length))
     return fresh->last.number; /* neighbouring rows often share labels */
@@ -95,16 +96,16 @@ static uint32_t number_of(const struct pd_block *b, int mode, struct pd_fresh *f
   return number;
 }
 
-static bool take_label(const struct pd_block *b, int mode, struct pd_fresh *fresh, const char *text,
-                       size_t length, uint32_t *number) {
+static bool delimited_block_take_label(const struct pd_block *b, int mode, struct pd_fresh *fresh,
+                                       const char *text, size_t length, uint32_t *number) {
   const struct pd_mode_column *column = &b->plan->mode[mode];
   if (column->grid == PD_GRID_NONE) {
-    *number = number_of(b, mode, fresh, text, length, false);
+    *number = delimited_block_number_of(b, mode, fresh, text, length, false);
     return true;
   }
   char label[LABEL_BYTES];
   if (!pd_grid_label(column, text, length, label, &length, NULL)) return false;
-  *number = number_of(b, mode, fresh, label, length, true);
+  *number = delimited_block_number_of(b, mode, fresh, label, length, true);
   return true;
 }
 
@@ -122,8 +123,8 @@ static bool take_value(polyad_type type, const char *text, size_t length, void *
 }
 
 /* One row, whose line ends at `end`; false for what single rows are for. */
-static bool take_row(const struct pd_block *b, struct piece *piece, const char *p, const char *end,
-                     struct pd_chunk *chunk, uint64_t at) {
+static bool delimited_block_take_row(const struct pd_block *b, struct piece *piece, const char *p,
+                                     const char *end, struct pd_chunk *chunk, uint64_t at) {
   const char *value = NULL;
   size_t value_length = 0, column = 0;
   if (end > p && end[-1] == '\r') --end;
@@ -135,7 +136,8 @@ static bool take_row(const struct pd_block *b, struct piece *piece, const char *
     if (column == b->plan->count) return false;
     size_t length = (size_t)(stop - p);
     for (int n = b->role[column]; n >= 0; n = b->next[n])
-      if (!take_label(b, n, &piece->fresh[n], p, length, (uint32_t *)chunk->index[n] + at))
+      if (!delimited_block_take_label(b, n, &piece->fresh[n], p, length,
+                                      (uint32_t *)chunk->index[n] + at))
         return false;
     if (b->role[column] == PD_ROLE_VALUE) {
       value = p;
@@ -157,7 +159,7 @@ static void take_piece(const struct pd_block *b, struct piece *piece, struct pd_
   const char *p = piece->begin;
   for (uint64_t row = 0; row < piece->lines && !piece->failed; ++row) {
     const char *end = memchr(p, '\n', (size_t)(piece->end - p));
-    piece->failed = !take_row(b, piece, p, end, chunk, piece->first + row);
+    piece->failed = !delimited_block_take_row(b, piece, p, end, chunk, piece->first + row);
     p = end + 1;
   }
 }
@@ -192,7 +194,8 @@ static bool suits(const struct pd_block *b, const char *begin, const char *end) 
 }
 
 /* About equal pieces of whole lines. */
-static int cut(struct pd_block *b, const char *begin, const char *end, struct piece *pieces) {
+static int delimited_block_cut(struct pd_block *b, const char *begin, const char *end,
+                               struct piece *pieces) {
   int wanted = pd_threads_for(b->context, (uint64_t)(end - begin), LEAST_BYTES), count = 0;
   if (wanted > PD_BLOCK_THREADS) wanted = PD_BLOCK_THREADS;
   const char *p = begin;
@@ -213,7 +216,7 @@ polyad_status pd_block_take(struct pd_block *b, const char *begin, const char *e
   struct pd_chunk *chunk;
   *taken = false;
   if (!suits(b, begin, end)) return POLYAD_OK;
-  int count = cut(b, begin, end, pieces);
+  int count = delimited_block_cut(b, begin, end, pieces);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int t = 0; t < count; ++t)
     pieces[t].lines = pd_tns_count_lines(pieces[t].begin, pieces[t].end);

@@ -21,7 +21,7 @@ static size_t format_decimal(char out[32], int64_t number, int decimals) {
                           decimals > 0 ? "." : "", digits + whole);
 }
 
-static void explain(char *why, const char *text) {
+static void delimited_columns_explain(char *why, const char *text) {
   if (why != NULL) snprintf(why, PD_GRID_WHY, "%s", text);
 }
 
@@ -29,7 +29,7 @@ static bool number_label(const struct pd_mode_column *mode, const char *text, si
                          char out[32], size_t *length, char *why) {
   double value;
   if (pd_parse_double(text, text + text_length, &value) == PD_NUMBER_MALFORMED) {
-    explain(why, "is not a finite number; expected one to round or bin");
+    delimited_columns_explain(why, "is not a finite number; expected one to round or bin");
     return false;
   }
   double scaled = value * power_of_ten[mode->decimals], steps = scaled / (double)mode->step;
@@ -39,7 +39,7 @@ static bool number_label(const struct pd_mode_column *mode, const char *text, si
   double cell = mode->grid == PD_GRID_ROUND || on_edge ? nearest : floor(steps);
   double number = cell * (double)mode->step;
   if (!(fabs(number) < 0x1p53)) {
-    explain(why, "is too large to round or bin; expected below 2^53 steps");
+    delimited_columns_explain(why, "is too large to round or bin; expected below 2^53 steps");
     return false;
   }
   *length = format_decimal(out, (int64_t)number, mode->decimals);
@@ -53,9 +53,10 @@ static bool time_label(const struct pd_mode_column *mode, const char *text, size
   char one[32], two[32];
   switch (pd_time_parse(text, text_length, mode->date_order, &time, &other)) {
   case PD_TIME_MALFORMED:
-    explain(why, mode->date_order == PD_DATE_UNKNOWN
-                     ? "is no date; expected one such as 2024-03-09 17:05, 9.3.2024 or 3/9/2024"
-                     : "is no date in the order that was given");
+    delimited_columns_explain(
+        why, mode->date_order == PD_DATE_UNKNOWN
+                 ? "is no date; expected one such as 2024-03-09 17:05, 9.3.2024 or 3/9/2024"
+                 : "is no date in the order that was given");
     return false;
   case PD_TIME_AMBIGUOUS:
     (void)pd_time_label(&time, PD_TIME_DATE, one, &ignored);
@@ -70,7 +71,7 @@ static bool time_label(const struct pd_mode_column *mode, const char *text, size
     break;
   }
   if (pd_time_label(&time, mode->unit, out, length)) return true;
-  explain(why, "has no time of day; expected one, such as 2024-03-09 17:05");
+  delimited_columns_explain(why, "has no time of day; expected one, such as 2024-03-09 17:05");
   return false;
 }
 
@@ -237,8 +238,8 @@ static polyad_status add_mode(polyad_context *context, struct pd_rows *rows, siz
 }
 
 /* Whether a column is a mode already; of times, a mode of the same unit. */
-static bool is_taken(const struct pd_columns_plan *plan, size_t column,
-                     const struct pd_mode_column *grid) {
+static bool delimited_columns_is_taken(const struct pd_columns_plan *plan, size_t column,
+                                       const struct pd_mode_column *grid) {
   for (int n = 0; n < plan->order; ++n) {
     const struct pd_mode_column *mode = &plan->mode[n];
     bool differs =
@@ -261,7 +262,7 @@ static polyad_status add_chosen(polyad_context *context, struct pd_rows *rows, c
     }
     if (column == SIZE_MAX) return pd_columns_fail_missing(rows, text, (size_t)(end - text));
     char quoted[PD_QUOTE_BYTES];
-    if (is_taken(plan, column, &grid))
+    if (delimited_columns_is_taken(plan, column, &grid))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                      "column %s is chosen twice; expected each column once, or times in "
                      "different units",

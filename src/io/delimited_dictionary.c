@@ -118,7 +118,7 @@ struct item {
   uint32_t number;
 };
 
-static int compare(const void *a, const void *b) {
+static int delimited_dictionary_compare(const void *a, const void *b) {
   const struct item *x = a, *y = b;
   if (x->value != y->value) return x->value < y->value ? -1 : 1;
   size_t length = x->length < y->length ? x->length : y->length;
@@ -157,7 +157,7 @@ polyad_status pd_dictionary_sort(struct pd_dictionary *dictionary, uint32_t *pla
   PD_TRY_CLEANUP(PD_NEW(context, labels->start[labels->count], &sorted.text));
   take_items(labels, items);
   if (!set_values(items, labels->count)) take_items(labels, items);
-  qsort(items, (size_t)labels->count, sizeof *items, compare);
+  qsort(items, (size_t)labels->count, sizeof *items, delimited_dictionary_compare);
   sorted.start[0] = 0;
   for (uint64_t i = 0; i < labels->count; ++i) {
     place[items[i].number] = (uint32_t)i;

@@ -69,7 +69,7 @@ bool pd_filter_asks(const struct pd_filter *filter) {
  */
 
 /* What programs write where there is nothing. */
-static bool is_missing(const struct pd_field *field) {
+static bool delimited_filter_is_missing(const struct pd_field *field) {
   static const char *const words[] = {"",     "NA",   "N/A",  "NaN",  "nan",
                                       "null", "NULL", "None", "#N/A", "NaT"};
   for (size_t k = 0; k < sizeof words / sizeof *words; ++k)
@@ -78,8 +78,8 @@ static bool is_missing(const struct pd_field *field) {
   return false;
 }
 
-static polyad_status fail_field(struct pd_rows *rows, const struct pd_field *field,
-                                const char *what) {
+static polyad_status delimited_filter_fail_field(struct pd_rows *rows, const struct pd_field *field,
+                                                 const char *what) {
   char quoted[PD_QUOTE_BYTES];
   return pd_rows_fail(rows, POLYAD_PARSE, field->text, "%s %s",
                       pd_quote(quoted, field->text, field->length), what);
@@ -96,13 +96,14 @@ static polyad_status ask(struct pd_rows *rows, const struct pd_condition *c, boo
   }
   if (c->timed) {
     if (pd_time_parse(field.text, field.length, PD_DATE_UNKNOWN, &time, &other) != PD_TIME_OK)
-      return fail_field(rows, raw,
-                        "cannot be compared with a date; expected one such as "
-                        "2024-03-09, of which day and month are clear");
+      return delimited_filter_fail_field(rows, raw,
+                                         "cannot be compared with a date; expected one such as "
+                                         "2024-03-09, of which day and month are clear");
     value = (double)pd_time_number(&time);
   } else if (pd_parse_double(field.text, field.text + field.length, &value) ==
              PD_NUMBER_MALFORMED) {
-    return fail_field(rows, raw, "cannot be compared with a number; expected a number");
+    return delimited_filter_fail_field(rows, raw,
+                                       "cannot be compared with a number; expected a number");
   }
   *holds = c->sign == '<' ? value < c->bound : value > c->bound;
   return POLYAD_OK;
@@ -112,10 +113,14 @@ static polyad_status ask(struct pd_rows *rows, const struct pd_condition *c, boo
 static size_t find_missing(const struct pd_filter *filter, const struct pd_rows *rows,
                            const struct pd_columns_plan *plan) {
   for (int k = 0; k < filter->count; ++k)
-    if (is_missing(&rows->field[filter->condition[k].column])) return filter->condition[k].column;
+    if (delimited_filter_is_missing(&rows->field[filter->condition[k].column]))
+      return filter->condition[k].column;
   for (int n = 0; n < plan->order; ++n)
-    if (is_missing(&rows->field[plan->mode[n].column])) return plan->mode[n].column;
-  return plan->value != SIZE_MAX && is_missing(&rows->field[plan->value]) ? plan->value : SIZE_MAX;
+    if (delimited_filter_is_missing(&rows->field[plan->mode[n].column]))
+      return plan->mode[n].column;
+  return plan->value != SIZE_MAX && delimited_filter_is_missing(&rows->field[plan->value])
+             ? plan->value
+             : SIZE_MAX;
 }
 
 polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows,
@@ -124,9 +129,10 @@ polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows,
   if (filter->missing != POLYAD_MISSING_KEEP) {
     size_t column = find_missing(filter, rows, plan);
     if (column != SIZE_MAX && filter->missing == POLYAD_MISSING_ERROR)
-      return fail_field(rows, &rows->field[column],
-                        "stands for nothing; expected a label or value in every row, or rows "
-                        "without one to be skipped");
+      return delimited_filter_fail_field(
+          rows, &rows->field[column],
+          "stands for nothing; expected a label or value in every row, or rows "
+          "without one to be skipped");
     if (column != SIZE_MAX) {
       ++filter->skipped;
       *taken = false;

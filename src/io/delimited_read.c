@@ -29,7 +29,8 @@ struct reader {
   uint64_t single_until; /* byte of the input: rows before it are taken one by one */
 };
 
-static polyad_status fail_field(struct reader *r, const struct pd_field *field, const char *what) {
+static polyad_status delimited_read_fail_field(struct reader *r, const struct pd_field *field,
+                                               const char *what) {
   char quoted[PD_QUOTE_BYTES];
   return pd_rows_fail(&r->rows, POLYAD_PARSE, field->text, "%s %s",
                       pd_quote(quoted, field->text, field->length), what);
@@ -37,16 +38,17 @@ static polyad_status fail_field(struct reader *r, const struct pd_field *field, 
 
 static polyad_status parse_number(struct reader *r, const struct pd_field *field, double *value) {
   if (pd_parse_double(field->text, field->text + field->length, value) == PD_NUMBER_MALFORMED)
-    return fail_field(r, field,
-                      memchr(field->text, ',', field->length) != NULL
-                          ? "is no number; expected a decimal point, not a comma"
-                          : "is not a finite number; expected a number");
+    return delimited_read_fail_field(r, field,
+                                     memchr(field->text, ',', field->length) != NULL
+                                         ? "is no number; expected a decimal point, not a comma"
+                                         : "is not a finite number; expected a number");
   double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
-  if (!isfinite(kept)) return fail_field(r, field, "is too large; expected a finite number");
+  if (!isfinite(kept))
+    return delimited_read_fail_field(r, field, "is too large; expected a finite number");
   return POLYAD_OK;
 }
 
-static polyad_status take_label(struct reader *r, int mode, uint32_t *number) {
+static polyad_status delimited_read_take_label(struct reader *r, int mode, uint32_t *number) {
   const struct pd_mode_column *column = &r->plan.mode[mode];
   struct pd_field field = r->rows.field[column->column];
   if (column->grid == PD_GRID_NONE) {
@@ -57,11 +59,11 @@ static polyad_status take_label(struct reader *r, int mode, uint32_t *number) {
   size_t length;
   PD_TRY(pd_rows_plain(&r->rows, &field));
   if (!pd_grid_label(column, field.text, field.length, label, &length, why))
-    return fail_field(r, &r->rows.field[column->column], why);
+    return delimited_read_fail_field(r, &r->rows.field[column->column], why);
   return pd_dictionary_number(&r->dictionary[mode], label, length, number);
 }
 
-static polyad_status take_row(struct reader *r) {
+static polyad_status delimited_read_take_row(struct reader *r) {
   struct pd_rows *rows = &r->rows;
   if (rows->fields != r->plan.count) {
     size_t at = rows->fields < r->plan.count ? rows->fields - 1 : r->plan.count;
@@ -76,7 +78,7 @@ static polyad_status take_row(struct reader *r) {
     PD_TRY(pd_coordinates_room(&r->coordinates, CHUNK_ROWS, &chunk));
   double value = 1;
   for (int n = 0; n < r->plan.order; ++n)
-    PD_TRY(take_label(r, n, (uint32_t *)chunk->index[n] + chunk->count));
+    PD_TRY(delimited_read_take_label(r, n, (uint32_t *)chunk->index[n] + chunk->count));
   if (r->plan.value != SIZE_MAX) PD_TRY(parse_number(r, &rows->field[r->plan.value], &value));
   pd_store(r->options->type, chunk->values, chunk->count, value);
   pd_coordinates_add(&r->coordinates, 1);
@@ -91,7 +93,7 @@ static uint64_t hash_seed(void) {
          (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)&now;
 }
 
-static polyad_status take_header(struct reader *r) {
+static polyad_status delimited_read_take_header(struct reader *r) {
   bool found;
   PD_TRY(pd_rows_next(&r->rows, &found));
   if (!found)
@@ -115,7 +117,7 @@ static polyad_status take_header(struct reader *r) {
 }
 
 /* Takes whole blocks of rows as long as that can be done. */
-static polyad_status take_blocks(struct reader *r, int threads) {
+static polyad_status delimited_read_take_blocks(struct reader *r, int threads) {
   struct pd_rows *rows = &r->rows;
   while (rows->before + rows->begin >= r->single_until) {
     /* A file that fits the first buffer needs no larger one. */
@@ -137,16 +139,16 @@ static polyad_status take_blocks(struct reader *r, int threads) {
   return POLYAD_OK;
 }
 
-static polyad_status take_rows(struct reader *r) {
+static polyad_status delimited_read_take_rows(struct reader *r) {
   int threads = polyad_threads(r->context);
   if (threads > PD_BLOCK_THREADS) threads = PD_BLOCK_THREADS;
   for (;;) {
     bool found;
     /* Rows that may be left out are looked at one by one. */
-    if (threads > 1 && !pd_filter_asks(&r->filter)) PD_TRY(take_blocks(r, threads));
+    if (threads > 1 && !pd_filter_asks(&r->filter)) PD_TRY(delimited_read_take_blocks(r, threads));
     PD_TRY(pd_rows_next(&r->rows, &found));
     if (!found) break;
-    PD_TRY(take_row(r));
+    PD_TRY(delimited_read_take_row(r));
   }
   if (r->filter.skipped > 0)
     pd_log(r->context, POLYAD_LOG_WARNING, "%s: rows skipped that lack a label or value: %llu",
@@ -160,7 +162,7 @@ static polyad_status take_rows(struct reader *r) {
 }
 
 /* Labels were numbered as they came; now they are sorted. */
-static polyad_status sort_mode(struct reader *r, int mode) {
+static polyad_status delimited_read_sort_mode(struct reader *r, int mode) {
   uint32_t *place;
   PD_TRY(PD_NEW(r->context, r->dictionary[mode].labels.count, &place));
   polyad_status status = pd_dictionary_sort(&r->dictionary[mode], place);
@@ -175,7 +177,7 @@ static polyad_status sort_mode(struct reader *r, int mode) {
 }
 
 /* The dims given are a demand: another tensor than the one asked for is an error. */
-static polyad_status check_dims(struct reader *r, const uint64_t *dims) {
+static polyad_status delimited_read_check_dims(struct reader *r, const uint64_t *dims) {
   const polyad_read_options *options = r->options;
   if (options->order == 0) return POLYAD_OK;
   if (options->order != r->plan.order)
@@ -190,13 +192,13 @@ static polyad_status check_dims(struct reader *r, const uint64_t *dims) {
   return POLYAD_OK;
 }
 
-static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
+static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **tensor) {
   uint64_t dims[POLYAD_MAX_ORDER];
   for (int n = 0; n < r->plan.order; ++n) {
-    PD_TRY(sort_mode(r, n));
+    PD_TRY(delimited_read_sort_mode(r, n));
     dims[n] = r->dictionary[n].labels.count;
   }
-  PD_TRY(check_dims(r, dims));
+  PD_TRY(delimited_read_check_dims(r, dims));
   PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, r->options->zeros,
                                tensor));
   for (int n = 0; n < r->plan.order; ++n) {
@@ -207,7 +209,7 @@ static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
   return POLYAD_OK;
 }
 
-static void clear(struct reader *r) {
+static void delimited_read_clear(struct reader *r) {
   pd_rows_close(&r->rows);
   pd_columns_plan_clear(r->context, &r->plan);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
@@ -235,11 +237,11 @@ polyad_status pd_delimited_read(polyad_context *context, const char *path, struc
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_input_open(context, path, &r->input));
   PD_TRY_CLEANUP(pd_rows_open(context, r->input, delimiter, &r->rows));
-  PD_TRY_CLEANUP(take_header(r));
-  PD_TRY_CLEANUP(take_rows(r));
-  PD_TRY_CLEANUP(finish(r, tensor));
+  PD_TRY_CLEANUP(delimited_read_take_header(r));
+  PD_TRY_CLEANUP(delimited_read_take_rows(r));
+  PD_TRY_CLEANUP(delimited_read_finish(r, tensor));
 
 cleanup:
-  clear(r);
+  delimited_read_clear(r);
   return status;
 }

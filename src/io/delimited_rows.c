@@ -37,7 +37,7 @@ polyad_status pd_rows_fail(const struct pd_rows *rows, polyad_status status, con
 }
 
 /* Adds text behind `end`; room is made in front, or by a larger buffer. */
-static polyad_status fill(struct pd_rows *rows) {
+static polyad_status delimited_rows_fill(struct pd_rows *rows) {
   if (rows->begin > 0) {
     memmove(rows->buffer, rows->buffer + rows->begin, rows->end - rows->begin);
     rows->before += rows->begin;
@@ -62,12 +62,12 @@ polyad_status pd_rows_fill(struct pd_rows *rows, size_t capacity) {
     PD_TRY(pd_realloc(rows->context, capacity, 1, (void **)&rows->buffer));
     rows->capacity = capacity;
   }
-  return fill(rows);
+  return delimited_rows_fill(rows);
 }
 
-static polyad_status start(struct pd_rows *rows) {
+static polyad_status delimited_rows_start(struct pd_rows *rows) {
   rows->started = true;
-  PD_TRY(fill(rows));
+  PD_TRY(delimited_rows_fill(rows));
   const unsigned char *first = (const unsigned char *)rows->buffer;
   if (rows->end >= 2 &&
       ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff)))
@@ -131,7 +131,7 @@ static enum taken take_bare(struct pd_rows *rows, const char *p, const char **ne
   return add_field(rows, text, length, false) ? TAKEN_ROW : TAKEN_FAILED;
 }
 
-static enum taken take_row(struct pd_rows *rows) {
+static enum taken delimited_rows_take_row(struct pd_rows *rows) {
   const char *p = rows->buffer + rows->begin, *end = rows->buffer + rows->end;
   uint64_t lines = rows->lines;
   rows->row = rows->begin;
@@ -171,14 +171,14 @@ static enum taken take_row(struct pd_rows *rows) {
 
 polyad_status pd_rows_next(struct pd_rows *rows, bool *found) {
   *found = false;
-  if (!rows->started) PD_TRY(start(rows));
+  if (!rows->started) PD_TRY(delimited_rows_start(rows));
   for (;;) {
     if (rows->begin == rows->end) {
       if (rows->at_end) return POLYAD_OK;
-      PD_TRY(fill(rows));
+      PD_TRY(delimited_rows_fill(rows));
       continue;
     }
-    switch (take_row(rows)) {
+    switch (delimited_rows_take_row(rows)) {
     case TAKEN_ROW:
       *found = true;
       return POLYAD_OK;
@@ -190,7 +190,7 @@ polyad_status pd_rows_next(struct pd_rows *rows, bool *found) {
       if (rows->end - rows->begin > PD_ROW_BYTES)
         return pd_rows_fail(rows, POLYAD_PARSE, rows->buffer + rows->begin,
                             "row is longer than 16 MiB; expected the end of the line before");
-      PD_TRY(fill(rows));
+      PD_TRY(delimited_rows_fill(rows));
       break;
     }
   }

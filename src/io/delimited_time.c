@@ -10,12 +10,12 @@ struct cursor {
   const char *at, *end;
 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool delimited_time_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Digits as a number; returns how many there are, at most `most`. */
-static int take_digits(struct cursor *c, int most, int *value) {
+static int delimited_time_take_digits(struct cursor *c, int most, int *value) {
   int count = 0;
-  for (*value = 0; c->at < c->end && count < most && is_digit(*c->at); ++count)
+  for (*value = 0; c->at < c->end && count < most && delimited_time_is_digit(*c->at); ++count)
     *value = *value * 10 + (*c->at++ - '0');
   return count;
 }
@@ -26,7 +26,7 @@ static bool take_sign(struct cursor *c, char sign) {
   return true;
 }
 
-static void skip_blanks(struct cursor *c) {
+static void delimited_time_skip_blanks(struct cursor *c) {
   while (c->at < c->end && *c->at == ' ')
     ++c->at;
 }
@@ -76,8 +76,9 @@ static bool set_date(struct pd_time *time, int year, int month, int day) {
 
 /* Two numbers of one or two digits, then a year of four, with `sign` between them. */
 static bool take_rest_of_date(struct cursor *c, char sign, int *second, int *year) {
-  return take_digits(c, 2, second) > 0 && take_sign(c, sign) && take_digits(c, 4, year) == 4 &&
-         (c->at == c->end || !is_digit(*c->at));
+  return delimited_time_take_digits(c, 2, second) > 0 && take_sign(c, sign) &&
+         delimited_time_take_digits(c, 4, year) == 4 &&
+         (c->at == c->end || !delimited_time_is_digit(*c->at));
 }
 
 /* A date that begins with a day or a month. */
@@ -101,9 +102,11 @@ static enum pd_time_result take_long_date(struct cursor *c, int year, struct pd_
   char sign = c->at < c->end ? *c->at : '\0';
   if (sign == '-' || sign == '/') {
     ++c->at;
-    if (take_digits(c, 2, &month) == 0 || !take_sign(c, sign) || take_digits(c, 2, &day) == 0)
+    if (delimited_time_take_digits(c, 2, &month) == 0 || !take_sign(c, sign) ||
+        delimited_time_take_digits(c, 2, &day) == 0)
       return PD_TIME_MALFORMED;
-  } else if (take_digits(c, 2, &month) != 2 || take_digits(c, 2, &day) != 2) {
+  } else if (delimited_time_take_digits(c, 2, &month) != 2 ||
+             delimited_time_take_digits(c, 2, &day) != 2) {
     return PD_TIME_MALFORMED;
   }
   return set_date(time, year, month, day) ? PD_TIME_OK : PD_TIME_MALFORMED;
@@ -111,7 +114,7 @@ static enum pd_time_result take_long_date(struct cursor *c, int year, struct pd_
 
 /* AM or PM, where it stands there; false when the hour does not suit it. */
 static bool take_half(struct cursor *c, int *hour) {
-  skip_blanks(c);
+  delimited_time_skip_blanks(c);
   if (c->end - c->at < 2 || (c->at[1] | 32) != 'm') return true;
   int half = c->at[0] | 32;
   if (half != 'a' && half != 'p') return true;
@@ -124,27 +127,28 @@ static bool take_half(struct cursor *c, int *hour) {
 /* A time zone, where it stands there: Z, UTC, +01, -0330, +01:00. */
 static bool take_zone(struct cursor *c) {
   int hours, minutes;
-  skip_blanks(c);
+  delimited_time_skip_blanks(c);
   if (take_sign(c, 'Z') || c->at == c->end) return true;
   if (c->end - c->at >= 3 && (memcmp(c->at, "UTC", 3) == 0 || memcmp(c->at, "GMT", 3) == 0)) {
     c->at += 3;
     return true;
   }
   if (!take_sign(c, '+') && !take_sign(c, '-')) return false;
-  if (take_digits(c, 2, &hours) != 2 || hours > 14) return false;
+  if (delimited_time_take_digits(c, 2, &hours) != 2 || hours > 14) return false;
   if (c->at == c->end) return true;
   (void)take_sign(c, ':');
-  return take_digits(c, 2, &minutes) == 2 && minutes < 60;
+  return delimited_time_take_digits(c, 2, &minutes) == 2 && minutes < 60;
 }
 
 /* 17, 17:05, 17:05:30, 17:05:30.25, 5 PM, and a zone behind it. */
 static bool take_time_of_day(struct cursor *c, struct pd_time *time) {
   int hour, minute = 0, second = 0, ignored;
-  if (take_digits(c, 2, &hour) == 0) return false;
+  if (delimited_time_take_digits(c, 2, &hour) == 0) return false;
   if (take_sign(c, ':')) {
-    if (take_digits(c, 2, &minute) != 2) return false;
-    if (take_sign(c, ':') && take_digits(c, 2, &second) != 2) return false;
-    if ((take_sign(c, '.') || take_sign(c, ',')) && take_digits(c, 9, &ignored) == 0) return false;
+    if (delimited_time_take_digits(c, 2, &minute) != 2) return false;
+    if (take_sign(c, ':') && delimited_time_take_digits(c, 2, &second) != 2) return false;
+    if ((take_sign(c, '.') || take_sign(c, ',')) && delimited_time_take_digits(c, 9, &ignored) == 0)
+      return false;
   }
   if (!take_half(c, &hour) || !take_zone(c)) return false;
   if (hour > 23 || minute > 59 || second > 60) return false;
@@ -160,8 +164,8 @@ enum pd_time_result pd_time_parse(const char *text, size_t length, enum pd_date_
   *time = *other = (struct pd_time){0};
   while (c.end > c.at && c.end[-1] == ' ')
     --c.end;
-  skip_blanks(&c);
-  int digits = take_digits(&c, 4, &first);
+  delimited_time_skip_blanks(&c);
+  int digits = delimited_time_take_digits(&c, 4, &first);
   enum pd_time_result result = digits == 4 ? take_long_date(&c, first, time)
                                : digits == 1 || digits == 2
                                    ? take_short_date(&c, first, order, time, other)
@@ -170,7 +174,7 @@ enum pd_time_result pd_time_parse(const char *text, size_t length, enum pd_date_
   if (c.at < c.end) {
     if (*c.at != 'T' && *c.at != ' ') return PD_TIME_MALFORMED;
     ++c.at;
-    skip_blanks(&c);
+    delimited_time_skip_blanks(&c);
     if (!take_time_of_day(&c, time) || c.at != c.end) return PD_TIME_MALFORMED;
   }
   other->timed = time->timed;

@@ -14,7 +14,7 @@ struct writer {
 };
 
 /* Whether `name` would be the same column as another: one before, or that of the values. */
-static bool is_taken(const struct writer *w, int mode, const char *name) {
+static bool delimited_write_is_taken(const struct writer *w, int mode, const char *name) {
   if (strcmp(name, "value") == 0) return true;
   for (int n = 0; n < w->tensor->order; ++n) {
     const char *other = w->tensor->mode_name[n];
@@ -28,9 +28,9 @@ static polyad_status write_header(struct writer *w) {
   for (int n = 0; n < w->tensor->order; ++n) {
     const char *name = w->tensor->mode_name[n];
     char own[64];
-    if (name == NULL || name[0] == '\0' || is_taken(w, n, name)) {
+    if (name == NULL || name[0] == '\0' || delimited_write_is_taken(w, n, name)) {
       int length = snprintf(own, sizeof own, "mode%d", n + 1);
-      for (; is_taken(w, n, own) && length < (int)sizeof own - 1; ++length) {
+      for (; delimited_write_is_taken(w, n, own) && length < (int)sizeof own - 1; ++length) {
         own[length] = '_';
         own[length + 1] = '\0';
       }
@@ -42,7 +42,7 @@ static polyad_status write_header(struct writer *w) {
   return pd_output_write(w->output, "value\n", 6);
 }
 
-static polyad_status write_row(struct writer *w, uint64_t p) {
+static polyad_status delimited_write_write_row(struct writer *w, uint64_t p) {
   const polyad_tensor *tensor = w->tensor;
   char number[PD_NUMBER_TEXT + 1];
   for (int n = 0; n < tensor->order; ++n) {
@@ -67,7 +67,7 @@ polyad_status pd_delimited_write(polyad_context *context, const polyad_tensor *t
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &w.output));
   polyad_status status = write_header(&w);
   for (uint64_t p = 0; p < tensor->nnz && status == POLYAD_OK; ++p)
-    status = write_row(&w, p);
+    status = delimited_write_write_row(&w, p);
   if (status == POLYAD_OK) return pd_output_commit(w.output);
   pd_output_abort(w.output);
   return status;

@@ -192,7 +192,7 @@ struct text {
   size_t size, length;
 };
 
-static void append(struct text *text, const char *what) {
+static void file_format_append(struct text *text, const char *what) {
   size_t room = text->length < text->size ? text->size - text->length : 0;
   if (room > 0) snprintf(text->out + text->length, room, "%s", what);
   text->length += strlen(what);
@@ -213,8 +213,8 @@ static void append_extensions(struct text *text, polyad_file_contents contents) 
   for (int k = 0; k < ROWS; ++k)
     if (writes(&table[k], contents))
       for (const char *list = table[k].extensions[contents]; next_extension(&list, extension);) {
-        append(text, done == 0 ? "" : done + 1 == count ? " or " : ", ");
-        append(text, shown(extension));
+        file_format_append(text, done == 0 ? "" : done + 1 == count ? " or " : ", ");
+        file_format_append(text, shown(extension));
         ++done;
       }
 }
@@ -223,17 +223,17 @@ static void append_extensions(struct text *text, polyad_file_contents contents) 
 static void append_compressed(struct text *text, polyad_file_contents contents) {
   char extension[EXTENSION_BYTES];
   const char *between = "; not compressed:";
-  append(text, " (.gz or .zst may follow");
+  file_format_append(text, " (.gz or .zst may follow");
   for (int k = 0; k < ROWS; ++k)
     if (writes(&table[k], contents) && !table[k].compressed)
       for (const char *list = table[k].extensions[contents]; next_extension(&list, extension);) {
         if (strcmp(extension, "/") == 0) continue;
-        append(text, between);
-        append(text, " ");
-        append(text, extension);
+        file_format_append(text, between);
+        file_format_append(text, " ");
+        file_format_append(text, extension);
         between = ",";
       }
-  append(text, ")");
+  file_format_append(text, ")");
 }
 
 size_t polyad_file_extensions(polyad_file_contents contents, char *out, size_t size) {

@@ -34,7 +34,7 @@ static polyad_status put_chunk(polyad_context *context, const struct target *tar
 }
 
 /* One past the last leaf of the chunk that begins with leaf `first`. */
-static uint64_t chunk_end(const struct pd_generator *generator, uint64_t first) {
+static uint64_t generate_file_chunk_end(const struct pd_generator *generator, uint64_t first) {
   uint64_t leaves = pd_generator_leaves(generator), last = first + 1;
   uint64_t begin = pd_generator_begin(generator, first);
   while (last < leaves && pd_generator_begin(generator, last + 1) - begin <= CHUNK_NNZ)
@@ -45,7 +45,7 @@ static uint64_t chunk_end(const struct pd_generator *generator, uint64_t first) 
 static uint64_t largest_chunk(const struct pd_generator *generator) {
   uint64_t most = 0, next;
   for (uint64_t first = 0; first < pd_generator_leaves(generator); first = next) {
-    next = chunk_end(generator, first);
+    next = generate_file_chunk_end(generator, first);
     uint64_t nnz = pd_generator_begin(generator, next) - pd_generator_begin(generator, first);
     most = nnz > most ? nnz : most;
   }
@@ -65,7 +65,7 @@ static polyad_status write_chunks(polyad_context *context, const struct pd_gener
   }
   PD_TRY_CLEANUP(pd_alloc(context, room, pd_type_bytes(type), &chunk.values));
   for (uint64_t first = 0; first < pd_generator_leaves(generator); first = next) {
-    next = chunk_end(generator, first);
+    next = generate_file_chunk_end(generator, first);
     chunk.nnz = pd_generator_begin(generator, next) - pd_generator_begin(generator, first);
     PD_TRY_CLEANUP(pd_generator_fill(context, generator, first, next, chunk.index, chunk.values));
     PD_TRY_CLEANUP(put_chunk(context, target, &chunk));
@@ -77,8 +77,9 @@ cleanup:
   return status;
 }
 
-static polyad_status stream(polyad_context *context, const polyad_generate_options *options,
-                            const char *path, bool binary) {
+static polyad_status generate_file_stream(polyad_context *context,
+                                          const polyad_generate_options *options, const char *path,
+                                          bool binary) {
   struct pd_generator *generator = NULL;
   struct target target = {NULL, NULL};
   polyad_status status = POLYAD_OK;
@@ -115,5 +116,5 @@ polyad_status polyad_generate_to_file(polyad_context *context,
   if (format == NULL) return pd_file_format_fail(context, path, POLYAD_CONTENTS_TENSOR);
   bool streamed = format->number == POLYAD_FILE_TNS || format->number == POLYAD_FILE_PTN;
   if (options->rank != 0 || !streamed) return write_whole(context, options, path);
-  return stream(context, options, path, format->number == POLYAD_FILE_PTN);
+  return generate_file_stream(context, options, path, format->number == POLYAD_FILE_PTN);
 }

@@ -79,7 +79,7 @@ static polyad_status start_thread(struct pd_input *s) {
 
 /* What was compressed twice is compressed still. A compressed file whose name does not say so, or
  * the other way round, is fine. */
-static polyad_status check_head(struct pd_input *s) {
+static polyad_status input_check_head(struct pd_input *s) {
   bool packed = pd_decoder_compressed(s->decoder);
   const char *path = pd_decoder_path(s->decoder);
   if (packed && pd_compressor_name(s->head, s->head_used) != NULL)
@@ -100,7 +100,7 @@ polyad_status pd_input_open(polyad_context *context, const char *path, struct pd
     status = pd_decoder_read(s->decoder, s->head, HEAD_BYTES, &s->head_used);
     if (status != POLYAD_OK) (void)pd_decoder_fail(s->decoder, 0);
   }
-  if (status == POLYAD_OK) status = check_head(s);
+  if (status == POLYAD_OK) status = input_check_head(s);
   if (status == POLYAD_OK)
     s->parallel = !pd_decoder_compressed(s->decoder) && pd_decoder_size(s->decoder) > PARALLEL_FROM;
   /* What fits the head needs no thread. */
@@ -123,7 +123,8 @@ polyad_status pd_input_peek(struct pd_input *s, const unsigned char **data, size
 void pd_input_skip(struct pd_input *s, size_t size) { s->head_taken += size; }
 
 /* Takes bytes that were decoded ahead. */
-static polyad_status take_blocks(struct pd_input *s, unsigned char *out, size_t size, size_t *got) {
+static polyad_status input_take_blocks(struct pd_input *s, unsigned char *out, size_t size,
+                                       size_t *got) {
   while (*got < size && !s->ended) {
     pthread_mutex_lock(&s->mutex);
     while (s->filled == 0)
@@ -157,7 +158,7 @@ polyad_status pd_input_read(struct pd_input *s, void *buffer, size_t size, size_
   polyad_status status;
   int threads = polyad_threads(s->context);
   if (s->threaded)
-    status = take_blocks(s, out + *got, size - *got, &more);
+    status = input_take_blocks(s, out + *got, size - *got, &more);
   else if (s->parallel && size >= PARALLEL_FROM && threads > 1)
     status = pd_decoder_read_parallel(s->decoder, threads, out + *got, size - *got, &more);
   else

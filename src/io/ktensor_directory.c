@@ -39,8 +39,8 @@ static polyad_ktensor view_of(const polyad_ttensor *ttensor, int n) {
   return view;
 }
 
-static polyad_status write_tucker(polyad_context *context, const void *user,
-                                  const char *directory) {
+static polyad_status ktensor_directory_write_tucker(polyad_context *context, const void *user,
+                                                    const char *directory) {
   const struct pd_model *model = user;
   const polyad_ttensor *ttensor = model->ttensor;
   char path[PD_DIRECTORY_FILE_BYTES];
@@ -60,7 +60,7 @@ polyad_status pd_directory_write_model(polyad_context *context, const struct pd_
   int order = is_kruskal ? model->ktensor->order : model->ttensor->order;
   const uint64_t *dims = is_kruskal ? model->ktensor->dims : model->ttensor->dims;
   return pd_directory_write(context, model->outline, order, dims, path,
-                            is_kruskal ? write_cp : write_tucker, model);
+                            is_kruskal ? write_cp : ktensor_directory_write_tucker, model);
 }
 
 polyad_status polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,

@@ -14,7 +14,8 @@ struct lines {
   uint64_t found; /* lines seen; beyond `wanted` they are only counted */
 };
 
-static polyad_status append(struct lines *lines, const unsigned char *bytes, size_t size) {
+static polyad_status labels_lines_append(struct lines *lines, const unsigned char *bytes,
+                                         size_t size) {
   if (lines->found >= lines->wanted) return POLYAD_OK;
   if (size > lines->capacity - lines->used) {
     uint64_t needed = pd_add_saturated(lines->used, size);
@@ -36,7 +37,7 @@ static polyad_status end_line(struct lines *lines) {
   struct pd_labels *labels = &lines->labels;
   if (lines->used > labels->start[labels->count] && labels->text[lines->used - 1] == '\r')
     --lines->used;
-  PD_TRY(append(lines, (const unsigned char *)"", 1));
+  PD_TRY(labels_lines_append(lines, (const unsigned char *)"", 1));
   if (labels->count == lines->room) {
     uint64_t room = 2 * lines->room < lines->wanted ? 2 * lines->room : lines->wanted;
     PD_TRY(pd_realloc(lines->context, room + 1, sizeof *labels->start, (void **)&labels->start));
@@ -51,14 +52,14 @@ static polyad_status take_chunk(struct lines *lines, const unsigned char *data, 
   for (size_t at = 0; at < size;) {
     const unsigned char *end = memchr(data + at, '\n', size - at);
     size_t length = end == NULL ? size - at : (size_t)(end - data) - at;
-    PD_TRY(append(lines, data + at, length));
+    PD_TRY(labels_lines_append(lines, data + at, length));
     if (end != NULL) PD_TRY(end_line(lines));
     at += length + (end != NULL);
   }
   return POLYAD_OK;
 }
 
-static polyad_status read_all(struct lines *lines, struct pd_input *input) {
+static polyad_status labels_lines_read_all(struct lines *lines, struct pd_input *input) {
   unsigned char *chunk;
   const unsigned char *first;
   size_t got = 0;
@@ -94,7 +95,7 @@ polyad_status pd_labels_read_lines(polyad_context *context, const char *path, in
   PD_TRY_CLEANUP(PD_NEW(context, lines.room + 1, &lines.labels.start));
   PD_TRY_CLEANUP(PD_NEW(context, lines.capacity, &lines.labels.text));
   lines.labels.start[0] = 0;
-  PD_TRY_CLEANUP(read_all(&lines, input));
+  PD_TRY_CLEANUP(labels_lines_read_all(&lines, input));
   if (lines.found != count) {
     status = pd_fail_at(context, POLYAD_MISMATCH, path, 0, 0,
                         "%" PRIu64 " labels found; expected %" PRIu64 ", the length of mode %d",

@@ -29,8 +29,8 @@ static polyad_status check_lines(polyad_context *context, const polyad_tensor *t
   return POLYAD_OK;
 }
 
-static polyad_status write_mode(polyad_context *context, const polyad_tensor *tensor, int mode,
-                                const char *directory) {
+static polyad_status labels_write_write_mode(polyad_context *context, const polyad_tensor *tensor,
+                                             int mode, const char *directory) {
   char name[PD_LABELS_NAME_BYTES], path[PD_LABELS_PATH_BYTES + PD_LABELS_NAME_BYTES];
   struct pd_output *output;
   polyad_status status = POLYAD_OK;
@@ -49,7 +49,7 @@ static polyad_status write_mode(polyad_context *context, const polyad_tensor *te
 }
 
 /* Label files of the tensor that stood here before would be taken for this one's. */
-static void remove_stale(const polyad_tensor *tensor, const char *directory) {
+static void labels_write_remove_stale(const polyad_tensor *tensor, const char *directory) {
   DIR *listing = opendir(directory);
   if (listing == NULL) return;
   for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
@@ -77,7 +77,8 @@ polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tens
     return pd_fail_at(context, POLYAD_IO, directory, 0, 0, "cannot create the directory: %s",
                       pd_errno_text(text, errno));
   for (int n = 0; n < tensor->order; ++n)
-    if (tensor->labels[n].count != 0) PD_TRY(write_mode(context, tensor, n, directory));
-  remove_stale(tensor, directory);
+    if (tensor->labels[n].count != 0)
+      PD_TRY(labels_write_write_mode(context, tensor, n, directory));
+  labels_write_remove_stale(tensor, directory);
   return POLYAD_OK;
 }

@@ -30,7 +30,8 @@ polyad_status pd_directory_matrix(polyad_context *context, const char *path, pol
 }
 
 /* Bytes that would break a line of the table, and backslashes, are escaped. */
-static polyad_status write_label(struct pd_output *output, const char *label, size_t length) {
+static polyad_status model_directory_write_label(struct pd_output *output, const char *label,
+                                                 size_t length) {
   for (size_t i = 0; i < length; ++i) {
     unsigned char c = (unsigned char)label[i];
     if (c == '\\')
@@ -53,7 +54,7 @@ static polyad_status write_component(struct pd_output *output, const polyad_kten
     const char *label = polyad_tensor_label(tensor, mode, rows[k], &length);
     PD_TRY(pd_output_printf(output, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t", r + 1, k + 1,
                             rows[k] + 1));
-    PD_TRY(write_label(output, label, length));
+    PD_TRY(model_directory_write_label(output, label, length));
     PD_TRY(pd_output_printf(output, "\t%.*s\n", (int)digits, value));
   }
   return POLYAD_OK;
@@ -81,7 +82,8 @@ cleanup:
   return status;
 }
 
-static polyad_status fail(polyad_context *context, const char *path, const char *what, int error) {
+static polyad_status model_directory_fail(polyad_context *context, const char *path,
+                                          const char *what, int error) {
   char text[PD_ERRNO_BYTES];
   return pd_fail_at(context, POLYAD_IO, path, 0, 0, "cannot %s the directory: %s", what,
                     pd_errno_text(text, error));
@@ -101,11 +103,13 @@ static void sync_parent(const char *target) {
   (void)pd_sys_close(file);
 }
 
-static polyad_status check_model(polyad_context *context, const polyad_tensor *tensor, int order,
-                                 const uint64_t *dims, const char *path) {
+static polyad_status model_directory_check_model(polyad_context *context,
+                                                 const polyad_tensor *tensor, int order,
+                                                 const uint64_t *dims, const char *path) {
   if (path == NULL || path[0] == '\0')
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
-  if (strlen(path) >= PATH_BYTES) return fail(context, path, "create", ENAMETOOLONG);
+  if (strlen(path) >= PATH_BYTES)
+    return model_directory_fail(context, path, "create", ENAMETOOLONG);
   if (tensor == NULL) return POLYAD_OK;
   if (tensor->order != order ||
       memcmp(tensor->dims, dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
@@ -116,7 +120,7 @@ static polyad_status check_model(polyad_context *context, const polyad_tensor *t
 polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *tensor, int order,
                                  const uint64_t *dims, const char *path,
                                  pd_directory_function *write, const void *user) {
-  PD_TRY(check_model(context, tensor, order, dims, path));
+  PD_TRY(model_directory_check_model(context, tensor, order, dims, path));
   struct pd_temporary temporary;
   char target[PATH_BYTES];
   size_t length = strlen(path);
@@ -129,10 +133,10 @@ polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *t
     return pd_fail_at(context, POLYAD_IO, path, 0, 0,
                       "exists already; expected the name of a new directory");
   if (errno == ENAMETOOLONG || pd_temporary_create(target, true, &temporary) < 0)
-    return fail(context, path, "create", errno);
+    return model_directory_fail(context, path, "create", errno);
   polyad_status status = write(context, user, temporary.path);
   if (status == POLYAD_OK && pd_temporary_replace(&temporary, target) < 0)
-    status = fail(context, path, "create", errno);
+    status = model_directory_fail(context, path, "create", errno);
   if (status == POLYAD_OK) sync_parent(target);
   pd_temporary_remove(&temporary);
   return status;

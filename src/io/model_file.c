@@ -26,7 +26,7 @@ static polyad_status read_model(polyad_context *context, const char *path,
   return status;
 }
 
-static void clear(struct pd_model_read *model) {
+static void model_file_clear(struct pd_model_read *model) {
   polyad_ktensor_destroy(model->ktensor);
   polyad_ttensor_destroy(model->ttensor);
   polyad_tensor_destroy(model->outline);
@@ -59,7 +59,7 @@ static polyad_status read_checked(polyad_context *context, const char *path, pol
     *outline = model.outline;
     model.outline = NULL;
   }
-  clear(&model);
+  model_file_clear(&model);
   return status;
 }
 

@@ -13,7 +13,7 @@ static const struct pd_row_style json_list = {"[", ",", "]", ""};
  */
 
 /* Bytes of the UTF-8 character at the front of a text; 0 where there is none. */
-static size_t utf8_length(const unsigned char *s, size_t length) {
+static size_t model_json_utf8_length(const unsigned char *s, size_t length) {
   unsigned char c = s[0];
   size_t need = c < 0x80                 ? 1
                 : c >= 0xc2 && c <= 0xdf ? 2
@@ -33,7 +33,7 @@ static polyad_status write_string(struct pd_output *output, const char *text, si
   const unsigned char *s = (const unsigned char *)text;
   PD_TRY(pd_output_write(output, "\"", 1));
   for (size_t i = 0; i < length;) {
-    size_t size = utf8_length(s + i, length - i);
+    size_t size = model_json_utf8_length(s + i, length - i);
     if (size == 0)
       PD_TRY(pd_output_write(output, "\xef\xbf\xbd", 3));
     else if (s[i] < 0x20 || s[i] == 0x7f)
@@ -70,9 +70,9 @@ static polyad_status write_sizes(struct pd_output *output, const char *key, int 
   return pd_output_printf(output, "],\n");
 }
 
-static polyad_status write_mode(polyad_context *context, struct pd_output *output,
-                                const polyad_tensor *outline, int mode, uint64_t rows,
-                                uint64_t columns, polyad_type type, const void *factor) {
+static polyad_status model_json_write_mode(polyad_context *context, struct pd_output *output,
+                                           const polyad_tensor *outline, int mode, uint64_t rows,
+                                           uint64_t columns, polyad_type type, const void *factor) {
   const char *name = outline == NULL ? NULL : polyad_tensor_mode_name(outline, mode);
   PD_TRY(pd_output_printf(output, "%s{\"name\": ", mode == 0 ? "" : ",\n"));
   if (name == NULL)
@@ -94,12 +94,14 @@ static polyad_status write_kruskal(polyad_context *context, struct pd_output *ou
   PD_TRY(pd_rows_write(context, output, k->type, k->weights, 1, k->rank, &json_list));
   PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
   for (int n = 0; n < k->order; ++n)
-    PD_TRY(write_mode(context, output, outline, n, k->dims[n], k->rank, k->type, k->factor[n]));
+    PD_TRY(model_json_write_mode(context, output, outline, n, k->dims[n], k->rank, k->type,
+                                 k->factor[n]));
   return pd_output_printf(output, "\n]}\n");
 }
 
-static polyad_status write_tucker(polyad_context *context, struct pd_output *output,
-                                  const polyad_ttensor *t, const polyad_tensor *outline) {
+static polyad_status model_json_write_tucker(polyad_context *context, struct pd_output *output,
+                                             const polyad_ttensor *t,
+                                             const polyad_tensor *outline) {
   PD_TRY(pd_output_printf(output, "{\"kind\": \"ttensor\",\n"));
   PD_TRY(write_sizes(output, "dims", t->order, t->dims));
   PD_TRY(write_sizes(output, "ranks", t->order, t->ranks));
@@ -107,7 +109,8 @@ static polyad_status write_tucker(polyad_context *context, struct pd_output *out
   PD_TRY(pd_rows_write(context, output, t->type, t->core, 1, t->core_size, &json_list));
   PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
   for (int n = 0; n < t->order; ++n)
-    PD_TRY(write_mode(context, output, outline, n, t->dims[n], t->ranks[n], t->type, t->factor[n]));
+    PD_TRY(model_json_write_mode(context, output, outline, n, t->dims[n], t->ranks[n], t->type,
+                                 t->factor[n]));
   return pd_output_printf(output, "\n]}\n");
 }
 
@@ -115,9 +118,10 @@ polyad_status pd_json_write_model(polyad_context *context, const struct pd_model
                                   const char *path) {
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status = model->ktensor != NULL
-                             ? write_kruskal(context, output, model->ktensor, model->outline)
-                             : write_tucker(context, output, model->ttensor, model->outline);
+  polyad_status status =
+      model->ktensor != NULL
+          ? write_kruskal(context, output, model->ktensor, model->outline)
+          : model_json_write_tucker(context, output, model->ttensor, model->outline);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

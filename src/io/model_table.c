@@ -37,7 +37,7 @@ static polyad_status write_mode_name(struct table *t, int mode) {
   return pd_output_write(t->output, own, put_count(own, (uint64_t)mode + 1, t->delimiter));
 }
 
-static polyad_status write_label(struct table *t, int mode, uint64_t row) {
+static polyad_status model_table_write_label(struct table *t, int mode, uint64_t row) {
   size_t length;
   const char *label =
       t->outline == NULL ? NULL : polyad_tensor_label(t->outline, mode, row, &length);
@@ -60,7 +60,7 @@ static polyad_status write_column(struct table *t, uint64_t r, int mode) {
         pd_format_number(strength, pd_load(k->type, k->factor[mode], i * k->rank + r), single);
     PD_TRY(pd_output_write(t->output, component, component_length));
     PD_TRY(write_mode_name(t, mode));
-    PD_TRY(write_label(t, mode, i));
+    PD_TRY(model_table_write_label(t, mode, i));
     PD_TRY(pd_output_write(t->output, strength, length));
     PD_TRY(pd_output_write(t->output, weight, weight_length));
   }

@@ -28,11 +28,12 @@ struct decimal {
   bool negative, any_nonzero;
 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool number_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Reads digits into the mantissa; digits past the 19th significant one only move the exponent. */
-static const char *take_digits(const char *p, const char *end, bool fraction, struct decimal *d) {
-  for (; p < end && is_digit(*p); ++p) {
+static const char *number_take_digits(const char *p, const char *end, bool fraction,
+                                      struct decimal *d) {
+  for (; p < end && number_is_digit(*p); ++p) {
     if (d->mantissa < UINT64_C(1000000000000000000)) { /* at most 19 digits afterwards */
       d->mantissa = d->mantissa * 10 + (uint64_t)(*p - '0');
       d->exponent -= fraction;
@@ -50,7 +51,7 @@ static bool take_exponent(const char *p, const char *end, struct decimal *d) {
   if (p < end && (*p == '-' || *p == '+')) ++p;
   if (p == end) return false;
   int64_t exponent = 0;
-  for (; p < end && is_digit(*p); ++p)
+  for (; p < end && number_is_digit(*p); ++p)
     if (exponent < 100000000) exponent = exponent * 10 + (*p - '0');
   d->exponent += negative ? -exponent : exponent;
   return p == end;
@@ -61,11 +62,11 @@ static bool parse_grammar(const char *text, const char *end, struct decimal *d) 
   const char *p = text;
   if (p < end && (*p == '-' || *p == '+')) d->negative = *p++ == '-';
   const char *whole = p;
-  p = take_digits(p, end, false, d);
+  p = number_take_digits(p, end, false, d);
   bool digits = p > whole;
   if (p < end && *p == '.') {
     const char *fraction = ++p;
-    p = take_digits(p, end, true, d);
+    p = number_take_digits(p, end, true, d);
     digits |= p > fraction;
   }
   if (!digits) return false;
@@ -141,7 +142,7 @@ enum pd_number_result pd_parse_index(const char *text, const char *end, uint64_t
   const char *digits = p;
   uint64_t sum = 0;
   bool large = false;
-  for (; p < end && is_digit(*p); ++p) {
+  for (; p < end && number_is_digit(*p); ++p) {
     uint64_t digit = (uint64_t)(*p - '0');
     if (sum > ((uint64_t)INT64_MAX - digit) / 10) large = true;
     if (!large) sum = sum * 10 + digit;

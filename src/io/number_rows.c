@@ -25,7 +25,7 @@ static struct style measured(const struct pd_row_style *style) {
   return out;
 }
 
-static char *put(char *at, const struct style *style, int which) {
+static char *number_rows_put(char *at, const struct style *style, int which) {
   memcpy(at, style->text[which], style->length[which]);
   return at + style->length[which];
 }
@@ -36,12 +36,12 @@ static size_t format(const void *values, polyad_type type, uint64_t begin, uint6
   char *at = text;
   uint64_t column = begin % columns;
   for (uint64_t k = begin; k < end; ++k) {
-    if (column == 0 && k > 0) at = put(at, style, ROWS);
-    at = put(at, style, column == 0 ? BEFORE : BETWEEN);
+    if (column == 0 && k > 0) at = number_rows_put(at, style, ROWS);
+    at = number_rows_put(at, style, column == 0 ? BEFORE : BETWEEN);
     double value = pd_load(type, values, k);
     at += pd_format_number(at, value, type == POLYAD_F32);
     if (++column == columns) {
-      at = put(at, style, AFTER);
+      at = number_rows_put(at, style, AFTER);
       column = 0;
     }
   }

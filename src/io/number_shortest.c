@@ -97,7 +97,7 @@ static int floor_log2_power_of_ten(int p) { return (p * 1741647) >> 19; }
 
 /* factor times the power, in units of 2^128: the whole part, its last bit set where the rest is not
  * zero. (The power was rounded up by less than one: a lowest bit alone says nothing.) */
-static uint64_t multiply(struct power power, uint64_t factor) {
+static uint64_t number_shortest_multiply(struct power power, uint64_t factor) {
   wide low = (wide)power.low * factor;
   wide high = (wide)power.high * factor + (uint64_t)(low >> 64);
   return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
@@ -122,9 +122,9 @@ static struct pd_decimal shortest(uint64_t c, int q, bool closer) {
   int k = floor_log10_power_of_two(q, closer);
   int shift = q + floor_log2_power_of_ten(-k) + 1;
   struct power power = powers[-k - LEAST_POWER];
-  uint64_t below = multiply(power, (4 * c - 2 + closer) << shift) + !even;
-  uint64_t here = multiply(power, (4 * c) << shift);
-  uint64_t above = multiply(power, (4 * c + 2) << shift) - !even;
+  uint64_t below = number_shortest_multiply(power, (4 * c - 2 + closer) << shift) + !even;
+  uint64_t here = number_shortest_multiply(power, (4 * c) << shift);
+  uint64_t above = number_shortest_multiply(power, (4 * c + 2) << shift) - !even;
   uint64_t s = here / 4;
   if (s >= 10) {
     uint64_t tens = s / 10;

@@ -83,8 +83,8 @@ const char *pd_ptm_section_name(char out[32], const struct pd_ptm_header *header
 /* ---- checking ---------------------------------------------------------------------------------
  */
 
-static polyad_status check_shape(polyad_context *context, const char *path,
-                                 const struct pd_ptm_header *header) {
+static polyad_status ptm_layout_check_shape(polyad_context *context, const char *path,
+                                            const struct pd_ptm_header *header) {
   if (header->flags != 0)
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "flags %" PRIx32 "; expected 0",
                       header->flags);
@@ -109,7 +109,7 @@ polyad_status pd_ptm_header_check(polyad_context *context, const char *path,
                                   const struct pd_ptm_header *header, size_t got,
                                   uint64_t file_bytes) {
   PD_TRY(pd_binary_header_check(context, path, header, got, &pd_ptm_binary));
-  PD_TRY(check_shape(context, path, header));
+  PD_TRY(ptm_layout_check_shape(context, path, header));
   struct pd_ptm_header expected;
   bool labelled = header->section_count == header->order + 2;
   uint64_t label_bytes = labelled ? header->section[header->order + 1].bytes : 0;

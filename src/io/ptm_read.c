@@ -20,7 +20,7 @@ struct reader {
 };
 
 /* Reads exactly `bytes`; an early end is a truncated file. */
-static polyad_status take(struct reader *r, void *buffer, uint64_t bytes) {
+static polyad_status ptm_read_take(struct reader *r, void *buffer, uint64_t bytes) {
   size_t got = 0;
   if (bytes > 0 && pd_input_read(r->input, buffer, (size_t)bytes, &got) != POLYAD_OK)
     return pd_input_error(r->input, 0);
@@ -32,7 +32,7 @@ static polyad_status take(struct reader *r, void *buffer, uint64_t bytes) {
                     r->at, r->header.file_bytes);
 }
 
-static polyad_status take_header(struct reader *r) {
+static polyad_status ptm_read_take_header(struct reader *r) {
   size_t got = 0;
   if (pd_input_read(r->input, &r->header, sizeof r->header, &got) != POLYAD_OK)
     return pd_input_error(r->input, 0);
@@ -42,13 +42,13 @@ static polyad_status take_header(struct reader *r) {
 
 /* An array of a section. The size of a regular file is proved; in a pipe the array grows with what
  * has come, so that a lie about the size costs no memory. */
-static polyad_status load(struct reader *r, uint64_t bytes, void **array) {
+static polyad_status ptm_read_load(struct reader *r, uint64_t bytes, void **array) {
   enum { FIRST = 16 << 20 };
   bool proved = pd_input_plain_size(r->input) > 0;
   uint64_t room = proved || bytes < FIRST ? bytes : FIRST, done = 0;
   PD_TRY(pd_alloc(r->context, room, 1, array));
   for (;;) {
-    PD_TRY(take(r, (char *)*array + done, room - done));
+    PD_TRY(ptm_read_take(r, (char *)*array + done, room - done));
     done = room;
     if (done == bytes) return POLYAD_OK;
     room = bytes / 2 < room ? bytes : 2 * room;
@@ -60,7 +60,7 @@ static polyad_status load(struct reader *r, uint64_t bytes, void **array) {
 static polyad_status skip_padding(struct reader *r, uint64_t offset) {
   unsigned char padding[PD_PTM_ALIGNMENT];
   size_t size = (size_t)(offset - r->at);
-  PD_TRY(take(r, padding, size));
+  PD_TRY(ptm_read_take(r, padding, size));
   for (size_t k = 0; k < size; ++k)
     if (padding[k] != 0)
       return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0,
@@ -73,7 +73,7 @@ static polyad_status take_section(struct reader *r, int s) {
   char name[32];
   uint64_t checksum;
   PD_TRY(skip_padding(r, place->offset));
-  PD_TRY(load(r, place->bytes, &r->section[s]));
+  PD_TRY(ptm_read_load(r, place->bytes, &r->section[s]));
   PD_TRY(pd_ptm_checksum(r->context, r->section[s], place->bytes, &checksum));
   if (checksum == place->checksum) return POLYAD_OK;
   return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0,
@@ -93,19 +93,19 @@ static polyad_status check_end(struct reader *r) {
 /* ---- from sections to a model -----------------------------------------------------------------
  */
 
-static double entry(const void *array, uint32_t bytes, uint64_t k) {
+static double ptm_read_entry(const void *array, uint32_t bytes, uint64_t k) {
   return bytes == 4 ? (double)((const float *)array)[k] : ((const double *)array)[k];
 }
 
 /* The first entry whose magnitude passes `most` or that is no number; `count` when none is. */
 static uint64_t find_bad(const void *array, uint32_t bytes, uint64_t count, double most) {
   for (uint64_t k = 0; k < count; ++k)
-    if (!(fabs(entry(array, bytes, k)) <= most)) return k;
+    if (!(fabs(ptm_read_entry(array, bytes, k)) <= most)) return k;
   return count;
 }
 
 /* Copies a section into an array of the model, in the type that was asked for. */
-static polyad_status convert(struct reader *r, int s, polyad_type type, void *to) {
+static polyad_status ptm_read_convert(struct reader *r, int s, polyad_type type, void *to) {
   uint32_t bytes = r->header.value_bytes;
   uint64_t count = r->header.section[s].bytes / bytes;
   const void *from = r->section[s];
@@ -117,7 +117,8 @@ static polyad_status convert(struct reader *r, int s, polyad_type type, void *to
   if (bad < count)
     return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0,
                       "%s: entry %" PRIu64 " is %g; expected a finite number%s",
-                      pd_ptm_section_name(name, &r->header, s), bad + 1, entry(from, bytes, bad),
+                      pd_ptm_section_name(name, &r->header, s), bad + 1,
+                      ptm_read_entry(from, bytes, bad),
                       narrows ? " of at most 3.4e38, a float's largest" : "");
   if (bytes == pd_type_bytes(type)) {
     memcpy(to, from, (size_t)(count * bytes));
@@ -137,9 +138,9 @@ static polyad_status make_kruskal(struct reader *r, struct pd_model_read *model)
   const struct pd_ptm_header *h = &r->header;
   PD_TRY(polyad_ktensor_create(r->context, (int)h->order, h->dims, h->ranks[0], model->type,
                                &model->ktensor));
-  PD_TRY(convert(r, 0, model->type, model->ktensor->weights));
+  PD_TRY(ptm_read_convert(r, 0, model->type, model->ktensor->weights));
   for (int n = 0; n < (int)h->order; ++n)
-    PD_TRY(convert(r, 1 + n, model->type, model->ktensor->factor[n]));
+    PD_TRY(ptm_read_convert(r, 1 + n, model->type, model->ktensor->factor[n]));
   return POLYAD_OK;
 }
 
@@ -147,9 +148,9 @@ static polyad_status make_tucker(struct reader *r, struct pd_model_read *model) 
   const struct pd_ptm_header *h = &r->header;
   PD_TRY(polyad_ttensor_create(r->context, (int)h->order, h->dims, h->ranks, model->type,
                                &model->ttensor));
-  PD_TRY(convert(r, 0, model->type, model->ttensor->core));
+  PD_TRY(ptm_read_convert(r, 0, model->type, model->ttensor->core));
   for (int n = 0; n < (int)h->order; ++n)
-    PD_TRY(convert(r, 1 + n, model->type, model->ttensor->factor[n]));
+    PD_TRY(ptm_read_convert(r, 1 + n, model->type, model->ttensor->factor[n]));
   return POLYAD_OK;
 }
 
@@ -167,8 +168,8 @@ static polyad_status make_outline(struct reader *r, struct pd_model_read *model)
                               h->section[s].bytes, model->outline);
 }
 
-static polyad_status read_all(struct reader *r, struct pd_model_read *model) {
-  PD_TRY(take_header(r));
+static polyad_status ptm_read_read_all(struct reader *r, struct pd_model_read *model) {
+  PD_TRY(ptm_read_take_header(r));
   bool is_kruskal = r->header.kind == PD_PTM_KRUSKAL;
   if (is_kruskal != (model->wanted == POLYAD_CONTENTS_KTENSOR))
     return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0, "a %s; expected a %s",
@@ -189,7 +190,7 @@ polyad_status pd_ptm_read(polyad_context *context, struct pd_input *input,
   r->context = context;
   r->input = input;
   r->path = pd_input_path(input);
-  polyad_status status = read_all(r, model);
+  polyad_status status = ptm_read_read_all(r, model);
   for (int s = 0; s < PD_PTM_MAX_SECTIONS; ++s)
     pd_free(context, r->section[s]);
   pd_free(context, r);

@@ -32,8 +32,9 @@ static void take_parts(const struct pd_model *model, struct parts *parts) {
 }
 
 /* The header and every section, each with zeros in front up to its place. */
-static polyad_status write_sections(struct pd_output *output, const struct pd_ptm_header *header,
-                                    const void *const *section) {
+static polyad_status ptm_write_write_sections(struct pd_output *output,
+                                              const struct pd_ptm_header *header,
+                                              const void *const *section) {
   static const char zeros[PD_PTM_ALIGNMENT];
   uint64_t at = sizeof *header;
   PD_TRY(pd_output_write(output, header, sizeof *header));
@@ -67,7 +68,7 @@ polyad_status pd_ptm_write(polyad_context *context, const struct pd_model *model
     PD_TRY_CLEANUP(pd_ptm_checksum(context, parts.section[s], header.section[s].bytes,
                                    &header.section[s].checksum));
   pd_binary_seal(&header);
-  PD_TRY_CLEANUP(write_sections(output, &header, parts.section));
+  PD_TRY_CLEANUP(ptm_write_write_sections(output, &header, parts.section));
   status = pd_output_commit(output);
   output = NULL;
 

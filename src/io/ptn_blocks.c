@@ -25,7 +25,7 @@ polyad_status pd_ptn_blocks_same(const struct pd_ptn_blocks *blocks) {
                     "the file was changed while it was being read; expected it to stay as it is");
 }
 
-static polyad_status read_header(struct pd_ptn_blocks *blocks) {
+static polyad_status ptn_blocks_read_header(struct pd_ptn_blocks *blocks) {
   polyad_context *context = blocks->context;
   struct pd_ptn_header *header = &blocks->header;
   PD_TRY(pd_binary_host_check(context, &pd_ptn_binary));
@@ -54,7 +54,7 @@ uint64_t pd_ptn_blocks_bytes(const struct pd_ptn_header *header) {
   return bytes;
 }
 
-static polyad_status make_room(struct pd_ptn_blocks *blocks) {
+static polyad_status ptn_blocks_make_room(struct pd_ptn_blocks *blocks) {
   const struct pd_ptn_header *header = &blocks->header;
   polyad_context *context = blocks->context;
   const struct pd_ptn_section *last = &header->section[pd_ptn_checksum_section(header)];
@@ -73,9 +73,9 @@ polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
   *blocks = (struct pd_ptn_blocks){.context = context, .source = {.file = -1}};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_ptn_source_open(context, path, &blocks->source));
-  PD_TRY_CLEANUP(read_header(blocks));
+  PD_TRY_CLEANUP(ptn_blocks_read_header(blocks));
   (void)identify(blocks, blocks->identity);
-  PD_TRY_CLEANUP(make_room(blocks));
+  PD_TRY_CLEANUP(ptn_blocks_make_room(blocks));
   return POLYAD_OK;
 cleanup:
   pd_ptn_blocks_close(blocks);
@@ -121,9 +121,9 @@ static void describe_block(const struct pd_ptn_blocks *blocks, uint64_t block, u
   }
 }
 
-static polyad_status fail_block(const struct pd_ptn_blocks *blocks,
-                                const struct pd_ptn_header *header, struct pd_ptn_fault fault,
-                                uint64_t first) {
+static polyad_status ptn_blocks_fail_block(const struct pd_ptn_blocks *blocks,
+                                           const struct pd_ptn_header *header,
+                                           struct pd_ptn_fault fault, uint64_t first) {
   PD_TRY(pd_ptn_blocks_same(blocks)); /* a change explains more than the damage it did */
   fault.first = first;
   return pd_ptn_fault_fail(blocks->context, blocks->source.path, header, blocks->array, &fault);
@@ -153,7 +153,7 @@ polyad_status pd_ptn_blocks_next(struct pd_ptn_blocks *blocks) {
   describe_block(blocks, blocks->next, count, &header, checksums);
   struct pd_ptn_fault fault = pd_ptn_check_block(&header, checksums, blocks->array, 0);
   if (fault.what == PD_PTN_SOUND && begin > 0) fault = check_seam(blocks);
-  if (fault.what != PD_PTN_SOUND) return fail_block(blocks, &header, fault, begin);
+  if (fault.what != PD_PTN_SOUND) return ptn_blocks_fail_block(blocks, &header, fault, begin);
   for (int n = 0; n < (int)header.order; ++n)
     blocks->last[n] = pd_ptn_blocks_index(blocks, n, count - 1);
   blocks->count = count;

@@ -20,11 +20,11 @@ static uint64_t largest64(const uint64_t *index, uint64_t begin, uint64_t end) {
   return most;
 }
 
-static uint64_t index_at(const void *array, size_t bytes, uint64_t p) {
+static uint64_t ptn_check_index_at(const void *array, size_t bytes, uint64_t p) {
   return bytes == 4 ? ((const uint32_t *)array)[p] : ((const uint64_t *)array)[p];
 }
 
-static double value_at(const void *array, size_t bytes, uint64_t p) {
+static double ptn_check_value_at(const void *array, size_t bytes, uint64_t p) {
   return bytes == 4 ? (double)((const float *)array)[p] : ((const double *)array)[p];
 }
 
@@ -55,7 +55,7 @@ static struct pd_ptn_fault check_range(const struct pd_ptn_header *header, void 
     bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
     if (bad_values(entries, bytes, begin, end, zeros) == 0) return fault;
     for (fault.nonzero = begin; fault.nonzero < end; ++fault.nonzero) {
-      double value = value_at(entries, bytes, fault.nonzero);
+      double value = ptn_check_value_at(entries, bytes, fault.nonzero);
       if ((value == 0 && !zeros) || !isfinite(value)) break;
     }
   } else {
@@ -63,7 +63,7 @@ static struct pd_ptn_fault check_range(const struct pd_ptn_header *header, void 
     uint64_t most = bytes == 4 ? largest32(entries, begin, end) : largest64(entries, begin, end);
     if (most < dim) return fault;
     fault.nonzero = begin;
-    while (index_at(entries, bytes, fault.nonzero) < dim)
+    while (ptn_check_index_at(entries, bytes, fault.nonzero) < dim)
       ++fault.nonzero;
   }
   fault.what = PD_PTN_OUT_OF_RANGE;
@@ -110,8 +110,8 @@ static struct pd_ptn_fault find_disorder(const struct pd_ptn_header *header, voi
     uint32_t n = 0;
     uint64_t before = 0, here = 0;
     for (; n < header->order && before == here; ++n) {
-      before = index_at(array[n], header->index_bytes[n], p - 1);
-      here = index_at(array[n], header->index_bytes[n], p);
+      before = ptn_check_index_at(array[n], header->index_bytes[n], p - 1);
+      here = ptn_check_index_at(array[n], header->index_bytes[n], p);
     }
     if (before < here) continue;
     fault.what = before == here ? PD_PTN_REPEATED : PD_PTN_UNSORTED;
@@ -166,11 +166,12 @@ polyad_status pd_ptn_fault_fail(polyad_context *context, const char *path,
     if (fault->section == (int)header->order)
       return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                         "nonzero %" PRIu64 ": value %g; expected a finite number other than zero",
-                        number + 1, value_at(array[fault->section], bytes, fault->nonzero));
+                        number + 1,
+                        ptn_check_value_at(array[fault->section], bytes, fault->nonzero));
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
                       "nonzero %" PRIu64 ": mode %d index %" PRIu64 " outside 1..%" PRIu64,
                       number + 1, fault->section + 1,
-                      index_at(array[fault->section], bytes, fault->nonzero) + 1,
+                      ptn_check_index_at(array[fault->section], bytes, fault->nonzero) + 1,
                       header->dims[fault->section]);
   case PD_PTN_UNSORTED:
     return pd_fail_at(context, POLYAD_PARSE, path, 0, 0,

@@ -20,7 +20,7 @@ struct ptn {
   char *labels;
 };
 
-static polyad_status read_header(struct ptn *ptn) {
+static polyad_status ptn_read_read_header(struct ptn *ptn) {
   struct pd_ptn_header *header = &ptn->header;
   PD_TRY(pd_binary_host_check(ptn->context, &pd_ptn_binary));
   int64_t got = pd_ptn_source_read(&ptn->source, 0, sizeof *header, header);
@@ -29,7 +29,7 @@ static polyad_status read_header(struct ptn *ptn) {
 }
 
 /* The given dims are a demand: another tensor than the one asked for is an error. */
-static polyad_status check_dims(struct ptn *ptn, const polyad_read_options *options) {
+static polyad_status ptn_read_check_dims(struct ptn *ptn, const polyad_read_options *options) {
   if (options->order == 0) return POLYAD_OK;
   const struct pd_ptn_header *header = &ptn->header;
   if ((uint32_t)options->order != header->order)
@@ -44,7 +44,7 @@ static polyad_status check_dims(struct ptn *ptn, const polyad_read_options *opti
   return POLYAD_OK;
 }
 
-static polyad_status check_memory(struct ptn *ptn, polyad_type type) {
+static polyad_status ptn_read_check_memory(struct ptn *ptn, polyad_type type) {
   const struct pd_ptn_header *header = &ptn->header;
   int labels = pd_ptn_label_section(header);
   uint64_t bytes = header->file_bytes;
@@ -75,7 +75,7 @@ static polyad_status load_section(struct ptn *ptn, int section, void **array) {
   return check_padding(ptn, section);
 }
 
-static polyad_status check_labels(struct ptn *ptn) {
+static polyad_status ptn_read_check_labels(struct ptn *ptn) {
   int section = pd_ptn_label_section(&ptn->header);
   if (section < 0) return POLYAD_OK;
   const struct pd_ptn_section *s = &ptn->header.section[section];
@@ -108,7 +108,7 @@ static struct pd_ptn_fault read_block(struct ptn *ptn, uint64_t block) {
   return (struct pd_ptn_fault){.what = PD_PTN_SOUND};
 }
 
-static polyad_status fail_block(struct ptn *ptn, const struct pd_ptn_fault *fault) {
+static polyad_status ptn_read_fail_block(struct ptn *ptn, const struct pd_ptn_fault *fault) {
   if (fault->what == PD_PTN_READ_ERROR)
     return pd_ptn_source_fail(ptn->context, &ptn->source, fault->got, fault->offset, fault->error,
                               ptn->header.file_bytes);
@@ -140,11 +140,11 @@ static polyad_status check_arrays(struct ptn *ptn) {
       first = block;
     }
   }
-  if (found.what != PD_PTN_SOUND) return fail_block(ptn, &found);
+  if (found.what != PD_PTN_SOUND) return ptn_read_fail_block(ptn, &found);
   for (uint64_t block = 1; block < blocks; ++block) {
     uint64_t begin = block * PD_PTN_BLOCK_ENTRIES;
     found = pd_ptn_check_order(header, ptn->array, begin, begin + 1);
-    if (found.what != PD_PTN_SOUND) return fail_block(ptn, &found);
+    if (found.what != PD_PTN_SOUND) return ptn_read_fail_block(ptn, &found);
   }
   return POLYAD_OK;
 }
@@ -251,7 +251,7 @@ static polyad_status make_tensor(struct ptn *ptn, const polyad_read_options *opt
     PD_TRY_CLEANUP(pd_tensor_merge(ptn->context, made, POLYAD_DUPLICATES_SUM, true));
   int labels = pd_ptn_label_section(header);
   if (labels >= 0) {
-    PD_TRY_CLEANUP(check_labels(ptn));
+    PD_TRY_CLEANUP(ptn_read_check_labels(ptn));
     PD_TRY_CLEANUP(pd_ptn_labels_decode(ptn->context, ptn->source.path,
                                         header->section[labels].offset, ptn->labels,
                                         header->section[labels].bytes, made));
@@ -268,9 +268,9 @@ static polyad_status read_source(polyad_context *context, struct pd_ptn_source s
                                  const polyad_read_options *options, polyad_tensor **tensor) {
   struct ptn ptn = {.context = context, .source = source};
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(read_header(&ptn));
-  PD_TRY_CLEANUP(check_dims(&ptn, options));
-  PD_TRY_CLEANUP(check_memory(&ptn, options->type));
+  PD_TRY_CLEANUP(ptn_read_read_header(&ptn));
+  PD_TRY_CLEANUP(ptn_read_check_dims(&ptn, options));
+  PD_TRY_CLEANUP(ptn_read_check_memory(&ptn, options->type));
   PD_TRY_CLEANUP(ptn.source.seekable ? read_seekable(&ptn) : read_pipe(&ptn));
   PD_TRY_CLEANUP(make_tensor(&ptn, options, tensor));
 

@@ -37,9 +37,9 @@ static polyad_status write_section(struct pd_output *output, const struct pd_ptn
   return pd_output_write(output, zeros, (size_t)(s[1].offset - s->offset - s->bytes));
 }
 
-static polyad_status write_sections(struct pd_output *output, const polyad_tensor *tensor,
-                                    const struct pd_ptn_header *header, const char *labels,
-                                    const uint64_t *checksums) {
+static polyad_status ptn_write_write_sections(struct pd_output *output, const polyad_tensor *tensor,
+                                              const struct pd_ptn_header *header,
+                                              const char *labels, const uint64_t *checksums) {
   PD_TRY(pd_output_write(output, header, sizeof *header));
   for (int s = 0; s <= tensor->order; ++s)
     PD_TRY(write_section(output, header, s, array_of(tensor, s)));
@@ -72,7 +72,7 @@ polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor,
   if (label_bytes > 0) pd_ptn_labels_encode(tensor, labels);
   compute_checksums(context, tensor, &header, labels, checksums);
   pd_ptn_seal(&header, checksums);
-  PD_TRY_CLEANUP(write_sections(output, tensor, &header, labels, checksums));
+  PD_TRY_CLEANUP(ptn_write_write_sections(output, tensor, &header, labels, checksums));
   status = pd_output_commit(output);
   output = NULL;
 

@@ -87,7 +87,7 @@ polyad_status pd_ptn_writer_put(struct pd_ptn_writer *writer, uint64_t count,
 }
 
 /* The gaps between sections were never written, so they read as zeros. */
-static polyad_status finish(struct pd_ptn_writer *writer) {
+static polyad_status ptn_writer_finish(struct pd_ptn_writer *writer) {
   struct pd_ptn_header *header = &writer->header;
   if (writer->held > 0) PD_TRY(write_blocks(writer));
   if (writer->done != header->nnz)
@@ -102,7 +102,7 @@ static polyad_status finish(struct pd_ptn_writer *writer) {
 }
 
 polyad_status pd_ptn_writer_close(struct pd_ptn_writer *writer) {
-  polyad_status status = finish(writer);
+  polyad_status status = ptn_writer_finish(writer);
   if (status == POLYAD_OK) {
     status = pd_output_commit(writer->output);
     writer->output = NULL;

@@ -7,7 +7,8 @@ void polyad_read_options_init(polyad_read_options *options) {
       .type = POLYAD_F64, .index_base = 1, .duplicates = POLYAD_DUPLICATES_SUM};
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_read_options *options) {
+static polyad_status read_check_options(polyad_context *context,
+                                        const polyad_read_options *options) {
   if (options->index_base != 0 && options->index_base != 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "index base %d found; expected 1 or 0",
                    options->index_base);
@@ -72,7 +73,7 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
   polyad_read_options defaults;
   polyad_read_options_init(&defaults);
   if (options == NULL) options = &defaults;
-  PD_TRY(check_options(context, options));
+  PD_TRY(read_check_options(context, options));
   polyad_tensor *made = NULL;
   polyad_status status = read_any(context, path, options, &made);
   if (status == POLYAD_OK) status = pd_labels_attach(context, path, options, made);

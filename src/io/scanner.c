@@ -44,7 +44,7 @@ static polyad_status peek(struct pd_scanner *s, int *byte) {
   return POLYAD_OK;
 }
 
-static void advance(struct pd_scanner *s, int byte) {
+static void scanner_advance(struct pd_scanner *s, int byte) {
   ++s->at;
   ++s->column;
   if (byte == '\n') {
@@ -62,7 +62,7 @@ polyad_status pd_scanner_next(struct pd_scanner *s) {
   s->length = 0;
   PD_TRY(peek(s, &byte));
   while (is_space(byte)) {
-    advance(s, byte);
+    scanner_advance(s, byte);
     PD_TRY(peek(s, &byte));
   }
   s->word_line = s->line;
@@ -73,7 +73,7 @@ polyad_status pd_scanner_next(struct pd_scanner *s) {
                         s->word_column, "a word of more than %d bytes; expected a number",
                         PD_WORD_BYTES);
     s->word[s->length++] = (char)byte;
-    advance(s, byte);
+    scanner_advance(s, byte);
     PD_TRY(peek(s, &byte));
   }
   return POLYAD_OK;

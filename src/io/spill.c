@@ -12,8 +12,8 @@ const char *pd_spill_directory(void) {
   return directory != NULL && directory[0] != '\0' ? directory : "/var/tmp";
 }
 
-static polyad_status fail(polyad_context *context, const struct pd_spill *spill, const char *what,
-                          int error) {
+static polyad_status spill_fail(polyad_context *context, const struct pd_spill *spill,
+                                const char *what, int error) {
   char text[PD_ERRNO_BYTES];
   return pd_fail_at(context, POLYAD_IO, spill->directory, 0, 0, "%s: %s", what,
                     pd_errno_text(text, error));
@@ -26,13 +26,13 @@ polyad_status pd_spill_create(polyad_context *context, const char *directory,
   *spill = (struct pd_spill){.file = -1, .directory = directory};
   int length = snprintf(target, sizeof target, "%s/spill", directory);
   if (length < 0 || (size_t)length >= sizeof target)
-    return fail(context, spill, "cannot make a spill file", ENAMETOOLONG);
+    return spill_fail(context, spill, "cannot make a spill file", ENAMETOOLONG);
   if (pd_temporary_create(target, false, &temporary) < 0)
-    return fail(context, spill, "cannot make a spill file", errno);
+    return spill_fail(context, spill, "cannot make a spill file", errno);
   spill->file = pd_sys_duplicate(temporary.file);
   int error = errno;
   pd_temporary_remove(&temporary); /* the name alone: the descriptor keeps the file */
-  if (spill->file < 0) return fail(context, spill, "cannot make a spill file", error);
+  if (spill->file < 0) return spill_fail(context, spill, "cannot make a spill file", error);
   return POLYAD_OK;
 }
 
@@ -44,7 +44,7 @@ polyad_status pd_spill_reserve(polyad_context *context, const struct pd_spill *s
   if (pd_sys_allocate(spill->file, bytes) == 0) return POLYAD_OK;
   int error = errno;
   if (error != ENOSPC && error != EFBIG && error != EDQUOT)
-    return fail(context, spill, "cannot take room for a spill file", error);
+    return spill_fail(context, spill, "cannot take room for a spill file", error);
   bool known = fstatvfs(spill->file, &about) == 0;
   if (ftruncate(spill->file, 0) < 0) known = false;
   if (known && fstatvfs(spill->file, &about) == 0)
@@ -62,7 +62,7 @@ int pd_spill_fetch(const struct pd_spill *spill, uint64_t offset, uint64_t bytes
 }
 
 polyad_status pd_spill_fail(polyad_context *context, const struct pd_spill *spill, int error) {
-  return fail(context, spill, "cannot read the spill file", error);
+  return spill_fail(context, spill, "cannot read the spill file", error);
 }
 
 polyad_status pd_spill_read(polyad_context *context, const struct pd_spill *spill, uint64_t offset,
@@ -75,7 +75,7 @@ polyad_status pd_spill_write(polyad_context *context, const struct pd_spill *spi
                              uint64_t bytes, const void *buffer) {
   if (bytes == 0 || pd_sys_write_at(spill->file, buffer, (size_t)bytes, offset) == 0)
     return POLYAD_OK;
-  return fail(context, spill, "cannot write the spill file", errno);
+  return spill_fail(context, spill, "cannot write the spill file", errno);
 }
 
 void pd_spill_close(struct pd_spill *spill) {

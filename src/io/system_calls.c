@@ -97,7 +97,8 @@ static ssize_t write_part(int file, const char *from, size_t size, bool anywhere
   return anywhere ? pwrite(file, from, size, offset) : write(file, from, size);
 }
 
-static int write_all(int file, const char *from, size_t size, bool anywhere, uint64_t offset) {
+static int system_calls_write_all(int file, const char *from, size_t size, bool anywhere,
+                                  uint64_t offset) {
   struct held_signals signals;
   hold_signals(&signals);
   bool failed = false;
@@ -113,11 +114,11 @@ static int write_all(int file, const char *from, size_t size, bool anywhere, uin
 }
 
 int pd_sys_write(int file, const void *buffer, size_t size) {
-  return write_all(file, buffer, size, false, 0);
+  return system_calls_write_all(file, buffer, size, false, 0);
 }
 
 int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset) {
-  return write_all(file, buffer, size, true, offset);
+  return system_calls_write_all(file, buffer, size, true, offset);
 }
 
 int pd_sys_allocate(int file, uint64_t bytes) {

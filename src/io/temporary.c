@@ -46,7 +46,7 @@ static void remove_entry(const char *path, bool directory) {
 }
 
 /* Removes a temporary of ours whose process is dead. Returns whether the name is free now. */
-static bool remove_stale(const char *path) {
+static bool temporary_remove_stale(const char *path) {
   struct stat about;
   if (lstat(path, &about) < 0) return errno == ENOENT;
   bool directory = S_ISDIR(about.st_mode);
@@ -61,7 +61,7 @@ static bool remove_stale(const char *path) {
 
 /* Takes the lock of what was just made. Another process may have found it in the moment in which
  * it had no lock, and removed it: false then. Without locks it is ours by its name alone. */
-static bool take_lock(struct pd_temporary *temporary) {
+static bool temporary_take_lock(struct pd_temporary *temporary) {
   if (flock(temporary->lock, LOCK_EX | LOCK_NB) < 0) return errno != EWOULDBLOCK;
   return is_still(temporary->path, temporary->lock);
 }
@@ -87,7 +87,7 @@ static int try_name(struct pd_temporary *temporary, bool directory) {
   }
   temporary->lock = pd_sys_open_read(temporary->path);
   int error = errno;
-  bool locked = temporary->lock >= 0 && take_lock(temporary);
+  bool locked = temporary->lock >= 0 && temporary_take_lock(temporary);
   /* What the umask forbids to open for reading cannot be locked, nor be taken for dead. */
   if (locked || (temporary->lock < 0 && error == EACCES && !is_readable(temporary->path))) return 1;
   /* By another process, which removes it, or has done so before the lock's file was opened. */
@@ -108,7 +108,7 @@ static void remove_others(const char *target, int number) {
     if (!name_of(target, number, path)) break;
     bool exists = lstat(path, &about) == 0;
     unused = exists ? 0 : unused + 1;
-    if (exists) (void)remove_stale(path);
+    if (exists) (void)temporary_remove_stale(path);
   }
   errno = error;
 }
@@ -125,7 +125,7 @@ int pd_temporary_create(const char *target, bool directory, struct pd_temporary 
       break;
     }
     made = try_name(temporary, directory);
-    if (made == 0 && remove_stale(temporary->path)) made = try_name(temporary, directory);
+    if (made == 0 && temporary_remove_stale(temporary->path)) made = try_name(temporary, directory);
   }
   if (made == 1) {
     remove_others(target, number - 1);

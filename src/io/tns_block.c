@@ -33,7 +33,7 @@ uint64_t pd_tns_count_lines(const char *p, const char *end) {
   return count;
 }
 
-static const char *skip_blanks(const char *p) {
+static const char *tns_block_skip_blanks(const char *p) {
   while (pd_fast_blank(*p))
     ++p;
   return p;
@@ -43,7 +43,7 @@ static const char *skip_blanks(const char *p) {
 static inline const char *fast_line(const struct pd_tns_form *form, int order, const char *p,
                                     uint64_t *index, double *value) {
   const char *line = p;
-  p = skip_blanks(p);
+  p = tns_block_skip_blanks(p);
   for (int n = 0; n < order; ++n) {
     uint64_t raw;
     p = pd_fast_index(p, &raw);
@@ -51,13 +51,13 @@ static inline const char *fast_line(const struct pd_tns_form *form, int order, c
     index[n] = raw - form->base;
     if (form->dims != NULL && index[n] >= form->dims[n]) return NULL;
     if (!pd_fast_blank(*p) && !(form->pattern && n + 1 == order)) return NULL;
-    p = skip_blanks(p);
+    p = tns_block_skip_blanks(p);
   }
   *value = 1;
   if (!form->pattern) {
     p = pd_fast_value(p, value);
     if (p == NULL) return NULL;
-    p = skip_blanks(p);
+    p = tns_block_skip_blanks(p);
   }
   p += *p == '\r';
   return *p == '\n' && p - line <= PD_TNS_LONGEST_LINE ? p + 1 : NULL;
@@ -93,8 +93,8 @@ static inline const char *short_line(const struct pd_tns_form *form, int order, 
 }
 #endif
 
-static inline void put(const struct pd_tns_form *form, int order, struct pd_chunk *chunk,
-                       struct piece *piece, const uint64_t *index, double value) {
+static inline void tns_block_put(const struct pd_tns_form *form, int order, struct pd_chunk *chunk,
+                                 struct piece *piece, const uint64_t *index, double value) {
   uint64_t at = piece->first + piece->count++;
   for (int n = 0; n < order; ++n) {
     if (index[n] > piece->largest[n]) piece->largest[n] = index[n];
@@ -121,7 +121,7 @@ static bool take_line(const struct pd_tns_form *form, const char *p, const char 
     return false;
   }
   if (underflow && piece->underflows++ == 0) piece->underflow_line = line;
-  if (found > 0) put(form, form->order, chunk, piece, index, value);
+  if (found > 0) tns_block_put(form, form->order, chunk, piece, index, value);
   return true;
 }
 
@@ -135,7 +135,7 @@ static inline void parse_lines(const struct pd_tns_form *form, int order, bool t
     if (next == NULL) next = fast_line(form, order, p, index, &value);
     ++line;
     if (next != NULL && (!form->single || (value <= FLT_MAX && value >= -FLT_MAX))) {
-      put(form, order, chunk, piece, index, value);
+      tns_block_put(form, order, chunk, piece, index, value);
       p = next;
       continue;
     }
@@ -168,7 +168,7 @@ static void parse_piece(const struct pd_tns_form *form, bool truncated, const ch
 }
 
 /* Cuts the text at line ends into about equal pieces. */
-static int cut(const char *text, const char *end, int wanted, struct piece *pieces) {
+static int tns_block_cut(const char *text, const char *end, int wanted, struct piece *pieces) {
   int count = 0;
   const char *p = text;
   for (int k = 1; k <= wanted && p < end; ++k) {
@@ -207,9 +207,9 @@ static uint64_t compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
 }
 
 /* Parses the pieces into the room behind the chunk's nonzeros. */
-static polyad_status parse(const struct pd_tns_form *form, const char *end, bool truncated,
-                           struct pd_coordinates *coordinates, struct piece *pieces, int count,
-                           struct pd_chunk **chunk) {
+static polyad_status tns_block_parse(const struct pd_tns_form *form, const char *end,
+                                     bool truncated, struct pd_coordinates *coordinates,
+                                     struct piece *pieces, int count, struct pd_chunk **chunk) {
   uint64_t room = 0;
   for (int k = 0; k < count; ++k)
     room += pieces[k].lines;
@@ -272,16 +272,16 @@ polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd
   int wanted = pd_threads_for(context, (uint64_t)(text->end - text->begin), text->piece_bytes);
   if (wanted > PIECES_MAX) wanted = PIECES_MAX;
   PD_TRY(PD_NEW(context, (uint64_t)wanted, &pieces));
-  int count = cut(text->begin, text->end, wanted, pieces);
+  int count = tns_block_cut(text->begin, text->end, wanted, pieces);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int k = 0; k < count; ++k)
     pieces[k].lines = pd_tns_count_lines(pieces[k].begin, pieces[k].end);
   expect(coordinates, text, pieces, count);
   polyad_status status =
-      parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
+      tns_block_parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
   if (status == POLYAD_OK && any_wide(pieces, count)) {
     coordinates->index_bytes = 8;
-    status = parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
+    status = tns_block_parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
   }
   if (status == POLYAD_OK) {
     summarise(form, coordinates, pieces, count, result);

@@ -10,7 +10,7 @@ static const uint64_t largest_index = INT64_MAX;
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-static const char *skip_blanks(const char *p, const char *end) {
+static const char *tns_line_skip_blanks(const char *p, const char *end) {
   while (p < end && is_blank(*p))
     ++p;
   return p;
@@ -36,7 +36,7 @@ static const char *content_end(const char *line, const char *end, bool *too_long
 
 static int64_t count_fields(const char *p, const char *end) {
   int64_t count = 0;
-  for (p = skip_blanks(p, end); p < end; p = skip_blanks(skip_token(p, end), end))
+  for (p = tns_line_skip_blanks(p, end); p < end; p = tns_line_skip_blanks(skip_token(p, end), end))
     ++count;
   return count;
 }
@@ -52,10 +52,10 @@ struct reporter {
   struct pd_tns_error *error;
 };
 
-static int report(const struct reporter *to, const char *at, const char *format, ...)
+static int tns_line_report(const struct reporter *to, const char *at, const char *format, ...)
     PD_PRINTF(3, 4);
 
-static int report(const struct reporter *to, const char *at, const char *format, ...) {
+static int tns_line_report(const struct reporter *to, const char *at, const char *format, ...) {
   struct pd_tns_error *error = to->error;
   error->status = POLYAD_PARSE;
   error->column = (uint64_t)(at - to->line) + 1;
@@ -74,16 +74,18 @@ static int report_odd_byte(const struct reporter *to, const char *at, const char
   unsigned char c = (unsigned char)*at;
   char quoted[PD_QUOTE_BYTES];
   size_t length = (size_t)(end - at) < 4 ? (size_t)(end - at) : 4;
-  if (c == 0) return report(to, at, "NUL byte '\\x00'; expected text");
+  if (c == 0) return tns_line_report(to, at, "NUL byte '\\x00'; expected text");
   if (c == '\r')
-    return report(to, at,
-                  "carriage return inside a line; expected line ends LF or CR LF; is it text of an "
-                  "old Mac?");
+    return tns_line_report(
+        to, at,
+        "carriage return inside a line; expected line ends LF or CR LF; is it text of an "
+        "old Mac?");
   if (c >= 0x80)
-    return report(to, at, "bytes %s; expected digits, blanks and tabs; is it binary data?",
-                  pd_quote(quoted, at, length));
-  return report(to, at, "control byte %s; expected digits, blanks and tabs; is it binary data?",
-                pd_quote(quoted, at, 1));
+    return tns_line_report(to, at, "bytes %s; expected digits, blanks and tabs; is it binary data?",
+                           pd_quote(quoted, at, length));
+  return tns_line_report(to, at,
+                         "control byte %s; expected digits, blanks and tabs; is it binary data?",
+                         pd_quote(quoted, at, 1));
 }
 
 static int check_bytes(const struct reporter *to, const char *line, const char *end) {
@@ -101,9 +103,11 @@ static bool begins_with(const char *p, const char *end, const char *word) {
 
 static int check_foreign(const struct reporter *to, const char *p, const char *end) {
   if (begins_with(p, end, "%%MatrixMarket"))
-    return report(to, p, "a MatrixMarket header; expected indices and a value on each line");
+    return tns_line_report(to, p,
+                           "a MatrixMarket header; expected indices and a value on each line");
   if (begins_with(p, end, "%"))
-    return report(to, p, "a line with '%%'; expected indices and a value; comments begin with '#'");
+    return tns_line_report(
+        to, p, "a line with '%%'; expected indices and a value; comments begin with '#'");
   return 0;
 }
 
@@ -115,19 +119,21 @@ static int report_one_field(const struct reporter *to, const char *p, const char
   char quoted[PD_QUOTE_BYTES];
   pd_quote(quoted, p, (size_t)(skip_token(p, end) - p));
   if (has_comma(p, end))
-    return report(to, p,
-                  "%s is one field; expected blanks between fields; for CSV, name the file .csv",
-                  quoted);
+    return tns_line_report(
+        to, p, "%s is one field; expected blanks between fields; for CSV, name the file .csv",
+        quoted);
   uint64_t ignored;
   if (pd_parse_index(p, skip_token(p, end), &ignored) == PD_NUMBER_MALFORMED)
-    return report(to, p,
-                  "%s is no index; expected lines of indices and a value, or 'sptensor' on the "
-                  "first line",
-                  quoted);
-  return report(to, p,
-                "%s is one field; expected an index and a value; a header with order and lengths, "
-                "as HiParTI writes, must be removed",
-                quoted);
+    return tns_line_report(
+        to, p,
+        "%s is no index; expected lines of indices and a value, or 'sptensor' on the "
+        "first line",
+        quoted);
+  return tns_line_report(
+      to, p,
+      "%s is one field; expected an index and a value; a header with order and lengths, "
+      "as HiParTI writes, must be removed",
+      quoted);
 }
 
 static int check_count(const struct reporter *to, const struct pd_tns_form *form, const char *p,
@@ -136,13 +142,15 @@ static int check_count(const struct reporter *to, const struct pd_tns_form *form
   const char *at_least = too_long ? "at least " : "";
   if (form->order > 0 && fields == form->order + extra) return 0;
   if (form->order > 0)
-    return report(to, p, "%s%lld field%s; expected %d: %d ind%s%s", at_least, (long long)fields,
-                  fields == 1 ? "" : "s", form->order + (int)extra, form->order,
-                  form->order == 1 ? "ex" : "ices", form->pattern ? "" : " and a value");
+    return tns_line_report(to, p, "%s%lld field%s; expected %d: %d ind%s%s", at_least,
+                           (long long)fields, fields == 1 ? "" : "s", form->order + (int)extra,
+                           form->order, form->order == 1 ? "ex" : "ices",
+                           form->pattern ? "" : " and a value");
   if (fields - extra < 1) return report_one_field(to, p, end);
   if (fields - extra > POLYAD_MAX_ORDER)
-    return report(to, p, "%s%lld indices; expected at most %d, the largest order of this build",
-                  at_least, (long long)(fields - extra), POLYAD_MAX_ORDER);
+    return tns_line_report(to, p,
+                           "%s%lld indices; expected at most %d, the largest order of this build",
+                           at_least, (long long)(fields - extra), POLYAD_MAX_ORDER);
   return 0;
 }
 
@@ -151,10 +159,10 @@ static int report_index(const struct reporter *to, const struct pd_tns_form *for
   char quoted[PD_QUOTE_BYTES];
   pd_quote(quoted, p, (size_t)(end - p));
   if (has_comma(p, end))
-    return report(to, p, "%s is no index; expected blanks between fields; for CSV, name it .csv",
-                  quoted);
-  return report(to, p, "%s is no index; expected an integer of at least %llu", quoted,
-                (unsigned long long)form->base);
+    return tns_line_report(
+        to, p, "%s is no index; expected blanks between fields; for CSV, name it .csv", quoted);
+  return tns_line_report(to, p, "%s is no index; expected an integer of at least %llu", quoted,
+                         (unsigned long long)form->base);
 }
 
 static int parse_index(const struct reporter *to, const struct pd_tns_form *form, int mode,
@@ -169,18 +177,20 @@ static int parse_index(const struct reporter *to, const struct pd_tns_form *form
                                      : largest_index;
   pd_quote(quoted, p, (size_t)(end - p));
   if (result == PD_NUMBER_TOO_LARGE || raw > most)
-    return report(to, p, "index %s in mode %d; expected at most %llu%s", quoted, mode + 1,
-                  (unsigned long long)most, form->dims != NULL ? ", the length given" : "");
+    return tns_line_report(to, p, "index %s in mode %d; expected at most %llu%s", quoted, mode + 1,
+                           (unsigned long long)most,
+                           form->dims != NULL ? ", the length given" : "");
   if (raw < form->base)
-    return report(to, p,
-                  "index 0 in mode %d; expected at least 1; if the file counts from 0, ask for "
-                  "index base 0 (--index-base 0)",
-                  mode + 1);
+    return tns_line_report(
+        to, p,
+        "index 0 in mode %d; expected at least 1; if the file counts from 0, ask for "
+        "index base 0 (--index-base 0)",
+        mode + 1);
   *index = raw - form->base;
   return 0;
 }
 
-static bool is_missing(const char *p, size_t length) {
+static bool tns_line_is_missing(const char *p, size_t length) {
   static const char *const words[] = {"NA", "N/A", "null", "NULL", "None", "?", "\"\"", "-"};
   for (size_t k = 0; k < sizeof words / sizeof *words; ++k)
     if (strlen(words[k]) == length && memcmp(p, words[k], length) == 0) return true;
@@ -193,15 +203,16 @@ static int report_value(const struct reporter *to, const char *p, const char *en
   bool digit = (*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.';
   const char *sign_off = *p == '-' || *p == '+' ? p + 1 : p;
   pd_quote(quoted, p, length);
-  if (is_missing(p, length))
-    return report(to, p, "%s is no number; expected a value; leave out lines without one", quoted);
+  if (tns_line_is_missing(p, length))
+    return tns_line_report(to, p, "%s is no number; expected a value; leave out lines without one",
+                           quoted);
   if (has_comma(p, end))
-    return report(to, p, "%s is no number; expected a decimal point, not a comma", quoted);
+    return tns_line_report(to, p, "%s is no number; expected a decimal point, not a comma", quoted);
   if (length > 1 && digit && (end[-1] == 'i' || end[-1] == 'j'))
-    return report(to, p, "%s is no real number; expected a real value", quoted);
+    return tns_line_report(to, p, "%s is no real number; expected a real value", quoted);
   if (sign_off < end && strchr("nNiI", *sign_off) != NULL)
-    return report(to, p, "%s is not a finite number; expected a finite value", quoted);
-  return report(to, p, "%s is no number; expected a value", quoted);
+    return tns_line_report(to, p, "%s is not a finite number; expected a finite value", quoted);
+  return tns_line_report(to, p, "%s is no number; expected a value", quoted);
 }
 
 static int parse_value(const struct reporter *to, const struct pd_tns_form *form, const char *p,
@@ -211,13 +222,14 @@ static int parse_value(const struct reporter *to, const struct pd_tns_form *form
   if (result == PD_NUMBER_MALFORMED) return report_value(to, p, end);
   pd_quote(quoted, p, (size_t)(end - p));
   if (result == PD_NUMBER_TOO_LONG)
-    return report(to, p, "value %s has %zu bytes; expected at most %d", quoted, (size_t)(end - p),
-                  PD_NUMBER_LONGEST);
+    return tns_line_report(to, p, "value %s has %zu bytes; expected at most %d", quoted,
+                           (size_t)(end - p), PD_NUMBER_LONGEST);
   if (result == PD_NUMBER_TOO_LARGE)
-    return report(to, p, "value %s is not finite; expected a magnitude of at most 1.8e308", quoted);
+    return tns_line_report(to, p, "value %s is not finite; expected a magnitude of at most 1.8e308",
+                           quoted);
   if (form->single && isinf((float)*value))
-    return report(to, p, "value %s; expected a magnitude of at most 3.4e38, a float's largest",
-                  quoted);
+    return tns_line_report(
+        to, p, "value %s; expected a magnitude of at most 3.4e38, a float's largest", quoted);
   *underflow |=
       result == PD_NUMBER_UNDERFLOW || (form->single && *value != 0 && (float)*value == 0);
   return 0;
@@ -229,7 +241,7 @@ int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const ch
   struct reporter to = {line, truncated, error};
   bool too_long;
   end = content_end(line, end, &too_long);
-  const char *p = skip_blanks(line, end);
+  const char *p = tns_line_skip_blanks(line, end);
   if (p == end && !too_long) return 0;
   if (check_foreign(&to, p, end) < 0 || check_bytes(&to, line, end) < 0) return -1;
   if (check_count(&to, form, p, end, too_long) < 0) return -1;
@@ -237,13 +249,13 @@ int pd_tns_parse_line(const struct pd_tns_form *form, const char *line, const ch
   for (int n = 0; n < order; ++n) {
     const char *token = skip_token(p, end);
     if (parse_index(&to, form, n, p, token, &index[n]) < 0) return -1;
-    p = skip_blanks(token, end);
+    p = tns_line_skip_blanks(token, end);
   }
   *value = 1;
   if (!form->pattern && parse_value(&to, form, p, skip_token(p, end), value, underflow) < 0)
     return -1;
   if (too_long)
-    return report(&to, line, "a line of more than %d bytes; expected indices and a value",
-                  PD_TNS_LONGEST_LINE);
+    return tns_line_report(&to, line, "a line of more than %d bytes; expected indices and a value",
+                           PD_TNS_LONGEST_LINE);
   return 1;
 }

@@ -33,7 +33,7 @@ static polyad_status fail_line(struct reader *r, uint64_t line, const struct pd_
 }
 
 /* Looks at the first bytes: byte order marks and binary data. Returns where text begins. */
-static polyad_status start(struct reader *r, const char **text, const char *end) {
+static polyad_status tns_read_start(struct reader *r, const char **text, const char *end) {
   const unsigned char *bytes = (const unsigned char *)*text;
   size_t size = (size_t)(end - *text);
   r->started = true;
@@ -108,7 +108,8 @@ static polyad_status fail_surplus(struct reader *r, const char *text, const char
 }
 
 /* Parses whole lines: every one, also the last, ends with "\n". */
-static polyad_status parse(struct reader *r, const char *text, const char *end, bool truncated) {
+static polyad_status tns_read_parse(struct reader *r, const char *text, const char *end,
+                                    bool truncated) {
   if (text == end) return POLYAD_OK;
   if (r->form.order == 0) PD_TRY(find_order(r, text, end, truncated));
   if (r->form.order == 0) { /* only comments and blank lines so far */
@@ -173,11 +174,11 @@ static polyad_status take_block(struct reader *r, size_t got) {
     end = fresh + got;
   }
   const char *begin = text;
-  if (!r->started) PD_TRY(start(r, &begin, end));
+  if (!r->started) PD_TRY(tns_read_start(r, &begin, end));
   char *last = end;
   while (last > begin && last[-1] != '\n')
     --last;
-  PD_TRY(parse(r, begin, last, false));
+  PD_TRY(tns_read_parse(r, begin, last, false));
   return carry(r, last, end);
 }
 
@@ -196,7 +197,7 @@ static polyad_status take_all(struct reader *r) {
   }
   char *begin = r->buffer, *end = begin + r->carried;
   *end++ = '\n';
-  return parse(r, begin, end, !r->inside_comment);
+  return tns_read_parse(r, begin, end, !r->inside_comment);
 }
 
 static void warn_of_underflow(struct reader *r) {
@@ -207,7 +208,7 @@ static void warn_of_underflow(struct reader *r) {
            (unsigned long long)r->underflows);
 }
 
-static polyad_status finish(struct reader *r, polyad_tensor **tensor) {
+static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
   const char *path = pd_input_path(r->input);
   bool header = r->declared != UINT64_MAX;
   if (header && r->coordinates.count < r->declared)
@@ -252,7 +253,7 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   PD_TRY_CLEANUP(
       PD_NEW(context, PD_TNS_LONGEST_LINE + blocks->block_bytes + PD_TNS_PADDING + 1, &r->buffer));
   PD_TRY_CLEANUP(take_all(r));
-  status = finish(r, tensor);
+  status = tns_read_finish(r, tensor);
 cleanup:
   if (r != NULL) {
     pd_free(context, r->buffer);

@@ -87,8 +87,8 @@ static polyad_status read_parts(struct pd_scanner *s, polyad_type type, struct p
   return pd_scanner_end(s);
 }
 
-static polyad_status assemble(polyad_context *context, polyad_type type, const struct parts *parts,
-                              polyad_ktensor **ktensor) {
+static polyad_status toolbox_model_assemble(polyad_context *context, polyad_type type,
+                                            const struct parts *parts, polyad_ktensor **ktensor) {
   size_t size = pd_type_bytes(type), rank = (size_t)parts->rank;
   PD_TRY(
       polyad_ktensor_create(context, (int)parts->order, parts->dims, parts->rank, type, ktensor));
@@ -102,7 +102,7 @@ polyad_status pd_toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type ty
                                       polyad_ktensor **ktensor) {
   struct parts parts = {0};
   polyad_status status = read_parts(scanner, type, &parts);
-  if (status == POLYAD_OK) status = assemble(scanner->context, type, &parts, ktensor);
+  if (status == POLYAD_OK) status = toolbox_model_assemble(scanner->context, type, &parts, ktensor);
   free_parts(scanner->context, &parts);
   return status;
 }

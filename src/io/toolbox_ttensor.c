@@ -21,7 +21,7 @@ static void copy_number(void *to, uint64_t at, const void *from, uint64_t k, pol
 }
 
 /* Where number k of the text, first mode fastest, is in memory, last mode fastest. */
-static uint64_t place_of(int order, const uint64_t *ranks, uint64_t k) {
+static uint64_t toolbox_ttensor_place_of(int order, const uint64_t *ranks, uint64_t k) {
   uint64_t at = 0, stride = 1, index[POLYAD_MAX_ORDER];
   for (int n = 0; n < order; ++n) {
     index[n] = k % ranks[n];
@@ -66,12 +66,14 @@ static polyad_status read_ttensor(struct pd_scanner *s, polyad_type type,
   return pd_scanner_end(s);
 }
 
-static polyad_status assemble(polyad_context *context, polyad_type type,
-                              const struct ttensor_parts *parts, polyad_ttensor **ttensor) {
+static polyad_status toolbox_ttensor_assemble(polyad_context *context, polyad_type type,
+                                              const struct ttensor_parts *parts,
+                                              polyad_ttensor **ttensor) {
   int order = (int)parts->order;
   PD_TRY(polyad_ttensor_create(context, order, parts->dims, parts->ranks, type, ttensor));
   for (uint64_t k = 0; k < parts->core_size; ++k)
-    copy_number((*ttensor)->core, place_of(order, parts->ranks, k), parts->core, k, type);
+    copy_number((*ttensor)->core, toolbox_ttensor_place_of(order, parts->ranks, k), parts->core, k,
+                type);
   for (int n = 0; n < order; ++n)
     memcpy((*ttensor)->factor[n], parts->factor[n],
            (size_t)(parts->dims[n] * parts->ranks[n]) * pd_type_bytes(type));
@@ -82,7 +84,8 @@ polyad_status pd_toolbox_read_ttensor(struct pd_scanner *scanner, polyad_type ty
                                       polyad_ttensor **ttensor) {
   struct ttensor_parts parts = {0};
   polyad_status status = read_ttensor(scanner, type, &parts);
-  if (status == POLYAD_OK) status = assemble(scanner->context, type, &parts, ttensor);
+  if (status == POLYAD_OK)
+    status = toolbox_ttensor_assemble(scanner->context, type, &parts, ttensor);
   pd_free(scanner->context, parts.core);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(scanner->context, parts.factor[n]);
@@ -95,7 +98,7 @@ static polyad_status write_core(struct pd_output *output, const polyad_ttensor *
   PD_TRY(pd_output_printf(output, "tensor\n%d\n", ttensor->order));
   PD_TRY(pd_toolbox_write_sizes(output, ttensor->order, ttensor->ranks));
   for (uint64_t k = 0; k < ttensor->core_size; ++k) {
-    uint64_t at = place_of(ttensor->order, ttensor->ranks, k);
+    uint64_t at = toolbox_ttensor_place_of(ttensor->order, ttensor->ranks, k);
     double value =
         single ? (double)((const float *)ttensor->core)[at] : ((const double *)ttensor->core)[at];
     size_t length = pd_format_number(text, value, single);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool all_finite(size_t count, const double *numbers) {
+static bool cholesky_all_finite(size_t count, const double *numbers) {
   for (size_t k = 0; k < count; ++k)
     if (!isfinite(numbers[k])) return false;
   return true;
@@ -13,7 +13,7 @@ double pd_cholesky_rounding(size_t rank) { return (double)rank * DBL_EPSILON; }
 
 bool pd_cholesky(size_t rank, const double *v, double limit, double *lower,
                  double *inverse_diagonal, double *least_ratio) {
-  if (!all_finite(rank * rank, v)) return false;
+  if (!cholesky_all_finite(rank * rank, v)) return false;
   memset(lower, 0, rank * rank * sizeof(double));
   for (size_t r = 0; r < rank; ++r) {
     double *row = lower + r * rank, square = v[r * rank + r];

@@ -59,8 +59,8 @@ polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *wo
 }
 
 /* What one thread knows of the norms of its rows' columns: sums, squares or largest magnitudes. */
-static void measure(const struct pd_factor_kernels *kernels, enum pd_scaling scaling, uint64_t rows,
-                    size_t rank, const void *x, double *norm) {
+static void cpu_apr_measure(const struct pd_factor_kernels *kernels, enum pd_scaling scaling,
+                            uint64_t rows, size_t rank, const void *x, double *norm) {
   memset(norm, 0, rank * sizeof *norm);
   if (scaling == PD_SCALE_NORM_1)
     kernels->absolute(rows, rank, x, norm);
@@ -92,7 +92,8 @@ polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *w
   for (int t = 0; t < threads; ++t) {
     uint64_t begin = pd_part_begin(x->rows, t, threads),
              end = pd_part_begin(x->rows, t + 1, threads);
-    measure(kernels, scaling, end - begin, work->rank, pd_cpu_row(x, begin), work->thread[t].norm);
+    cpu_apr_measure(kernels, scaling, end - begin, work->rank, pd_cpu_row(x, begin),
+                    work->thread[t].norm);
   }
   double *norms = lambda->data, *factor = work->numbers, mass = 0;
   for (size_t r = 0; r < work->rank; ++r) {

@@ -39,9 +39,9 @@ void pd_dense_gram_destroy(polyad_context *context, struct pd_dense_gram *gram) 
   *gram = (struct pd_dense_gram){0};
 }
 
-static size_t item_of(const struct pd_matrix *y) { return y->type == POLYAD_F32 ? 4 : 8; }
+static size_t cpu_dense_item_of(const struct pd_matrix *y) { return y->type == POLYAD_F32 ? 4 : 8; }
 
-static double entry(const struct pd_matrix *y, uint64_t k) {
+static double cpu_dense_entry(const struct pd_matrix *y, uint64_t k) {
   return y->type == POLYAD_F32 ? (double)((const float *)y->data)[k] : ((const double *)y->data)[k];
 }
 
@@ -50,7 +50,7 @@ static uint64_t products_of(const struct pd_matrix *y, uint64_t each) {
 }
 
 /* The threads' parts are added in their order. */
-static void add_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
+static void cpu_dense_add_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
   for (int t = 1; t < threads; ++t) {
     const double *part = gram->sum + (size_t)t * padded * padded;
     for (size_t k = 0; k < padded * padded; ++k)
@@ -68,10 +68,11 @@ void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y
              end = pd_part_begin(y->rows, t + 1, threads);
     double *part = gram->sum + (size_t)t * padded * padded;
     memset(part, 0, padded * padded * sizeof *part);
-    kernels->gram(end - begin, columns, (const char *)y->data + begin * columns * item_of(y), part,
+    kernels->gram(end - begin, columns,
+                  (const char *)y->data + begin * columns * cpu_dense_item_of(y), part,
                   gram->tiles + (size_t)t * tiles_numbers(gram->rows));
   }
-  add_parts(gram, threads, padded);
+  cpu_dense_add_parts(gram, threads, padded);
 }
 
 /* Panels of columns, transposed, are rows to the kernel. */
@@ -89,11 +90,11 @@ void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
       uint64_t count = end - c < PD_TILE_ROWS ? end - c : PD_TILE_ROWS;
       for (size_t i = 0; i < rows; ++i)
         for (uint64_t k = 0; k < count; ++k)
-          panel[k * rows + i] = entry(y, i * y->columns + c + k);
+          panel[k * rows + i] = cpu_dense_entry(y, i * y->columns + c + k);
       kernels->gram(count, rows, panel, part, panel + PD_TILE_ROWS * padded);
     }
   }
-  add_parts(gram, threads, padded);
+  cpu_dense_add_parts(gram, threads, padded);
 }
 
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,
@@ -104,7 +105,7 @@ void pd_dense_times(int threads, const struct pd_matrix *y, const double *restri
     double *row = to + i * count;
     memset(row, 0, count * sizeof *row);
     for (uint64_t p = 0; p < y->columns; ++p) {
-      double x = entry(y, i * y->columns + p);
+      double x = cpu_dense_entry(y, i * y->columns + p);
       const double *line = b + p * count;
       for (uint64_t r = 0; r < count; ++r)
         row[r] += x * line[r];
@@ -126,7 +127,7 @@ void pd_dense_project(int threads, const struct pd_matrix *y, const double *rest
       for (uint64_t r = 0; r < count; ++r) {
         double x = q[i * count + r], *line = to + r * columns;
         for (uint64_t p = begin; p < end; ++p)
-          line[p] += x * entry(y, i * columns + p);
+          line[p] += x * cpu_dense_entry(y, i * columns + p);
       }
   }
 }
@@ -146,10 +147,10 @@ void pd_dense_store(struct pd_matrix *u, const double *from, uint64_t row_step,
 void pd_dense_load(const struct pd_matrix *u, double *to) {
   for (uint64_t i = 0; i < u->rows; ++i)
     for (uint64_t c = 0; c < u->columns; ++c)
-      to[i * u->columns + c] = entry(u, i * u->stride + c);
+      to[i * u->columns + c] = cpu_dense_entry(u, i * u->stride + c);
 }
 
-static void put(struct pd_matrix *u, uint64_t i, uint64_t c, double value) {
+static void cpu_dense_put(struct pd_matrix *u, uint64_t i, uint64_t c, double value) {
   if (u->type == POLYAD_F32)
     ((float *)u->data)[i * u->stride + c] = (float)value;
   else
@@ -163,7 +164,7 @@ static uint64_t least_known(const struct pd_matrix *u) {
   for (uint64_t i = 0; i < u->rows; ++i) {
     double sum = 0;
     for (uint64_t c = 0; c < u->columns; ++c)
-      sum += entry(u, i * u->stride + c) * entry(u, i * u->stride + c);
+      sum += cpu_dense_entry(u, i * u->stride + c) * cpu_dense_entry(u, i * u->stride + c);
     if (sum < least) {
       least = sum;
       best = i;
@@ -180,30 +181,32 @@ static void orthogonalize(struct pd_matrix *u, uint64_t which) {
       double inner = 0;
       if (c == which) continue;
       for (uint64_t i = 0; i < u->rows; ++i)
-        inner += entry(u, i * u->stride + c) * entry(u, i * u->stride + which);
+        inner += cpu_dense_entry(u, i * u->stride + c) * cpu_dense_entry(u, i * u->stride + which);
       for (uint64_t i = 0; i < u->rows && inner != 0; ++i)
-        put(u, i, which, entry(u, i * u->stride + which) - inner * entry(u, i * u->stride + c));
+        cpu_dense_put(u, i, which,
+                      cpu_dense_entry(u, i * u->stride + which) -
+                          inner * cpu_dense_entry(u, i * u->stride + c));
     }
   double square = 0;
   for (uint64_t i = 0; i < u->rows; ++i)
-    square += entry(u, i * u->stride + which) * entry(u, i * u->stride + which);
+    square += cpu_dense_entry(u, i * u->stride + which) * cpu_dense_entry(u, i * u->stride + which);
   for (uint64_t i = 0; i < u->rows && square > 0; ++i)
-    put(u, i, which, entry(u, i * u->stride + which) / sqrt(square));
+    cpu_dense_put(u, i, which, cpu_dense_entry(u, i * u->stride + which) / sqrt(square));
 }
 
 static bool is_zero(const struct pd_matrix *u, uint64_t c) {
   for (uint64_t i = 0; i < u->rows; ++i)
-    if (entry(u, i * u->stride + c) != 0) return false;
+    if (cpu_dense_entry(u, i * u->stride + c) != 0) return false;
   return true;
 }
 
 void pd_dense_complete(struct pd_matrix *u, uint64_t from) {
   for (uint64_t c = from; c < u->columns; ++c)
     for (uint64_t i = 0; i < u->rows; ++i)
-      put(u, i, c, 0);
+      cpu_dense_put(u, i, c, 0);
   for (uint64_t c = 0; c < u->columns; ++c) {
     if (c < from && !is_zero(u, c)) continue;
-    put(u, least_known(u), c, 1);
+    cpu_dense_put(u, least_known(u), c, 1);
     orthogonalize(u, c);
   }
 }

@@ -8,7 +8,7 @@ static uint64_t padded_number(uint64_t rank) {
   return pd_add_saturated(rank, PD_COLUMN_TILE - 1) / PD_COLUMN_TILE * PD_COLUMN_TILE;
 }
 
-static uint64_t numbers_per_thread(uint64_t rank) {
+static uint64_t cpu_linalg_numbers_per_thread(uint64_t rank) {
   return pd_mul_saturated(padded_number(rank), 2 + PD_TILE_ROWS);
 }
 
@@ -32,15 +32,16 @@ static uint64_t shared_numbers(uint64_t rank) {
                           pd_mul_saturated(rank, 7 + pd_eigen_numbers(1)));
 }
 
-static uint64_t work_bytes(uint64_t rank, int threads) {
-  uint64_t numbers = pd_add_saturated(
-      shared_numbers(rank), pd_mul_saturated((uint64_t)threads, numbers_per_thread(rank)));
+static uint64_t cpu_linalg_work_bytes(uint64_t rank, int threads) {
+  uint64_t numbers =
+      pd_add_saturated(shared_numbers(rank),
+                       pd_mul_saturated((uint64_t)threads, cpu_linalg_numbers_per_thread(rank)));
   numbers = pd_add_saturated(
       numbers, pd_mul_saturated((uint64_t)pd_cpu_most_parts(rank), numbers_per_part(rank)));
   return pd_mul_saturated(numbers, sizeof(double));
 }
 
-static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+static void cpu_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   pd_free(context, work->memory);
   pd_free(context, work->thread);
@@ -77,8 +78,8 @@ static void divide_memory(struct pd_linalg_work *work) {
   }
 }
 
-static polyad_status work_create(polyad_context *context, const struct pd_device *device,
-                                 uint64_t rank, struct pd_linalg_work **out) {
+static polyad_status cpu_linalg_work_create(polyad_context *context, const struct pd_device *device,
+                                            uint64_t rank, struct pd_linalg_work **out) {
   (void)device;
   struct pd_linalg_work *work = NULL;
   *out = NULL;
@@ -86,9 +87,9 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   work->rank = (size_t)rank;
   work->threads = polyad_threads(context);
   work->parts = pd_cpu_most_parts(rank);
-  uint64_t bytes = work_bytes(rank, work->threads);
+  uint64_t bytes = cpu_linalg_work_bytes(rank, work->threads);
   if (bytes == UINT64_MAX || rank > INT32_MAX / 64) {
-    work_destroy(context, work);
+    cpu_linalg_work_destroy(context, work);
     return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large for R x R matrices",
                    (unsigned long long)rank);
   }
@@ -96,7 +97,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   if (status == POLYAD_OK) status = PD_NEW(context, (uint64_t)work->parts, &work->part);
   if (status == POLYAD_OK) status = pd_alloc_zero(context, bytes, 1, (void **)&work->memory);
   if (status != POLYAD_OK) {
-    work_destroy(context, work);
+    cpu_linalg_work_destroy(context, work);
     return status;
   }
   divide_memory(work);
@@ -104,17 +105,17 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   return POLYAD_OK;
 }
 
-static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out,
-                          struct pd_matrix *peak) {
+static polyad_status cpu_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
+                                     const struct pd_matrix *a, struct pd_matrix *out,
+                                     struct pd_matrix *peak) {
   (void)context;
   pd_cpu_gram(work, a, out->data, peak->data);
   return POLYAD_OK;
 }
 
-static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
-                              const struct pd_matrix *const *grams, int skip, double ridge,
-                              struct pd_matrix *v) {
+static polyad_status cpu_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
+                                         int count, const struct pd_matrix *const *grams, int skip,
+                                         double ridge, struct pd_matrix *v) {
   (void)context;
   size_t rank = work->rank;
   double *out = v->data;
@@ -132,15 +133,15 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
 }
 
 /* An update of the CPU does all its work itself. */
-static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
-                             const struct pd_matrix *const *grams, int skip, double ridge,
-                             double damping, struct pd_matrix *v) {
+static polyad_status cpu_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
+                                        int count, const struct pd_matrix *const *grams, int skip,
+                                        double ridge, double damping, struct pd_matrix *v) {
   (void)damping;
-  return hadamard(context, work, count, grams, skip, ridge, v);
+  return cpu_linalg_hadamard(context, work, count, grams, skip, ridge, v);
 }
 
-static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
-                         const struct pd_matrix *y, struct pd_matrix *x) {
+static polyad_status cpu_linalg_add(polyad_context *context, struct pd_linalg_work *work,
+                                    const struct pd_matrix *y, struct pd_matrix *x) {
   (void)context;
   int threads = pd_cpu_pass_threads(work, x);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -157,19 +158,20 @@ static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
 }
 
 /* Squared norm of component r but for its column in the last factor. */
-static double others_squared(int count, const struct pd_matrix *const *grams,
-                             const struct pd_matrix *lambda, size_t rank, size_t r) {
+static double cpu_linalg_others_squared(int count, const struct pd_matrix *const *grams,
+                                        const struct pd_matrix *lambda, size_t rank, size_t r) {
   double weight = ((const double *)lambda->data)[r], square = weight * weight;
   for (int n = 0; n < count - 1; ++n)
     square *= ((const double *)grams[n]->data)[r * rank + r];
   return square;
 }
 
-static double spread_of(const struct pd_linalg_work *work, int count,
-                        const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+static double cpu_linalg_spread_of(const struct pd_linalg_work *work, int count,
+                                   const struct pd_matrix *const *grams,
+                                   const struct pd_matrix *lambda) {
   double sum = 0;
   for (size_t r = 0; r < work->rank; ++r)
-    sum += others_squared(count, grams, lambda, work->rank, r) * work->squares[r];
+    sum += cpu_linalg_others_squared(count, grams, lambda, work->rank, r) * work->squares[r];
   return sum;
 }
 
@@ -181,9 +183,10 @@ static double product_entry(int count, const struct pd_matrix *const *grams, siz
   return product;
 }
 
-static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
-                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
-                                const struct pd_matrix *lambda, bool spreads) {
+static polyad_status cpu_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
+                                           int count, const struct pd_matrix *const *grams,
+                                           const struct pd_matrix *peak,
+                                           const struct pd_matrix *lambda, bool spreads) {
   (void)context;
   size_t rank = work->rank;
   const double *weight = lambda->data, *most = peak->data;
@@ -194,34 +197,35 @@ static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *
       line += product_entry(count, grams, r * rank + s) * weight[s];
     sum += weight[r] * line;
     norms += sqrt(weight[r] * weight[r] * product_entry(count, grams, r * rank + r));
-    peaks += others_squared(count, grams, lambda, rank, r) * most[r] * most[r];
+    peaks += cpu_linalg_others_squared(count, grams, lambda, rank, r) * most[r] * most[r];
   }
   work->scalars[PD_SCALAR_MODEL] = sum;
   work->scalars[PD_SCALAR_NORMS] = norms;
   work->scalars[PD_SCALAR_PEAKS] = peaks;
-  if (spreads) work->scalars[PD_SCALAR_SPREAD] = spread_of(work, count, grams, lambda);
+  if (spreads) work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
 
-static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
-                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+static polyad_status cpu_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
+                                       const struct pd_matrix *slices, const struct pd_matrix *x,
+                                       int count, const struct pd_matrix *const *grams,
+                                       const struct pd_matrix *lambda) {
   (void)context;
   pd_cpu_weighted_squares(work, slices->data, x);
-  work->scalars[PD_SCALAR_SPREAD] = spread_of(work, count, grams, lambda);
+  work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
 
-static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *m, const struct pd_matrix *x,
-                                    const struct pd_matrix *lambda) {
+static polyad_status cpu_linalg_weighted_inner(polyad_context *context, struct pd_linalg_work *work,
+                                               const struct pd_matrix *m, const struct pd_matrix *x,
+                                               const struct pd_matrix *lambda) {
   (void)context;
   pd_cpu_weighted_inner(work, m, x, lambda->data);
   return POLYAD_OK;
 }
 
-static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
-                           double scalars[PD_SCALARS]) {
+static polyad_status cpu_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
+                                      double scalars[PD_SCALARS]) {
   (void)context;
   memcpy(scalars, work->scalars, sizeof work->scalars);
   work->scalars[PD_SCALAR_FALLBACKS] = 0;
@@ -233,23 +237,23 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
 
 const struct pd_linalg pd_cpu_linalg = {
     .svd = &pd_cpu_svd,
-    .work_create = work_create,
-    .work_destroy = work_destroy,
-    .work_bytes = work_bytes,
-    .gram = gram,
-    .add = add,
-    .hadamard = hadamard,
-    .prepare = prepare,
+    .work_create = cpu_linalg_work_create,
+    .work_destroy = cpu_linalg_work_destroy,
+    .work_bytes = cpu_linalg_work_bytes,
+    .gram = cpu_linalg_gram,
+    .add = cpu_linalg_add,
+    .hadamard = cpu_linalg_hadamard,
+    .prepare = cpu_linalg_prepare,
     .update_rows = pd_cpu_update_rows_by_solving,
     .update_rows_nonnegative = pd_cpu_update_rows_nonnegative,
     .update_finish = pd_cpu_update_finish,
-    .weighted_inner = weighted_inner,
-    .model_norm = model_norm,
-    .spread = spread,
+    .weighted_inner = cpu_linalg_weighted_inner,
+    .model_norm = cpu_linalg_model_norm,
+    .spread = cpu_linalg_spread,
     .residual = pd_cpu_residual,
     .weigh = pd_cpu_weigh,
     .kkt = pd_cpu_kkt,
     .multiply = pd_cpu_multiply,
     .normalize = pd_cpu_normalize,
-    .fetch = fetch,
+    .fetch = cpu_linalg_fetch,
 };

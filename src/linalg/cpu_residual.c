@@ -22,7 +22,7 @@ static void find_rows(const struct pass *pass, const struct pd_chunk *chunk, int
       row[n][p] = pd_cpu_row(pass->factors[n], chunk->index[n][p]);
 }
 
-static void sum_part(const struct pass *pass, int part, double *tile, double sums[2]) {
+static void cpu_residual_sum_part(const struct pass *pass, int part, double *tile, double sums[2]) {
   const struct pd_nonzeros *nonzeros = pass->nonzeros;
   struct pd_chunk chunk;
   const void *row[POLYAD_MAX_ORDER][PD_CHUNK];
@@ -56,7 +56,7 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
     double *tile = work->thread[omp_get_thread_num()].tile;
 #pragma omp for schedule(dynamic, 1)
     for (int part = 0; part < PARTS; ++part)
-      sum_part(&pass, part, tile, sums[part]);
+      cpu_residual_sum_part(&pass, part, tile, sums[part]);
   }
   for (int part = 0; part < PARTS; ++part) {
     residual += sums[part][0];

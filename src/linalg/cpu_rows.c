@@ -11,7 +11,7 @@ enum { LEAST_ROWS = 128 };
 /* Weights beyond this are left to check_finite(): a float may not hold what they divide. */
 static const double MOST_DIVISOR = 0x1p126;
 
-static double *tile_of(const struct pd_linalg_work *work) {
+static double *cpu_rows_tile_of(const struct pd_linalg_work *work) {
   return work->thread[omp_get_thread_num()].tile;
 }
 
@@ -19,7 +19,7 @@ int pd_cpu_pass_threads(const struct pd_linalg_work *work, const struct pd_matri
   return pd_worth_threads(work->threads, a->rows * a->columns);
 }
 
-static uint64_t block_rows(const struct pd_matrix *a) {
+static uint64_t cpu_rows_block_rows(const struct pd_matrix *a) {
   uint64_t rows = BLOCK_BYTES / (a->columns * pd_type_bytes(a->type)) / PD_ROW_TILE * PD_ROW_TILE;
   return rows < PD_ROW_TILE ? PD_ROW_TILE : rows;
 }
@@ -73,13 +73,14 @@ void pd_cpu_gram(struct pd_linalg_work *work, const struct pd_matrix *a, double 
   int parts = pd_cpu_parts(work, a->rows), threads = part_threads(work, a, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p) {
-    uint64_t block = block_rows(a), end = pd_part_begin(a->rows, p + 1, parts);
+    uint64_t block = cpu_rows_block_rows(a), end = pd_part_begin(a->rows, p + 1, parts);
     clear_part(work, &work->part[p]);
     for (uint64_t row = pd_part_begin(a->rows, p, parts); row < end; row += block) {
       uint64_t rows = end - row < block ? end - row : block;
       if (peak != NULL)
         kernels->largest(rows, work->rank, pd_cpu_row(a, row), work->part[p].largest);
-      kernels->gram(rows, work->rank, pd_cpu_row(a, row), work->part[p].gram, tile_of(work));
+      kernels->gram(rows, work->rank, pd_cpu_row(a, row), work->part[p].gram,
+                    cpu_rows_tile_of(work));
     }
   }
   collect_gram(work, parts, gram);
@@ -152,9 +153,9 @@ static void update_part(struct pd_linalg_work *work, const struct pd_update *upd
   const double *slices = update->slices != NULL ? update->slices->data : NULL;
   struct pd_cpu_part *part = &work->part[p];
   size_t rank = work->rank;
-  double *tile = tile_of(work);
+  double *tile = cpu_rows_tile_of(work);
   bool divides = update->scaling == PD_SCALE_AS_BEFORE && !how->divides;
-  uint64_t block = block_rows(x), end = pd_part_begin(x->rows, p + 1, parts);
+  uint64_t block = cpu_rows_block_rows(x), end = pd_part_begin(x->rows, p + 1, parts);
   clear_part(work, part);
   for (uint64_t row = pd_part_begin(x->rows, p, parts); row < end; row += block) {
     uint64_t rows = end - row < block ? end - row : block;
@@ -180,7 +181,7 @@ void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_update *upd
 }
 
 /* What is stored is rounded, and so is its largest entry. */
-static double stored(polyad_type type, double number) {
+static double cpu_rows_stored(polyad_type type, double number) {
   return type == POLYAD_F32 ? (double)(float)number : number;
 }
 
@@ -191,7 +192,7 @@ static void normalize_columns(struct pd_linalg_work *work, const struct pd_updat
   for (size_t r = 0; r < work->rank; ++r) {
     lambda[r] = sqrt(gram[r * work->rank + r]);
     factor[r] = lambda[r] > 0 ? 1 / lambda[r] : 1;
-    peak[r] = stored(update->x->type, peak[r] * factor[r]);
+    peak[r] = cpu_rows_stored(update->x->type, peak[r] * factor[r]);
     work->squares[r] *= factor[r] * factor[r];
   }
   scale_gram(work->rank, factor, gram);

@@ -23,7 +23,7 @@ static void rows_by_cholesky(const struct pd_factor_kernels *kernels, const void
   kernels->solve(rows, rank, by->lower, by->inverse_diagonal, m, x, inner, tile);
 }
 
-static bool all_finite(size_t count, const double *numbers) {
+static bool cpu_solve_all_finite(size_t count, const double *numbers) {
   for (size_t k = 0; k < count; ++k)
     if (!isfinite(numbers[k])) return false;
   return true;
@@ -58,7 +58,7 @@ static void rows_by_damped_matrix(const struct pd_factor_kernels *kernels, const
 }
 
 /* work->inverse = (L L^T)^-1, by solving for the rows of the unit matrix. */
-static void invert(struct pd_linalg_work *work, const struct cholesky *by) {
+static void cpu_solve_invert(struct pd_linalg_work *work, const struct cholesky *by) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
   size_t rank = work->rank, padded = pd_padded(rank);
   struct pd_cpu_thread *scratch = &work->thread[0];
@@ -99,7 +99,7 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
                                      const double *v) {
   size_t rank = work->rank;
   memcpy(work->vectors, v, rank * rank * sizeof(double));
-  if (!all_finite(rank * rank, v))
+  if (!cpu_solve_all_finite(rank * rank, v))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the normal equations hold numbers that are not finite; scale the values");
   return pd_eigen(context, rank, work->vectors, rank, work->numbers + rank, work->eigen_work);
@@ -116,8 +116,8 @@ static void divide_inverse(struct pd_linalg_work *work) {
 /* work->inverse = (v + damping diag(v))^-1, and work->pull what the factor before is added with.
  * A component whose columns are zero has a row of zeros in v: a one on the diagonal leaves it zero.
  * False when v is not finite. */
-static bool damp(struct pd_linalg_work *work, const struct cholesky *by, const double *v,
-                 double damping, const double *lambda) {
+static bool cpu_solve_damp(struct pd_linalg_work *work, const struct cholesky *by, const double *v,
+                           double damping, const double *lambda) {
   size_t rank = work->rank;
   double *damped = work->inverse, ratio = 1;
   memcpy(damped, v, rank * rank * sizeof *damped);
@@ -127,7 +127,7 @@ static bool damp(struct pd_linalg_work *work, const struct cholesky *by, const d
     work->pull[r] = damping * diagonal * lambda[r];
   }
   if (!factorise(work, damped, 0, &ratio)) return false;
-  invert(work, by);
+  cpu_solve_invert(work, by);
   return true;
 }
 
@@ -142,13 +142,13 @@ static polyad_status choose_way(polyad_context *context, struct pd_linalg_work *
   rows->divides = true;
   if (factorise(work, v, fmax(rounding, damping), &least_ratio)) {
     if (least_ratio >= inverse_limit(update->x->type)) {
-      invert(work, by);
+      cpu_solve_invert(work, by);
     } else {
       rows->function = rows_by_cholesky;
       rows->user = by;
       rows->divides = false;
     }
-  } else if (damping > rounding && damp(work, by, v, damping, update->weights->data)) {
+  } else if (damping > rounding && cpu_solve_damp(work, by, v, damping, update->weights->data)) {
     rows->function = rows_by_damped_matrix;
     rows->user = work;
     work->scalars[PD_SCALAR_DAMPED] += 1;

@@ -41,7 +41,8 @@ struct needs {
   uint64_t bases;   /* numbers of all bases */
 };
 
-static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_svd_method method) {
+static struct needs cpu_svd_needs_of(int sizes, const struct pd_svd_size *size,
+                                     enum pd_svd_method method) {
   struct needs needs = {.gram = 1, .vectors = 1};
   for (int k = 0; k < sizes; ++k) {
     uint64_t count = pd_svd_vectors(&size[k], method), numbers;
@@ -60,9 +61,9 @@ static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_
   return needs;
 }
 
-static uint64_t bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_method method,
-                      int threads) {
-  struct needs needs = needs_of(sizes, size, method);
+static uint64_t cpu_svd_bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_method method,
+                              int threads) {
+  struct needs needs = cpu_svd_needs_of(sizes, size, method);
   uint64_t numbers = pd_add_saturated(needs.vectors, needs.bases);
   if (method == PD_SVD_EXACT) /* LAPACK's */
     numbers =
@@ -71,7 +72,7 @@ static uint64_t bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_met
                           pd_dense_gram_bytes(needs.gram, threads));
 }
 
-static void destroy(polyad_context *context, struct pd_svd_work *work) {
+static void cpu_svd_destroy(polyad_context *context, struct pd_svd_work *work) {
   if (work == NULL) return;
   for (int k = 0; k < work->sizes; ++k)
     pd_subspace_destroy(&work->each[k].basis);
@@ -97,13 +98,13 @@ static polyad_status create_lapack(polyad_context *context, uint64_t rows,
   return PD_NEW(context, rows, &work->values);
 }
 
-static polyad_status create(polyad_context *context, const struct pd_device *device, int sizes,
-                            const struct pd_svd_size *size, enum pd_svd_method method,
-                            struct pd_svd_work **result) {
+static polyad_status cpu_svd_create(polyad_context *context, const struct pd_device *device,
+                                    int sizes, const struct pd_svd_size *size,
+                                    enum pd_svd_method method, struct pd_svd_work **result) {
   (void)device;
   polyad_status status = POLYAD_OK;
   struct pd_svd_work *work = NULL;
-  struct needs needs = needs_of(sizes, size, method);
+  struct needs needs = cpu_svd_needs_of(sizes, size, method);
   *result = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &work));
   work->method = method;
@@ -125,12 +126,13 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
   *result = work;
   work = NULL;
 cleanup:
-  destroy(context, work);
+  cpu_svd_destroy(context, work);
   return status;
 }
 
 /* The Gram matrix's columns become its eigenvectors, weakest first. */
-static polyad_status decompose(polyad_context *context, struct pd_svd_work *work, uint64_t rows) {
+static polyad_status cpu_svd_decompose(polyad_context *context, struct pd_svd_work *work,
+                                       uint64_t rows) {
   return pd_eigen_large(context, (size_t)rows, work->gram.sum, pd_padded((size_t)rows),
                         work->values, work->lapack, work->integers);
 }
@@ -142,8 +144,8 @@ static const double *vector_at(const struct pd_svd_work *work, uint64_t rows, ui
 
 /* The randomized basis starts with Y times normal numbers; powers of Y Y^T follow, and every
  * product is orthonormalised, so that weak vectors are not lost beside strong ones. */
-static polyad_status find_range(struct pd_svd_work *work, struct each *each,
-                                const struct pd_matrix *y) {
+static polyad_status cpu_svd_find_range(struct pd_svd_work *work, struct each *each,
+                                        const struct pd_matrix *y) {
   uint64_t columns = each->size.columns, count = each->vectors;
   for (uint64_t k = 0; k < columns * count; ++k)
     each->image.q[k] = pd_random_normal(work->seed, UINT64_C(3) << 32, k);
@@ -164,7 +166,7 @@ static polyad_status through_columns(polyad_context *context, struct pd_svd_work
                                      struct each *each, const struct pd_matrix *y) {
   uint64_t columns = each->size.columns, count = each->vectors;
   pd_dense_gram_columns(&work->gram, y);
-  PD_TRY(decompose(context, work, columns));
+  PD_TRY(cpu_svd_decompose(context, work, columns));
   for (uint64_t r = 0; r < count; ++r) {
     const double *vector = vector_at(work, columns, r);
     for (uint64_t p = 0; p < columns; ++p)
@@ -178,7 +180,7 @@ static polyad_status through_columns(polyad_context *context, struct pd_svd_work
 static polyad_status through_rows(polyad_context *context, struct pd_svd_work *work,
                                   const struct pd_matrix *y, uint64_t count, struct pd_matrix *u) {
   pd_dense_gram_rows(&work->gram, y);
-  PD_TRY(decompose(context, work, y->rows));
+  PD_TRY(cpu_svd_decompose(context, work, y->rows));
   for (uint64_t r = 0; r < count; ++r) {
     struct pd_matrix column = *u;
     column.data = (char *)u->data + r * (u->type == POLYAD_F32 ? 4 : 8);
@@ -197,14 +199,14 @@ static struct each *find_size(struct pd_svd_work *work, const struct pd_matrix *
   return NULL;
 }
 
-static polyad_status leading(polyad_context *context, struct pd_svd_work *work,
-                             const struct pd_matrix *y, struct pd_matrix *u) {
+static polyad_status cpu_svd_leading(polyad_context *context, struct pd_svd_work *work,
+                                     const struct pd_matrix *y, struct pd_matrix *u) {
   struct each *each = find_size(work, y, u);
   if (each == NULL)
     return pd_fail(context, POLYAD_INTERNAL, "singular vectors of a size that was not asked for");
   uint64_t count = each->vectors, taken = count < u->columns ? count : u->columns;
   if (work->method == PD_SVD_RANDOMIZED) {
-    PD_TRY(find_range(work, each, y));
+    PD_TRY(cpu_svd_find_range(work, each, y));
     pd_dense_store(u, each->basis.q, count, 1, taken);
   } else if (wide(&each->size)) {
     PD_TRY(through_rows(context, work, y, taken, u));
@@ -216,9 +218,9 @@ static polyad_status leading(polyad_context *context, struct pd_svd_work *work,
   return POLYAD_OK;
 }
 
-static polyad_status project(polyad_context *context, struct pd_svd_work *work,
-                             const struct pd_matrix *u, const struct pd_matrix *y,
-                             struct pd_matrix *core) {
+static polyad_status cpu_svd_project(polyad_context *context, struct pd_svd_work *work,
+                                     const struct pd_matrix *u, const struct pd_matrix *y,
+                                     struct pd_matrix *core) {
   double *wide_u = NULL, *wide_core = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(u->rows, u->columns), &wide_u));
@@ -232,8 +234,8 @@ cleanup:
   return status;
 }
 
-static polyad_status sum_of_squares(polyad_context *context, struct pd_svd_work *work,
-                                    const struct pd_matrix *m, double *sum) {
+static polyad_status cpu_svd_sum_of_squares(polyad_context *context, struct pd_svd_work *work,
+                                            const struct pd_matrix *m, double *sum) {
   (void)context, (void)work;
   *sum = 0;
   for (uint64_t k = 0; k < m->rows * m->columns; ++k) {
@@ -245,10 +247,10 @@ static polyad_status sum_of_squares(polyad_context *context, struct pd_svd_work 
 }
 
 const struct pd_svd pd_cpu_svd = {
-    .bytes = bytes,
-    .create = create,
-    .destroy = destroy,
-    .leading = leading,
-    .project = project,
-    .sum_of_squares = sum_of_squares,
+    .bytes = cpu_svd_bytes,
+    .create = cpu_svd_create,
+    .destroy = cpu_svd_destroy,
+    .leading = cpu_svd_leading,
+    .project = cpu_svd_project,
+    .sum_of_squares = cpu_svd_sum_of_squares,
 };

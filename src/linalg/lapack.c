@@ -50,32 +50,32 @@ static int openblas_threads(void) {
   return threads < MOST ? threads : MOST;
 }
 
-static bool complete(void) {
+static bool lapack_complete(void) {
   return lapack.syev != NULL && lapack.syevd != NULL && lapack.syevr != NULL;
 }
 
 /* Takes all routines from one library. */
-static bool take(const char *library) {
+static bool lapack_take(const char *library) {
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) return false;
   /* POSIX guarantees that object and function pointers convert; ISO C does not. */
   *(void **)&lapack.syev = dlsym(handle, "dsyev_");
   *(void **)&lapack.syevd = dlsym(handle, "dsyevd_");
   *(void **)&lapack.syevr = dlsym(handle, "dsyevr_");
-  if (complete()) return true;
+  if (lapack_complete()) return true;
   dlclose(handle);
   return false;
 }
 
 /* The names under which Debian, Fedora, Arch and others install it, the fastest first. */
-static polyad_status load(polyad_context *context) {
+static polyad_status lapack_load(polyad_context *context) {
   static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", "libopenblas.so",
                                       "liblapack.so"};
-  if (complete()) return POLYAD_OK;
+  if (lapack_complete()) return POLYAD_OK;
   uint64_t needed = openblas_bytes(openblas_threads());
   if (pd_machine_address_space() < needed) return pd_fail_memory(context, needed);
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
-    if (take(names[k])) return POLYAD_OK;
+    if (lapack_take(names[k])) return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED,
                  "eigenvalues are needed, and this machine has no LAPACK (%s or %s): install "
                  "OpenBLAS",
@@ -84,7 +84,7 @@ static polyad_status load(polyad_context *context) {
 
 static polyad_status loaded(polyad_context *context) {
   pthread_mutex_lock(&lapack.lock);
-  polyad_status status = load(context);
+  polyad_status status = lapack_load(context);
   pthread_mutex_unlock(&lapack.lock);
   return status;
 }

@@ -36,7 +36,7 @@ void pd_subspace_destroy(struct pd_subspace *subspace) {
 }
 
 /* square = eigenvectors (rows of it, ascending) of y^T y; work->numbers = eigenvalues. */
-static polyad_status decompose(struct pd_subspace *s) {
+static polyad_status subspace_decompose(struct pd_subspace *s) {
   struct pd_matrix y = {.device = &pd_cpu_device,
                         .type = POLYAD_F64,
                         .rows = s->rows,
@@ -66,7 +66,7 @@ static void rotate(struct pd_subspace *s) {
  * eigenvector l - 1 - k over its singular value. */
 static polyad_status rotate_to_singular_vectors(struct pd_subspace *s) {
   size_t l = s->columns;
-  PD_TRY(decompose(s));
+  PD_TRY(subspace_decompose(s));
   const double *eigenvalues = s->work->numbers;
   double least = eigenvalues[l - 1] * (double)l * DBL_EPSILON;
   for (size_t k = 0; k < l; ++k) {
@@ -83,7 +83,7 @@ static polyad_status rotate_to_singular_vectors(struct pd_subspace *s) {
 /* Nearly orthonormal columns become orthonormal and hardly move: y (y^T y)^(-1/2). */
 static polyad_status polish(struct pd_subspace *s) {
   size_t l = s->columns;
-  PD_TRY(decompose(s));
+  PD_TRY(subspace_decompose(s));
   memset(s->rotation, 0, l * pd_padded(l) * sizeof(double));
   for (size_t k = 0; k < l; ++k) {
     double eigenvalue = s->work->numbers[k];

@@ -9,8 +9,8 @@ struct room {
   int *integers;
 };
 
-static polyad_status make_room(polyad_context *context, uint64_t rows, uint64_t count,
-                               struct room *room) {
+static polyad_status symmetric_make_room(polyad_context *context, uint64_t rows, uint64_t count,
+                                         struct room *room) {
   PD_TRY(PD_NEW(context, pd_eigen_leading_numbers((size_t)rows), &room->work));
   PD_TRY(PD_NEW(context, pd_eigen_leading_integers((size_t)rows), &room->integers));
   PD_TRY(PD_NEW(context, rows, &room->values));
@@ -25,7 +25,7 @@ polyad_status pd_symmetric_leading(polyad_context *context, uint64_t rows, doubl
     return pd_fail(context, POLYAD_OVERFLOW, "a matrix of %llu rows is too large for LAPACK",
                    (unsigned long long)rows);
   if (count == 0) return POLYAD_OK;
-  PD_TRY_CLEANUP(make_room(context, rows, count, &room));
+  PD_TRY_CLEANUP(symmetric_make_room(context, rows, count, &room));
   PD_TRY_CLEANUP(pd_eigen_leading(context, (size_t)rows, a, (size_t)count, room.values,
                                   room.vectors, room.work, room.integers));
   for (uint64_t r = 0; r < count; ++r) {

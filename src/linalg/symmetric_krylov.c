@@ -45,7 +45,7 @@ struct krylov {
 /* ---- products of panels --------------------------------------------------------------------- */
 
 /* inner[p] = panel[p]^T w for all panels of the basis; parts of threads are added in order. */
-static void project(struct krylov *k, const double *w) {
+static void symmetric_krylov_project(struct krylov *k, const double *w) {
   size_t numbers = k->panels * SQUARE;
 #pragma omp parallel for num_threads(k->threads) schedule(static, 1)
   for (int t = 0; t < k->threads; ++t) {
@@ -87,14 +87,15 @@ static void subtract(const struct krylov *k, double *w) {
  * `coefficients` (panels x SQUARE) unless that is NULL. */
 static void remove_basis(struct krylov *k, double *w, double *coefficients) {
   for (int again = 0; again < 2; ++again) {
-    project(k, w);
+    symmetric_krylov_project(k, w);
     subtract(k, w);
     for (size_t q = 0; coefficients != NULL && q < k->panels * SQUARE; ++q)
       coefficients[q] += k->inner[q];
   }
 }
 
-static double dot(const struct krylov *k, const double *x, int a, const double *y, int c) {
+static double symmetric_krylov_dot(const struct krylov *k, const double *x, int a, const double *y,
+                                   int c) {
   double sum = 0;
   for (uint64_t i = 0; i < k->rows; ++i)
     sum += x[i * BLOCK + (uint64_t)a] * y[i * BLOCK + (uint64_t)c];
@@ -105,12 +106,12 @@ static double dot(const struct krylov *k, const double *x, int a, const double *
 static double remove_columns(const struct krylov *k, double *w, int c, double *coefficients) {
   for (int again = 0; again < 2; ++again)
     for (int a = 0; a < c; ++a) {
-      double along = dot(k, w, a, w, c);
+      double along = symmetric_krylov_dot(k, w, a, w, c);
       if (coefficients != NULL) coefficients[a * BLOCK + c] += along;
       for (uint64_t i = 0; i < k->rows; ++i)
         w[i * BLOCK + (uint64_t)c] -= along * w[i * BLOCK + (uint64_t)a];
     }
-  return sqrt(dot(k, w, c, w, c));
+  return sqrt(symmetric_krylov_dot(k, w, c, w, c));
 }
 
 static void scale_column(const struct krylov *k, double *w, int c, double by) {
@@ -137,7 +138,7 @@ static void tidy(struct krylov *k, double *w) {
 }
 
 /* w = q r with orthonormal q, in place. What vanished gives a zero in r and a random column. */
-static void factor(struct krylov *k, double *w, uint64_t stream) {
+static void symmetric_krylov_factor(struct krylov *k, double *w, uint64_t stream) {
   double least = k->largest;
   memset(k->r, 0, sizeof k->r);
   for (int c = 0; c < BLOCK; ++c) {
@@ -157,8 +158,8 @@ static void factor(struct krylov *k, double *w, uint64_t stream) {
 
 /* One product: the panel after the basis joins it, and what its image has outside becomes the next
  * one. */
-static polyad_status grow(struct krylov *k, const struct pd_symmetric_operator *a, uint64_t stream,
-                          double *coefficients) {
+static polyad_status symmetric_krylov_grow(struct krylov *k, const struct pd_symmetric_operator *a,
+                                           uint64_t stream, double *coefficients) {
   size_t newest = k->panels, stride = k->room * BLOCK;
   PD_TRY(a->apply(a->user, k->panel[newest], k->image));
   ++k->panels;
@@ -174,7 +175,7 @@ static polyad_status grow(struct krylov *k, const struct pd_symmetric_operator *
   if (!isfinite(k->h[newest * BLOCK * (stride + 1)]))
     return pd_fail(k->context, POLYAD_NUMERICAL,
                    "an eigenvalue of the unfolded tensor overflows; scale the values");
-  factor(k, k->image, stream);
+  symmetric_krylov_factor(k, k->image, stream);
   double *swap = k->panel[k->panels];
   k->panel[k->panels] = k->image;
   k->image = swap;
@@ -182,7 +183,7 @@ static polyad_status grow(struct krylov *k, const struct pd_symmetric_operator *
 }
 
 /* Ritz values and vectors, and the largest residual of the first `wanted`. */
-static polyad_status solve(struct krylov *k, size_t wanted, double *residual) {
+static polyad_status symmetric_krylov_solve(struct krylov *k, size_t wanted, double *residual) {
   size_t m = k->panels * BLOCK, stride = k->room * BLOCK;
   for (size_t r = 0; r < m; ++r)
     memcpy(k->schur + r * m, k->h + r * stride, m * sizeof(double));
@@ -203,7 +204,8 @@ static polyad_status solve(struct krylov *k, size_t wanted, double *residual) {
 }
 
 /* Row i of the basis times the first `columns` Ritz vectors. */
-static void combine(const struct krylov *k, uint64_t i, size_t columns, double *to) {
+static void symmetric_krylov_combine(const struct krylov *k, uint64_t i, size_t columns,
+                                     double *to) {
   size_t m = k->panels * BLOCK;
   memset(to, 0, columns * sizeof *to);
   for (size_t q = 0; q < m; ++q) {
@@ -224,7 +226,7 @@ static polyad_status restart(struct krylov *k) {
     double *row = rows + (size_t)t * columns;
     for (uint64_t i = pd_part_begin(k->rows, t, k->threads);
          i < pd_part_begin(k->rows, t + 1, k->threads); ++i) {
-      combine(k, i, columns, row);
+      symmetric_krylov_combine(k, i, columns, row);
       for (size_t p = 0; p < k->keep; ++p)
         memcpy(k->panel[p] + i * BLOCK, row + p * BLOCK, BLOCK * sizeof *row);
     }
@@ -240,8 +242,9 @@ static polyad_status restart(struct krylov *k) {
   return POLYAD_OK;
 }
 
-static polyad_status iterate(struct krylov *k, const struct pd_symmetric_operator *a,
-                             struct pd_symmetric_search *search) {
+static polyad_status symmetric_krylov_iterate(struct krylov *k,
+                                              const struct pd_symmetric_operator *a,
+                                              struct pd_symmetric_search *search) {
   double *coefficients;
   polyad_status status = POLYAD_OK;
   size_t wanted = (size_t)search->wanted;
@@ -250,11 +253,11 @@ static polyad_status iterate(struct krylov *k, const struct pd_symmetric_operato
     draw_column(k, k->panel[0], c, search->stream);
   for (search->products = 0;;) {
     PD_TRY_CLEANUP(pd_stage_tick(k->stage));
-    PD_TRY_CLEANUP(grow(k, a, search->stream, coefficients));
+    PD_TRY_CLEANUP(symmetric_krylov_grow(k, a, search->stream, coefficients));
     bool last = ++search->products >= search->most_products && k->panels >= k->keep;
     if (k->panels < k->keep || (k->panels < k->room && !last && k->panels * BLOCK > SMALL))
       continue;
-    PD_TRY_CLEANUP(solve(k, wanted, &search->residual));
+    PD_TRY_CLEANUP(symmetric_krylov_solve(k, wanted, &search->residual));
     if (last || search->residual <= search->tolerance) break;
     if (k->panels == k->room) PD_TRY_CLEANUP(restart(k));
   }
@@ -284,7 +287,7 @@ static size_t room_within(const struct krylov *k, size_t best) {
   return room;
 }
 
-static polyad_status make(struct krylov *k, uint64_t wanted) {
+static polyad_status symmetric_krylov_make(struct krylov *k, uint64_t wanted) {
   k->keep = kept_panels(wanted);
   k->room = room_within(k, best_room(wanted));
   uint64_t m = (uint64_t)k->room * BLOCK;
@@ -300,7 +303,7 @@ static polyad_status make(struct krylov *k, uint64_t wanted) {
   return PD_NEW(k->context, (uint64_t)k->threads * k->room * SQUARE, &k->inner);
 }
 
-static void clear(struct krylov *k) {
+static void symmetric_krylov_clear(struct krylov *k) {
   for (size_t p = 0; k->panel != NULL && p <= k->room; ++p)
     pd_free(k->context, k->panel[p]);
   pd_free(k->context, k->panel);
@@ -317,13 +320,13 @@ polyad_status pd_symmetric_krylov(struct pd_stage *stage, const struct pd_symmet
                                   double *vectors) {
   struct krylov k = {.stage = stage, .context = stage->context, .rows = a->rows};
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(make(&k, search->wanted));
-  PD_TRY_CLEANUP(iterate(&k, a, search));
+  PD_TRY_CLEANUP(symmetric_krylov_make(&k, search->wanted));
+  PD_TRY_CLEANUP(symmetric_krylov_iterate(&k, a, search));
   memcpy(values, k.values, search->wanted * sizeof *values);
 #pragma omp parallel for num_threads(k.threads) schedule(static)
   for (uint64_t i = 0; i < k.rows; ++i)
-    combine(&k, i, (size_t)search->wanted, vectors + i * search->wanted);
+    symmetric_krylov_combine(&k, i, (size_t)search->wanted, vectors + i * search->wanted);
 cleanup:
-  clear(&k);
+  symmetric_krylov_clear(&k);
   return status;
 }

@@ -156,7 +156,7 @@ polyad_status pd_candidates_choose(polyad_context *context, const struct pd_cand
   return pd_memory_check(context, candidates[smallest].building_bytes, what);
 }
 
-static void append(char text[PD_EXPLANATION_BYTES], const char *line) {
+static void choose_append(char text[PD_EXPLANATION_BYTES], const char *line) {
   size_t length = strlen(text);
   snprintf(text + length, PD_EXPLANATION_BYTES - length, "%s", line);
 }
@@ -179,7 +179,7 @@ static void append_candidate(const struct pd_candidate *candidate, double best, 
     snprintf(line, sizeof line, "\nnot %s: %s %.2g s for all modes (%.1f times as long), %s", name,
              measured ? "measured" : "estimated", candidate->seconds, candidate->seconds / best,
              pd_bytes_text(bytes, candidate->storage_bytes));
-  append(text, line);
+  choose_append(text, line);
 }
 
 void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
@@ -192,7 +192,7 @@ void pd_candidates_explain(const struct pd_candidate *candidates, int count, int
            kernel == POLYAD_KERNEL_PHI ? "Phi" : "an MTTKRP",
            pd_bytes_text(bytes, chosen->storage_bytes));
   text[0] = '\0';
-  append(text, line);
+  choose_append(text, line);
   for (int c = 0; c < count; ++c)
     if (c != choice) append_candidate(&candidates[c], chosen->seconds, measured, text);
 }

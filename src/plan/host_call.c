@@ -32,8 +32,8 @@ static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const vo
                             .version = call->workspace->versions[mode]};
 }
 
-static polyad_status run(polyad_context *context, const struct pd_host_call *call,
-                         const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status host_call_run(polyad_context *context, const struct pd_host_call *call,
+                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
   if (call->phi != NULL)
     return call->phi(context, call->plan, call->workspace, call->mode, factors, call->epsilon, out);
   return call->kernel(context, call->plan, call->workspace, call->mode, factors, out);
@@ -46,7 +46,7 @@ static polyad_status on_cpu(polyad_context *context, const struct pd_host_call *
     matrix[n] = wrap(call, n, call->factors[n]);
     pointer[n] = &matrix[n];
   }
-  return run(context, call, pointer, &result);
+  return host_call_run(context, call, pointer, &result);
 }
 
 /* Copies the factors onto the device and the result back. */
@@ -70,7 +70,7 @@ static polyad_status on_device(polyad_context *context, const struct pd_host_cal
     PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[call->mode],
                                     call->columns[call->mode], result));
   }
-  PD_TRY_CLEANUP(run(context, call, pointer, result));
+  PD_TRY_CLEANUP(host_call_run(context, call, pointer, result));
   if (out != NULL) status = pd_matrix_to_host(context, result, out);
 cleanup:
   if (apart.data != NULL) pd_matrix_destroy(context, &apart);

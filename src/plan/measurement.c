@@ -27,8 +27,9 @@ static polyad_status check_create(polyad_context *context, const polyad_plan *pl
 }
 
 /* Takes the workspace over, also when it fails. */
-static polyad_status create(polyad_workspace *workspace, const uint64_t *ranks,
-                            const void *const *factors, polyad_measurement **measurement) {
+static polyad_status measurement_create(polyad_workspace *workspace, const uint64_t *ranks,
+                                        const void *const *factors,
+                                        polyad_measurement **measurement) {
   polyad_context *context = workspace->context;
   const polyad_plan *plan = workspace->plan;
   polyad_measurement *m = NULL;
@@ -59,7 +60,7 @@ polyad_status polyad_measurement_create(polyad_context *context, const polyad_pl
   pd_begin(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_workspace_create(context, plan, rank, &workspace));
-  return create(workspace, NULL, factors, measurement);
+  return measurement_create(workspace, NULL, factors, measurement);
 }
 
 polyad_status polyad_ttmc_measurement_create(polyad_context *context, const polyad_plan *plan,
@@ -70,7 +71,7 @@ polyad_status polyad_ttmc_measurement_create(polyad_context *context, const poly
   pd_begin(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &workspace));
-  return create(workspace, ranks, factors, measurement);
+  return measurement_create(workspace, ranks, factors, measurement);
 }
 
 void polyad_measurement_destroy(polyad_measurement *measurement) {
@@ -119,7 +120,8 @@ static polyad_status prepare_out(polyad_measurement *m, int mode) {
   return pd_matrix_create(m->context, plan->device, plan->type, plan->dims[mode], columns, &m->out);
 }
 
-static polyad_status launch(polyad_measurement *m, polyad_kernel kernel, int mode, double epsilon) {
+static polyad_status measurement_launch(polyad_measurement *m, polyad_kernel kernel, int mode,
+                                        double epsilon) {
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
   for (int n = 0; n < m->plan->order; ++n)
     factors[n] = &m->factor[n];
@@ -167,7 +169,7 @@ polyad_status polyad_measurement_run(polyad_measurement *measurement, polyad_ker
   PD_TRY(functions->synchronize(context, device));
   double begin = pd_seconds();
   if (functions->timer_start != NULL) PD_TRY(functions->timer_start(context, device));
-  PD_TRY(launch(measurement, kernel, mode, epsilon));
+  PD_TRY(measurement_launch(measurement, kernel, mode, epsilon));
   if (functions->timer_stop != NULL) {
     PD_TRY(functions->timer_stop(context, device, seconds));
   } else {

@@ -11,8 +11,8 @@ struct pd_nonzeros pd_plan_shape(const polyad_plan *plan) {
 }
 
 /* The storage itself where it is on the host. */
-static polyad_status bring(polyad_context *context, const polyad_plan *plan, bool whole,
-                           const void **storage, void **brought) {
+static polyad_status nonzeros_bring(polyad_context *context, const polyad_plan *plan, bool whole,
+                                    const void **storage, void **brought) {
   *storage = plan->storage;
   *brought = NULL;
   if (!plan->shed) return POLYAD_OK;
@@ -26,7 +26,7 @@ polyad_status pd_plan_nonzeros_open(polyad_context *context, const polyad_plan *
   *nonzeros = (struct pd_plan_nonzeros){.all = pd_plan_shape(plan)};
   nonzeros->all.decode = plan->format->decode;
   nonzeros->all.readable = plan->format->readable;
-  return bring(context, plan, false, &nonzeros->all.storage, &nonzeros->brought);
+  return nonzeros_bring(context, plan, false, &nonzeros->all.storage, &nonzeros->brought);
 }
 
 void pd_plan_nonzeros_close(polyad_context *context, const polyad_plan *plan,
@@ -52,7 +52,7 @@ polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
 polyad_status pd_plan_check(polyad_context *context, const polyad_plan *plan) {
   const void *storage;
   void *brought;
-  PD_TRY(bring(context, plan, true, &storage, &brought));
+  PD_TRY(nonzeros_bring(context, plan, true, &storage, &brought));
   polyad_status status = plan->format->check(context, storage);
   if (brought != NULL) plan->format->destroy(context, brought);
   return status;

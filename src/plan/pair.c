@@ -8,19 +8,19 @@
 /* ---- storage -----------------------------------------------------------------------------------
  */
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status pair_check(polyad_context *context, const void *storage) {
   const struct pd_pair *pair = storage;
   for (int k = 0; k < 2; ++k)
     PD_TRY(pair->part[k]->format->check(context, pair->readable[k]));
   return POLYAD_OK;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t pair_bytes(const void *storage) {
   const struct pd_pair *pair = storage;
   return polyad_plan_bytes(pair->part[0]) + polyad_plan_bytes(pair->part[1]);
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void pair_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_pair *pair = storage;
   snprintf(text, PD_REASON_BYTES, "%.1f%% on %s (%.80s), %.1f%% on %s (%.80s)",
@@ -28,7 +28,7 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
            100 * pair->share, pair->part[1]->device->name, pair->part[1]->variant);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void pair_destroy(polyad_context *context, void *storage) {
   struct pd_pair *pair = storage;
   for (int k = 0; k < 2; ++k) {
     if (pair->brought[k] != NULL) pair->part[k]->format->destroy(context, pair->brought[k]);
@@ -38,7 +38,7 @@ static void destroy(polyad_context *context, void *storage) {
 }
 
 /* The nonzeros of the first part, then those of the second. */
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void pair_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_pair *pair = storage;
   uint64_t here = pair->part[0]->nnz;
   if (first >= here) {
@@ -76,16 +76,16 @@ static polyad_status download(polyad_context *context, const struct pd_device *d
   if (status == POLYAD_OK)
     *storage = view;
   else
-    destroy(context, view);
+    pair_destroy(context, view);
   return status;
 }
 
 const struct polyad_format pd_pair_format = {
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .check = pair_check,
+    .bytes = pair_bytes,
+    .describe = pair_describe,
+    .destroy = pair_destroy,
+    .decode = pair_decode,
 };
 
 /* ---- workspace ---------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ struct pd_pair_scratch {
   struct pd_matrix number[2];                   /* 1 x 1 F64: a sum there, and brought here */
 };
 
-static uint64_t longest_of(const polyad_plan *plan) {
+static uint64_t pair_longest_of(const polyad_plan *plan) {
   uint64_t rows = 1;
   for (int n = 0; n < plan->order; ++n)
     if (plan->dims[n] > rows) rows = plan->dims[n];
@@ -108,11 +108,11 @@ static uint64_t longest_of(const polyad_plan *plan) {
 }
 
 /* Rows of a factor (or, for n == order, of the longest result). */
-static uint64_t rows_of(const polyad_plan *plan, int n) {
-  return n < plan->order ? plan->dims[n] : longest_of(plan);
+static uint64_t pair_rows_of(const polyad_plan *plan, int n) {
+  return n < plan->order ? plan->dims[n] : pair_longest_of(plan);
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t pair_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_pair *pair = storage;
   const polyad_plan *first = pair->part[0];
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(first->type)), total = 0;
@@ -121,11 +121,11 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
       total = pd_add_saturated(
           total, pair->part[k]->kernels->workspace_bytes(pair->part[k]->on_device, rank, threads));
   for (int n = 0; n <= first->order; ++n)
-    total = pd_add_saturated(total, pd_mul_saturated(rows_of(first, n), row));
+    total = pd_add_saturated(total, pd_mul_saturated(pair_rows_of(first, n), row));
   return total;
 }
 
-static void workspace_destroy(polyad_context *context, void *user) {
+static void pair_workspace_destroy(polyad_context *context, void *user) {
   struct pd_pair_scratch *scratch = user;
   if (scratch == NULL) return;
   const struct pd_linalg *linalg = NULL;
@@ -143,8 +143,8 @@ static void workspace_destroy(polyad_context *context, void *user) {
   pd_free(context, scratch);
 }
 
-static polyad_status fill(polyad_context *context, const struct pd_pair *pair, uint64_t rank,
-                          struct pd_pair_scratch *scratch) {
+static polyad_status pair_fill(polyad_context *context, const struct pd_pair *pair, uint64_t rank,
+                               struct pd_pair_scratch *scratch) {
   const polyad_plan *first = pair->part[0], *second = pair->part[1];
   for (int k = 0; k < 2; ++k) {
     PD_TRY(polyad_workspace_create(context, pair->part[k], rank, &scratch->workspace[k]));
@@ -153,26 +153,26 @@ static polyad_status fill(polyad_context *context, const struct pd_pair *pair, u
   }
   PD_TRY(first->device->linalg->work_create(context, first->device, rank, &scratch->work));
   for (int n = 0; n <= first->order; ++n) {
-    uint64_t rows = rows_of(first, n);
+    uint64_t rows = pair_rows_of(first, n);
     PD_TRY(pd_alloc_zero(context, pd_mul_saturated(rows, rank), pd_type_bytes(first->type),
                          &scratch->host[n]));
     PD_TRY(pd_matrix_over_host(context, second->device, first->type, rows, rank, scratch->host[n],
                                &scratch->there[n]));
   }
-  return pd_matrix_over_host(context, first->device, first->type, longest_of(first), rank,
+  return pd_matrix_over_host(context, first->device, first->type, pair_longest_of(first), rank,
                              scratch->host[first->order], &scratch->sum);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status pair_workspace_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, uint64_t rank, void **out) {
   (void)device;
   struct pd_pair_scratch *scratch = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
-  polyad_status status = fill(context, storage, rank, scratch);
+  polyad_status status = pair_fill(context, storage, rank, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    pair_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -188,9 +188,9 @@ struct call {
   double epsilon;
 };
 
-static polyad_status run_part(polyad_context *context, const polyad_plan *part,
-                              polyad_workspace *workspace, const struct call *call,
-                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status pair_run_part(polyad_context *context, const polyad_plan *part,
+                                   polyad_workspace *workspace, const struct call *call,
+                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
   if (call->kind == PHI)
     return pd_plan_phi(context, part, workspace, call->mode, factors, call->epsilon, out);
   if (call->kind == LIKELIHOOD)
@@ -222,9 +222,9 @@ static polyad_status add_result(polyad_context *context, const struct pd_pair *p
 }
 
 /* The first device computes while the second does, where it does not make the host wait. */
-static polyad_status run(polyad_context *context, const struct pd_pair *pair,
-                         struct pd_pair_scratch *scratch, const struct call *call,
-                         const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status pair_run(polyad_context *context, const struct pd_pair *pair,
+                              struct pd_pair_scratch *scratch, const struct call *call,
+                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
   const struct pd_matrix *there[POLYAD_MAX_ORDER] = {NULL};
   int order = pair->part[0]->order;
   struct pd_matrix result = scratch->there[order], here = scratch->sum;
@@ -237,34 +237,36 @@ static polyad_status run(polyad_context *context, const struct pd_pair *pair,
   }
   result.rows = here.rows = out->rows;
   PD_TRY(bring_factors(context, pair, scratch, call, factors, there));
-  PD_TRY(run_part(context, pair->part[0], scratch->workspace[0], call, factors, out));
-  PD_TRY(run_part(context, pair->part[1], scratch->workspace[1], call, there, &result));
+  PD_TRY(pair_run_part(context, pair->part[0], scratch->workspace[0], call, factors, out));
+  PD_TRY(pair_run_part(context, pair->part[1], scratch->workspace[1], call, there, &result));
   return add_result(context, pair, scratch, &result, host, &here, out);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status pair_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                 int mode, const struct pd_matrix *const *factors,
+                                 struct pd_matrix *out) {
   const struct call call = {.kind = MTTKRP, .mode = mode};
-  return run(context, storage, scratch, &call, factors, out);
+  return pair_run(context, storage, scratch, &call, factors, out);
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status pair_phi(polyad_context *context, const void *storage, void *scratch, int mode,
+                              const struct pd_matrix *const *factors, double epsilon,
+                              struct pd_matrix *out) {
   const struct call call = {.kind = PHI, .mode = mode, .epsilon = epsilon};
-  return run(context, storage, scratch, &call, factors, out);
+  return pair_run(context, storage, scratch, &call, factors, out);
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status pair_log_likelihood(polyad_context *context, const void *storage,
+                                         void *scratch, int mode,
+                                         const struct pd_matrix *const *factors,
+                                         struct pd_matrix *out) {
   const struct call call = {.kind = LIKELIHOOD, .mode = mode};
-  return run(context, storage, scratch, &call, factors, out);
+  return pair_run(context, storage, scratch, &call, factors, out);
 }
 
 /* That of the deeper part, and the addition of the two. */
-static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
-                          uint64_t longest_row) {
+static uint64_t pair_sum_depth(const void *storage, const void *pointer, int mode,
+                               uint64_t longest_row) {
   const struct pd_pair *pair = storage;
   const struct pd_pair_scratch *scratch = pointer;
   uint64_t deepest = 0;
@@ -277,14 +279,14 @@ static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
 }
 
 const struct polyad_kernels pd_pair_kernels = {
-    .sum_depth = sum_depth,
+    .sum_depth = pair_sum_depth,
     .download = download,
     .format = "pair",
     .device = "pair",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .phi = phi,
-    .log_likelihood = log_likelihood,
+    .workspace_bytes = pair_workspace_bytes,
+    .workspace_create = pair_workspace_create,
+    .workspace_destroy = pair_workspace_destroy,
+    .mttkrp = pair_mttkrp,
+    .phi = pair_phi,
+    .log_likelihood = pair_log_likelihood,
 };

@@ -26,7 +26,7 @@ struct trial {
   struct pd_matrix there[POLYAD_MAX_ORDER];
 };
 
-static void trial_clear(polyad_context *context, struct trial *trial) {
+static void pair_create_trial_clear(polyad_context *context, struct trial *trial) {
   for (int n = 0; n <= POLYAD_MAX_ORDER; ++n)
     pd_matrix_destroy(context, &trial->factor[n]);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
@@ -92,9 +92,11 @@ static polyad_status make_there(polyad_context *context, struct trial *trial) {
 }
 
 /* Seconds of the kernel on a device, and, where there is a second, of transfers to it. */
-static polyad_status measure(polyad_context *context, const polyad_tensor *sample,
-                             struct pd_request request, const polyad_plan_options *options,
-                             const struct pd_device *second, double *kernel, double *transfers) {
+static polyad_status pair_create_measure(polyad_context *context, const polyad_tensor *sample,
+                                         struct pd_request request,
+                                         const polyad_plan_options *options,
+                                         const struct pd_device *second, double *kernel,
+                                         double *transfers) {
   struct trial trial = {.device = request.device, .request = &request, .second = second};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(
@@ -107,7 +109,7 @@ static polyad_status measure(polyad_context *context, const polyad_tensor *sampl
     PD_TRY_CLEANUP(fastest(context, &trial, run_transfers, transfers));
   }
 cleanup:
-  trial_clear(context, &trial);
+  pair_create_trial_clear(context, &trial);
   return status;
 }
 
@@ -124,11 +126,11 @@ polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tens
   PD_TRY(pd_tensor_range(context, tensor, begin, begin + count, &sample));
   alone.second = NULL;
   alone.keep_values = true;
-  polyad_status status =
-      measure(context, sample, alone, options, request->second, &seconds[0], &transfers);
+  polyad_status status = pair_create_measure(context, sample, alone, options, request->second,
+                                             &seconds[0], &transfers);
   alone.device = request->second;
   if (status == POLYAD_OK)
-    status = measure(context, sample, alone, options, NULL, &seconds[1], &transfers);
+    status = pair_create_measure(context, sample, alone, options, NULL, &seconds[1], &transfers);
   polyad_tensor_destroy(sample);
   PD_TRY(status);
   /* Both take the same time: (1 - share) n t0 = share n t1 + transfers. */
@@ -164,7 +166,7 @@ static polyad_status create_parts(polyad_context *context, const polyad_tensor *
   return POLYAD_OK;
 }
 
-static void explain(polyad_plan *plan, const struct pd_pair *pair) {
+static void pair_create_explain(polyad_plan *plan, const struct pd_pair *pair) {
   int length = snprintf(plan->explanation, sizeof plan->explanation, "%s\n", plan->variant);
   for (int k = 0; k < 2 && length >= 0 && (size_t)length < sizeof plan->explanation; ++k)
     length +=
@@ -173,9 +175,9 @@ static void explain(polyad_plan *plan, const struct pd_pair *pair) {
 }
 
 /* The pair as the storage of `plan`, which has the tensor's facts. */
-static polyad_status store(polyad_context *context, const polyad_tensor *tensor, double share,
-                           const struct pd_request *request, const polyad_plan_options *options,
-                           polyad_plan *plan) {
+static polyad_status pair_create_store(polyad_context *context, const polyad_tensor *tensor,
+                                       double share, const struct pd_request *request,
+                                       const polyad_plan_options *options, polyad_plan *plan) {
   struct pd_pair *pair = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &pair));
   pair->format = pd_pair_format;
@@ -196,13 +198,14 @@ static polyad_status store(polyad_context *context, const polyad_tensor *tensor,
   pair->format.deterministic =
       pair->part[0]->format->deterministic && pair->part[1]->format->deterministic;
   plan->format->describe(pair, request->first_mode, plan->variant);
-  explain(plan, pair);
+  pair_create_explain(plan, pair);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   return request->compute == POLYAD_COMPUTE_NATIVE ? POLYAD_OK
                                                    : pd_plan_take_stored_norm(context, plan);
 }
 
-static polyad_status check_request(polyad_context *context, const struct pd_request *request) {
+static polyad_status pair_create_check_request(polyad_context *context,
+                                               const struct pd_request *request) {
   if (request->kernel != POLYAD_KERNEL_MTTKRP && request->kernel != POLYAD_KERNEL_PHI)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "devices %s and %s share MTTKRP and Phi only; expected one device",
@@ -221,7 +224,7 @@ polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tenso
   polyad_plan *plan = NULL;
   polyad_status status = POLYAD_OK;
   double share = options->second_share;
-  PD_TRY(check_request(context, request));
+  PD_TRY(pair_create_check_request(context, request));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
   plan->context = context;
   pd_plan_take_facts(plan, tensor, request);
@@ -239,7 +242,7 @@ polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tenso
     status = pd_plan_create_one(context, (polyad_tensor *)tensor, false, &alone, options, result);
     goto cleanup;
   }
-  PD_TRY_CLEANUP(store(context, stored, share, request, options, plan));
+  PD_TRY_CLEANUP(pair_create_store(context, stored, share, request, options, plan));
   *result = plan;
   plan = NULL;
 cleanup:

@@ -16,7 +16,8 @@ void polyad_plan_options_init(polyad_plan_options *options) {
       .format = "auto", .variant = "auto", .rank = 16, .precision = POLYAD_F64};
 }
 
-static polyad_status check_options(polyad_context *context, const polyad_plan_options *options) {
+static polyad_status plan_check_options(polyad_context *context,
+                                        const polyad_plan_options *options) {
   if (options == NULL || options->format == NULL || options->variant == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "plan options, format or variant is NULL; start from "
@@ -41,8 +42,8 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
 }
 
 /* The variant that the format's text names, else that of the option of its own. */
-static polyad_status variant_of(polyad_context *context, const polyad_plan_options *options,
-                                const struct pd_format_text *text, const char **variant) {
+static polyad_status plan_variant_of(polyad_context *context, const polyad_plan_options *options,
+                                     const struct pd_format_text *text, const char **variant) {
   *variant = text->variant[0] == '\0' ? options->variant : text->variant;
   if (strcmp(options->variant, "auto") == 0 || strcmp(options->variant, *variant) == 0)
     return POLYAD_OK;
@@ -60,9 +61,9 @@ static polyad_status settle_zeros(polyad_context *context, const polyad_plan_opt
 polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
                                    struct pd_format_text *text, struct pd_request *request) {
   const char *variant;
-  PD_TRY(check_options(context, options));
+  PD_TRY(plan_check_options(context, options));
   PD_TRY(pd_format_text_read(context, options->format, text));
-  PD_TRY(variant_of(context, options, text, &variant));
+  PD_TRY(plan_variant_of(context, options, text, &variant));
   *request = (struct pd_request){.format = text->format,
                                  .variant = variant,
                                  .rank = options->rank,
@@ -89,15 +90,15 @@ int pd_plan_scaling(const polyad_plan *plan) {
   return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
 }
 
-static double value_at(const polyad_tensor *tensor, uint64_t p) {
+static double plan_value_at(const polyad_tensor *tensor, uint64_t p) {
   return tensor->type == POLYAD_F64 ? ((const double *)tensor->values)[p]
                                     : (double)((const float *)tensor->values)[p];
 }
 
 /* Sum of the values, and the first that is negative. */
-static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
+static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
   for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    double value = value_at(tensor, p);
+    double value = plan_value_at(tensor, p);
     plan->sum += plan->value_exponent == 0 ? value : ldexp(value, -plan->value_exponent);
     if (value >= 0 || plan->negative.found) continue;
     plan->negative.found = true;
@@ -125,7 +126,7 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
 #pragma omp section
     plan->tensor_hash = polyad_tensor_hash(tensor);
 #pragma omp section
-    look_at_values(plan, tensor);
+    plan_look_at_values(plan, tensor);
   }
 }
 
@@ -155,12 +156,12 @@ void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
   }
 }
 
-static polyad_status store(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, polyad_plan *plan) {
+static polyad_status plan_store(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, polyad_plan *plan) {
   if (plan->value_exponent != 0 && !take) {
     polyad_tensor *copy;
     PD_TRY(polyad_tensor_convert(context, tensor, tensor->type, &copy));
-    polyad_status status = store(context, copy, true, request, plan);
+    polyad_status status = plan_store(context, copy, true, request, plan);
     polyad_tensor_destroy(copy);
     return status;
   }
@@ -219,7 +220,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
   pd_plan_take_facts(plan, tensor, request);
-  PD_TRY_CLEANUP(store(context, tensor, take, request, plan));
+  PD_TRY_CLEANUP(plan_store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),
@@ -234,9 +235,9 @@ cleanup:
   return status;
 }
 
-static polyad_status create(polyad_context *context, polyad_tensor *tensor, bool take,
-                            struct pd_request *request, const polyad_plan_options *options,
-                            polyad_plan **plan) {
+static polyad_status plan_create(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 struct pd_request *request, const polyad_plan_options *options,
+                                 polyad_plan **plan) {
   if (request->second != NULL) return pd_pair_create(context, tensor, request, options, plan);
   return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
@@ -254,11 +255,11 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   if (tensor->type == request.precision &&
       (tensor->zeros_kept == 0 || options->zeros == POLYAD_ZEROS_KEEP))
     /* `build` leaves the tensor as it is without `take` */
-    return create(context, (polyad_tensor *)tensor, false, &request, options, plan);
+    return plan_create(context, (polyad_tensor *)tensor, false, &request, options, plan);
   polyad_tensor *converted;
   PD_TRY(polyad_tensor_convert(context, tensor, request.precision, &converted));
   polyad_status status = settle_zeros(context, options, converted);
-  if (status == POLYAD_OK) status = create(context, converted, true, &request, options, plan);
+  if (status == POLYAD_OK) status = plan_create(context, converted, true, &request, options, plan);
   polyad_tensor_destroy(converted);
   return status;
 }
@@ -283,7 +284,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
     mine = converted;
   }
   PD_TRY_CLEANUP(settle_zeros(context, options, mine));
-  status = create(context, mine, true, &request, options, plan);
+  status = plan_create(context, mine, true, &request, options, plan);
 cleanup:
   polyad_tensor_destroy(mine);
   return status;

@@ -21,12 +21,12 @@ struct pd_row_reader {
 
 /* ---- rows of a tensor --------------------------------------------------------------------- */
 
-static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
+static uint64_t rows_row_of_nonzero(const void *storage, int mode, uint64_t p) {
   return pd_tensor_index(storage, mode, p);
 }
 
-static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
-                   struct pd_ttmc_block *block) {
+static void rows_decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
+                        struct pd_ttmc_block *block) {
   const polyad_tensor *tensor = source->storage;
   for (uint64_t p = 0; p < count; ++p) {
     block->row[p] = pd_tensor_index(tensor, source->mode, place[p]);
@@ -40,23 +40,26 @@ static void decode(const struct pd_ttmc_source *source, uint64_t count, const ui
 static void tensor_rows(const void *storage, int mode, struct pd_ttmc_source *source,
                         struct pd_ttmc_segments *segments) {
   const polyad_tensor *tensor = storage;
-  *source = (struct pd_ttmc_source){
-      .storage = tensor, .mode = mode, .type = tensor->type, .nnz = tensor->nnz, .decode = decode};
+  *source = (struct pd_ttmc_source){.storage = tensor,
+                                    .mode = mode,
+                                    .type = tensor->type,
+                                    .nnz = tensor->nnz,
+                                    .decode = rows_decode};
   for (int n = 0; n < tensor->order; ++n)
     if (n != mode) source->column_mode[source->columns++] = n;
   *segments = (struct pd_ttmc_segments){.storage = tensor,
                                         .mode = mode,
                                         .dim = tensor->dims[mode],
                                         .count = mode == 0 ? 0 : tensor->nnz,
-                                        .row = row_of_nonzero};
+                                        .row = rows_row_of_nonzero};
 }
 
 /* ---- making ------------------------------------------------------------------------------- */
 
 /* Rows that begin in this part of the nonzeros, and those before them that are empty. The row of
  * the nonzero before the part is known from the part before. */
-static void find_starts(const struct pd_ttmc_source *source, uint64_t begin, uint64_t end,
-                        struct pd_row_reader *reader, uint64_t *start) {
+static void rows_find_starts(const struct pd_ttmc_source *source, uint64_t begin, uint64_t end,
+                             struct pd_row_reader *reader, uint64_t *start) {
   struct pd_ttmc_block *block = &reader->block;
   uint64_t next = 0; /* the first row whose start is not known */
   *reader = (struct pd_row_reader){0};
@@ -81,8 +84,8 @@ static polyad_status find_all_starts(polyad_context *context, const struct pd_tt
   PD_TRY(PD_NEW(context, (uint64_t)threads, &reader));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
-    find_starts(source, pd_part_begin(source->nnz, t, threads),
-                pd_part_begin(source->nnz, t + 1, threads), &reader[t], start);
+    rows_find_starts(source, pd_part_begin(source->nnz, t, threads),
+                     pd_part_begin(source->nnz, t + 1, threads), &reader[t], start);
   if (source->nnz > 0) {
     pd_ttmc_decode(source, source->nnz - 1, 1, &last.block);
     next = last.block.row[0] + 1;

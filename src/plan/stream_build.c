@@ -36,7 +36,7 @@ int pd_stream_arrays(struct pd_rowsum *list, polyad_type type,
 
 /* ---- where chunks begin ---------------------------------------------------------------------- */
 
-static uint64_t chunk_end(const struct pd_stream *stream, uint64_t k) {
+static uint64_t stream_build_chunk_end(const struct pd_stream *stream, uint64_t k) {
   return k + 1 == stream->chunks ? stream->nnz : (k + 1) * stream->chunk_nnz;
 }
 
@@ -63,14 +63,14 @@ static void cut_rows(struct builder *b) {
 
 /* ---- one chunk ------------------------------------------------------------------------------- */
 
-static void put_index(const struct builder *b, int mode, uint64_t p, uint64_t index) {
+static void stream_build_put_index(const struct builder *b, int mode, uint64_t p, uint64_t index) {
   if (b->chunk.index_bytes[mode] == 4)
     ((uint32_t *)b->chunk.index[mode])[p] = (uint32_t)index;
   else
     ((uint64_t *)b->chunk.index[mode])[p] = index;
 }
 
-static void put_value(const struct builder *b, uint64_t p, double value) {
+static void stream_build_put_value(const struct builder *b, uint64_t p, double value) {
   if (b->stream->type == POLYAD_F32)
     ((float *)b->chunk.values)[p] = (float)value;
   else
@@ -115,7 +115,7 @@ static polyad_status build_chunk(struct builder *b, uint64_t k) {
     return pd_fail(b->context, POLYAD_CANCELLED, "planning was cancelled");
   b->chunk.dims[b->mode] = chunk->rows;
   for (uint64_t p = 0; p < b->chunk.nnz; ++p)
-    put_index(b, b->mode, p, pd_tensor_index(&b->chunk, b->mode, p) - chunk->base);
+    stream_build_put_index(b, b->mode, p, pd_tensor_index(&b->chunk, b->mode, p) - chunk->base);
   PD_TRY(find_traits(b, &traits));
   pd_tiling_choose(&traits, b->request, b->mode, false, &tiling);
   struct pd_room room = {0};
@@ -145,10 +145,10 @@ static polyad_status build_first(struct builder *b) {
     for (uint64_t p = 0; p < stream->file.count; ++p) {
       double value = pd_stream_value(stream, pd_ptn_blocks_value(&stream->file, p));
       for (int n = 0; n < stream->order; ++n)
-        put_index(b, n, b->chunk.nnz, pd_ptn_blocks_index(&stream->file, n, p));
-      put_value(b, b->chunk.nnz++, value);
+        stream_build_put_index(b, n, b->chunk.nnz, pd_ptn_blocks_index(&stream->file, n, p));
+      stream_build_put_value(b, b->chunk.nnz++, value);
       b->plan->sum += value;
-      if (first + p + 1 < chunk_end(stream, k)) continue;
+      if (first + p + 1 < stream_build_chunk_end(stream, k)) continue;
       PD_TRY(build_chunk(b, k++));
       b->chunk.nnz = 0;
     }
@@ -175,7 +175,7 @@ static void put_record(const struct builder *b, uint64_t p, char *record) {
     memcpy(record, &value, sizeof value);
 }
 
-static polyad_status flush(struct builder *b, uint64_t k) {
+static polyad_status stream_build_flush(struct builder *b, uint64_t k) {
   uint64_t record = pd_stream_record_bytes(b->stream), count = b->staged_count[k];
   uint64_t at = k * b->stream->chunk_nnz + b->written[k];
   b->staged_count[k] = 0;
@@ -201,11 +201,11 @@ static polyad_status stage(struct builder *b) {
                    ? POLYAD_IO
                    : pd_fail(b->context, POLYAD_INTERNAL, "a chunk has too many nonzeros");
       put_record(b, p, b->staged + (k * b->room + b->staged_count[k]) * record);
-      if (++b->staged_count[k] == b->room) PD_TRY(flush(b, k));
+      if (++b->staged_count[k] == b->room) PD_TRY(stream_build_flush(b, k));
     }
   }
   for (uint64_t k = 0; k < stream->chunks; ++k)
-    PD_TRY(flush(b, k));
+    PD_TRY(stream_build_flush(b, k));
   return pd_ptn_blocks_same(&stream->file);
 }
 
@@ -225,7 +225,7 @@ static void take_records(struct builder *b, const char *records, uint64_t count)
 
 static polyad_status build_waiting(struct builder *b, uint64_t k) {
   uint64_t record = pd_stream_record_bytes(b->stream), begin = k * b->stream->chunk_nnz;
-  uint64_t count = chunk_end(b->stream, k) - begin;
+  uint64_t count = stream_build_chunk_end(b->stream, k) - begin;
   char *records;
   PD_TRY(pd_alloc(b->context, count, record, (void **)&records));
   polyad_status status =
@@ -272,7 +272,7 @@ cleanup:
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static polyad_status make_room(struct builder *b) {
+static polyad_status stream_build_make_room(struct builder *b) {
   struct pd_stream *stream = b->stream;
   b->chunk = (polyad_tensor){
       .context = b->context, .order = stream->order, .type = stream->type, .nnz = 0};
@@ -291,7 +291,7 @@ static void drop_room(struct builder *b) {
   pd_free(b->context, b->chunk.values);
 }
 
-static polyad_status build_mode(struct builder *b, int mode) {
+static polyad_status stream_build_build_mode(struct builder *b, int mode) {
   b->mode = mode;
   b->place = b->facts->count[mode];
   memcpy(b->chunk.dims, b->stream->dims, sizeof b->chunk.dims);
@@ -320,9 +320,9 @@ polyad_status pd_stream_build(polyad_context *context, struct pd_stream *stream,
     PD_TRY_CLEANUP(
         pd_spill_reserve(context, &b.waiting, stream->nnz * pd_stream_record_bytes(stream)));
   }
-  PD_TRY_CLEANUP(make_room(&b));
+  PD_TRY_CLEANUP(stream_build_make_room(&b));
   for (int n = 0; n < stream->order; ++n)
-    PD_TRY_CLEANUP(build_mode(&b, n));
+    PD_TRY_CLEANUP(stream_build_build_mode(&b, n));
 cleanup:
   drop_room(&b);
   pd_spill_close(&b.waiting);

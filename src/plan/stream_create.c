@@ -10,8 +10,9 @@ void polyad_stream_options_init(polyad_stream_options *options) {
   *options = (polyad_stream_options){0};
 }
 
-static polyad_status check_request(polyad_context *context, const struct pd_request *request,
-                                   const polyad_plan_options *options) {
+static polyad_status stream_create_check_request(polyad_context *context,
+                                                 const struct pd_request *request,
+                                                 const polyad_plan_options *options) {
   if (!request->device->functions->host_memory || request->second != NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "device %s: a tensor streams from disk to the CPU alone; expected device cpu",
@@ -37,9 +38,10 @@ static polyad_status copy_text(polyad_context *context, const char *text, char *
   return POLYAD_OK;
 }
 
-static polyad_status open_stream(polyad_context *context, const char *path,
-                                 const polyad_stream_options *options,
-                                 const struct pd_request *request, struct pd_stream *stream) {
+static polyad_status stream_create_open_stream(polyad_context *context, const char *path,
+                                               const polyad_stream_options *options,
+                                               const struct pd_request *request,
+                                               struct pd_stream *stream) {
   const char *directory = options->spill_directory;
   PD_TRY(copy_text(context, path, &stream->path));
   PD_TRY(
@@ -81,7 +83,7 @@ static uint64_t memory_of(polyad_context *context, const struct pd_stream *strea
   return total > peak ? total : peak;
 }
 
-static void explain(polyad_plan *plan, const struct pd_stream *stream) {
+static void stream_create_explain(polyad_plan *plan, const struct pd_stream *stream) {
   char memory[32], disk[32];
   snprintf(plan->explanation, sizeof plan->explanation,
            "streams from disk: %llu nonzeros in %llu chunks of up to %llu for each mode, %s in the "
@@ -91,9 +93,9 @@ static void explain(polyad_plan *plan, const struct pd_stream *stream) {
            stream->directory, pd_bytes_text(memory, stream->memory_bytes));
 }
 
-static polyad_status fill(polyad_context *context, const char *path,
-                          const polyad_stream_options *options, const struct pd_request *request,
-                          polyad_plan *plan) {
+static polyad_status stream_create_fill(polyad_context *context, const char *path,
+                                        const polyad_stream_options *options,
+                                        const struct pd_request *request, polyad_plan *plan) {
   struct pd_stream *stream;
   struct pd_stream_facts facts = {0};
   polyad_status status = POLYAD_OK;
@@ -102,7 +104,7 @@ static polyad_status fill(polyad_context *context, const char *path,
   stream->file.context = context;
   plan->storage = plan->on_device = stream;
   plan->format = &pd_stream_format;
-  PD_TRY(open_stream(context, path, options, request, stream));
+  PD_TRY(stream_create_open_stream(context, path, options, request, stream));
   take_shape(stream, request, plan);
   PD_TRY_CLEANUP(pd_stream_look(context, stream, plan, &facts));
   plan->value_exponent = stream->value_exponent = pd_plan_scaling(plan);
@@ -111,7 +113,7 @@ static polyad_status fill(polyad_context *context, const char *path,
   pd_ptn_blocks_shrink(&stream->file);
   plan->format->describe(stream, request->first_mode, plan->variant);
   stream->memory_bytes = memory_of(context, stream, request);
-  explain(plan, stream);
+  stream_create_explain(plan, stream);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
 cleanup:
   pd_stream_facts_clear(context, &facts);
@@ -174,10 +176,11 @@ polyad_status polyad_plan_create_from_file(polyad_context *context, const char *
   struct pd_request request;
   polyad_plan *made;
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
-  PD_TRY(check_request(context, &request, options));
+  PD_TRY(stream_create_check_request(context, &request, options));
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->context = context;
-  polyad_status status = fill(context, path, stream == NULL ? &usual : stream, &request, made);
+  polyad_status status =
+      stream_create_fill(context, path, stream == NULL ? &usual : stream, &request, made);
   if (status == POLYAD_OK)
     *plan = made;
   else

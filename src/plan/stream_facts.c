@@ -32,9 +32,9 @@ static void note_negative(const struct pd_stream *stream, uint64_t p, double val
     plan->negative.index[n] = pd_ptn_blocks_index(&stream->file, n, p);
 }
 
-static polyad_status look_at_values(polyad_context *context, struct pd_stream *stream,
-                                    uint64_t first, polyad_plan *plan,
-                                    struct pd_stream_facts *facts) {
+static polyad_status stream_facts_look_at_values(polyad_context *context, struct pd_stream *stream,
+                                                 uint64_t first, polyad_plan *plan,
+                                                 struct pd_stream_facts *facts) {
   for (uint64_t p = 0; p < stream->file.count; ++p) {
     double value = pd_ptn_blocks_value(&stream->file, p), stored = fabs(converted(stream, value));
     if (!(stored > 0 && isfinite(stored))) PD_TRY(check_value(context, stream, first + p, value));
@@ -44,13 +44,13 @@ static polyad_status look_at_values(polyad_context *context, struct pd_stream *s
   return POLYAD_OK;
 }
 
-static polyad_status count_rows(polyad_context *context, struct pd_stream *stream,
-                                polyad_plan *plan, struct pd_stream_facts *facts) {
+static polyad_status stream_facts_count_rows(polyad_context *context, struct pd_stream *stream,
+                                             polyad_plan *plan, struct pd_stream_facts *facts) {
   PD_TRY(pd_ptn_blocks_rewind(&stream->file));
   for (uint64_t first = 0;; first += stream->file.count) {
     PD_TRY(pd_ptn_blocks_next(&stream->file));
     if (stream->file.count == 0) return pd_ptn_blocks_same(&stream->file);
-    PD_TRY(look_at_values(context, stream, first, plan, facts));
+    PD_TRY(stream_facts_look_at_values(context, stream, first, plan, facts));
     for (int n = 0; n < stream->order; ++n)
       for (uint64_t p = 0; p < stream->file.count; ++p)
         ++facts->count[n][pd_ptn_blocks_index(&stream->file, n, p)];
@@ -129,7 +129,7 @@ polyad_status pd_stream_look(polyad_context *context, struct pd_stream *stream, 
                          "the numbers of nonzeros of every slice"));
   for (int n = 0; n < stream->order; ++n)
     PD_TRY(PD_NEW_ZERO(context, stream->dims[n], &facts->count[n]));
-  PD_TRY(count_rows(context, stream, plan, facts));
+  PD_TRY(stream_facts_count_rows(context, stream, plan, facts));
   sum_up(stream, plan, facts);
   PD_TRY(PD_NEW(context, PD_PTN_BLOCK_ENTRIES, &values));
   polyad_status status = hash_arrays(context, stream, values, facts, plan);

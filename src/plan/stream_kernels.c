@@ -15,8 +15,9 @@ static polyad_status buffers_create(polyad_context *context, const struct pd_str
   return POLYAD_OK;
 }
 
-static polyad_status check_mode(polyad_context *context, const struct pd_stream *stream, int mode,
-                                char *const *buffer) {
+static polyad_status stream_kernels_check_mode(polyad_context *context,
+                                               const struct pd_stream *stream, int mode,
+                                               char *const *buffer) {
   struct pd_stream_reader reader;
   polyad_status status = POLYAD_OK;
   pd_stream_reader_open(&reader, stream, mode, buffer);
@@ -32,30 +33,31 @@ static polyad_status check_mode(polyad_context *context, const struct pd_stream 
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status stream_kernels_check(polyad_context *context, const void *storage) {
   const struct pd_stream *stream = storage;
   char *buffer[2] = {NULL};
   polyad_status status = buffers_create(context, stream, buffer);
   for (int n = 0; n < stream->order && status == POLYAD_OK; ++n)
-    status = check_mode(context, stream, n, buffer);
+    status = stream_kernels_check_mode(context, stream, n, buffer);
   for (int k = 0; k < 2; ++k)
     pd_free(context, buffer[k]);
   return status;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t stream_kernels_bytes(const void *storage) {
   const struct pd_stream *stream = storage;
   return stream->lists_bytes;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void stream_kernels_describe(const void *storage, int first_mode,
+                                    char text[PD_REASON_BYTES]) {
   const struct pd_stream *stream = storage;
   (void)first_mode;
   snprintf(text, PD_REASON_BYTES, "%d lists on disk, each sorted by its mode, in %llu chunks",
            stream->order, (unsigned long long)stream->chunks);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void stream_kernels_destroy(polyad_context *context, void *storage) {
   struct pd_stream *stream = storage;
   if (stream == NULL) return;
   pd_ptn_blocks_close(&stream->file);
@@ -68,7 +70,8 @@ static void destroy(polyad_context *context, void *storage) {
 }
 
 /* From the tensor's file. Zeros stand for what cannot be read; readable() then tells. */
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void stream_kernels_decode(const void *storage, uint64_t first, int count,
+                                  struct pd_chunk *chunk) {
   const struct pd_stream *stream = storage;
   if (!pd_ptn_blocks_decode(&stream->file, first, count, chunk)) {
     atomic_store(&((struct pd_stream *)stream)->unreadable, true);
@@ -90,11 +93,11 @@ static polyad_status readable(polyad_context *context, const void *storage) {
 const struct polyad_format pd_stream_format = {
     .name = "coo",
     .deterministic = true,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .check = stream_kernels_check,
+    .bytes = stream_kernels_bytes,
+    .describe = stream_kernels_describe,
+    .destroy = stream_kernels_destroy,
+    .decode = stream_kernels_decode,
     .readable = readable,
 };
 
@@ -107,7 +110,7 @@ struct scratch {
   void *row; /* the sums of a row so far, of which the next chunk has more */
 };
 
-static uint64_t table_bytes(const struct pd_stream *stream, uint64_t rank) {
+static uint64_t stream_kernels_table_bytes(const struct pd_stream *stream, uint64_t rank) {
   uint64_t most = 0;
   for (int n = 0; n < stream->order; ++n)
     for (uint64_t k = 0; k < stream->chunks; ++k) {
@@ -118,16 +121,16 @@ static uint64_t table_bytes(const struct pd_stream *stream, uint64_t rank) {
   return most;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t stream_kernels_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_stream *stream = storage;
   (void)threads;
   uint64_t total = pd_rowsum_scratch_bytes(rank, 1, PD_STREAM_PARTS);
-  total = pd_add_saturated(total, table_bytes(stream, rank));
+  total = pd_add_saturated(total, stream_kernels_table_bytes(stream, rank));
   total = pd_add_saturated(total, pd_mul_saturated(2, stream->largest));
   return pd_add_saturated(total, pd_mul_saturated(rank, pd_type_bytes(stream->type)));
 }
 
-static void workspace_destroy(polyad_context *context, void *user) {
+static void stream_kernels_workspace_destroy(polyad_context *context, void *user) {
   struct scratch *scratch = user;
   if (scratch == NULL) return;
   pd_rowsum_scratch_destroy(context, scratch->sums);
@@ -137,8 +140,10 @@ static void workspace_destroy(polyad_context *context, void *user) {
   pd_free(context, scratch);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status stream_kernels_workspace_create(polyad_context *context,
+                                                     const struct pd_device *device,
+                                                     const void *storage, uint64_t rank,
+                                                     void **out) {
   const struct pd_stream *stream = storage;
   struct scratch *scratch = NULL;
   polyad_status status = POLYAD_OK;
@@ -147,13 +152,14 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   PD_TRY_CLEANUP(
       pd_rowsum_scratch_create(context, stream->type, rank, 1, PD_STREAM_PARTS, &scratch->sums));
   pd_rowsum_share_parts(scratch->sums, pd_kernel_threads(context, stream->chunk_nnz, rank));
-  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, table_bytes(stream, rank), scratch->sums));
+  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, stream_kernels_table_bytes(stream, rank),
+                                              scratch->sums));
   PD_TRY_CLEANUP(buffers_create(context, stream, scratch->buffer));
   PD_TRY_CLEANUP(pd_alloc(context, rank, pd_type_bytes(stream->type), &scratch->row));
   *out = scratch;
   scratch = NULL;
 cleanup:
-  workspace_destroy(context, scratch);
+  stream_kernels_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -173,13 +179,14 @@ struct call {
 };
 
 /* The place of a row of the matrix. */
-static void *row_at(const struct pd_matrix *matrix, uint64_t row) {
+static void *stream_kernels_row_at(const struct pd_matrix *matrix, uint64_t row) {
   return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
 }
 
-static struct pd_rowsum_job job_of(const struct pd_stream *stream, const struct call *call,
-                                   const struct pd_stream_chunk *chunk,
-                                   const struct pd_rowsum *list) {
+static struct pd_rowsum_job stream_kernels_job_of(const struct pd_stream *stream,
+                                                  const struct call *call,
+                                                  const struct pd_stream_chunk *chunk,
+                                                  const struct pd_rowsum *list) {
   struct pd_rowsum_job job = {.list = list, .type = stream->type};
   for (int g = 0; g < list->columns; ++g) {
     const struct pd_matrix *factor = call->factors[list->mode[g]];
@@ -191,14 +198,14 @@ static struct pd_rowsum_job job_of(const struct pd_stream *stream, const struct 
   job.out_rows = chunk->rows;
   if (call->kind != MTTKRP) {
     const struct pd_matrix *b = call->factors[call->mode];
-    job.b = row_at(b, chunk->base);
+    job.b = stream_kernels_row_at(b, chunk->base);
     job.b_stride = b->stride;
     job.epsilon = call->epsilon;
     job.rank = b->columns;
   }
   if (call->kind == LIKELIHOOD) return job;
   job.rank = call->out->columns;
-  job.out = row_at(call->out, chunk->base);
+  job.out = stream_kernels_row_at(call->out, chunk->base);
   job.out_stride = call->out->stride;
   return job;
 }
@@ -214,7 +221,7 @@ static void add_row(polyad_type type, uint64_t rank, const void *from, void *to)
 static void run_chunk(const struct pd_stream *stream, struct scratch *scratch, struct call *call,
                       uint64_t k, const struct pd_rowsum *list) {
   const struct pd_stream_chunk *chunk = &stream->chunk[call->mode][k];
-  struct pd_rowsum_job job = job_of(stream, call, chunk, list);
+  struct pd_rowsum_job job = stream_kernels_job_of(stream, call, chunk, list);
   if (call->kind == LIKELIHOOD) {
     call->likelihood += pd_rowsum_log_likelihood(&job, scratch->sums);
     return;
@@ -225,8 +232,8 @@ static void run_chunk(const struct pd_stream *stream, struct scratch *scratch, s
   if (chunk->shared) add_row(stream->type, job.rank, scratch->row, job.out);
 }
 
-static polyad_status run(polyad_context *context, const struct pd_stream *stream,
-                         struct scratch *scratch, struct call *call) {
+static polyad_status stream_kernels_run(polyad_context *context, const struct pd_stream *stream,
+                                        struct scratch *scratch, struct call *call) {
   struct pd_stream_reader reader;
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_ptn_blocks_same(&stream->file));
@@ -240,32 +247,35 @@ static polyad_status run(polyad_context *context, const struct pd_stream *stream
   return status;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status stream_kernels_mttkrp(polyad_context *context, const void *storage,
+                                           void *scratch, int mode,
+                                           const struct pd_matrix *const *factors,
+                                           struct pd_matrix *out) {
   struct call call = {.kind = MTTKRP, .mode = mode, .factors = factors, .out = out};
-  return run(context, storage, scratch, &call);
+  return stream_kernels_run(context, storage, scratch, &call);
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status stream_kernels_phi(polyad_context *context, const void *storage, void *scratch,
+                                        int mode, const struct pd_matrix *const *factors,
+                                        double epsilon, struct pd_matrix *out) {
   struct call call = {
       .kind = PHI, .mode = mode, .epsilon = epsilon, .factors = factors, .out = out};
-  return run(context, storage, scratch, &call);
+  return stream_kernels_run(context, storage, scratch, &call);
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status stream_kernels_log_likelihood(polyad_context *context, const void *storage,
+                                                   void *scratch, int mode,
+                                                   const struct pd_matrix *const *factors,
+                                                   struct pd_matrix *out) {
   struct call call = {.kind = LIKELIHOOD, .mode = mode, .factors = factors};
-  PD_TRY(run(context, storage, scratch, &call));
+  PD_TRY(stream_kernels_run(context, storage, scratch, &call));
   *(double *)out->data = call.likelihood;
   return POLYAD_OK;
 }
 
 /* That of a chunk, and the additions of a row's parts. */
-static uint64_t sum_depth(const void *storage, const void *scratch, int mode,
-                          uint64_t longest_row) {
+static uint64_t stream_kernels_sum_depth(const void *storage, const void *scratch, int mode,
+                                         uint64_t longest_row) {
   const struct pd_stream *stream = storage;
   return pd_sum_depth_on_cpu(storage, scratch, mode, longest_row) +
          longest_row / stream->chunk_nnz + 1;
@@ -274,12 +284,12 @@ static uint64_t sum_depth(const void *storage, const void *scratch, int mode,
 const struct polyad_kernels pd_stream_kernels = {
     .format = "coo",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .sum_depth = sum_depth,
-    .phi = phi,
+    .workspace_bytes = stream_kernels_workspace_bytes,
+    .workspace_create = stream_kernels_workspace_create,
+    .workspace_destroy = stream_kernels_workspace_destroy,
+    .mttkrp = stream_kernels_mttkrp,
+    .sum_depth = stream_kernels_sum_depth,
+    .phi = stream_kernels_phi,
     .phi_over_mttkrp = 1.9,
-    .log_likelihood = log_likelihood,
+    .log_likelihood = stream_kernels_log_likelihood,
 };

@@ -1,7 +1,7 @@
 #include "plan/stream_reader.h"
 #include <signal.h>
 
-static int fetch(struct pd_stream_reader *reader, uint64_t k) {
+static int stream_reader_fetch(struct pd_stream_reader *reader, uint64_t k) {
   const struct pd_stream_chunk *chunk = &reader->stream->chunk[reader->mode][k];
   return pd_spill_fetch(&reader->stream->spill, chunk->offset, chunk->bytes, reader->buffer[k % 2]);
 }
@@ -14,7 +14,7 @@ static void *read_ahead(void *user) {
       pthread_cond_wait(&reader->changed, &reader->lock);
     if (reader->stop) break;
     pthread_mutex_unlock(&reader->lock);
-    int error = fetch(reader, k);
+    int error = stream_reader_fetch(reader, k);
     pthread_mutex_lock(&reader->lock);
     reader->error = error;
     if (error == 0) ++reader->filled;
@@ -26,7 +26,7 @@ static void *read_ahead(void *user) {
 }
 
 /* Signals are for the program's own threads. */
-static bool start(struct pd_stream_reader *reader) {
+static bool stream_reader_start(struct pd_stream_reader *reader) {
   sigset_t all, before;
   sigfillset(&all);
   if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
@@ -40,12 +40,12 @@ void pd_stream_reader_open(struct pd_stream_reader *reader, const struct pd_stre
   *reader = (struct pd_stream_reader){.stream = stream, .mode = mode, .buffer = buffer};
   (void)pthread_mutex_init(&reader->lock, NULL);
   (void)pthread_cond_init(&reader->changed, NULL);
-  reader->threaded = start(reader);
+  reader->threaded = stream_reader_start(reader);
 }
 
 /* The error number of reading chunk k, 0 when it is there. */
 static int await(struct pd_stream_reader *reader, uint64_t k) {
-  if (!reader->threaded) return fetch(reader, k);
+  if (!reader->threaded) return stream_reader_fetch(reader, k);
   pthread_mutex_lock(&reader->lock);
   reader->used = k;
   pthread_cond_signal(&reader->changed);

@@ -14,7 +14,7 @@ struct trial {
   void *scratch;
 };
 
-static void trial_clear(polyad_context *context, struct trial *trial) {
+static void tune_trial_clear(polyad_context *context, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
   if (trial->scratch != NULL) kernels->workspace_destroy(context, trial->scratch);
   pd_stored_clear(context, trial->candidate->format, kernels, trial->device, &trial->stored);
@@ -64,15 +64,15 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
   return POLYAD_OK;
 }
 
-static void measure(polyad_context *context, const polyad_tensor *tensor, struct pd_request request,
-                    struct pd_matrix *factors, const char *variant,
-                    struct pd_candidate *candidate) {
+static void tune_measure(polyad_context *context, const polyad_tensor *tensor,
+                         struct pd_request request, struct pd_matrix *factors, const char *variant,
+                         struct pd_candidate *candidate) {
   struct trial trial = {.candidate = candidate, .device = request.device, .kernel = request.kernel};
   double seconds = INFINITY;
   request.variant = variant;
   polyad_status status = trial_make(context, tensor, &request, &trial);
   if (status == POLYAD_OK) status = trial_run(context, tensor->order, &trial, factors, &seconds);
-  trial_clear(context, &trial);
+  tune_trial_clear(context, &trial);
   if (status != POLYAD_OK) {
     if (isinf(candidate->seconds))
       snprintf(candidate->reason, PD_REASON_BYTES, "%.200s", polyad_last_error(context));
@@ -94,7 +94,7 @@ static void measure_parameter(polyad_context *context, const polyad_tensor *tens
   for (; *trial != 0; ++trial) {
     double before = candidate->seconds;
     request.parameter[which] = *trial;
-    measure(context, tensor, request, factors, variant, candidate);
+    tune_measure(context, tensor, request, factors, variant, candidate);
     if (candidate->seconds < before) candidate->parameter[which] = *trial;
   }
 }
@@ -116,7 +116,7 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
   memcpy(completed.parameter, candidate->parameter, sizeof completed.parameter);
   candidate->seconds = INFINITY;
   if (strcmp(request->variant, "auto") != 0) {
-    measure(context, tensor, *request, factors, request->variant, candidate);
+    tune_measure(context, tensor, *request, factors, request->variant, candidate);
   } else {
     char variants[PD_REASON_BYTES], *rest = NULL;
     snprintf(variants, sizeof variants, "%s",
@@ -124,7 +124,7 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
                                                   : candidate->format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
       if (strncmp(v, "paper", 5) != 0) /* atomic schemes are never chosen by themselves */
-        measure(context, tensor, *request, factors, v, candidate);
+        tune_measure(context, tensor, *request, factors, v, candidate);
   }
   if (isinf(candidate->seconds))
     candidate->supported = false;

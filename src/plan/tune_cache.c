@@ -20,7 +20,7 @@ static void ignore(polyad_context *context, const char *path, const char *why) {
 }
 
 /* All of a file, with a zero behind it. NULL when it is missing or cannot be read. */
-static char *read_all(polyad_context *context, const char *path) {
+static char *tune_cache_read_all(polyad_context *context, const char *path) {
   char reason[PD_ERRNO_BYTES], *text = NULL;
   int file = pd_sys_open_read(path);
   if (file < 0) {
@@ -48,7 +48,7 @@ static char *read_all(polyad_context *context, const char *path) {
   return text;
 }
 
-static void checksum_of(const char *entries, char digits[17]) {
+static void tune_cache_checksum_of(const char *entries, char digits[17]) {
   snprintf(digits, 17, "%016" PRIx64, (uint64_t)XXH3_64bits(entries, strlen(entries)));
 }
 
@@ -60,13 +60,13 @@ static char *entries_of(char *text) {
   if (length < HEAD_BYTES || strncmp(text, magic, sizeof magic - 1) != 0 ||
       text[HEAD_BYTES - 1] != '\n' || text[length - 1] != '\n')
     return NULL;
-  checksum_of(text + HEAD_BYTES, sum);
+  tune_cache_checksum_of(text + HEAD_BYTES, sum);
   return strncmp(text + sizeof magic - 1, sum, 16) == 0 ? text + HEAD_BYTES : NULL;
 }
 
 /* The entries of the file, in memory that is returned through *text; NULL: none. */
-static char *load(polyad_context *context, const char *path, char **text) {
-  *text = read_all(context, path);
+static char *tune_cache_load(polyad_context *context, const char *path, char **text) {
+  *text = tune_cache_read_all(context, path);
   char *entries = *text == NULL ? NULL : entries_of(*text);
   if (*text != NULL && entries == NULL) ignore(context, path, "it is damaged, or another file");
   return entries;
@@ -90,7 +90,7 @@ static char *find_line(char *entries, const char digits[DIGITS + 1]) {
 
 bool pd_tune_cache_find(polyad_context *context, const char *path, const char *key,
                         char found[PD_TUNE_TEXT_BYTES]) {
-  char digits[DIGITS + 1], *text = NULL, *entries = load(context, path, &text);
+  char digits[DIGITS + 1], *text = NULL, *entries = tune_cache_load(context, path, &text);
   digits_of(key, digits);
   char *line = entries == NULL ? NULL : find_line(entries, digits);
   size_t length = line == NULL ? 0 : strcspn(line + DIGITS + 1, "\n");
@@ -107,7 +107,7 @@ bool pd_tune_cache_find(polyad_context *context, const char *path, const char *k
 /* ---- writing -------------------------------------------------------------------------------- */
 
 /* Takes out the line of these digits, and the oldest while there are too many. */
-static void make_room(char *entries, const char digits[DIGITS + 1]) {
+static void tune_cache_make_room(char *entries, const char digits[DIGITS + 1]) {
   char *line = find_line(entries, digits);
   if (line != NULL) {
     char *next = line + strcspn(line, "\n");
@@ -123,10 +123,11 @@ static void make_room(char *entries, const char digits[DIGITS + 1]) {
   memmove(entries, first, strlen(first) + 1);
 }
 
-static polyad_status write_all(polyad_context *context, const char *path, const char *entries) {
+static polyad_status tune_cache_write_all(polyad_context *context, const char *path,
+                                          const char *entries) {
   struct pd_output *output = NULL;
   char sum[17];
-  checksum_of(entries, sum);
+  tune_cache_checksum_of(entries, sum);
   PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
   polyad_status status = pd_output_printf(output, "%s%s\n", magic, sum);
   if (status == POLYAD_OK) status = pd_output_write(output, entries, strlen(entries));
@@ -137,15 +138,16 @@ static polyad_status write_all(polyad_context *context, const char *path, const 
 
 void pd_tune_cache_store(polyad_context *context, const char *path, const char *key,
                          const char *value) {
-  char digits[DIGITS + 1], *text = NULL, *all = NULL, *entries = load(context, path, &text);
+  char digits[DIGITS + 1], *text = NULL, *all = NULL,
+                           *entries = tune_cache_load(context, path, &text);
   polyad_status status = POLYAD_OK;
   digits_of(key, digits);
-  if (entries != NULL) make_room(entries, digits);
+  if (entries != NULL) tune_cache_make_room(entries, digits);
   size_t before = entries == NULL ? 0 : strlen(entries);
   size_t size = before + DIGITS + strlen(value) + 3;
   PD_TRY_CLEANUP(pd_alloc(context, size, 1, (void **)&all));
   snprintf(all, size, "%s%s %s\n", entries == NULL ? "" : entries, digits, value);
-  PD_TRY_CLEANUP(write_all(context, path, all));
+  PD_TRY_CLEANUP(tune_cache_write_all(context, path, all));
 cleanup:
   if (status != POLYAD_OK)
     pd_log(context, POLYAD_LOG_INFO, "what was measured is not kept: %s",
@@ -165,7 +167,7 @@ static bool directory(const char *path) {
 }
 
 /* `path` gets one more part; false, and "", when there is no room. */
-static bool append(char *path, size_t size, const char *part) {
+static bool tune_cache_append(char *path, size_t size, const char *part) {
   size_t length = strlen(path);
   bool fits = length + strlen(part) + 2 <= size;
   if (fits)
@@ -183,9 +185,9 @@ int polyad_tune_cache_path(char *path, size_t size) {
   path[0] = '\0';
   if (base == NULL || base[0] != '/' || strlen(base) >= size) return 0;
   snprintf(path, size, "%s", base);
-  bool there = given || append(path, size, ".cache");
-  there = there && directory(path) && append(path, size, "polyad") && directory(path) &&
-          append(path, size, "tune");
+  bool there = given || tune_cache_append(path, size, ".cache");
+  there = there && directory(path) && tune_cache_append(path, size, "polyad") && directory(path) &&
+          tune_cache_append(path, size, "tune");
   if (!there) path[0] = '\0';
   return there;
 }

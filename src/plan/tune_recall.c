@@ -21,7 +21,8 @@ static void machine_of(polyad_context *context, const struct pd_device *device,
 }
 
 /* "82,0,0,0" */
-static const char *list_of(const int parameter[PD_PARAMETERS_MAX], char text[LIST_BYTES]) {
+static const char *tune_recall_list_of(const int parameter[PD_PARAMETERS_MAX],
+                                       char text[LIST_BYTES]) {
   size_t at = 0;
   for (int k = 0; k < PD_PARAMETERS_MAX; ++k)
     at += (size_t)snprintf(text + at, LIST_BYTES - at, "%s%d", k == 0 ? "" : ",", parameter[k]);
@@ -29,8 +30,8 @@ static const char *list_of(const int parameter[PD_PARAMETERS_MAX], char text[LIS
 }
 
 /* The tensor's hash covers lengths, indices, values and their type. */
-static void key_of(polyad_context *context, const polyad_tensor *tensor,
-                   const struct pd_request *request, char key[2 * KEY_BYTES]) {
+static void tune_recall_key_of(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_request *request, char key[2 * KEY_BYTES]) {
   char machine[KEY_BYTES], list[LIST_BYTES];
   machine_of(context, request->device, machine);
   snprintf(
@@ -41,7 +42,7 @@ static void key_of(polyad_context *context, const polyad_tensor *tensor,
       machine, polyad_tensor_hash(tensor), tensor->nnz, (unsigned long long)request->rank,
       (int)request->precision, (int)request->kernel, (int)request->compute,
       request->format == NULL ? "auto" : request->format->name, request->variant,
-      list_of(request->parameter, list), (int)request->force_index64);
+      tune_recall_list_of(request->parameter, list), (int)request->force_index64);
 }
 
 /* ---- candidates as text: "NAME VARIANT PARAMETERS SECONDS;" for each ---------------------------
@@ -61,16 +62,16 @@ void pd_candidates_remember(polyad_context *context, const char *path, const pol
     bool failed = at->kernels != NULL && at->fits && isinf(at->seconds);
     if (!was_measured(at) && !failed) continue;
     int length = snprintf(text + used, sizeof text - used, "%s %s %s %.17g;", at->format->name,
-                          at->variant, list_of(at->parameter, list), at->seconds);
+                          at->variant, tune_recall_list_of(at->parameter, list), at->seconds);
     if (length < 0 || used + (size_t)length >= sizeof text) return;
     used += (size_t)length;
   }
-  key_of(context, tensor, request, key);
+  tune_recall_key_of(context, tensor, request, key);
   pd_tune_cache_store(context, path, key, text);
 }
 
 /* The part of the text that begins with a format's name and a blank; NULL: none. */
-static const char *part_of(const char *text, const char *name) {
+static const char *tune_recall_part_of(const char *text, const char *name) {
   size_t length = strlen(name);
   for (const char *part = text; part != NULL && *part != '\0';) {
     if (strncmp(part, name, length) == 0 && part[length] == ' ') return part + length + 1;
@@ -121,12 +122,12 @@ bool pd_candidates_recall(polyad_context *context, const char *path, const polya
                           int count) {
   char key[2 * KEY_BYTES], text[PD_TUNE_TEXT_BYTES];
   struct pd_candidate found[PD_CANDIDATES_MAX];
-  key_of(context, tensor, request, key);
+  tune_recall_key_of(context, tensor, request, key);
   if (!pd_tune_cache_find(context, path, key, text)) return false;
   for (int c = 0; c < count; ++c) {
     found[c] = candidates[c];
     if (!was_measured(&candidates[c])) continue;
-    const char *part = part_of(text, candidates[c].format->name);
+    const char *part = tune_recall_part_of(text, candidates[c].format->name);
     if (part == NULL || !take_part(part, &found[c])) return false;
   }
   memcpy(candidates, found, (size_t)count * sizeof *candidates);

@@ -2,8 +2,8 @@
 #include "tensor/chunk.h"
 #include "tensor/tensor.h"
 
-static void put_index(const struct pd_chunk *chunk, int mode, uint64_t first, int count,
-                      int index_bytes, void *to) {
+static void chunk_put_index(const struct pd_chunk *chunk, int mode, uint64_t first, int count,
+                            int index_bytes, void *to) {
   for (int k = 0; k < count; ++k)
     if (index_bytes == 4)
       ((uint32_t *)to)[first + (uint64_t)k] = (uint32_t)chunk->index[mode][k];
@@ -31,7 +31,7 @@ static void decode_all(const polyad_context *context, const struct pd_nonzeros *
     int count = pd_chunk_count(first, nonzeros->nnz);
     nonzeros->decode(nonzeros->storage, first, count, &chunk);
     for (int n = 0; n < nonzeros->order; ++n)
-      put_index(&chunk, n, first, count, pd_index_bytes(nonzeros->dims[n]), index[n]);
+      chunk_put_index(&chunk, n, first, count, pd_index_bytes(nonzeros->dims[n]), index[n]);
     put_values(&chunk, first, count, nonzeros->type, values);
   }
 }

@@ -34,7 +34,8 @@ static polyad_status check_laws(polyad_context *context, const polyad_generate_o
   return POLYAD_OK;
 }
 
-static polyad_status check_model(polyad_context *context, const polyad_generate_options *options) {
+static polyad_status generate_check_model(polyad_context *context,
+                                          const polyad_generate_options *options) {
   if (options->type != POLYAD_F32 && options->type != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "type %d; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->type);
@@ -50,15 +51,15 @@ static polyad_status check_model(polyad_context *context, const polyad_generate_
 }
 
 /* Checks options after `like` was replaced. */
-static polyad_status check_options(polyad_context *context,
-                                   const polyad_generate_options *options) {
+static polyad_status generate_check_options(polyad_context *context,
+                                            const polyad_generate_options *options) {
   if (options->order < 1 || options->order > POLYAD_MAX_ORDER)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", options->order,
                    POLYAD_MAX_ORDER);
   if (options->nnz == 0)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "0 nonzeros; expected at least 1");
   PD_TRY(check_laws(context, options));
-  PD_TRY(check_model(context, options));
+  PD_TRY(generate_check_model(context, options));
   uint64_t cells = 1;
   for (int n = 0; n < options->order; ++n)
     cells = pd_mul_saturated(cells, options->dims[n]);
@@ -123,7 +124,7 @@ polyad_status pd_generator_create(polyad_context *context, const polyad_generate
   polyad_generate_options resolved;
   struct pd_profiles profiles;
   PD_TRY(pd_generate_resolve(context, options, &resolved, &profiles));
-  PD_TRY(check_options(context, &resolved));
+  PD_TRY(generate_check_options(context, &resolved));
   if (resolved.rank != 0)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "the tensor of a known model is made as a whole, not in parts");
@@ -185,7 +186,7 @@ uint64_t pd_generator_begin(const struct pd_generator *generator, uint64_t leaf)
   }
 }
 
-static uint64_t scratch_bytes(const struct pd_generator *generator) {
+static uint64_t generate_scratch_bytes(const struct pd_generator *generator) {
   switch (generator->kind) {
   case TILES:
     return pd_tile_plan_scratch_bytes(&generator->tile_plan);
@@ -212,7 +213,7 @@ static void fill_leaf(const struct pd_generator *generator, uint64_t leaf, void 
 
 polyad_status pd_generator_fill(polyad_context *context, const struct pd_generator *generator,
                                 uint64_t first, uint64_t last, void **index, void *values) {
-  uint64_t bytes = scratch_bytes(generator);
+  uint64_t bytes = generate_scratch_bytes(generator);
   int threads = pd_threads_for(context, last - first, 1);
   char *scratch;
   PD_TRY(pd_alloc(context, (uint64_t)threads, (size_t)bytes, (void **)&scratch));
@@ -277,6 +278,6 @@ polyad_status polyad_generate(polyad_context *context, const polyad_generate_opt
   polyad_generate_options resolved;
   struct pd_profiles profiles;
   PD_TRY(pd_generate_resolve(context, options, &resolved, &profiles));
-  PD_TRY(check_options(context, &resolved));
+  PD_TRY(generate_check_options(context, &resolved));
   return pd_generate_from_model(context, &resolved, tensor, truth);
 }

@@ -66,7 +66,7 @@ static double settle_mean(struct pd_children *law, double sigma, double mean) {
   return moments_of(law).square;
 }
 
-static void settle(struct pd_children *law, double mean, double square) {
+static void generate_children_settle(struct pd_children *law, double mean, double square) {
   double low = 0, high = WIDEST;
   for (int step = 0; step < SPREAD_STEPS; ++step) {
     double middle = (low + high) / 2;
@@ -81,7 +81,7 @@ struct pd_children pd_children_law(double mean, double cv, uint64_t most) {
   struct pd_children law = {.mu = LOWEST_MU, .most = (double)(most - 1)};
   double extra = mean - 1, square = cv * mean * cv * mean + extra * extra;
   if (extra >= law.most) law.mu = log(law.most) + 1; /* always the most */
-  if (extra > 0 && extra < law.most) settle(&law, extra, square);
+  if (extra > 0 && extra < law.most) generate_children_settle(&law, extra, square);
   tabulate(&law);
   return law;
 }

@@ -20,14 +20,14 @@ uint64_t pd_fiber_stream(int level, uint64_t slice) {
  */
 
 static uint64_t at_least(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t generate_fibers_at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t rounded(double x) { return x < 0x1p62 ? (uint64_t)round(x) : UINT64_C(1) << 62; }
 
 static uint64_t quotient_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 /* Cells of the first n + 1 modes. */
-static uint64_t cells_of(const uint64_t *dims, int n) {
+static uint64_t generate_fibers_cells_of(const uint64_t *dims, int n) {
   uint64_t cells = 1;
   for (int m = 0; m <= n; ++m)
     cells = pd_mul_saturated(cells, dims[m]);
@@ -39,9 +39,10 @@ static void complete_tuples(const struct pd_fiber_profile *profile, int order, c
                             uint64_t *tuples) {
   uint64_t slices = profile->level[0].tuples != 0 ? profile->level[0].tuples : dims[0];
   for (int n = order - 2; n > 0; --n) {
-    uint64_t most = at_most(tuples[n + 1], cells_of(dims, n)), least = slices;
+    uint64_t most = generate_fibers_at_most(tuples[n + 1], generate_fibers_cells_of(dims, n)),
+             least = slices;
     for (int m = 1; m <= n; ++m)
-      least = at_least(least, at_most(dims[m], most));
+      least = at_least(least, generate_fibers_at_most(dims[m], most));
     tuples[n] = profile->level[n].tuples != 0 ? profile->level[n].tuples
                                               : rounded(sqrt((double)least * (double)most));
   }
@@ -52,7 +53,7 @@ static void complete_tuples(const struct pd_fiber_profile *profile, int order, c
  * it. */
 static uint64_t scaled_slices(uint64_t full, uint64_t tuples, double scale) {
   uint64_t slices = at_least(rounded((double)full * scale), tuples / FULL_FROM);
-  return at_least(at_most(at_most(slices, full), tuples), 1);
+  return at_least(generate_fibers_at_most(generate_fibers_at_most(slices, full), tuples), 1);
 }
 
 struct pd_fiber_counts pd_fiber_counts(const struct pd_fiber_profile *profile, int order,
@@ -66,14 +67,16 @@ struct pd_fiber_counts pd_fiber_counts(const struct pd_fiber_profile *profile, i
     uint64_t wanted =
         n > 0 ? rounded((double)whole[n] * scale) : scaled_slices(whole[0], tuples[1], scale);
     wanted = at_least(wanted, quotient_up(tuples[n + 1], dims[n + 1]));
-    tuples[n] = at_most(wanted, at_most(tuples[n + 1], cells_of(dims, n)));
+    tuples[n] = generate_fibers_at_most(
+        wanted, generate_fibers_at_most(tuples[n + 1], generate_fibers_cells_of(dims, n)));
   }
   counts.slices[0] = tuples[0];
   for (int n = 1; n < order; ++n) {
     uint64_t most = profile->level[n].most;
     uint64_t slices = scaled_slices(dims[n], tuples[n], scale);
     slices = at_least(slices, quotient_up(tuples[n], tuples[n - 1]));
-    counts.slices[n] = at_least(slices, at_most(most, at_most(dims[n], tuples[n])));
+    counts.slices[n] = at_least(
+        slices, generate_fibers_at_most(most, generate_fibers_at_most(dims[n], tuples[n])));
   }
   return counts;
 }
@@ -174,7 +177,7 @@ static void plan_mode(struct pd_fiber_plan *plan, const struct pd_fiber_level *l
   mode->common = level->common;
   mode->share = level->share;
   if (n == 0) return;
-  uint64_t most = level->most == 0 ? ranks : at_most(level->most, ranks);
+  uint64_t most = level->most == 0 ? ranks : generate_fibers_at_most(level->most, ranks);
   most = at_least(most, quotient_up(plan->counts.tuples[n], plan->counts.tuples[n - 1]));
   mode->extra_room = most - 1;
   double mean = (double)plan->counts.tuples[n] / (double)plan->counts.tuples[n - 1];

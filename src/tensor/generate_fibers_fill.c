@@ -41,7 +41,7 @@ static uint64_t forced_before(const struct pd_fiber_plan *plan, int n, uint64_t 
 }
 
 /* Chooses the children of the node `prefix` of n indices. */
-static void choose(struct filler *filler, int n, uint64_t count) {
+static void generate_fibers_fill_choose(struct filler *filler, int n, uint64_t count) {
   const struct pd_fiber_plan *plan = filler->plan;
   const struct pd_fiber_mode *mode = &plan->mode[n];
   uint64_t place = filler->place[n], shared = pd_mix64((uint64_t)n + UINT64_C(0xa54ff53a5f1d36f1));
@@ -58,8 +58,8 @@ static void choose(struct filler *filler, int n, uint64_t count) {
   filler->place[n] = place + count;
 }
 
-static void put_index(struct pd_sink *sink, const struct pd_fiber_plan *plan, int n, uint64_t at,
-                      uint64_t index) {
+static void generate_fibers_fill_put_index(struct pd_sink *sink, const struct pd_fiber_plan *plan,
+                                           int n, uint64_t at, uint64_t index) {
   if (pd_index_bytes(plan->dims[n]) == 4)
     ((uint32_t *)sink->index[n])[at] = (uint32_t)index;
   else
@@ -74,9 +74,9 @@ static void put_fiber(struct filler *filler, uint64_t count) {
   uint64_t position = filler->place[last] - count;
   for (int n = 0; n < last; ++n)
     for (uint64_t k = 0; k < count; ++k)
-      put_index(sink, plan, n, sink->at + k, filler->prefix[n]);
+      generate_fibers_fill_put_index(sink, plan, n, sink->at + k, filler->prefix[n]);
   for (uint64_t k = 0; k < count; ++k) {
-    put_index(sink, plan, last, sink->at + k, filler->list[last][k]);
+    generate_fibers_fill_put_index(sink, plan, last, sink->at + k, filler->list[last][k]);
     double value = pd_generated_value(plan->seed, position + k);
     pd_store(sink->type, sink->values, sink->at + k, value);
   }
@@ -101,7 +101,7 @@ static void favour_popular(struct filler *filler, int n, uint64_t count) {
 
 static void fill_below(struct filler *filler, int n) {
   uint64_t count = 1 + filler->children[n][filler->parent[n]++];
-  choose(filler, n, count);
+  generate_fibers_fill_choose(filler, n, count);
   if (n + 1 == filler->plan->order || n + 1 == PD_FIBER_ORDER) {
     put_fiber(filler, count);
     return;

@@ -70,7 +70,7 @@ static uint64_t sort_distinct(const struct packing *packing, uint64_t *items, ui
 /* ---- slices ------------------------------------------------------------------------------------
  */
 
-static void put(struct filler *filler, int modes, const uint64_t *coordinate) {
+static void generate_fill_put(struct filler *filler, int modes, const uint64_t *coordinate) {
   struct pd_sink *sink = filler->sink;
   const struct pd_plan *plan = filler->plan;
   for (int n = 0; n < plan->order; ++n) {
@@ -123,7 +123,7 @@ static void sample_slice(struct filler *filler, uint64_t nnz) {
     uint64_t coordinate[POLYAD_MAX_ORDER];
     for (int n = packing.first; n < packing.order; ++n)
       coordinate[n] = item[packing.word[n]] >> packing.shift[n] & pd_low_mask(packing.bits[n]);
-    put(filler, filler->mode, coordinate);
+    generate_fill_put(filler, filler->mode, coordinate);
   }
 }
 
@@ -134,7 +134,7 @@ static polyad_status fill_index(struct pd_visitor *visitor, uint64_t index, uint
   filler->prefix[filler->mode++] = index;
   if (filler->mode == plan->order) {
     assert(nnz == 1);
-    put(filler, filler->mode, NULL);
+    generate_fill_put(filler, filler->mode, NULL);
   } else if (nnz > capacity / PD_DENSE_SHARE) {
     uint64_t stream = pd_plan_stream(filler->prefix, filler->mode);
     (void)pd_plan_divide(plan, stream, filler->mode, 0, plan->dims[filler->mode], nnz, visitor);

@@ -12,7 +12,7 @@ double pd_draw(struct pd_draws *draws) {
 /* ---- laws --------------------------------------------------------------------------------------
  */
 
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
+static uint64_t generate_law_common_divisor(uint64_t a, uint64_t b) {
   while (b != 0) {
     uint64_t rest = a % b;
     a = b;
@@ -43,7 +43,7 @@ void pd_law_init(uint64_t dim, double exponent, struct pd_law *law) {
   if (exponent == 0 || dim > LARGEST_SCATTERED || dim <= 2) return;
   /* The golden ratio scatters neighbours far apart. */
   law->multiplier = (uint64_t)(0.6180339887 * (double)dim) | 1;
-  while (common_divisor(law->multiplier, dim) != 1)
+  while (generate_law_common_divisor(law->multiplier, dim) != 1)
     law->multiplier += 2;
   law->multiplier %= dim;
   law->inverse = modular_inverse(law->multiplier, dim);

@@ -89,7 +89,7 @@ static void first_boxes(const polyad_ktensor *model, uint64_t nnz, struct boxes 
   grow_boxes(model, cells, boxes);
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
+static uint64_t generate_model_common_divisor(uint64_t a, uint64_t b) {
   while (b != 0) {
     uint64_t rest = a % b;
     a = b;
@@ -109,14 +109,14 @@ static void place_boxes(const polyad_ktensor *model, struct boxes *boxes) {
       rows->step = 1;
       if (dim > UINT32_MAX) continue;
       rows->step = pd_random_u64(boxes->seed, stream + STEP, r) % dim;
-      while (common_divisor(rows->step, dim) != 1)
+      while (generate_model_common_divisor(rows->step, dim) != 1)
         ++rows->step;
       rows->step %= dim;
     }
 }
 
-static uint64_t row_of(const polyad_ktensor *model, const struct boxes *boxes, int mode, uint64_t r,
-                       uint64_t k) {
+static uint64_t generate_model_row_of(const polyad_ktensor *model, const struct boxes *boxes,
+                                      int mode, uint64_t r, uint64_t k) {
   const struct progression *rows = &boxes->rows[(uint64_t)mode * model->rank + r];
   uint64_t dim = model->dims[mode], moved = rows->step == 1 ? k : k * rows->step % dim;
   return moved < dim - rows->start ? rows->start + moved : moved - (dim - rows->start);
@@ -129,7 +129,8 @@ static void fill_boxes(polyad_ktensor *model, const struct boxes *boxes) {
       for (uint64_t k = 0; k < boxes->side[n]; ++k) {
         double entry =
             pd_random_normal(boxes->seed, ENTRY + (uint64_t)n * 128, k * model->rank + r);
-        set_entry(model, model->factor[n], row_of(model, boxes, n, r, k) * model->rank + r, entry);
+        set_entry(model, model->factor[n],
+                  generate_model_row_of(model, boxes, n, r, k) * model->rank + r, entry);
       }
   }
 }
@@ -147,7 +148,8 @@ static polyad_status cells_of_boxes(polyad_context *context, const polyad_ktenso
   for (uint64_t p = 0; p < count; ++p) {
     uint64_t coordinate[POLYAD_MAX_ORDER], rest = p % boxes->cells;
     for (int n = model->order - 1; n >= 0; --n) {
-      coordinate[n] = row_of(model, boxes, n, p / boxes->cells, rest % boxes->side[n]);
+      coordinate[n] =
+          generate_model_row_of(model, boxes, n, p / boxes->cells, rest % boxes->side[n]);
       rest /= boxes->side[n];
       store_index(model, index, n, p, coordinate[n]);
     }
@@ -252,7 +254,7 @@ struct sampler {
 };
 
 /* First place whose sum lies above the mark. */
-static uint64_t search(const double *below, uint64_t count, double mark) {
+static uint64_t generate_model_search(const double *below, uint64_t count, double mark) {
   uint64_t low = 0, high = count - 1;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
@@ -269,11 +271,11 @@ static void draw_event(const struct sampler *sampler, uint64_t event, uint64_t *
   uint64_t place = event * (POLYAD_MAX_ORDER + 1);
   double total = sampler->weight_below[model->rank - 1];
   double mark = pd_random_uniform(sampler->seed, EVENT, place++) * total;
-  uint64_t r = search(sampler->weight_below, model->rank, mark);
+  uint64_t r = generate_model_search(sampler->weight_below, model->rank, mark);
   for (int n = 0; n < model->order; ++n) {
     const double *below = sampler->below[n] + r * model->dims[n];
     mark = pd_random_uniform(sampler->seed, EVENT, place++) * below[model->dims[n] - 1];
-    coordinate[n] = search(below, model->dims[n], mark);
+    coordinate[n] = generate_model_search(below, model->dims[n], mark);
   }
 }
 
@@ -332,7 +334,7 @@ static void destroy_sampler(polyad_context *context, struct sampler *sampler) {
     pd_free(context, sampler->below[n]);
 }
 
-static bool same_cell(const struct pd_key *keys, int count, uint64_t p, uint64_t q) {
+static bool generate_model_same_cell(const struct pd_key *keys, int count, uint64_t p, uint64_t q) {
   for (int k = 0; k < count; ++k)
     if (keys[k].bytes == 4
             ? ((const uint32_t *)keys[k].values)[p] != ((const uint32_t *)keys[k].values)[q]
@@ -357,7 +359,7 @@ static polyad_status events_needed(polyad_context *context, const struct sampler
   PD_TRY_CLEANUP(pd_sort_permutation(context, count, model->order, keys, 8, order));
   /* The sort is stable: each run of a cell begins with its first event. */
   for (uint64_t p = 0, run = 0; p < count; ++p)
-    if (p == 0 || !same_cell(keys, model->order, run, order[p])) {
+    if (p == 0 || !generate_model_same_cell(keys, model->order, run, order[p])) {
       run = order[p];
       order[cells++] = run;
     }

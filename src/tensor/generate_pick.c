@@ -27,7 +27,7 @@ uint64_t pd_pick_words(const struct pd_pick_mode *mode, uint64_t most) {
   return keys > most ? keys : most;
 }
 
-static uint64_t index_of(const struct pd_pick_mode *mode, uint64_t rank) {
+static uint64_t generate_pick_index_of(const struct pd_pick_mode *mode, uint64_t rank) {
   return mode->multiplier == 1 ? rank : rank * mode->multiplier % mode->dim;
 }
 
@@ -55,11 +55,11 @@ static void pick_by_draws(const struct pd_pick_mode *mode, const struct pd_pick_
   struct pd_pick_source from = *source;
   uint64_t have = 0, place = 0;
   for (; have < forced_count; ++have)
-    list[have] = index_of(mode, forced + have);
+    list[have] = generate_pick_index_of(mode, forced + have);
   for (int round = 0;; ++round) {
     const struct pd_law *law = round < LAWFUL_ROUNDS ? &mode->law : &uniform;
     for (; have < count; ++have)
-      list[have] = index_of(mode, pd_law_draw(law, draw_bits(&from, place++)));
+      list[have] = generate_pick_index_of(mode, pd_law_draw(law, draw_bits(&from, place++)));
     if (count > 1) have = keep_distinct(mode, list, work, count);
     if (have == count) return;
     from.share = 0; /* what repeated in the common stream is drawn anew */
@@ -101,7 +101,7 @@ static void pick_by_keys(const struct pd_pick_mode *mode, const struct pd_pick_s
   }
   select_smallest(keys, ranks, count);
   for (uint64_t k = 0; k < count; ++k)
-    list[k] = index_of(mode, keys[k].rank);
+    list[k] = generate_pick_index_of(mode, keys[k].rank);
   pd_sort_items(list, work, count, 1, mode->index_bits);
 }
 

@@ -15,7 +15,7 @@ static void copy_item(uint64_t *to, const uint64_t *from, int words) {
     to[w] = from[w];
 }
 
-static void insertion_sort(uint64_t *items, uint64_t count, int words) {
+static void generate_sort_insertion_sort(uint64_t *items, uint64_t count, int words) {
   uint64_t item[MOST_WORDS], size = (uint64_t)words;
   for (uint64_t p = 1; p < count; ++p) {
     uint64_t q = p;
@@ -30,7 +30,7 @@ static void insertion_sort(uint64_t *items, uint64_t count, int words) {
 
 static void merge_sort(uint64_t *items, uint64_t *spare, uint64_t count, int words) {
   if (count <= INSERTION_LIMIT) {
-    insertion_sort(items, count, words);
+    generate_sort_insertion_sort(items, count, words);
     return;
   }
   uint64_t half = count / 2, size = (uint64_t)words, left = 0, right = half;

@@ -199,8 +199,8 @@ uint64_t pd_tile_plan_scratch_bytes(const struct pd_tile_plan *plan) {
 
 /* Chooses the tile's cells by Floyd's method (R. W. Floyd, in J. Bentley, Programming pearls, CACM
  * 1987) and writes them as keys that order as the nonzeros of the slab do. */
-static uint64_t *add_tile(const struct pd_tile_plan *plan, const struct pd_tile *tile,
-                          uint64_t *keys) {
+static uint64_t *generate_tiles_add_tile(const struct pd_tile_plan *plan,
+                                         const struct pd_tile *tile, uint64_t *keys) {
   uint64_t corner[3], side[3], chosen[CELLS / 64] = {0};
   tile_corner(plan, tile->place, corner);
   for (int n = 0; n < 3; ++n)
@@ -221,7 +221,7 @@ void pd_tile_plan_fill(const struct pd_tile_plan *plan, uint64_t slab, void *scr
                        struct pd_sink *sink) {
   uint64_t *keys = scratch, *end = keys, position = plan->first_nonzero[slab];
   for (uint64_t t = plan->first_tile[slab]; t < plan->first_tile[slab + 1]; ++t)
-    end = add_tile(plan, &plan->tiles[t], end);
+    end = generate_tiles_add_tile(plan, &plan->tiles[t], end);
   uint64_t count = (uint64_t)(end - keys);
   int bits = pd_index_bits(SIDE * plan->dims[1] * plan->dims[2]);
   pd_sort_items(keys, keys + count, count, 1, bits);

@@ -4,8 +4,8 @@
 #include "tensor/tensor.h"
 #include <inttypes.h>
 
-static polyad_status check_shape(polyad_context *context, int order, const uint64_t *dims,
-                                 uint64_t rank) {
+static polyad_status ktensor_check_shape(polyad_context *context, int order, const uint64_t *dims,
+                                         uint64_t rank) {
   if (order < 1 || order > POLYAD_MAX_ORDER)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", order,
                    POLYAD_MAX_ORDER);
@@ -20,8 +20,8 @@ static polyad_status check_shape(polyad_context *context, int order, const uint6
 
 /* All factors are asked for before the first is allocated, so that the message names what the
  * whole model needs. */
-static polyad_status check_memory(polyad_context *context, int order, const uint64_t *dims,
-                                  uint64_t rank, polyad_type type) {
+static polyad_status ktensor_check_memory(polyad_context *context, int order, const uint64_t *dims,
+                                          uint64_t rank, polyad_type type) {
   uint64_t rows = 1;
   for (int n = 0; n < order; ++n)
     rows = pd_add_saturated(rows, dims[n]);
@@ -38,8 +38,8 @@ polyad_status polyad_ktensor_create(polyad_context *context, int order, const ui
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "type %d; expected POLYAD_F32 or POLYAD_F64, dims and a place for the result",
                    (int)type);
-  PD_TRY(check_shape(context, order, dims, rank));
-  PD_TRY(check_memory(context, order, dims, rank, type));
+  PD_TRY(ktensor_check_shape(context, order, dims, rank));
+  PD_TRY(ktensor_check_memory(context, order, dims, rank, type));
 
   polyad_ktensor *made;
   PD_TRY(PD_NEW_ZERO(context, 1, &made));

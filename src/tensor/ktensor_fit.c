@@ -92,11 +92,11 @@ struct residual {
   int exponent;
 };
 
-static double value_at(const struct residual *residual, uint64_t p) {
+static double ktensor_fit_value_at(const struct residual *residual, uint64_t p) {
   return ldexp(pd_tensor_value(residual->tensor, p), -residual->exponent);
 }
 
-static double model_at(const struct residual *residual, const uint64_t *coordinate) {
+static double ktensor_fit_model_at(const struct residual *residual, const uint64_t *coordinate) {
   return ldexp(pd_model_value(residual->model, coordinate),
                residual->model->exponent - residual->exponent);
 }
@@ -117,7 +117,7 @@ static uint64_t lower_bound(const polyad_tensor *tensor, const uint64_t *coordin
   return low;
 }
 
-static bool is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
+static bool ktensor_fit_is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
   if (p >= tensor->nnz) return false;
   for (int n = 0; n < tensor->order; ++n)
     if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
@@ -134,8 +134,8 @@ static double sum_over_cells(const struct residual *residual, uint64_t begin, ui
   double sum = 0;
   uint64_t p = lower_bound(tensor, coordinate);
   for (uint64_t cell = begin; cell < end; ++cell) {
-    double difference = -model_at(residual, coordinate);
-    if (is_at(tensor, p, coordinate)) difference += value_at(residual, p++);
+    double difference = -ktensor_fit_model_at(residual, coordinate);
+    if (ktensor_fit_is_at(tensor, p, coordinate)) difference += ktensor_fit_value_at(residual, p++);
     sum += difference * difference;
     int n = tensor->order - 1;
     while (n > 0 && coordinate[n] + 1 == tensor->dims[n])
@@ -158,7 +158,8 @@ static double residual_over_cells(const polyad_context *context, const struct re
   return total;
 }
 
-static long double entry(const struct pd_scaled_model *model, int mode, uint64_t place) {
+static long double ktensor_fit_entry(const struct pd_scaled_model *model, int mode,
+                                     uint64_t place) {
   return model->type == POLYAD_F32 ? (long double)((const float *)model->factor[mode])[place]
                                    : (long double)((const double *)model->factor[mode])[place];
 }
@@ -169,7 +170,7 @@ static long double model_value_long(const struct pd_scaled_model *model,
   for (uint64_t r = 0; r < model->rank; ++r) {
     long double product = (long double)model->coefficient[r];
     for (int n = 0; n < model->order; ++n)
-      product *= entry(model, n, coordinate[n] * model->rank + r);
+      product *= ktensor_fit_entry(model, n, coordinate[n] * model->rank + r);
     total += product;
   }
   return total;
@@ -187,9 +188,9 @@ static long double norm_share_long(const struct pd_scaled_model *model, uint64_t
     for (uint64_t s = r; s < model->rank; ++s)
       sums[s] = 0;
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
-      long double left = entry(model, n, i * model->rank + r);
+      long double left = ktensor_fit_entry(model, n, i * model->rank + r);
       for (uint64_t s = r; s < model->rank; ++s)
-        sums[s] += left * entry(model, n, i * model->rank + s);
+        sums[s] += left * ktensor_fit_entry(model, n, i * model->rank + s);
     }
     for (uint64_t s = r; s < model->rank; ++s)
       products[s] *= sums[s];
@@ -242,7 +243,8 @@ static double residual_at_nonzeros(const polyad_context *context, const struct r
     sums[part] = 0;
     for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
       load_coordinate(tensor, p, coordinate);
-      double difference = value_at(residual, p) - model_at(residual, coordinate);
+      double difference =
+          ktensor_fit_value_at(residual, p) - ktensor_fit_model_at(residual, coordinate);
       sums[part] += difference * difference;
     }
   }

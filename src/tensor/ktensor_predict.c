@@ -17,8 +17,8 @@ struct item {
   double prediction, value;
 };
 
-static polyad_status check(polyad_context *context, const polyad_ktensor *model,
-                           const polyad_tensor *tensor, int mode, int k) {
+static polyad_status ktensor_predict_check(polyad_context *context, const polyad_ktensor *model,
+                                           const polyad_tensor *tensor, int mode, int k) {
   if (tensor->order != model->order)
     return pd_fail(context, POLYAD_MISMATCH, "the tensor has %d modes; expected %d, as the model",
                    tensor->order, model->order);
@@ -199,7 +199,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
   pd_begin(context);
   if (model == NULL || tensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or tensor is NULL");
-  PD_TRY(check(context, model, tensor, mode, k));
+  PD_TRY(ktensor_predict_check(context, model, tensor, mode, k));
   if (values == NULL) {
     PD_TRY(PD_NEW(context, tensor->nnz, &mine));
     values = mine;

@@ -154,16 +154,19 @@ double pd_model_value(const struct pd_scaled_model *model, const uint64_t *coord
 
 /* ---- Gram matrices ------------------------------------------------------------------------ */
 
-static inline double entry(const struct pd_scaled_model *model, int mode, uint64_t place) {
+static inline double ktensor_scale_entry(const struct pd_scaled_model *model, int mode,
+                                         uint64_t place) {
   return pd_load(model->type, model->factor[mode], place);
 }
 
 /* Adds the products of rows [begin, end) for columns [r_begin, r_end) of a and all of b. */
-static void add_products(const struct pd_scaled_model *a, const struct pd_scaled_model *b, int mode,
-                         const uint64_t rows[2], const uint64_t columns[2], double *sums) {
+static void ktensor_scale_add_products(const struct pd_scaled_model *a,
+                                       const struct pd_scaled_model *b, int mode,
+                                       const uint64_t rows[2], const uint64_t columns[2],
+                                       double *sums) {
   for (uint64_t i = rows[0]; i < rows[1]; ++i)
     for (uint64_t r = columns[0]; r < columns[1]; ++r) {
-      double left = entry(a, mode, i * a->rank + r);
+      double left = ktensor_scale_entry(a, mode, i * a->rank + r);
       if (left == 0) continue;
       double *out = sums + r * b->rank;
       if (b->type == POLYAD_F32) {
@@ -198,7 +201,7 @@ static void mode_gram(const polyad_context *context, const struct pd_scaled_mode
       columns[0] = (uint64_t)task * GRAM_ROWS;
       columns[1] = columns[0] + GRAM_ROWS < a->rank ? columns[0] + GRAM_ROWS : a->rank;
     }
-    add_products(a, b, mode, rows, columns, out);
+    ktensor_scale_add_products(a, b, mode, rows, columns, out);
   }
   for (uint64_t part = 1; by_rows && part < GRAM_PARTS; ++part)
     for (uint64_t e = 0; e < size; ++e)

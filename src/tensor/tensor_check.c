@@ -6,7 +6,8 @@
 
 enum { THREAD_GRAIN = 1 << 14 };
 
-static polyad_status check_mode(polyad_context *context, const polyad_tensor *tensor, int mode) {
+static polyad_status tensor_check_check_mode(polyad_context *context, const polyad_tensor *tensor,
+                                             int mode) {
   uint64_t dim = tensor->dims[mode];
   if (dim == 0 || dim > INT64_MAX || tensor->index_bytes[mode] != pd_index_bytes(dim))
     return pd_fail(context, POLYAD_INTERNAL,
@@ -24,7 +25,8 @@ static polyad_status check_mode(polyad_context *context, const polyad_tensor *te
                  pd_shown_mode(context, mode), dim);
 }
 
-static polyad_status check_values(polyad_context *context, const polyad_tensor *tensor) {
+static polyad_status tensor_check_check_values(polyad_context *context,
+                                               const polyad_tensor *tensor) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   uint64_t bad = UINT64_MAX, zeros = 0;
   bool keeps = tensor->zeros == POLYAD_ZEROS_KEEP;
@@ -48,7 +50,7 @@ polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tens
     return pd_fail(context, POLYAD_INTERNAL, "a tensor has order %d", tensor->order);
   struct pd_key keys[POLYAD_MAX_ORDER];
   for (int n = 0; n < tensor->order; ++n) {
-    PD_TRY(check_mode(context, tensor, n));
+    PD_TRY(tensor_check_check_mode(context, tensor, n));
     keys[n] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
   }
   bool strict;
@@ -56,5 +58,5 @@ polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tens
     return pd_fail(context, POLYAD_INTERNAL, "the nonzeros of a tensor are not sorted");
   if (!strict)
     return pd_fail(context, POLYAD_INTERNAL, "a coordinate of a tensor occurs more than once");
-  return check_values(context, tensor);
+  return tensor_check_check_values(context, tensor);
 }

@@ -6,8 +6,8 @@
 
 enum { THREAD_GRAIN = 1 << 15 };
 
-static polyad_status copy_values(polyad_context *context, const polyad_tensor *from,
-                                 polyad_tensor *to) {
+static polyad_status tensor_convert_copy_values(polyad_context *context, const polyad_tensor *from,
+                                                polyad_tensor *to) {
   PD_TRY(pd_alloc(context, from->nnz, pd_type_bytes(to->type), &to->values));
   int threads = pd_threads_for(context, from->nnz, THREAD_GRAIN);
   uint64_t bad = UINT64_MAX;
@@ -83,7 +83,7 @@ polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY_CLEANUP(copy_mode(context, tensor, n, made));
-  PD_TRY_CLEANUP(copy_values(context, tensor, made));
+  PD_TRY_CLEANUP(tensor_convert_copy_values(context, tensor, made));
   /* Values too small for float32 have become zero. */
   PD_TRY_CLEANUP(pd_tensor_merge(context, made, POLYAD_DUPLICATES_SUM, true));
   *converted = made;

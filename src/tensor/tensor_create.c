@@ -35,13 +35,13 @@ static inline uint64_t load_index(const char *place, polyad_index_type type, boo
   }
 }
 
-static inline uint64_t index_of(const polyad_tensor_input *input, int mode, uint64_t p,
-                                bool *negative) {
+static inline uint64_t tensor_create_index_of(const polyad_tensor_input *input, int mode,
+                                              uint64_t p, bool *negative) {
   const char *first = input->index[mode];
   return load_index(first + (int64_t)p * input->index_stride[mode], input->index_type, negative);
 }
 
-static inline double value_of(const polyad_tensor_input *input, uint64_t p) {
+static inline double tensor_create_value_of(const polyad_tensor_input *input, uint64_t p) {
   if (input->values == NULL) return 1;
   const char *place = (const char *)input->values + (int64_t)p * input->value_stride;
   if (input->value_type == POLYAD_F32) {
@@ -88,7 +88,7 @@ static polyad_status check_input(polyad_context *context, const polyad_tensor_in
 static polyad_status fail_index(polyad_context *context, const polyad_tensor_input *input, int mode,
                                 uint64_t p, uint64_t dim) {
   bool negative = false;
-  uint64_t index = index_of(input, mode, p, &negative);
+  uint64_t index = tensor_create_index_of(input, mode, p, &negative);
   char text[32];
   if (negative)
     snprintf(text, sizeof text, "%" PRId64, (int64_t)index + pd_shown_mode(context, 0));
@@ -112,7 +112,7 @@ static polyad_status infer_dim(polyad_context *context, const polyad_tensor_inpu
               : bad)
   for (uint64_t p = 0; p < input->nnz; ++p) {
     bool negative = false;
-    uint64_t index = index_of(input, mode, p, &negative);
+    uint64_t index = tensor_create_index_of(input, mode, p, &negative);
     if (index >= INT64_MAX && p < bad) bad = p;
     if (index > largest) largest = index;
   }
@@ -121,15 +121,16 @@ static polyad_status infer_dim(polyad_context *context, const polyad_tensor_inpu
   return POLYAD_OK;
 }
 
-static polyad_status copy_indices(polyad_context *context, const polyad_tensor_input *input,
-                                  int mode, uint64_t dim, void *index) {
+static polyad_status tensor_create_copy_indices(polyad_context *context,
+                                                const polyad_tensor_input *input, int mode,
+                                                uint64_t dim, void *index) {
   int threads = pd_threads_for(context, input->nnz, THREAD_GRAIN);
   int bytes = pd_index_bytes(dim);
   uint64_t bad = UINT64_MAX;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
   for (uint64_t p = 0; p < input->nnz; ++p) {
     bool negative = false;
-    uint64_t i = index_of(input, mode, p, &negative);
+    uint64_t i = tensor_create_index_of(input, mode, p, &negative);
     if (i >= dim && p < bad) bad = p;
     if (bytes == 4)
       ((uint32_t *)index)[p] = (uint32_t)i;
@@ -139,13 +140,13 @@ static polyad_status copy_indices(polyad_context *context, const polyad_tensor_i
   return bad == UINT64_MAX ? POLYAD_OK : fail_index(context, input, mode, bad, dim);
 }
 
-static polyad_status copy_values(polyad_context *context, const polyad_tensor_input *input,
-                                 void *values) {
+static polyad_status tensor_create_copy_values(polyad_context *context,
+                                               const polyad_tensor_input *input, void *values) {
   int threads = pd_threads_for(context, input->nnz, THREAD_GRAIN);
   uint64_t bad = UINT64_MAX;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
   for (uint64_t p = 0; p < input->nnz; ++p) {
-    double value = value_of(input, p);
+    double value = tensor_create_value_of(input, p);
     bool fits;
     if (input->type == POLYAD_F32) {
       float narrow = (float)value;
@@ -158,7 +159,7 @@ static polyad_status copy_values(polyad_context *context, const polyad_tensor_in
     if (!fits && p < bad) bad = p;
   }
   if (bad == UINT64_MAX) return POLYAD_OK;
-  double value = value_of(input, bad);
+  double value = tensor_create_value_of(input, bad);
   if (isfinite(value))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "nonzero %" PRIu64 " (counted from %d) has value %.17g, which does not fit "
@@ -189,10 +190,10 @@ polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_
   }
   for (int n = 0; n < input->order; ++n) {
     PD_TRY_CLEANUP(pd_alloc(context, input->nnz, (size_t)pd_index_bytes(dims[n]), &index[n]));
-    PD_TRY_CLEANUP(copy_indices(context, input, n, dims[n], index[n]));
+    PD_TRY_CLEANUP(tensor_create_copy_indices(context, input, n, dims[n], index[n]));
   }
   PD_TRY_CLEANUP(pd_alloc(context, input->nnz, pd_type_bytes(input->type), &values));
-  PD_TRY_CLEANUP(copy_values(context, input, values));
+  PD_TRY_CLEANUP(tensor_create_copy_values(context, input, values));
   status = pd_tensor_create_take(context, input->order, dims, input->nnz, input->type, index,
                                  &values, input->duplicates, input->zeros, tensor);
 

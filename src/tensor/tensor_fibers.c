@@ -27,7 +27,8 @@ static uint64_t count_last(const polyad_context *context, const polyad_tensor *t
 
 /* ---- exactly --------------------------------------------------------------------------------- */
 
-static bool differs(int key_count, const struct pd_key *keys, uint32_t p, uint32_t q) {
+static bool tensor_fibers_differs(int key_count, const struct pd_key *keys, uint32_t p,
+                                  uint32_t q) {
   for (int k = 0; k < key_count; ++k)
     if (keys[k].bytes == 4
             ? ((const uint32_t *)keys[k].values)[p] != ((const uint32_t *)keys[k].values)[q]
@@ -49,7 +50,7 @@ static polyad_status count_by_sorting(polyad_context *context, const polyad_tens
     uint64_t changes = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changes)
     for (uint64_t p = 1; p < tensor->nnz; ++p)
-      changes += differs(count, keys, permutation[p - 1], permutation[p]);
+      changes += tensor_fibers_differs(count, keys, permutation[p - 1], permutation[p]);
     fibers[mode] = changes + 1;
   }
   return POLYAD_OK;

@@ -28,8 +28,8 @@ void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *la
   *labels = (struct pd_labels){0};
 }
 
-static polyad_status copy_labels(polyad_context *context, uint64_t count, const char *const *from,
-                                 struct pd_labels *labels) {
+static polyad_status tensor_labels_copy_labels(polyad_context *context, uint64_t count,
+                                               const char *const *from, struct pd_labels *labels) {
   polyad_status status = POLYAD_OK;
   labels->count = count;
   PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(count, 1), &labels->start));
@@ -71,7 +71,7 @@ polyad_status polyad_tensor_set_labels(polyad_context *context, polyad_tensor *t
     memcpy(name_copy, name, bytes);
   }
   if (labels != NULL) {
-    PD_TRY_CLEANUP(copy_labels(context, tensor->dims[mode], labels, &copy));
+    PD_TRY_CLEANUP(tensor_labels_copy_labels(context, tensor->dims[mode], labels, &copy));
     pd_tensor_take_labels(tensor, mode, &copy);
   }
   if (name_copy != NULL) {

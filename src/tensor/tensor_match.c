@@ -141,7 +141,7 @@ static polyad_status number_new(struct match *match, int mode, uint64_t first, b
   return join_labels(match, mode, first);
 }
 
-static polyad_status check_labels(const struct match *match, int mode) {
+static polyad_status tensor_match_check_labels(const struct match *match, int mode) {
   bool model = has_labels(match->labels, mode), tensor = has_labels(match->tensor, mode);
   if (model == tensor || match->options->by == POLYAD_MATCH_NUMBER) return POLYAD_OK;
   return pd_fail(match->context, POLYAD_MISMATCH,
@@ -163,7 +163,7 @@ static void translate_numbers(struct match *match, int mode, polyad_match_rule r
 static polyad_status translate(struct match *match, int mode) {
   polyad_match_rule rule = match->options->rule[mode];
   struct translation *t = &match->mode[mode];
-  if (rule != POLYAD_MATCH_OWN) PD_TRY(check_labels(match, mode));
+  if (rule != POLYAD_MATCH_OWN) PD_TRY(tensor_match_check_labels(match, mode));
   if (rule == POLYAD_MATCH_OWN || match->options->by == POLYAD_MATCH_NUMBER ||
       !has_labels(match->labels, mode)) {
     translate_numbers(match, mode, rule);
@@ -230,7 +230,8 @@ static polyad_status count_kept(struct match *match) {
   return POLYAD_OK;
 }
 
-static void copy_nonzeros(const struct match *match, void *const *index, void *values) {
+static void tensor_match_copy_nonzeros(const struct match *match, void *const *index,
+                                       void *values) {
   const polyad_tensor *tensor = match->tensor;
   size_t bytes = pd_type_bytes(tensor->type);
   uint64_t at = 0, to[POLYAD_MAX_ORDER];
@@ -263,7 +264,7 @@ static polyad_status rewrite(const struct match *match, polyad_tensor **matched)
     PD_TRY_CLEANUP(pd_alloc(context, match->kept, (size_t)pd_index_bytes(dims[n]), &index[n]));
   }
   PD_TRY_CLEANUP(pd_alloc(context, match->kept, pd_type_bytes(tensor->type), &values));
-  copy_nonzeros(match, index, values);
+  tensor_match_copy_nonzeros(match, index, values);
   status = pd_tensor_create_take(context, tensor->order, dims, match->kept, tensor->type, index,
                                  &values, POLYAD_DUPLICATES_SUM, tensor->zeros, matched);
 cleanup:
@@ -275,8 +276,8 @@ cleanup:
 
 /* ---- labels of the result ------------------------------------------------------------------- */
 
-static polyad_status copy_labels(polyad_context *context, const struct pd_labels *from,
-                                 struct pd_labels *copy) {
+static polyad_status tensor_match_copy_labels(polyad_context *context, const struct pd_labels *from,
+                                              struct pd_labels *copy) {
   *copy = (struct pd_labels){.count = from->count};
   uint64_t bytes = from->start[from->count];
   polyad_status status = PD_NEW(context, from->count + 1, &copy->start);
@@ -301,15 +302,15 @@ static polyad_status name_mode(struct match *match, int mode, polyad_tensor *mat
     memcpy(matched->mode_name[mode], name, bytes);
   }
   if (t->own.count == 0 && has_labels(t->from, mode))
-    PD_TRY(copy_labels(match->context, &t->from->labels[mode], &t->own));
+    PD_TRY(tensor_match_copy_labels(match->context, &t->from->labels[mode], &t->own));
   if (t->own.count > 0) pd_tensor_take_labels(matched, mode, &t->own);
   return POLYAD_OK;
 }
 
 /* ---- the public function -------------------------------------------------------------------- */
 
-static polyad_status check(polyad_context *context, const polyad_ktensor *model,
-                           const polyad_tensor *labels, const polyad_tensor *tensor) {
+static polyad_status tensor_match_check(polyad_context *context, const polyad_ktensor *model,
+                                        const polyad_tensor *labels, const polyad_tensor *tensor) {
   if (tensor->order != model->order)
     return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
                    model->order, tensor->order);
@@ -328,7 +329,7 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
   if (model == NULL || tensor == NULL || options == NULL || matched == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or matched is NULL");
   *matched = NULL;
-  PD_TRY(check(context, model, labels, tensor));
+  PD_TRY(tensor_match_check(context, model, labels, tensor));
   struct match match = {
       .context = context, .model = model, .labels = labels, .tensor = tensor, .options = options};
   polyad_status status = POLYAD_OK;

@@ -31,7 +31,7 @@ static bool same_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t q)
 }
 
 /* First place at or after p where a run begins. */
-static uint64_t run_start(const polyad_tensor *tensor, uint64_t p) {
+static uint64_t tensor_merge_run_start(const polyad_tensor *tensor, uint64_t p) {
   while (p > 0 && p < tensor->nnz && same_coordinate(tensor, p - 1, p))
     ++p;
   return p;
@@ -153,7 +153,7 @@ polyad_status pd_tensor_merge(polyad_context *context, polyad_tensor *tensor,
   struct merge_part *parts;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &parts));
   for (int t = 0; t < threads; ++t) {
-    parts[t].begin = run_start(tensor, pd_part_begin(before, t, threads));
+    parts[t].begin = tensor_merge_run_start(tensor, pd_part_begin(before, t, threads));
     if (t > 0) parts[t - 1].end = parts[t].begin;
   }
   parts[threads - 1].end = before;

@@ -50,8 +50,8 @@ struct list {
   void *values;
 };
 
-static void append(const polyad_tensor *like, const uint64_t *cell, double value,
-                   struct list *list) {
+static void tensor_negatives_append(const polyad_tensor *like, const uint64_t *cell, double value,
+                                    struct list *list) {
   for (int n = 0; n < like->order; ++n) {
     if (like->index_bytes[n] == 4)
       ((uint32_t *)list->index[n])[list->count] = (uint32_t)cell[n];
@@ -66,21 +66,21 @@ static void append(const polyad_tensor *like, const uint64_t *cell, double value
 }
 
 /* Every entry, and after it the cells that were drawn for it. */
-static void fill(const polyad_tensor *part, const polyad_tensor *whole, uint64_t seed, int each,
-                 int mode, struct list *list) {
+static void tensor_negatives_fill(const polyad_tensor *part, const polyad_tensor *whole,
+                                  uint64_t seed, int each, int mode, struct list *list) {
   for (uint64_t q = 0; q < part->nnz; ++q) {
     uint64_t cell[POLYAD_MAX_ORDER];
     for (int n = 0; n < part->order; ++n)
       cell[n] = pd_tensor_index(part, n, q);
-    append(part, cell, pd_tensor_value(part, q), list);
+    tensor_negatives_append(part, cell, pd_tensor_value(part, q), list);
     for (int k = 0; k < each; ++k)
       if (draw(whole, seed, q * (uint64_t)each + (uint64_t)k, mode, cell))
-        append(part, cell, 0, list);
+        tensor_negatives_append(part, cell, 0, list);
   }
 }
 
-static polyad_status check(polyad_context *context, const polyad_tensor *part,
-                           const polyad_tensor *whole, int each, int mode) {
+static polyad_status tensor_negatives_check(polyad_context *context, const polyad_tensor *part,
+                                            const polyad_tensor *whole, int each, int mode) {
   if (each < 1 || each > 1000000)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "%d negatives for each entry found; expected 1 to 1000000", each);
@@ -105,12 +105,12 @@ polyad_status polyad_tensor_add_negatives(polyad_context *context, const polyad_
   if (out != NULL) *out = NULL;
   if (part == NULL || whole == NULL || out == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "part, whole or out is NULL");
-  PD_TRY(check(context, part, whole, each, mode));
+  PD_TRY(tensor_negatives_check(context, part, whole, each, mode));
   uint64_t room = pd_mul_saturated(part->nnz, 1 + (uint64_t)each);
   for (int n = 0; n < part->order; ++n)
     PD_TRY_CLEANUP(pd_alloc(context, room, (size_t)part->index_bytes[n], &list.index[n]));
   PD_TRY_CLEANUP(pd_alloc(context, room, pd_type_bytes(part->type), &list.values));
-  fill(part, whole, polyad_seed(context), each, mode, &list);
+  tensor_negatives_fill(part, whole, polyad_seed(context), each, mode, &list);
   PD_TRY_CLEANUP(pd_tensor_create_take(context, part->order, part->dims, list.count, part->type,
                                        list.index, &list.values, POLYAD_DUPLICATES_FIRST,
                                        POLYAD_ZEROS_KEEP, &made));

@@ -26,8 +26,8 @@ cleanup:
 }
 
 /* Copies nonzeros `begin` to `end` - 1 of `from` to place `at` of `to` and after. */
-static void copy_nonzeros(const polyad_tensor *from, uint64_t begin, uint64_t end,
-                          polyad_tensor *to, uint64_t at) {
+static void tensor_range_copy_nonzeros(const polyad_tensor *from, uint64_t begin, uint64_t end,
+                                       polyad_tensor *to, uint64_t at) {
   for (int n = 0; n <= from->order; ++n) {
     bool values = n == from->order;
     size_t size = values ? pd_type_bytes(from->type) : (size_t)from->index_bytes[n];
@@ -41,6 +41,6 @@ static void copy_nonzeros(const polyad_tensor *from, uint64_t begin, uint64_t en
 polyad_status pd_tensor_range(polyad_context *context, const polyad_tensor *tensor, uint64_t begin,
                               uint64_t end, polyad_tensor **range) {
   PD_TRY(create_like(context, tensor, end - begin, range));
-  copy_nonzeros(tensor, begin, end, *range, 0);
+  tensor_range_copy_nonzeros(tensor, begin, end, *range, 0);
   return POLYAD_OK;
 }

@@ -5,8 +5,8 @@
 enum { THREAD_GRAIN = 1 << 14, PRIVATE_COUNTS = 1 << 22 /* of all threads together */ };
 
 /* Adds the lengths of runs of equal indices. */
-static void count_part(const polyad_tensor *tensor, int mode, uint64_t begin, uint64_t end,
-                       bool shared, uint64_t *counts) {
+static void tensor_slices_count_part(const polyad_tensor *tensor, int mode, uint64_t begin,
+                                     uint64_t end, bool shared, uint64_t *counts) {
   for (uint64_t p = begin, next; p < end; p = next) {
     uint64_t i = pd_tensor_index(tensor, mode, p);
     for (next = p + 1; next < end && pd_tensor_index(tensor, mode, next) == i;)
@@ -29,8 +29,9 @@ static polyad_status count_privately(polyad_context *context, const polyad_tenso
   {
 #pragma omp for schedule(static, 1)
     for (int part = 0; part < threads; ++part)
-      count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
-                 pd_part_begin(tensor->nnz, part + 1, threads), false, own + (uint64_t)part * dim);
+      tensor_slices_count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
+                               pd_part_begin(tensor->nnz, part + 1, threads), false,
+                               own + (uint64_t)part * dim);
 #pragma omp for schedule(static)
     for (uint64_t i = 0; i < dim; ++i) {
       uint64_t sum = 0;
@@ -52,8 +53,8 @@ polyad_status pd_tensor_count_indices(polyad_context *context, const polyad_tens
   memset(counts, 0, dim * sizeof *counts);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
-               pd_part_begin(tensor->nnz, part + 1, threads), threads > 1, counts);
+    tensor_slices_count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
+                             pd_part_begin(tensor->nnz, part + 1, threads), threads > 1, counts);
   return POLYAD_OK;
 }
 

@@ -23,8 +23,8 @@ struct range {
 
 static void *at(void *array, uint64_t place, size_t item) { return (char *)array + place * item; }
 
-static struct range measure(const polyad_context *context, const polyad_tensor *tensor,
-                            uint64_t begin, uint64_t end) {
+static struct range tensor_sort_measure(const polyad_context *context, const polyad_tensor *tensor,
+                                        uint64_t begin, uint64_t end) {
   struct range range = {.begin = begin, .end = end};
   int threads = pd_threads_for(context, end - begin, THREAD_GRAIN);
   for (int n = 0; n < tensor->order; ++n) {
@@ -180,8 +180,9 @@ static uint64_t get_place(const void *places, int bytes, uint64_t p) {
 }
 
 /* Where each nonzero of the range goes; bucket d will begin at begin[d] of the range. */
-static void find_places(const polyad_tensor *tensor, const struct range *range, int threads,
-                        uint64_t (*next)[DIGITS], void *places, int bytes, uint64_t *begin) {
+static void tensor_sort_find_places(const polyad_tensor *tensor, const struct range *range,
+                                    int threads, uint64_t (*next)[DIGITS], void *places, int bytes,
+                                    uint64_t *begin) {
   uint64_t count = range->end - range->begin, place = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
@@ -244,7 +245,7 @@ static polyad_status move_to_buckets(polyad_context *context, polyad_tensor *ten
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &next));
   PD_TRY_CLEANUP(pd_alloc(context, count, (size_t)bytes, &places));
-  find_places(tensor, range, threads, next, places, bytes, begin);
+  tensor_sort_find_places(tensor, range, threads, next, places, bytes, begin);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY_CLEANUP(move_items(context, range, whole, places, bytes, (size_t)tensor->index_bytes[n],
                               &tensor->index[n]));
@@ -260,7 +261,7 @@ cleanup:
 static polyad_status sort_range(polyad_context *context, polyad_tensor *tensor, uint64_t first,
                                 uint64_t end) {
   if (end - first < 2) return POLYAD_OK;
-  struct range range = measure(context, tensor, first, end);
+  struct range range = tensor_sort_measure(context, tensor, first, end);
   if (range.all_bits == 0) return POLYAD_OK;
   if (range.all_bits <= 64) return sort_packed(context, tensor, &range);
   if (end - first <= SMALL) return sort_by_permutation(context, tensor, &range);

@@ -14,8 +14,8 @@ uint64_t pd_ttensor_bytes(int order, const uint64_t *dims, const uint64_t *ranks
   return pd_mul_saturated(pd_add_saturated(core, numbers), pd_type_bytes(type));
 }
 
-static polyad_status check_shape(polyad_context *context, int order, const uint64_t *dims,
-                                 const uint64_t *ranks) {
+static polyad_status ttensor_check_shape(polyad_context *context, int order, const uint64_t *dims,
+                                         const uint64_t *ranks) {
   if (order < 1 || order > POLYAD_MAX_ORDER)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", order,
                    POLYAD_MAX_ORDER);
@@ -47,7 +47,7 @@ polyad_status polyad_ttensor_create(polyad_context *context, int order, const ui
                    "type %d; expected POLYAD_F32 or POLYAD_F64, dims, ranks and a place for the "
                    "result",
                    (int)type);
-  PD_TRY(check_shape(context, order, dims, ranks));
+  PD_TRY(ttensor_check_shape(context, order, dims, ranks));
   PD_TRY(pd_memory_check(context, pd_ttensor_bytes(order, dims, ranks, type), "a Tucker tensor"));
   polyad_status status = POLYAD_OK;
   polyad_ttensor *made;

@@ -74,7 +74,7 @@ static void multiply_row(const struct path *path, int n, uint64_t size, const do
   }
 }
 
-static double value_at(struct path *path, const uint64_t *coordinate) {
+static double ttensor_values_value_at(struct path *path, const uint64_t *coordinate) {
   int order = path->model->order, n = 0;
   uint64_t size = path->model->core_size;
   while (path->started && n < order && coordinate[n] == path->coordinate[n])
@@ -103,7 +103,8 @@ static polyad_status check_coordinates(polyad_context *context, const polyad_tte
   return POLYAD_OK;
 }
 
-static int threads_for(polyad_context *context, const polyad_ttensor *model, uint64_t entries) {
+static int ttensor_values_threads_for(polyad_context *context, const polyad_ttensor *model,
+                                      uint64_t entries) {
   return pd_threads_for(context, pd_mul_saturated(entries, model->core_size), GRAIN);
 }
 
@@ -115,7 +116,7 @@ polyad_status polyad_ttensor_values(polyad_context *context, const polyad_ttenso
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a NULL where a model, coordinates or values were expected");
   PD_TRY(check_coordinates(context, ttensor, count, coordinates));
-  int threads = threads_for(context, ttensor, count);
+  int threads = ttensor_values_threads_for(context, ttensor, count);
   uint64_t each = scratch_size(ttensor);
   double *scratch;
   PD_TRY(PD_NEW(context, pd_mul_saturated(each, (uint64_t)threads), &scratch));
@@ -124,14 +125,14 @@ polyad_status polyad_ttensor_values(polyad_context *context, const polyad_ttenso
     struct path path = begin_path(ttensor, scratch + (uint64_t)t * each);
     for (uint64_t p = pd_part_begin(count, t, threads); p < pd_part_begin(count, t + 1, threads);
          ++p)
-      values[p] = value_at(&path, coordinates + p * (uint64_t)ttensor->order);
+      values[p] = ttensor_values_value_at(&path, coordinates + p * (uint64_t)ttensor->order);
   }
   pd_free(context, scratch);
   return POLYAD_OK;
 }
 
 /* to = A^T A in long double. */
-static void gram(const polyad_ttensor *model, int n, long double *to) {
+static void ttensor_values_gram(const polyad_ttensor *model, int n, long double *to) {
   uint64_t rank = model->ranks[n];
   for (uint64_t k = 0; k < rank * rank; ++k)
     to[k] = 0;
@@ -145,8 +146,9 @@ static void gram(const polyad_ttensor *model, int n, long double *to) {
 
 /* to = from multiplied in mode n by the symmetric matrix g; `inner` is the product of the ranks
  * after n. */
-static void multiply(uint64_t size, uint64_t rank, uint64_t inner, const long double *g,
-                     const long double *from, long double *to) {
+static void ttensor_values_multiply(uint64_t size, uint64_t rank, uint64_t inner,
+                                    const long double *g, const long double *from,
+                                    long double *to) {
   for (uint64_t k = 0; k < size; ++k) {
     uint64_t low = k % inner, r = k / inner % rank, high = k / inner / rank;
     const long double *line = from + high * rank * inner + low;
@@ -172,8 +174,8 @@ static polyad_status norm_squared(polyad_context *context, const polyad_ttensor 
     from[k] = pd_load(model->type, model->core, k);
   for (int n = 0; n < model->order; ++n) {
     inner /= model->ranks[n];
-    gram(model, n, g);
-    multiply(size, model->ranks[n], inner, g, from, to);
+    ttensor_values_gram(model, n, g);
+    ttensor_values_multiply(size, model->ranks[n], inner, g, from, to);
     long double *swap = from;
     from = to;
     to = swap;
@@ -206,15 +208,15 @@ struct sums {
   long double tensor, product, model, difference;
 };
 
-static struct sums sum_part(const polyad_ttensor *model, const polyad_tensor *tensor,
-                            uint64_t begin, uint64_t end, double *scratch) {
+static struct sums ttensor_values_sum_part(const polyad_ttensor *model, const polyad_tensor *tensor,
+                                           uint64_t begin, uint64_t end, double *scratch) {
   struct sums sum = {0};
   uint64_t coordinate[POLYAD_MAX_ORDER];
   struct path path = begin_path(model, scratch);
   for (uint64_t p = begin; p < end; ++p) {
     for (int n = 0; n < tensor->order; ++n)
       coordinate[n] = pd_tensor_index(tensor, n, p);
-    long double x = pd_tensor_value(tensor, p), m = value_at(&path, coordinate);
+    long double x = pd_tensor_value(tensor, p), m = ttensor_values_value_at(&path, coordinate);
     sum.tensor += x * x;
     sum.product += x * m;
     sum.model += m * m;
@@ -223,7 +225,8 @@ static struct sums sum_part(const polyad_ttensor *model, const polyad_tensor *te
   return sum;
 }
 
-static bool is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
+static bool ttensor_values_is_at(const polyad_tensor *tensor, uint64_t p,
+                                 const uint64_t *coordinate) {
   if (p >= tensor->nnz) return false;
   for (int n = 0; n < tensor->order; ++n)
     if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
@@ -237,10 +240,10 @@ static long double square_between(const polyad_ttensor *model, const polyad_tens
   long double sum = 0;
   struct path path = begin_path(model, scratch);
   for (uint64_t cell = 0; cell < cells; ++cell) {
-    if (is_at(tensor, p, coordinate)) {
+    if (ttensor_values_is_at(tensor, p, coordinate)) {
       ++p;
     } else {
-      long double m = value_at(&path, coordinate);
+      long double m = ttensor_values_value_at(&path, coordinate);
       sum += m * m;
     }
     int n = model->order - 1;
@@ -257,9 +260,9 @@ static struct sums sum_nonzeros(const polyad_ttensor *model, const polyad_tensor
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     for (int k = t; k < PARTS; k += threads)
-      part[k] = sum_part(model, tensor, pd_part_begin(tensor->nnz, k, PARTS),
-                         pd_part_begin(tensor->nnz, k + 1, PARTS),
-                         scratch + (uint64_t)t * scratch_size(model));
+      part[k] = ttensor_values_sum_part(model, tensor, pd_part_begin(tensor->nnz, k, PARTS),
+                                        pd_part_begin(tensor->nnz, k + 1, PARTS),
+                                        scratch + (uint64_t)t * scratch_size(model));
   for (int k = 0; k < PARTS; ++k) {
     total.tensor += part[k].tensor;
     total.product += part[k].product;
@@ -328,7 +331,7 @@ polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor 
                                   const polyad_tensor *tensor, double *relative, double *bound) {
   long double squared;
   double *scratch;
-  int threads = threads_for(context, ttensor, tensor->nnz);
+  int threads = ttensor_values_threads_for(context, ttensor, tensor->nnz);
   PD_TRY(norm_squared(context, ttensor, &squared));
   PD_TRY(PD_NEW(context, pd_mul_saturated(scratch_size(ttensor), (uint64_t)threads), &scratch));
   struct sums sum = sum_nonzeros(ttensor, tensor, scratch, threads);

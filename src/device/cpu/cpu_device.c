@@ -10,40 +10,43 @@
 #include <string.h>
 #include <unistd.h>
 
-static polyad_status allocate(polyad_context *context, const struct pd_device *device,
-                              uint64_t bytes, void **out) {
+static polyad_status cpu_device_allocate(polyad_context *context, const struct pd_device *device,
+                                         uint64_t bytes, void **out) {
   (void)device;
   return pd_alloc(context, bytes, 1, out);
 }
 
-static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void cpu_device_release(polyad_context *context, const struct pd_device *device,
+                               void *pointer) {
   (void)device;
   pd_free(context, pointer);
 }
 
-static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
-                          const void *from, uint64_t bytes) {
+static polyad_status cpu_device_copy(polyad_context *context, const struct pd_device *device,
+                                     void *to, const void *from, uint64_t bytes) {
   (void)context;
   (void)device;
   if (bytes > 0) memcpy(to, from, (size_t)bytes);
   return POLYAD_OK;
 }
 
-static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
-                               uint64_t bytes) {
+static polyad_status cpu_device_fill_zero(polyad_context *context, const struct pd_device *device,
+                                          void *to, uint64_t bytes) {
   (void)context;
   (void)device;
   if (bytes > 0) memset(to, 0, (size_t)bytes);
   return POLYAD_OK;
 }
 
-static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+static polyad_status cpu_device_synchronize(polyad_context *context,
+                                            const struct pd_device *device) {
   (void)context;
   (void)device;
   return POLYAD_OK;
 }
 
-static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+static uint64_t cpu_device_memory_available(polyad_context *context,
+                                            const struct pd_device *device) {
   (void)device;
   uint64_t used = polyad_memory_in_use(context), limit = polyad_memory_limit(context);
   return used < limit ? limit - used : 0;
@@ -51,14 +54,14 @@ static uint64_t memory_available(polyad_context *context, const struct pd_device
 
 static const struct pd_device_functions functions = {
     .host_memory = true,
-    .allocate = allocate,
-    .release = release,
-    .copy_in = copy,
-    .copy_out = copy,
-    .copy = copy,
-    .fill_zero = fill_zero,
-    .synchronize = synchronize,
-    .memory_available = memory_available,
+    .allocate = cpu_device_allocate,
+    .release = cpu_device_release,
+    .copy_in = cpu_device_copy,
+    .copy_out = cpu_device_copy,
+    .copy = cpu_device_copy,
+    .fill_zero = cpu_device_fill_zero,
+    .synchronize = cpu_device_synchronize,
+    .memory_available = cpu_device_memory_available,
     .stream = pd_cpu_stream,
     .has_stream = {true, true},
     .roof = pd_cpu_roof,

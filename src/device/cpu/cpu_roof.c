@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* What a thread sums goes where the compiler cannot see that nobody reads it. */
-static void keep(const struct pd_roof_job *job, int thread, double sum) {
+static void cpu_roof_keep(const struct pd_roof_job *job, int thread, double sum) {
   ((double *)job->other)[16 * (thread % 1024)] = sum;
 }
 
@@ -72,7 +72,7 @@ PD_ROOF_LOOPS(float, f32)
 PD_ROOF_LOOPS(double, f64)
 
 /* The part of one thread. */
-PD_INLINE void run_part(const struct pd_roof_job *job, int t, int threads) {
+PD_INLINE void cpu_roof_run_part(const struct pd_roof_job *job, int t, int threads) {
   uint64_t begin = pd_part_begin(job->count, t, threads);
   uint64_t end = pd_part_begin(job->count, t + 1, threads);
   uint64_t first = pd_part_begin(job->rows, t, threads);
@@ -80,10 +80,11 @@ PD_INLINE void run_part(const struct pd_roof_job *job, int t, int threads) {
   uint64_t steps = (uint64_t)PD_ROOF_FLOPS_THREADS * job->count * PD_ROOF_FLOPS_SUMS;
   bool narrow = job->type == POLYAD_F32;
   if (job->what == POLYAD_ROOF_GATHER)
-    keep(job, t, narrow ? gather_f32(job, begin, end) : gather_f64(job, begin, end));
+    cpu_roof_keep(job, t, narrow ? gather_f32(job, begin, end) : gather_f64(job, begin, end));
   else if (job->what == POLYAD_ROOF_FLOPS)
-    keep(job, t,
-         narrow ? flops_f32(steps / (uint64_t)threads) : flops_f64(steps / (uint64_t)threads));
+    cpu_roof_keep(job, t,
+                  narrow ? flops_f32(steps / (uint64_t)threads)
+                         : flops_f64(steps / (uint64_t)threads));
   else if (rows > 0 && narrow)
     add_f32(job, begin, end, first, rows);
   else if (rows > 0)
@@ -94,13 +95,13 @@ typedef void part_function(const struct pd_roof_job *job, int t, int threads);
 
 /* Compiled as the kernels of each instruction set are (cmake/isa.cmake). */
 static void part_plain(const struct pd_roof_job *job, int t, int threads) {
-  run_part(job, t, threads);
+  cpu_roof_run_part(job, t, threads);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2,fma"))) static void part_avx2(const struct pd_roof_job *job, int t,
                                                           int threads) {
-  run_part(job, t, threads);
+  cpu_roof_run_part(job, t, threads);
 }
 
 #if defined(__clang__)
@@ -110,7 +111,7 @@ __attribute__((target("avx2,fma"))) static void part_avx2(const struct pd_roof_j
 #endif
 __attribute__((target(PD_WIDE))) static void part_avx512(const struct pd_roof_job *job, int t,
                                                          int threads) {
-  run_part(job, t, threads);
+  cpu_roof_run_part(job, t, threads);
 }
 #endif
 

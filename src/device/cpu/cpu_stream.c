@@ -14,7 +14,7 @@ struct part {
   uint64_t begin, end;
 };
 
-static struct part part_of(uint64_t count, int thread, int threads) {
+static struct part cpu_stream_part_of(uint64_t count, int thread, int threads) {
   uint64_t units = count / PD_STREAM_UNIT;
   return (struct part){pd_part_begin(units, thread, threads) * PD_STREAM_UNIT,
                        pd_part_begin(units, thread + 1, threads) * PD_STREAM_UNIT};
@@ -87,9 +87,9 @@ polyad_status pd_cpu_stream(polyad_context *context, const struct pd_device *dev
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     if (job->type == POLYAD_F32)
-      run_ps(job, part_of(job->count, t, threads));
+      run_ps(job, cpu_stream_part_of(job->count, t, threads));
     else
-      run_pd(job, part_of(job->count, t, threads));
+      run_pd(job, cpu_stream_part_of(job->count, t, threads));
   }
   return POLYAD_OK;
 }

@@ -35,7 +35,7 @@ static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
   return true;
 }
 
-static uint64_t longest_of(int order, const uint64_t *dims) {
+static uint64_t cuda_build_longest_of(int order, const uint64_t *dims) {
   uint64_t longest = 1;
   for (int n = 0; n < order; ++n)
     if (dims[n] > longest) longest = dims[n];
@@ -45,7 +45,7 @@ static uint64_t longest_of(int order, const uint64_t *dims) {
 static uint64_t open_bytes(uint64_t nnz, int order, const uint64_t *dims, polyad_type type) {
   uint64_t each = 4 * (uint64_t)order + pd_type_bytes(type) + 2 * (8 + 4);
   return pd_add_saturated(pd_add_saturated(pd_mul_saturated(nnz, each), SORTING_SLACK),
-                          pd_mul_saturated(longest_of(order, dims), 4));
+                          pd_mul_saturated(cuda_build_longest_of(order, dims), 4));
 }
 
 static void close_build(polyad_context *context, struct pd_build *build) {
@@ -64,21 +64,21 @@ static void close_build(polyad_context *context, struct pd_build *build) {
   pd_cuda_services->free(context, build);
 }
 
-static polyad_status allocate(polyad_context *context, struct pd_build *build) {
+static polyad_status cuda_build_allocate(polyad_context *context, struct pd_build *build) {
   const struct pd_device *device = build->device;
   for (int k = 0; k < 2; ++k) {
     PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof(uint64_t), &build->keys[k]));
     PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof *build->permutation[k],
                             (void **)&build->permutation[k]));
   }
-  PD_TRY(pd_cuda_allocate(context, device, longest_of(build->order, build->dims),
+  PD_TRY(pd_cuda_allocate(context, device, cuda_build_longest_of(build->order, build->dims),
                           sizeof *build->degree, (void **)&build->degree));
   return pd_cuda_allocate(context, device, NUMBERS, sizeof *build->numbers,
                           (void **)&build->numbers);
 }
 
-static polyad_status bring(polyad_context *context, const polyad_tensor *tensor,
-                           struct pd_build *build) {
+static polyad_status cuda_build_bring(polyad_context *context, const polyad_tensor *tensor,
+                                      struct pd_build *build) {
   for (int n = 0; n < build->order; ++n)
     PD_TRY(pd_cuda_upload(context, build->device, build->nnz, sizeof *build->index[n],
                           tensor->index[n], (void **)&build->index[n]));
@@ -97,8 +97,9 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
                              .type = tensor->type,
                              .identity = true};
   memcpy(build->dims, tensor->dims, sizeof build->dims);
-  polyad_status status = allocate(context, build); /* before anything is copied: it may not fit */
-  if (status == POLYAD_OK) status = bring(context, tensor, build);
+  polyad_status status =
+      cuda_build_allocate(context, build); /* before anything is copied: it may not fit */
+  if (status == POLYAD_OK) status = cuda_build_bring(context, tensor, build);
   if (status == POLYAD_OK)
     *out = build;
   else
@@ -151,8 +152,8 @@ static polyad_status sort_pass(polyad_context *context, struct pd_build *build, 
 }
 
 /* The least significant modes first, as many at a time as 64 bits hold. */
-static polyad_status sort(polyad_context *context, struct pd_build *build, const int *modes,
-                          int count) {
+static polyad_status cuda_build_sort(polyad_context *context, struct pd_build *build,
+                                     const int *modes, int count) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   PD_TRY(pd_cuda_enter(context, state));
   if (count == build->order) count = pd_build_leading(modes, count);
@@ -175,8 +176,8 @@ static polyad_status sort(polyad_context *context, struct pd_build *build, const
   return POLYAD_OK;
 }
 
-static polyad_status gather(polyad_context *context, struct pd_build *build,
-                            const struct pd_build_planes *to) {
+static polyad_status cuda_build_gather(polyad_context *context, struct pd_build *build,
+                                       const struct pd_build_planes *to) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_gather job = {.nnz = build->nnz,
                                     .padded = to->padded,
@@ -209,8 +210,8 @@ static polyad_status need_temporary(polyad_context *context, struct pd_build *bu
   return pd_cuda_allocate(context, build->device, bytes, 1, &build->temporary);
 }
 
-static polyad_status find_starts(polyad_context *context, struct pd_build *build,
-                                 uint64_t *row_start) {
+static polyad_status cuda_build_find_starts(polyad_context *context, struct pd_build *build,
+                                            uint64_t *row_start) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   const uint32_t *sorted = build->keys[0];
   uint64_t *rows = build->numbers + 2 * PD_BUILD_CLASSES;
@@ -253,7 +254,7 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
                                    .chunk_row = tables->chunk_row,
                                    .used = tables->used};
   PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(find_starts(context, build, tables->row_start));
+  PD_TRY(cuda_build_find_starts(context, build, tables->row_start));
   if (tables->used != NULL)
     PD_TRY(PD_CUDA(context, state,
                    cudaMemsetAsync(tables->used, 0, (build->dims[planes->output] / 32 + 1) * 4,
@@ -262,9 +263,9 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
   return write_marks(context, build, planes, tables);
 }
 
-static polyad_status rows_of(polyad_context *context, const struct pd_device *device, uint64_t nnz,
-                             uint64_t rows, const uint64_t *row_start, const uint32_t *row_id,
-                             uint32_t *row) {
+static polyad_status cuda_build_rows_of(polyad_context *context, const struct pd_device *device,
+                                        uint64_t nnz, uint64_t rows, const uint64_t *row_start,
+                                        const uint32_t *row_id, uint32_t *row) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
@@ -276,7 +277,7 @@ const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .open = open_build,
                                               .close = close_build,
                                               .classes = find_classes,
-                                              .sort = sort,
-                                              .gather = gather,
+                                              .sort = cuda_build_sort,
+                                              .gather = cuda_build_gather,
                                               .tables = write_tables,
-                                              .rows_of = rows_of};
+                                              .rows_of = cuda_build_rows_of};

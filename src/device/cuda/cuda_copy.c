@@ -56,7 +56,7 @@ static char *stage_of(const struct transfer *transfer, int stage) {
 }
 
 /* Takes the next piece. */
-static bool take(struct transfer *transfer, uint64_t *at, uint64_t *part) {
+static bool cuda_copy_take(struct transfer *transfer, uint64_t *at, uint64_t *part) {
   if (atomic_load(&transfer->code) != cudaSuccess) return false;
   *at = atomic_fetch_add(&transfer->next, 1) * PD_CUDA_STAGE_BYTES;
   if (*at >= transfer->bytes) return false;
@@ -67,7 +67,7 @@ static bool take(struct transfer *transfer, uint64_t *at, uint64_t *part) {
 
 static void move_in(struct transfer *transfer, int first_stage) {
   uint64_t at, part;
-  for (int which = 0; take(transfer, &at, &part); which ^= 1) {
+  for (int which = 0; cuda_copy_take(transfer, &at, &part); which ^= 1) {
     int stage = first_stage + which;
     cudaEvent_t idle = transfer->state->stage_free[stage];
     if (!WORKS(transfer, cudaEventSynchronize(idle))) return;
@@ -95,7 +95,7 @@ static bool empty(struct transfer *transfer, const struct pending *pending) {
 
 static void move_out(struct transfer *transfer, int first_stage) {
   struct pending before = {0}, now = {.stage = first_stage};
-  while (take(transfer, &now.at, &now.part)) {
+  while (cuda_copy_take(transfer, &now.at, &now.part)) {
     if (!WORKS(transfer, cudaMemcpyAsync(stage_of(transfer, now.stage), transfer->device + now.at,
                                          now.part, cudaMemcpyDeviceToHost, transfer->stream)))
       return;
@@ -108,7 +108,7 @@ static void move_out(struct transfer *transfer, int first_stage) {
   (void)empty(transfer, &before);
 }
 
-static void move(struct transfer *transfer, int number) {
+static void cuda_copy_move(struct transfer *transfer, int number) {
   if (transfer->in)
     move_in(transfer, 2 * number);
   else
@@ -118,11 +118,12 @@ static void move(struct transfer *transfer, int number) {
 static void *run_worker(void *user) {
   struct worker *worker = user;
   struct transfer *transfer = worker->transfer;
-  if (WORKS(transfer, cudaSetDevice(transfer->state->device.index))) move(transfer, worker->number);
+  if (WORKS(transfer, cudaSetDevice(transfer->state->device.index)))
+    cuda_copy_move(transfer, worker->number);
   return NULL;
 }
 
-static int threads_for(const polyad_context *context, uint64_t bytes) {
+static int cuda_copy_threads_for(const polyad_context *context, uint64_t bytes) {
   uint64_t worth = bytes / BYTES_PER_THREAD;
   int threads = pd_cuda_services->threads(context);
   if (threads > MOST_THREADS) threads = MOST_THREADS;
@@ -133,14 +134,14 @@ static int threads_for(const polyad_context *context, uint64_t bytes) {
 /* The calling thread is worker 0; where others cannot be started it does all by itself. */
 static polyad_status run_transfer(polyad_context *context, struct transfer *transfer) {
   struct worker workers[MOST_THREADS];
-  int threads = threads_for(context, transfer->bytes), started = 1;
+  int threads = cuda_copy_threads_for(context, transfer->bytes), started = 1;
   pthread_mutex_lock(&transfer->state->lock);
   for (; started < threads; ++started) {
     struct worker *worker = &workers[started];
     *worker = (struct worker){.transfer = transfer, .number = started};
     if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0) break;
   }
-  move(transfer, 0);
+  cuda_copy_move(transfer, 0);
   for (int k = 1; k < started; ++k)
     (void)pthread_join(workers[k].thread, NULL);
   pthread_mutex_unlock(&transfer->state->lock);

@@ -28,7 +28,7 @@ static void *open_first(const char *const *names) {
 }
 
 /* POSIX lets a data pointer from dlsym() stand for a function's. */
-static bool find(void *library, const char *name, void *function) {
+static bool cuda_dense_library_find(void *library, const char *name, void *function) {
   void *found = dlsym(library, name);
   if (found == NULL) {
     snprintf(why_not, sizeof why_not, "%s is not in the library", name);
@@ -39,25 +39,25 @@ static bool find(void *library, const char *name, void *function) {
 }
 
 static bool find_blas(void *blas) {
-  return find(blas, "cublasCreate_v2", &functions.create) &&
-         find(blas, "cublasDestroy_v2", &functions.destroy) &&
-         find(blas, "cublasSetStream_v2", &functions.set_stream) &&
-         find(blas, "cublasDgemm_v2", &functions.gemm) &&
-         find(blas, "cublasDsyrk_v2", &functions.syrk) &&
-         find(blas, "cublasDtrsm_v2", &functions.trsm);
+  return cuda_dense_library_find(blas, "cublasCreate_v2", &functions.create) &&
+         cuda_dense_library_find(blas, "cublasDestroy_v2", &functions.destroy) &&
+         cuda_dense_library_find(blas, "cublasSetStream_v2", &functions.set_stream) &&
+         cuda_dense_library_find(blas, "cublasDgemm_v2", &functions.gemm) &&
+         cuda_dense_library_find(blas, "cublasDsyrk_v2", &functions.syrk) &&
+         cuda_dense_library_find(blas, "cublasDtrsm_v2", &functions.trsm);
 }
 
 static bool find_solver(void *solver) {
-  return find(solver, "cusolverDnCreate", &functions.solver_create) &&
-         find(solver, "cusolverDnDestroy", &functions.solver_destroy) &&
-         find(solver, "cusolverDnSetStream", &functions.solver_set_stream) &&
-         find(solver, "cusolverDnDsyevd_bufferSize", &functions.eigen_size) &&
-         find(solver, "cusolverDnDsyevd", &functions.eigen) &&
-         find(solver, "cusolverDnDpotrf_bufferSize", &functions.cholesky_size) &&
-         find(solver, "cusolverDnDpotrf", &functions.cholesky);
+  return cuda_dense_library_find(solver, "cusolverDnCreate", &functions.solver_create) &&
+         cuda_dense_library_find(solver, "cusolverDnDestroy", &functions.solver_destroy) &&
+         cuda_dense_library_find(solver, "cusolverDnSetStream", &functions.solver_set_stream) &&
+         cuda_dense_library_find(solver, "cusolverDnDsyevd_bufferSize", &functions.eigen_size) &&
+         cuda_dense_library_find(solver, "cusolverDnDsyevd", &functions.eigen) &&
+         cuda_dense_library_find(solver, "cusolverDnDpotrf_bufferSize", &functions.cholesky_size) &&
+         cuda_dense_library_find(solver, "cusolverDnDpotrf", &functions.cholesky);
 }
 
-static void load(void) {
+static void cuda_dense_library_load(void) {
   void *blas = open_first(blas_names);
   void *solver = blas == NULL ? NULL : open_first(solver_names);
   if (solver == NULL)
@@ -69,7 +69,7 @@ static void load(void) {
 
 polyad_status pd_cuda_dense_load(polyad_context *context, const struct pd_cuda_dense **library) {
   *library = NULL;
-  pthread_once(&once, load);
+  pthread_once(&once, cuda_dense_library_load);
   if (why_not[0] != '\0')
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                   "Tucker decomposition on a GPU needs cuBLAS and cuSOLVER: %s; "

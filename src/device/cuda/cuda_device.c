@@ -7,7 +7,7 @@
 #include "device/cuda/cuda_state.h"
 #include <string.h>
 
-static polyad_status open_locked(polyad_context *context, struct pd_cuda_state *state) {
+static polyad_status cuda_device_open_locked(polyad_context *context, struct pd_cuda_state *state) {
   if (state->ready) return POLYAD_OK;
   if (state->stream == NULL)
     PD_TRY(
@@ -30,13 +30,13 @@ polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state
                                   state->device.name);
   PD_TRY(PD_CUDA(context, state, cudaSetDevice(state->device.index)));
   pthread_mutex_lock(&state->lock);
-  polyad_status status = open_locked(context, state);
+  polyad_status status = cuda_device_open_locked(context, state);
   pthread_mutex_unlock(&state->lock);
   return status;
 }
 
-static polyad_status fail_limit(polyad_context *context, const struct pd_cuda_state *state,
-                                uint64_t bytes) {
+static polyad_status cuda_device_fail_limit(polyad_context *context,
+                                            const struct pd_cuda_state *state, uint64_t bytes) {
   char need[32], used[32], limit[32];
   const struct pd_services *core = pd_cuda_services;
   return core->fail(context, POLYAD_MEMORY_LIMIT,
@@ -60,10 +60,12 @@ static polyad_status fail_memory(polyad_context *context, const struct pd_cuda_s
                     core->bytes_text(whole, state->total_bytes));
 }
 
-static polyad_status allocate_locked(polyad_context *context, struct pd_cuda_state *state,
-                                     uint64_t bytes, void **out) {
+static polyad_status cuda_device_allocate_locked(polyad_context *context,
+                                                 struct pd_cuda_state *state, uint64_t bytes,
+                                                 void **out) {
   uint64_t total = pd_add_saturated(state->bytes_in_use, bytes);
-  if (total > pd_cuda_services->memory_limit(context)) return fail_limit(context, state, bytes);
+  if (total > pd_cuda_services->memory_limit(context))
+    return cuda_device_fail_limit(context, state, bytes);
   struct pd_cuda_block *block = NULL;
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *block, (void **)&block));
   cudaError_t code = pd_cuda_refuses() ? cudaErrorUnknown : cudaMalloc(&block->pointer, bytes);
@@ -80,19 +82,20 @@ static polyad_status allocate_locked(polyad_context *context, struct pd_cuda_sta
   return POLYAD_OK;
 }
 
-static polyad_status allocate(polyad_context *context, const struct pd_device *device,
-                              uint64_t bytes, void **out) {
+static polyad_status cuda_device_allocate(polyad_context *context, const struct pd_device *device,
+                                          uint64_t bytes, void **out) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   *out = NULL;
   PD_TRY(pd_cuda_enter(context, state));
   pthread_mutex_lock(&state->lock);
-  polyad_status status = allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
+  polyad_status status = cuda_device_allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
   pthread_mutex_unlock(&state->lock);
   return status;
 }
 
 /* Cannot fail, even on a lost device: the count goes down whatever CUDA says. */
-static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void cuda_device_release(polyad_context *context, const struct pd_device *device,
+                                void *pointer) {
   (void)context;
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   if (pointer == NULL) return;
@@ -110,8 +113,8 @@ static void release(polyad_context *context, const struct pd_device *device, voi
     (void)cudaGetLastError();
 }
 
-static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
-                          const void *from, uint64_t bytes) {
+static polyad_status cuda_device_copy(polyad_context *context, const struct pd_device *device,
+                                      void *to, const void *from, uint64_t bytes) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   if (bytes == 0) return POLYAD_OK;
@@ -153,7 +156,7 @@ static polyad_status copy_peer(polyad_context *context, const struct pd_device *
                                const struct pd_device *from_device, const void *from,
                                uint64_t bytes) {
   struct pd_cuda_state *state = pd_cuda_state_of(device), *other = pd_cuda_state_of(from_device);
-  if (state == other) return copy(context, device, to, from, bytes);
+  if (state == other) return cuda_device_copy(context, device, to, from, bytes);
   if (bytes == 0) return POLYAD_OK;
   PD_TRY(allow_peer(context, other, state));
   PD_TRY(allow_peer(context, state, other));
@@ -164,21 +167,23 @@ static polyad_status copy_peer(polyad_context *context, const struct pd_device *
   return wait_for(context, other, state);
 }
 
-static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
-                               uint64_t bytes) {
+static polyad_status cuda_device_fill_zero(polyad_context *context, const struct pd_device *device,
+                                           void *to, uint64_t bytes) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   if (bytes == 0) return POLYAD_OK;
   return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, pd_cuda_stream(state)));
 }
 
-static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+static polyad_status cuda_device_synchronize(polyad_context *context,
+                                             const struct pd_device *device) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state)));
 }
 
-static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+static uint64_t cuda_device_memory_available(polyad_context *context,
+                                             const struct pd_device *device) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   size_t available = 0, total = 0;
   if (atomic_load(&state->lost) || cudaSetDevice(device->index) != cudaSuccess ||
@@ -191,14 +196,15 @@ static uint64_t memory_available(polyad_context *context, const struct pd_device
   return available < left ? available : left;
 }
 
-static polyad_status timer_start(polyad_context *context, const struct pd_device *device) {
+static polyad_status cuda_device_timer_start(polyad_context *context,
+                                             const struct pd_device *device) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state, cudaEventRecord(state->timer[0], pd_cuda_stream(state)));
 }
 
-static polyad_status timer_stop(polyad_context *context, const struct pd_device *device,
-                                double *seconds) {
+static polyad_status cuda_device_timer_stop(polyad_context *context, const struct pd_device *device,
+                                            double *seconds) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   float milliseconds = 0;
   *seconds = 0;
@@ -211,7 +217,8 @@ static polyad_status timer_stop(polyad_context *context, const struct pd_device 
   return POLYAD_OK;
 }
 
-static polyad_status mark(polyad_context *context, const struct pd_device *device, int number) {
+static polyad_status cuda_device_mark(polyad_context *context, const struct pd_device *device,
+                                      int number) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   unsigned flags = pd_cuda_recording != NULL ? cudaEventRecordExternal : cudaEventRecordDefault;
   PD_TRY(pd_cuda_enter(context, state));
@@ -245,7 +252,7 @@ polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW,
                                   "an array of %llu items of %zu bytes is too large",
                                   (unsigned long long)count, size);
-  return allocate(context, device, bytes, out);
+  return cuda_device_allocate(context, device, bytes, out);
 }
 
 polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *device,
@@ -257,29 +264,29 @@ polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *de
 }
 
 void pd_cuda_release(polyad_context *context, const struct pd_device *device, void *pointer) {
-  release(context, device, pointer);
+  cuda_device_release(context, device, pointer);
 }
 
 const struct pd_device_functions pd_cuda_device_functions = {
     .host_memory = false,
-    .allocate = allocate,
-    .release = release,
+    .allocate = cuda_device_allocate,
+    .release = cuda_device_release,
     .copy_in = pd_cuda_copy_in,
     .copy_out = pd_cuda_copy_out,
-    .copy = copy,
+    .copy = cuda_device_copy,
     .copy_peer = copy_peer,
-    .fill_zero = fill_zero,
-    .synchronize = synchronize,
-    .memory_available = memory_available,
-    .timer_start = timer_start,
-    .timer_stop = timer_stop,
+    .fill_zero = cuda_device_fill_zero,
+    .synchronize = cuda_device_synchronize,
+    .memory_available = cuda_device_memory_available,
+    .timer_start = cuda_device_timer_start,
+    .timer_stop = cuda_device_timer_stop,
     .roof = pd_cuda_roof,
     .stream = pd_cuda_run_stream,
     .has_stream = {true, true},
     .rows = pd_cuda_rows,
     .rows_shape = pd_cuda_rows_shape,
     .rows_groups = pd_cuda_rows_groups,
-    .mark = mark,
+    .mark = cuda_device_mark,
     .between = between,
     .sort = pd_cuda_sort,
     .build = &pd_cuda_build,

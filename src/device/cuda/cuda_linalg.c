@@ -36,13 +36,13 @@ static struct sizes sizes_of(uint64_t rank) {
   return size;
 }
 
-static uint64_t work_bytes(uint64_t rank, int threads) {
+static uint64_t cuda_linalg_work_bytes(uint64_t rank, int threads) {
   (void)threads;
   if (rank > PD_GPU_RANK_MAX) return UINT64_MAX;
   return sizes_of(rank).total * sizeof(double);
 }
 
-static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+static void cuda_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   pd_cuda_release(context, work->device, work->memory);
   if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
@@ -60,8 +60,9 @@ static polyad_status create_side(polyad_context *context, struct pd_linalg_work 
   return PD_CUDA(context, state, cudaEventCreateWithFlags(&work->joined, cudaEventDisableTiming));
 }
 
-static polyad_status work_create(polyad_context *context, const struct pd_device *device,
-                                 uint64_t rank, struct pd_linalg_work **out) {
+static polyad_status cuda_linalg_work_create(polyad_context *context,
+                                             const struct pd_device *device, uint64_t rank,
+                                             struct pd_linalg_work **out) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   struct pd_linalg_work *work = NULL;
   *out = NULL;
@@ -85,7 +86,7 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
         context, state,
         cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), pd_cuda_stream(state)));
   if (status != POLYAD_OK) {
-    work_destroy(context, work);
+    cuda_linalg_work_destroy(context, work);
     return status;
   }
   double *next = work->memory;
@@ -165,9 +166,9 @@ static struct pd_gpu_finish finish_of(struct pd_linalg_work *work, const struct 
   return finish;
 }
 
-static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out,
-                          struct pd_matrix *peak) {
+static polyad_status cuda_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
+                                      const struct pd_matrix *a, struct pd_matrix *out,
+                                      struct pd_matrix *peak) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(a)};
   struct pd_gpu_finish finish = finish_of(work, a, out, peak);
@@ -186,17 +187,17 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
                               pd_cuda_stream(state)));
 }
 
-static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
-                         const struct pd_matrix *y, struct pd_matrix *x) {
+static polyad_status cuda_linalg_add(polyad_context *context, struct pd_linalg_work *work,
+                                     const struct pd_matrix *y, struct pd_matrix *x) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
                  pd_gpu_add(gpu_matrix(y), gpu_matrix(x), work->processors, pd_cuda_stream(state)));
 }
 
-static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
-                              const struct pd_matrix *const *grams, int skip, double ridge,
-                              struct pd_matrix *v) {
+static polyad_status cuda_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
+                                          int count, const struct pd_matrix *const *grams, int skip,
+                                          double ridge, struct pd_matrix *v) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
   PD_TRY(pd_cuda_enter(context, state));
@@ -204,18 +205,18 @@ static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *wo
                  pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state)));
 }
 
-static polyad_status invert(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_gpu_grams *grams, const struct pd_matrix *v,
-                            double damping, cudaStream_t stream) {
+static polyad_status cuda_linalg_invert(polyad_context *context, struct pd_linalg_work *work,
+                                        const struct pd_gpu_grams *grams, const struct pd_matrix *v,
+                                        double damping, cudaStream_t stream) {
   return PD_CUDA(context, pd_cuda_state_of(work->device),
                  pd_gpu_invert(grams, v->data, work->rank, damping, work->inverse, work->invert,
                                work->scalars, stream));
 }
 
 /* One block makes and inverts v while the rest of the GPU computes the MTTKRP. */
-static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
-                             const struct pd_matrix *const *grams, int skip, double ridge,
-                             double damping, struct pd_matrix *v) {
+static polyad_status cuda_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
+                                         int count, const struct pd_matrix *const *grams, int skip,
+                                         double ridge, double damping, struct pd_matrix *v) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
   PD_TRY(pd_cuda_enter(context, state));
@@ -224,7 +225,7 @@ static polyad_status prepare(polyad_context *context, struct pd_linalg_work *wor
                    pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0)));
-  PD_TRY(invert(context, work, &chosen, v, damping, work->side));
+  PD_TRY(cuda_linalg_invert(context, work, &chosen, v, damping, work->side));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->joined, work->side)));
   work->prepared = true;
   return POLYAD_OK;
@@ -235,13 +236,14 @@ static polyad_status await_inverse(polyad_context *context, struct pd_linalg_wor
                                    const struct pd_matrix *v, double damping) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   const struct pd_gpu_grams none = {.count = 0};
-  if (!work->prepared) return invert(context, work, &none, v, damping, pd_cuda_stream(state));
+  if (!work->prepared)
+    return cuda_linalg_invert(context, work, &none, v, damping, pd_cuda_stream(state));
   work->prepared = false;
   return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
 }
 
-static struct pd_gpu_rows rows_of(const struct pd_linalg_work *work,
-                                  const struct pd_update *update) {
+static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_linalg_work *work,
+                                              const struct pd_update *update) {
   return (struct pd_gpu_rows){.x = gpu_matrix(update->x),
                               .m = gpu_matrix_or_none(update->m),
                               .before = gpu_matrix_or_none(update->before),
@@ -254,19 +256,20 @@ static struct pd_gpu_rows rows_of(const struct pd_linalg_work *work,
                               .scaling = (int)update->scaling};
 }
 
-static polyad_status update_rows(polyad_context *context, struct pd_linalg_work *work,
-                                 const struct pd_update *update) {
-  struct pd_gpu_rows rows = rows_of(work, update);
+static polyad_status cuda_linalg_update_rows(polyad_context *context, struct pd_linalg_work *work,
+                                             const struct pd_update *update) {
+  struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
   PD_TRY(await_inverse(context, work, update->v, update->damping));
   rows.inverse = work->inverse;
   return run_pass(context, work, &rows);
 }
 
-static polyad_status update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                             const struct pd_update *update) {
+static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context,
+                                                         struct pd_linalg_work *work,
+                                                         const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  struct pd_gpu_rows rows = rows_of(work, update);
+  struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(
       context, state,
@@ -274,8 +277,8 @@ static polyad_status update_rows_nonnegative(polyad_context *context, struct pd_
   return run_pass(context, work, &rows);
 }
 
-static polyad_status update_finish(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_update *update) {
+static polyad_status cuda_linalg_update_finish(polyad_context *context, struct pd_linalg_work *work,
+                                               const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_finish finish = finish_of(work, update->x, update->gram, update->peak);
   finish.scaling = (int)update->scaling;
@@ -288,9 +291,11 @@ static polyad_status update_finish(polyad_context *context, struct pd_linalg_wor
                  pd_gpu_scale(gpu_matrix(update->x), work->factor, pd_cuda_stream(state)));
 }
 
-static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *m, const struct pd_matrix *x,
-                                    const struct pd_matrix *lambda) {
+static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
+                                                struct pd_linalg_work *work,
+                                                const struct pd_matrix *m,
+                                                const struct pd_matrix *x,
+                                                const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank);
@@ -302,9 +307,10 @@ static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_wo
                                      pd_cuda_stream(state)));
 }
 
-static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
-                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
-                                const struct pd_matrix *lambda, bool spreads) {
+static polyad_status cuda_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
+                                            int count, const struct pd_matrix *const *grams,
+                                            const struct pd_matrix *peak,
+                                            const struct pd_matrix *lambda, bool spreads) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
   PD_TRY(pd_cuda_enter(context, state));
@@ -313,9 +319,10 @@ static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *
                                    work->rank, work->scalars, pd_cuda_stream(state)));
 }
 
-static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
-                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+static polyad_status cuda_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
+                                        const struct pd_matrix *slices, const struct pd_matrix *x,
+                                        int count, const struct pd_matrix *const *grams,
+                                        const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(x), .slices = slices->data};
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
@@ -326,10 +333,11 @@ static polyad_status spread(polyad_context *context, struct pd_linalg_work *work
                                work->rank, work->scalars, pd_cuda_stream(state)));
 }
 
-static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_nonzeros *nonzeros, const struct pd_list *list,
-                              const struct pd_matrix *const *factors,
-                              const struct pd_matrix *lambda) {
+static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_linalg_work *work,
+                                          const struct pd_nonzeros *nonzeros,
+                                          const struct pd_list *list,
+                                          const struct pd_matrix *const *factors,
+                                          const struct pd_matrix *lambda) {
   (void)nonzeros;
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_residual job = {
@@ -344,9 +352,10 @@ static polyad_status residual(polyad_context *context, struct pd_linalg_work *wo
                  pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state)));
 }
 
-static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
-                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
-                           const struct pd_matrix *lambda, struct pd_matrix *x) {
+static polyad_status cuda_linalg_weigh(polyad_context *context, struct pd_linalg_work *work,
+                                       const struct pd_matrix *phi, double kappa,
+                                       double kappa_tolerance, const struct pd_matrix *lambda,
+                                       struct pd_matrix *x) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix measure = {.data = NULL};
   if (phi != NULL) measure = gpu_matrix(phi);
@@ -356,8 +365,8 @@ static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
                               work->processors, work->scalars, pd_cuda_stream(state)));
 }
 
-static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
-                         const struct pd_matrix *phi, const struct pd_matrix *b) {
+static polyad_status cuda_linalg_kkt(polyad_context *context, struct pd_linalg_work *work,
+                                     const struct pd_matrix *phi, const struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
@@ -365,8 +374,9 @@ static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
                             pd_cuda_stream(state)));
 }
 
-static polyad_status multiply(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+static polyad_status cuda_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
+                                          const struct pd_matrix *phi, double tolerance,
+                                          struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state,
@@ -374,9 +384,9 @@ static polyad_status multiply(polyad_context *context, struct pd_linalg_work *wo
                                         work->scalars, pd_cuda_stream(state)));
 }
 
-static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
-                               enum pd_scaling scaling, struct pd_matrix *x,
-                               struct pd_matrix *lambda) {
+static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_linalg_work *work,
+                                           enum pd_scaling scaling, struct pd_matrix *x,
+                                           struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix matrix = gpu_matrix(x);
   PD_TRY(pd_cuda_enter(context, state));
@@ -394,8 +404,8 @@ static polyad_status normalize(polyad_context *context, struct pd_linalg_work *w
 static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_UPDATES,
                                PD_SCALAR_SHIFTED};
 
-static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
-                           double scalars[PD_SCALARS]) {
+static polyad_status cuda_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
+                                       double scalars[PD_SCALARS]) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state,
@@ -415,28 +425,28 @@ static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
 
 const struct pd_linalg pd_cuda_linalg = {
     .svd = &pd_cuda_svd,
-    .work_create = work_create,
-    .work_destroy = work_destroy,
-    .work_bytes = work_bytes,
-    .gram = gram,
-    .add = add,
+    .work_create = cuda_linalg_work_create,
+    .work_destroy = cuda_linalg_work_destroy,
+    .work_bytes = cuda_linalg_work_bytes,
+    .gram = cuda_linalg_gram,
+    .add = cuda_linalg_add,
     .round = round_matrix,
-    .hadamard = hadamard,
-    .prepare = prepare,
-    .update_rows = update_rows,
-    .update_rows_nonnegative = update_rows_nonnegative,
-    .update_finish = update_finish,
-    .weighted_inner = weighted_inner,
-    .model_norm = model_norm,
-    .spread = spread,
-    .residual = residual,
+    .hadamard = cuda_linalg_hadamard,
+    .prepare = cuda_linalg_prepare,
+    .update_rows = cuda_linalg_update_rows,
+    .update_rows_nonnegative = cuda_linalg_update_rows_nonnegative,
+    .update_finish = cuda_linalg_update_finish,
+    .weighted_inner = cuda_linalg_weighted_inner,
+    .model_norm = cuda_linalg_model_norm,
+    .spread = cuda_linalg_spread,
+    .residual = cuda_linalg_residual,
     .residual_reads_list = true,
-    .weigh = weigh,
-    .kkt = kkt,
-    .multiply = multiply,
-    .normalize = normalize,
+    .weigh = cuda_linalg_weigh,
+    .kkt = cuda_linalg_kkt,
+    .multiply = cuda_linalg_multiply,
+    .normalize = cuda_linalg_normalize,
     .fetch_waits = true,
-    .fetch = fetch,
+    .fetch = cuda_linalg_fetch,
 };
 
 _Static_assert(

@@ -28,8 +28,9 @@ static const struct polyad_kernels *const kernels[] = {
     &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,   &pd_hls_kernels_cuda,
 };
 
-static void describe(const struct pd_cuda_state *state, const struct cudaDeviceProp *about,
-                     polyad_device_description *text) {
+static void cuda_module_describe(const struct pd_cuda_state *state,
+                                 const struct cudaDeviceProp *about,
+                                 polyad_device_description *text) {
   *text = (polyad_device_description){.processors = about->multiProcessorCount,
                                       .memory_bytes = about->totalGlobalMem,
                                       .cache_bytes = (uint64_t)about->l2CacheSize};
@@ -38,7 +39,7 @@ static void describe(const struct pd_cuda_state *state, const struct cudaDeviceP
   snprintf(text->capability, sizeof text->capability, "%d.%d", about->major, about->minor);
 }
 
-static bool add_device(int index, struct pd_module *module) {
+static bool cuda_module_add_device(int index, struct pd_module *module) {
   struct cudaDeviceProp about;
   cudaError_t code = cudaGetDeviceProperties(&about, index);
   if (code != cudaSuccess) {
@@ -65,12 +66,12 @@ static bool add_device(int index, struct pd_module *module) {
   pthread_mutex_init(&state->lock, NULL);
   struct pd_device_entry *entry = &module->devices[module->device_count++];
   entry->device = &state->device;
-  describe(state, &about, &entry->description);
+  cuda_module_describe(state, &about, &entry->description);
   return true;
 }
 
 /* The first call of the CUDA runtime starts the driver. */
-static void open_devices(struct pd_module *module) {
+static void cuda_module_open_devices(struct pd_module *module) {
   int count = 0;
   cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) {
@@ -80,7 +81,7 @@ static void open_devices(struct pd_module *module) {
     return;
   }
   for (int k = 0; k < count && module->device_count < PD_MODULE_DEVICES; ++k)
-    (void)add_device(k, module);
+    (void)cuda_module_add_device(k, module);
   if (count == 0)
     snprintf(module->why_not, sizeof module->why_not, "this machine has no NVIDIA GPU");
   if (module->device_count > 0) module->why_not[0] = '\0';
@@ -93,7 +94,7 @@ int pd_module_entry(const struct pd_services *services, struct pd_module *module
   *module = (struct pd_module){.interface = PD_MODULE_INTERFACE,
                                .kernel_count = (int)(sizeof kernels / sizeof *kernels),
                                .kernels = kernels,
-                               .open = open_devices};
+                               .open = cuda_module_open_devices};
   if (services->interface != PD_MODULE_INTERFACE) return 1;
   pd_cuda_services = services;
   return 0;

@@ -19,8 +19,8 @@ polyad_status pd_cuda_sort_arrays(polyad_context *context, const struct pd_devic
   return status;
 }
 
-static polyad_status bring(polyad_context *context, const struct pd_device *device, uint64_t count,
-                           size_t size, const void *host, void *to[2]) {
+static polyad_status cuda_sort_bring(polyad_context *context, const struct pd_device *device,
+                                     uint64_t count, size_t size, const void *host, void *to[2]) {
   if (size == 0) return POLYAD_OK;
   PD_TRY(pd_cuda_upload(context, device, count, size, host, &to[0]));
   return pd_cuda_allocate(context, device, count, size, &to[1]);
@@ -35,9 +35,9 @@ polyad_status pd_cuda_sort(polyad_context *context, const struct pd_device *devi
                                 .count = count,
                                 .bits = key_bits < 1 ? 1 : key_bits};
   int at = 0;
-  polyad_status status = bring(context, device, count, sizeof *keys, keys, job.keys);
+  polyad_status status = cuda_sort_bring(context, device, count, sizeof *keys, keys, job.keys);
   if (status == POLYAD_OK)
-    status = bring(context, device, count, payload_bytes, payload, job.values);
+    status = cuda_sort_bring(context, device, count, payload_bytes, payload, job.values);
   if (status == POLYAD_OK) status = pd_cuda_sort_arrays(context, device, &job, &at);
   if (status == POLYAD_OK && keep_keys)
     status = functions->copy_out(context, device, keys, job.keys[at], count * sizeof *keys);

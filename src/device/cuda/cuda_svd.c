@@ -32,7 +32,8 @@ struct needs {
 
 static uint64_t more(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_svd_method method) {
+static struct needs cuda_svd_needs_of(int sizes, const struct pd_svd_size *size,
+                                      enum pd_svd_method method) {
   struct needs needs = {1, 1, 1, 1, 1};
   for (int k = 0; k < sizes; ++k) {
     uint64_t count = pd_svd_vectors(&size[k], method);
@@ -48,10 +49,10 @@ static struct needs needs_of(int sizes, const struct pd_svd_size *size, enum pd_
   return needs;
 }
 
-static uint64_t bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_method method,
-                      int threads) {
+static uint64_t cuda_svd_bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_method method,
+                               int threads) {
   (void)threads;
-  struct needs needs = needs_of(sizes, size, method);
+  struct needs needs = cuda_svd_needs_of(sizes, size, method);
   uint64_t square = pd_mul_saturated(needs.side, needs.side);
   uint64_t numbers = pd_mul_saturated(5, square); /* cuSOLVER's share is about four of them */
   numbers = pd_add_saturated(numbers, pd_mul_saturated(2, needs.basis));
@@ -75,7 +76,7 @@ static uint64_t bytes(int sizes, const struct pd_svd_size *size, enum pd_svd_met
                                     (int)solver_status_);                                          \
   } while (0)
 
-static void destroy(polyad_context *context, struct pd_svd_work *work) {
+static void cuda_svd_destroy(polyad_context *context, struct pd_svd_work *work) {
   if (work == NULL) return;
   const struct pd_device *device = work->device;
   if (work->blas != NULL) (void)work->library->destroy(work->blas);
@@ -122,8 +123,8 @@ static polyad_status need_scratch(polyad_context *context, struct pd_svd_work *w
   return POLYAD_OK;
 }
 
-static polyad_status allocate(polyad_context *context, struct pd_svd_work *work, int sizes,
-                              const struct pd_svd_size *size, const struct needs *needs) {
+static polyad_status cuda_svd_allocate(polyad_context *context, struct pd_svd_work *work, int sizes,
+                                       const struct pd_svd_size *size, const struct needs *needs) {
   PD_TRY(new_numbers(context, work, needs->side * needs->side, &work->gram));
   PD_TRY(new_numbers(context, work, needs->side, &work->values));
   PD_TRY(need_scratch(context, work, (int)needs->side));
@@ -147,10 +148,10 @@ static polyad_status allocate(polyad_context *context, struct pd_svd_work *work,
       cudaMemsetAsync(work->info, 0, 2 * sizeof(int), pd_cuda_state_of(work->device)->stream));
 }
 
-static polyad_status create(polyad_context *context, const struct pd_device *device, int sizes,
-                            const struct pd_svd_size *size, enum pd_svd_method method,
-                            struct pd_svd_work **result) {
-  struct needs needs = needs_of(sizes, size, method);
+static polyad_status cuda_svd_create(polyad_context *context, const struct pd_device *device,
+                                     int sizes, const struct pd_svd_size *size,
+                                     enum pd_svd_method method, struct pd_svd_work **result) {
+  struct needs needs = cuda_svd_needs_of(sizes, size, method);
   struct pd_svd_work *work = NULL;
   *result = NULL;
   for (int k = 0; k < sizes; ++k)
@@ -167,11 +168,11 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
   *work = (struct pd_svd_work){.device = device, .method = method};
   polyad_status status = open_libraries(context, work);
-  if (status == POLYAD_OK) status = allocate(context, work, sizes, size, &needs);
+  if (status == POLYAD_OK) status = cuda_svd_allocate(context, work, sizes, size, &needs);
   if (status == POLYAD_OK)
     *result = work;
   else
-    destroy(context, work);
+    cuda_svd_destroy(context, work);
   return status;
 }
 
@@ -180,9 +181,10 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
 
 static const double one = 1, zero = 0;
 
-static polyad_status convert(polyad_context *context, struct pd_svd_work *work, uint64_t rows,
-                             uint64_t columns, const void *from, bool from_wide,
-                             uint64_t from_stride, void *to, bool to_wide, uint64_t to_stride) {
+static polyad_status cuda_svd_convert(polyad_context *context, struct pd_svd_work *work,
+                                      uint64_t rows, uint64_t columns, const void *from,
+                                      bool from_wide, uint64_t from_stride, void *to, bool to_wide,
+                                      uint64_t to_stride) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   return PD_CUDA(context, state,
                  pd_gpu_convert(rows, columns, from, from_wide, from_stride, to, to_wide, to_stride,
@@ -190,9 +192,9 @@ static polyad_status convert(polyad_context *context, struct pd_svd_work *work, 
 }
 
 /* Rows [first, first + *count) of y as doubles: in place, or as many as a piece holds. */
-static polyad_status take_rows(polyad_context *context, struct pd_svd_work *work,
-                               const struct pd_matrix *y, uint64_t first, uint64_t *count,
-                               const double **rows) {
+static polyad_status cuda_svd_take_rows(polyad_context *context, struct pd_svd_work *work,
+                                        const struct pd_matrix *y, uint64_t first, uint64_t *count,
+                                        const double **rows) {
   if (y->type == POLYAD_F64) {
     *count = y->rows - first;
     *rows = (const double *)y->data + first * y->columns;
@@ -202,8 +204,9 @@ static polyad_status take_rows(polyad_context *context, struct pd_svd_work *work
   if (most < 1) most = 1;
   *count = y->rows - first < most ? y->rows - first : most;
   *rows = work->piece;
-  return convert(context, work, *count, y->columns, (const float *)y->data + first * y->columns,
-                 false, y->columns, work->piece, true, y->columns);
+  return cuda_svd_convert(context, work, *count, y->columns,
+                          (const float *)y->data + first * y->columns, false, y->columns,
+                          work->piece, true, y->columns);
 }
 
 /* gram = Y^T Y, lower triangle. */
@@ -213,7 +216,7 @@ static polyad_status gram_columns(polyad_context *context, struct pd_svd_work *w
   uint64_t count;
   for (uint64_t first = 0; first < y->rows; first += count) {
     const double *rows;
-    PD_TRY(take_rows(context, work, y, first, &count, &rows));
+    PD_TRY(cuda_svd_take_rows(context, work, y, first, &count, &rows));
     TRY_BLAS(work->library->syrk(work->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n, (int)count,
                                  &one, rows, n, first == 0 ? &zero : &one, work->gram, n));
   }
@@ -234,8 +237,8 @@ static polyad_status gram_rows(polyad_context *context, struct pd_svd_work *work
   if (most < 1) most = 1;
   for (uint64_t first = 0; first < y->columns; first += count) {
     count = y->columns - first < most ? y->columns - first : most;
-    PD_TRY(convert(context, work, y->rows, count, (const float *)y->data + first, false, y->columns,
-                   work->piece, true, count));
+    PD_TRY(cuda_svd_convert(context, work, y->rows, count, (const float *)y->data + first, false,
+                            y->columns, work->piece, true, count));
     TRY_BLAS(work->library->syrk(work->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, n, (int)count,
                                  &one, work->piece, (int)count, first == 0 ? &zero : &one,
                                  work->gram, n));
@@ -252,7 +255,7 @@ static polyad_status times(polyad_context *context, struct pd_svd_work *work,
   uint64_t some;
   for (uint64_t first = 0; first < y->rows; first += some) {
     const double *part;
-    PD_TRY(take_rows(context, work, y, first, &some, &part));
+    PD_TRY(cuda_svd_take_rows(context, work, y, first, &some, &part));
     TRY_BLAS(work->library->gemm(work->blas, rows ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, count,
                                  (int)some, inner, &one, b, rows ? count : inner, part, inner,
                                  &zero, basis + first * (uint64_t)count, count));
@@ -269,7 +272,7 @@ static polyad_status project_onto(polyad_context *context, struct pd_svd_work *w
   uint64_t some;
   for (uint64_t first = 0; first < y->rows; first += some) {
     const double *part, *mine = q + first * (uint64_t)count, *beta = first == 0 ? &zero : &one;
-    PD_TRY(take_rows(context, work, y, first, &some, &part));
+    PD_TRY(cuda_svd_take_rows(context, work, y, first, &some, &part));
     if (lines)
       TRY_BLAS(work->library->gemm(work->blas, CUBLAS_OP_N, CUBLAS_OP_T, n, count, (int)some, &one,
                                    part, n, mine, count, beta, to, n));
@@ -283,17 +286,17 @@ static polyad_status project_onto(polyad_context *context, struct pd_svd_work *w
 /* ---- vectors ----------------------------------------------------------------------------------
  */
 
-static polyad_status note(polyad_context *context, struct pd_svd_work *work) {
+static polyad_status cuda_svd_note(polyad_context *context, struct pd_svd_work *work) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   return PD_CUDA(context, state, pd_gpu_note(work->info, work->info + 1, state->stream));
 }
 
 /* The Gram matrix's columns become its eigenvectors, weakest first. */
-static polyad_status decompose(polyad_context *context, struct pd_svd_work *work, int n) {
+static polyad_status cuda_svd_decompose(polyad_context *context, struct pd_svd_work *work, int n) {
   TRY_SOLVER(work->library->eigen(work->solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
                                   work->gram, n, work->values, work->scratch, work->scratch_numbers,
                                   work->info));
-  return note(context, work);
+  return cuda_svd_note(context, work);
 }
 
 /* x (rows of `count` numbers) = x L^-T with L L^T its Gram matrix. */
@@ -303,7 +306,7 @@ static polyad_status cholesky_step(polyad_context *context, struct pd_svd_work *
                                x, count, &zero, work->gram, count));
   TRY_SOLVER(work->library->cholesky(work->solver, CUBLAS_FILL_MODE_LOWER, count, work->gram, count,
                                      work->scratch, work->scratch_numbers, work->info));
-  PD_TRY(note(context, work));
+  PD_TRY(cuda_svd_note(context, work));
   TRY_BLAS(work->library->trsm(work->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N,
                                CUBLAS_DIAG_NON_UNIT, count, (int)n, &one, work->gram, count, x,
                                count));
@@ -312,12 +315,12 @@ static polyad_status cholesky_step(polyad_context *context, struct pd_svd_work *
 
 /* x[0] (n rows of `count` numbers) becomes its left singular vectors, strongest first; those that
  * are rounding error are replaced by random ones; two Cholesky steps make all orthonormal. */
-static polyad_status orthonormalize(polyad_context *context, struct pd_svd_work *work, uint64_t n,
-                                    int count, double *x[2]) {
+static polyad_status cuda_svd_orthonormalize(polyad_context *context, struct pd_svd_work *work,
+                                             uint64_t n, int count, double *x[2]) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   TRY_BLAS(work->library->syrk(work->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, count, (int)n, &one,
                                x[0], count, &zero, work->gram, count));
-  PD_TRY(decompose(context, work, count));
+  PD_TRY(cuda_svd_decompose(context, work, count));
   double *rotation = work->core; /* count x count: no more than count x columns */
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_rotation(count, work->gram, work->values, rotation, state->stream)));
@@ -331,77 +334,77 @@ static polyad_status orthonormalize(polyad_context *context, struct pd_svd_work 
   return cholesky_step(context, work, n, count, x[0]);
 }
 
-static polyad_status find_range(polyad_context *context, struct pd_svd_work *work,
-                                const struct pd_matrix *y, int count) {
+static polyad_status cuda_svd_find_range(polyad_context *context, struct pd_svd_work *work,
+                                         const struct pd_matrix *y, int count) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_normals(y->columns * (uint64_t)count, 1, work->image[0], state->stream)));
   for (int power = 0;; ++power) {
     PD_TRY(times(context, work, y, work->image[0], true, count, work->basis[0]));
-    PD_TRY(orthonormalize(context, work, y->rows, count, work->basis));
+    PD_TRY(cuda_svd_orthonormalize(context, work, y->rows, count, work->basis));
     if (power == PD_SVD_POWERS) return POLYAD_OK;
     PD_TRY(project_onto(context, work, y, work->basis[0], count, false, work->image[0]));
-    PD_TRY(orthonormalize(context, work, y->columns, count, work->image));
+    PD_TRY(cuda_svd_orthonormalize(context, work, y->columns, count, work->image));
   }
 }
 
 /* The first columns of the basis, and random ones where it has too few, all orthonormal. */
-static polyad_status store(polyad_context *context, struct pd_svd_work *work, int count,
-                           struct pd_matrix *u) {
+static polyad_status cuda_svd_store(polyad_context *context, struct pd_svd_work *work, int count,
+                                    struct pd_matrix *u) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   bool wide = u->type == POLYAD_F64;
   int wanted = (int)u->columns;
   if (count >= wanted)
-    return convert(context, work, u->rows, u->columns, work->basis[0], true, (uint64_t)count,
-                   u->data, wide, u->stride);
+    return cuda_svd_convert(context, work, u->rows, u->columns, work->basis[0], true,
+                            (uint64_t)count, u->data, wide, u->stride);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_normals(u->rows * u->columns, 2, work->basis[1], state->stream)));
-  PD_TRY(convert(context, work, u->rows, (uint64_t)count, work->basis[0], true, (uint64_t)count,
-                 work->basis[1], true, u->columns));
+  PD_TRY(cuda_svd_convert(context, work, u->rows, (uint64_t)count, work->basis[0], true,
+                          (uint64_t)count, work->basis[1], true, u->columns));
   for (int again = 0; again < 2; ++again)
     PD_TRY(cholesky_step(context, work, u->rows, wanted, work->basis[1]));
-  return convert(context, work, u->rows, u->columns, work->basis[1], true, u->columns, u->data,
-                 wide, u->stride);
+  return cuda_svd_convert(context, work, u->rows, u->columns, work->basis[1], true, u->columns,
+                          u->data, wide, u->stride);
 }
 
-static polyad_status leading(polyad_context *context, struct pd_svd_work *work,
-                             const struct pd_matrix *y, struct pd_matrix *u) {
+static polyad_status cuda_svd_leading(polyad_context *context, struct pd_svd_work *work,
+                                      const struct pd_matrix *y, struct pd_matrix *u) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_svd_size size = {y->rows, y->columns, u->columns};
   int count = (int)pd_svd_vectors(&size, work->method);
   PD_TRY(pd_cuda_enter(context, state));
   if (work->method == PD_SVD_RANDOMIZED) {
-    PD_TRY(find_range(context, work, y, count));
-    return store(context, work, count, u);
+    PD_TRY(cuda_svd_find_range(context, work, y, count));
+    return cuda_svd_store(context, work, count, u);
   }
   if (y->rows <= y->columns) {
     PD_TRY(gram_rows(context, work, y));
-    PD_TRY(decompose(context, work, (int)y->rows));
+    PD_TRY(cuda_svd_decompose(context, work, (int)y->rows));
     return PD_CUDA(context, state,
                    pd_gpu_take_vectors(y->rows, u->columns, work->gram, u->data,
                                        u->type == POLYAD_F64, u->stride, state->stream));
   }
   PD_TRY(gram_columns(context, work, y));
-  PD_TRY(decompose(context, work, (int)y->columns));
+  PD_TRY(cuda_svd_decompose(context, work, (int)y->columns));
   const double *strongest = work->gram + (y->columns - (uint64_t)count) * y->columns;
   PD_TRY(times(context, work, y, strongest, false, count, work->basis[0]));
-  PD_TRY(orthonormalize(context, work, y->rows, count, work->basis));
-  return store(context, work, count, u);
+  PD_TRY(cuda_svd_orthonormalize(context, work, y->rows, count, work->basis));
+  return cuda_svd_store(context, work, count, u);
 }
 
-static polyad_status project(polyad_context *context, struct pd_svd_work *work,
-                             const struct pd_matrix *u, const struct pd_matrix *y,
-                             struct pd_matrix *core) {
+static polyad_status cuda_svd_project(polyad_context *context, struct pd_svd_work *work,
+                                      const struct pd_matrix *u, const struct pd_matrix *y,
+                                      struct pd_matrix *core) {
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
-  PD_TRY(convert(context, work, u->rows, u->columns, u->data, u->type == POLYAD_F64, u->stride,
-                 work->basis[1], true, u->columns));
+  PD_TRY(cuda_svd_convert(context, work, u->rows, u->columns, u->data, u->type == POLYAD_F64,
+                          u->stride, work->basis[1], true, u->columns));
   PD_TRY(project_onto(context, work, y, work->basis[1], (int)u->columns, true, work->core));
-  return convert(context, work, core->rows, core->columns, work->core, true, core->columns,
-                 core->data, core->type == POLYAD_F64, core->stride);
+  return cuda_svd_convert(context, work, core->rows, core->columns, work->core, true, core->columns,
+                          core->data, core->type == POLYAD_F64, core->stride);
 }
 
-static polyad_status sum_of_squares(polyad_context *context, struct pd_svd_work *work,
-                                    const struct pd_matrix *m, double *sum) {
+static polyad_status cuda_svd_sum_of_squares(polyad_context *context, struct pd_svd_work *work,
+                                             const struct pd_matrix *m, double *sum) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   int failed;
   double *result = work->sums + PD_GPU_SQUARE_PARTS;
@@ -419,10 +422,10 @@ static polyad_status sum_of_squares(polyad_context *context, struct pd_svd_work 
 }
 
 const struct pd_svd pd_cuda_svd = {
-    .bytes = bytes,
-    .create = create,
-    .destroy = destroy,
-    .leading = leading,
-    .project = project,
-    .sum_of_squares = sum_of_squares,
+    .bytes = cuda_svd_bytes,
+    .create = cuda_svd_create,
+    .destroy = cuda_svd_destroy,
+    .leading = cuda_svd_leading,
+    .project = cuda_svd_project,
+    .sum_of_squares = cuda_svd_sum_of_squares,
 };

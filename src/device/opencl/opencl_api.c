@@ -4,7 +4,7 @@
 
 struct pd_opencl_api pd_cl;
 
-static bool find(void *library, const char *name, void **function) {
+static bool opencl_api_find(void *library, const char *name, void **function) {
   *function = dlsym(library, name);
   return *function != NULL;
 }
@@ -20,7 +20,7 @@ bool pd_opencl_load(char *why_not, size_t size) {
     return false;
   }
 #define PD_OPENCL_FIND(name)                                                                       \
-  if (!find(library, #name, (void **)&pd_cl.name)) {                                               \
+  if (!opencl_api_find(library, #name, (void **)&pd_cl.name)) {                                    \
     snprintf(why_not, size, "this machine's OpenCL is older than 1.2: it has no %s", #name);       \
     return false;                                                                                  \
   }

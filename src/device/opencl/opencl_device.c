@@ -13,7 +13,8 @@ polyad_status pd_opencl_check(polyad_context *context, const struct pd_opencl_st
                                   function, (int)code);
 }
 
-static polyad_status open_locked(polyad_context *context, struct pd_opencl_state *state) {
+static polyad_status opencl_device_open_locked(polyad_context *context,
+                                               struct pd_opencl_state *state) {
   cl_int code;
   if (state->queue != NULL) return POLYAD_OK;
   if (state->context == NULL) {
@@ -30,13 +31,13 @@ static polyad_status open_locked(polyad_context *context, struct pd_opencl_state
 
 polyad_status pd_opencl_enter(polyad_context *context, struct pd_opencl_state *state) {
   pthread_mutex_lock(&state->lock);
-  polyad_status status = open_locked(context, state);
+  polyad_status status = opencl_device_open_locked(context, state);
   pthread_mutex_unlock(&state->lock);
   return status;
 }
 
-static polyad_status fail_limit(polyad_context *context, const struct pd_opencl_state *state,
-                                uint64_t bytes) {
+static polyad_status opencl_device_fail_limit(polyad_context *context,
+                                              const struct pd_opencl_state *state, uint64_t bytes) {
   char need[32], used[32], limit[32];
   const struct pd_services *core = pd_opencl_services;
   return core->fail(context, POLYAD_MEMORY_LIMIT,
@@ -47,11 +48,13 @@ static polyad_status fail_limit(polyad_context *context, const struct pd_opencl_
                     core->bytes_text(limit, core->memory_limit(context)));
 }
 
-static polyad_status allocate_locked(polyad_context *context, struct pd_opencl_state *state,
-                                     uint64_t bytes, void **out) {
+static polyad_status opencl_device_allocate_locked(polyad_context *context,
+                                                   struct pd_opencl_state *state, uint64_t bytes,
+                                                   void **out) {
   cl_int code;
   uint64_t total = pd_add_saturated(state->memory_in_use, bytes);
-  if (total > pd_opencl_services->memory_limit(context)) return fail_limit(context, state, bytes);
+  if (total > pd_opencl_services->memory_limit(context))
+    return opencl_device_fail_limit(context, state, bytes);
   cl_mem buffer = pd_cl.clCreateBuffer(state->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
   PD_TRY(pd_opencl_check(context, state, code, "clCreateBuffer"));
   state->memory_in_use = total;
@@ -59,18 +62,20 @@ static polyad_status allocate_locked(polyad_context *context, struct pd_opencl_s
   return POLYAD_OK;
 }
 
-static polyad_status allocate(polyad_context *context, const struct pd_device *device,
-                              uint64_t bytes, void **out) {
+static polyad_status opencl_device_allocate(polyad_context *context, const struct pd_device *device,
+                                            uint64_t bytes, void **out) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   *out = NULL;
   PD_TRY(pd_opencl_enter(context, state));
   pthread_mutex_lock(&state->lock);
-  polyad_status status = allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
+  polyad_status status =
+      opencl_device_allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
   pthread_mutex_unlock(&state->lock);
   return status;
 }
 
-static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void opencl_device_release(polyad_context *context, const struct pd_device *device,
+                                  void *pointer) {
   (void)context;
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   size_t bytes = 0;
@@ -114,16 +119,17 @@ static polyad_status copy_out(polyad_context *context, const struct pd_device *d
   return POLYAD_OK;
 }
 
-static polyad_status copy(polyad_context *context, const struct pd_device *device, void *to,
-                          const void *from, uint64_t bytes) {
+static polyad_status opencl_device_copy(polyad_context *context, const struct pd_device *device,
+                                        void *to, const void *from, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   if (bytes == 0) return POLYAD_OK;
   return PD_CL(context, state, clEnqueueCopyBuffer,
                (state->queue, (cl_mem)from, to, 0, 0, bytes, 0, NULL, NULL));
 }
 
-static polyad_status fill_zero(polyad_context *context, const struct pd_device *device, void *to,
-                               uint64_t bytes) {
+static polyad_status opencl_device_fill_zero(polyad_context *context,
+                                             const struct pd_device *device, void *to,
+                                             uint64_t bytes) {
   static const unsigned char zero = 0;
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   if (bytes == 0) return POLYAD_OK;
@@ -131,29 +137,32 @@ static polyad_status fill_zero(polyad_context *context, const struct pd_device *
                (state->queue, to, &zero, sizeof zero, 0, bytes, 0, NULL, NULL));
 }
 
-static polyad_status synchronize(polyad_context *context, const struct pd_device *device) {
+static polyad_status opencl_device_synchronize(polyad_context *context,
+                                               const struct pd_device *device) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   PD_TRY(pd_opencl_enter(context, state));
   return PD_CL(context, state, clFinish, (state->queue));
 }
 
-static uint64_t memory_available(polyad_context *context, const struct pd_device *device) {
+static uint64_t opencl_device_memory_available(polyad_context *context,
+                                               const struct pd_device *device) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   uint64_t limit = pd_opencl_services->memory_limit(context);
   if (state->memory_bytes < limit) limit = state->memory_bytes;
   return limit > state->memory_in_use ? limit - state->memory_in_use : 0;
 }
 
-static polyad_status timer_start(polyad_context *context, const struct pd_device *device) {
+static polyad_status opencl_device_timer_start(polyad_context *context,
+                                               const struct pd_device *device) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
-  PD_TRY(synchronize(context, device));
+  PD_TRY(opencl_device_synchronize(context, device));
   if (state->timer != NULL) (void)pd_cl.clReleaseEvent(state->timer);
   state->timer = NULL;
   return PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &state->timer));
 }
 
-static polyad_status timer_stop(polyad_context *context, const struct pd_device *device,
-                                double *seconds) {
+static polyad_status opencl_device_timer_stop(polyad_context *context,
+                                              const struct pd_device *device, double *seconds) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   cl_event end;
   cl_ulong from = 0, to = 0;
@@ -173,16 +182,16 @@ static polyad_status timer_stop(polyad_context *context, const struct pd_device 
 
 const struct pd_device_functions pd_opencl_device_functions = {
     .host_memory = false,
-    .allocate = allocate,
-    .release = release,
+    .allocate = opencl_device_allocate,
+    .release = opencl_device_release,
     .copy_in = copy_in,
     .copy_out = copy_out,
-    .copy = copy,
-    .fill_zero = fill_zero,
-    .synchronize = synchronize,
-    .memory_available = memory_available,
-    .timer_start = timer_start,
-    .timer_stop = timer_stop,
+    .copy = opencl_device_copy,
+    .fill_zero = opencl_device_fill_zero,
+    .synchronize = opencl_device_synchronize,
+    .memory_available = opencl_device_memory_available,
+    .timer_start = opencl_device_timer_start,
+    .timer_stop = opencl_device_timer_stop,
     .stream = pd_opencl_stream,
     .has_stream = {false, true},
     .rows = pd_opencl_rows,

@@ -8,7 +8,7 @@ struct arguments {
   cl_int code;
 };
 
-static void put(struct arguments *to, size_t size, const void *value) {
+static void opencl_launch_put(struct arguments *to, size_t size, const void *value) {
   cl_int code = pd_cl.clSetKernelArg(to->kernel, to->next++, size, value);
   if (to->code == CL_SUCCESS) to->code = code;
 }
@@ -16,11 +16,12 @@ static void put(struct arguments *to, size_t size, const void *value) {
 /* A kernel that does not look at an array gets none. */
 static void put_buffer(struct arguments *to, void *buffer) {
   cl_mem handle = buffer;
-  put(to, sizeof handle, handle == NULL ? NULL : &handle);
+  opencl_launch_put(to, sizeof handle, handle == NULL ? NULL : &handle);
 }
 
-static polyad_status enqueue(polyad_context *context, struct pd_opencl_state *state,
-                             const struct arguments *arguments, uint64_t items, size_t local) {
+static polyad_status opencl_launch_enqueue(polyad_context *context, struct pd_opencl_state *state,
+                                           const struct arguments *arguments, uint64_t items,
+                                           size_t local) {
   PD_TRY(pd_opencl_check(context, state, arguments->code, "clSetKernelArg"));
   size_t global = (size_t)((items + local - 1) / local * local);
   return PD_CL(context, state, clEnqueueNDRangeKernel,
@@ -32,7 +33,7 @@ static polyad_status run_rows(polyad_context *context, struct pd_opencl_state *s
   struct arguments to = {.code = CL_SUCCESS};
   const struct pd_rows_pointers *at = &launch->at;
   PD_TRY(pd_opencl_rows_kernel(context, state, launch, &to.kernel));
-  put(&to, sizeof launch->job, &launch->job);
+  opencl_launch_put(&to, sizeof launch->job, &launch->job);
   void *const arrays[] = {at->ends, at->values, at->row_start, at->row_id, at->chunk_row,
                           at->b,    at->out,    at->head,      at->tail};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
@@ -42,8 +43,8 @@ static polyad_status run_rows(polyad_context *context, struct pd_opencl_state *s
   for (int k = 0; k < PD_PORTABLE_INPUTS; ++k)
     put_buffer(&to, at->factor[k]);
   size_t lanes = (size_t)state->lanes[launch->tile];
-  return enqueue(context, state, &to, launch->groups * lanes,
-                 lanes * (size_t)state->shape.groups[launch->tile]);
+  return opencl_launch_enqueue(context, state, &to, launch->groups * lanes,
+                               lanes * (size_t)state->shape.groups[launch->tile]);
 }
 
 static size_t entries_at_once(const struct pd_opencl_state *state) {
@@ -57,17 +58,17 @@ static polyad_status run_entries(polyad_context *context, struct pd_opencl_state
   bool joins = launch->what == PD_ROWS_JOIN;
   PD_TRY(pd_opencl_entry_kernel(context, state, launch->type, joins ? PD_CL_JOIN : PD_CL_ZERO,
                                 &to.kernel));
-  put(&to, sizeof launch->job, &launch->job);
+  opencl_launch_put(&to, sizeof launch->job, &launch->job);
   if (joins) {
     void *const arrays[] = {at->row_start, at->row_id, at->chunk_row, at->head, at->tail, at->out};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
       put_buffer(&to, arrays[k]);
   } else {
     put_buffer(&to, at->used);
-    put(&to, sizeof launch->rows, &launch->rows);
+    opencl_launch_put(&to, sizeof launch->rows, &launch->rows);
     put_buffer(&to, at->out);
   }
-  return enqueue(context, state, &to, launch->groups, entries_at_once(state));
+  return opencl_launch_enqueue(context, state, &to, launch->groups, entries_at_once(state));
 }
 
 polyad_status pd_opencl_rows(polyad_context *context, const struct pd_device *device,
@@ -90,9 +91,9 @@ static polyad_status run_stream(polyad_context *context, struct pd_opencl_state 
   float narrow = (float)job->scalar;
   if (job->loop == POLYAD_STREAM_SCALE || job->loop == POLYAD_STREAM_TRIAD) {
     if (job->type == POLYAD_F64)
-      put(&to, sizeof job->scalar, &job->scalar);
+      opencl_launch_put(&to, sizeof job->scalar, &job->scalar);
     else
-      put(&to, sizeof narrow, &narrow);
+      opencl_launch_put(&to, sizeof narrow, &narrow);
   }
   void *const arrays[4][3] = {
       {job->a, job->c}, {job->c, job->b}, {job->a, job->b, job->c}, {job->b, job->c, job->a}};
@@ -100,7 +101,7 @@ static polyad_status run_stream(polyad_context *context, struct pd_opencl_state 
     put_buffer(&to, arrays[job->loop][k]);
   uint64_t width = (uint64_t)state->vector_bytes / pd_type_bytes(job->type);
   uint64_t items = job->count / width; /* PD_STREAM_UNIT is a multiple of 256 vectors of 16 bytes */
-  return enqueue(context, state, &to, items, 64);
+  return opencl_launch_enqueue(context, state, &to, items, 64);
 }
 
 polyad_status pd_opencl_stream(polyad_context *context, const struct pd_device *device,

@@ -23,11 +23,11 @@ struct pd_linalg_work {
 
 static const struct pd_linalg *host_linalg(void) { return pd_opencl_services->host_device->linalg; }
 
-static uint64_t work_bytes(uint64_t rank, int threads) {
+static uint64_t opencl_linalg_work_bytes(uint64_t rank, int threads) {
   return host_linalg()->work_bytes(rank, threads);
 }
 
-static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
+static void opencl_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   host_linalg()->work_destroy(context, work->host);
   for (int k = 0; k < SLOTS; ++k)
@@ -35,8 +35,9 @@ static void work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   pd_opencl_services->free(context, work);
 }
 
-static polyad_status work_create(polyad_context *context, const struct pd_device *device,
-                                 uint64_t rank, struct pd_linalg_work **out) {
+static polyad_status opencl_linalg_work_create(polyad_context *context,
+                                               const struct pd_device *device, uint64_t rank,
+                                               struct pd_linalg_work **out) {
   struct pd_linalg_work *work;
   *out = NULL;
   PD_TRY(pd_opencl_services->alloc(context, 1, sizeof *work, (void **)&work));
@@ -46,19 +47,20 @@ static polyad_status work_create(polyad_context *context, const struct pd_device
   if (status == POLYAD_OK)
     *out = work;
   else
-    work_destroy(context, work);
+    opencl_linalg_work_destroy(context, work);
   return status;
 }
 
-static uint64_t bytes_of(const struct pd_matrix *matrix) {
+static uint64_t opencl_linalg_bytes_of(const struct pd_matrix *matrix) {
   return matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
 }
 
 /* Copies a matrix to the host, into slot `which`. */
-static polyad_status take(polyad_context *context, struct pd_linalg_work *work, int which,
-                          const struct pd_matrix *from, struct pd_matrix *host) {
+static polyad_status opencl_linalg_take(polyad_context *context, struct pd_linalg_work *work,
+                                        int which, const struct pd_matrix *from,
+                                        struct pd_matrix *host) {
   struct slot *slot = &work->slot[which];
-  uint64_t bytes = bytes_of(from);
+  uint64_t bytes = opencl_linalg_bytes_of(from);
   if (slot->data == NULL || bytes > slot->bytes) {
     pd_opencl_services->free(context, slot->data);
     *slot = (struct slot){NULL, 0};
@@ -75,41 +77,42 @@ static polyad_status take(polyad_context *context, struct pd_linalg_work *work, 
 static polyad_status give(polyad_context *context, struct pd_linalg_work *work,
                           const struct pd_matrix *host, struct pd_matrix *to) {
   return work->device->functions->copy_in(context, work->device, to->data, host->data,
-                                          bytes_of(to));
+                                          opencl_linalg_bytes_of(to));
 }
 
-static polyad_status gram(polyad_context *context, struct pd_linalg_work *work,
-                          const struct pd_matrix *a, struct pd_matrix *out,
-                          struct pd_matrix *peak) {
+static polyad_status opencl_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
+                                        const struct pd_matrix *a, struct pd_matrix *out,
+                                        struct pd_matrix *peak) {
   struct pd_matrix x, g, p;
-  PD_TRY(take(context, work, 0, a, &x));
-  PD_TRY(take(context, work, 1, out, &g));
-  PD_TRY(take(context, work, 2, peak, &p));
+  PD_TRY(opencl_linalg_take(context, work, 0, a, &x));
+  PD_TRY(opencl_linalg_take(context, work, 1, out, &g));
+  PD_TRY(opencl_linalg_take(context, work, 2, peak, &p));
   PD_TRY(host_linalg()->gram(context, work->host, &x, &g, &p));
   PD_TRY(give(context, work, &g, out));
   return give(context, work, &p, peak);
 }
 
-static polyad_status hadamard(polyad_context *context, struct pd_linalg_work *work, int count,
-                              const struct pd_matrix *const *grams, int skip, double ridge,
-                              struct pd_matrix *v) {
+static polyad_status opencl_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
+                                            int count, const struct pd_matrix *const *grams,
+                                            int skip, double ridge, struct pd_matrix *v) {
   struct pd_matrix host[POLYAD_MAX_ORDER], out;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   for (int n = 0; n < count; ++n) {
     pointer[n] = &host[n];
-    if (n != skip) PD_TRY(take(context, work, n, grams[n], &host[n]));
+    if (n != skip) PD_TRY(opencl_linalg_take(context, work, n, grams[n], &host[n]));
   }
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER, v, &out));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, v, &out));
   PD_TRY(host_linalg()->hadamard(context, work->host, count, pointer, skip, ridge, &out));
   return give(context, work, &out, v);
 }
 
 /* The host's update does all its work itself. */
-static polyad_status prepare(polyad_context *context, struct pd_linalg_work *work, int count,
-                             const struct pd_matrix *const *grams, int skip, double ridge,
-                             double damping, struct pd_matrix *v) {
+static polyad_status opencl_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
+                                           int count, const struct pd_matrix *const *grams,
+                                           int skip, double ridge, double damping,
+                                           struct pd_matrix *v) {
   (void)damping;
-  return hadamard(context, work, count, grams, skip, ridge, v);
+  return opencl_linalg_hadamard(context, work, count, grams, skip, ridge, v);
 }
 
 /* Copies what an update reads, and has room for what it makes. */
@@ -117,42 +120,44 @@ static polyad_status take_update(polyad_context *context, struct pd_linalg_work 
                                  const struct pd_update *update) {
   struct pd_matrix *to = work->matrix;
   work->update = *update;
-  PD_TRY(take(context, work, 0, update->v, &to[0]));
+  PD_TRY(opencl_linalg_take(context, work, 0, update->v, &to[0]));
   work->update.v = &to[0];
-  PD_TRY(take(context, work, 1, update->x, &to[1]));
+  PD_TRY(opencl_linalg_take(context, work, 1, update->x, &to[1]));
   work->update.x = &to[1];
-  PD_TRY(take(context, work, 2, update->weights, &to[2]));
+  PD_TRY(opencl_linalg_take(context, work, 2, update->weights, &to[2]));
   work->update.weights = &to[2];
-  PD_TRY(take(context, work, 3, update->lambda, &to[3]));
+  PD_TRY(opencl_linalg_take(context, work, 3, update->lambda, &to[3]));
   work->update.lambda = &to[3];
-  PD_TRY(take(context, work, 4, update->gram, &to[4]));
+  PD_TRY(opencl_linalg_take(context, work, 4, update->gram, &to[4]));
   work->update.gram = &to[4];
-  PD_TRY(take(context, work, 5, update->peak, &to[5]));
+  PD_TRY(opencl_linalg_take(context, work, 5, update->peak, &to[5]));
   work->update.peak = &to[5];
-  if (update->before != NULL) PD_TRY(take(context, work, 6, update->before, &to[6]));
+  if (update->before != NULL) PD_TRY(opencl_linalg_take(context, work, 6, update->before, &to[6]));
   work->update.before = update->before != NULL ? &to[6] : NULL;
-  if (update->m != NULL) PD_TRY(take(context, work, 7, update->m, &to[7]));
+  if (update->m != NULL) PD_TRY(opencl_linalg_take(context, work, 7, update->m, &to[7]));
   work->update.m = update->m != NULL ? &to[7] : NULL;
-  if (update->slices != NULL) PD_TRY(take(context, work, 8, update->slices, &to[8]));
+  if (update->slices != NULL) PD_TRY(opencl_linalg_take(context, work, 8, update->slices, &to[8]));
   work->update.slices = update->slices != NULL ? &to[8] : NULL;
   return POLYAD_OK;
 }
 
-static polyad_status update_rows(polyad_context *context, struct pd_linalg_work *work,
-                                 const struct pd_update *update) {
+static polyad_status opencl_linalg_update_rows(polyad_context *context, struct pd_linalg_work *work,
+                                               const struct pd_update *update) {
   PD_TRY(take_update(context, work, update));
   return host_linalg()->update_rows(context, work->host, &work->update);
 }
 
-static polyad_status update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                             const struct pd_update *update) {
+static polyad_status opencl_linalg_update_rows_nonnegative(polyad_context *context,
+                                                           struct pd_linalg_work *work,
+                                                           const struct pd_update *update) {
   PD_TRY(take_update(context, work, update));
   return host_linalg()->update_rows_nonnegative(context, work->host, &work->update);
 }
 
 /* On the copies that update_rows() has left. */
-static polyad_status update_finish(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_update *update) {
+static polyad_status opencl_linalg_update_finish(polyad_context *context,
+                                                 struct pd_linalg_work *work,
+                                                 const struct pd_update *update) {
   PD_TRY(host_linalg()->update_finish(context, work->host, &work->update));
   PD_TRY(give(context, work, work->update.x, update->x));
   PD_TRY(give(context, work, work->update.lambda, update->lambda));
@@ -160,13 +165,15 @@ static polyad_status update_finish(polyad_context *context, struct pd_linalg_wor
   return give(context, work, work->update.peak, update->peak);
 }
 
-static polyad_status weighted_inner(polyad_context *context, struct pd_linalg_work *work,
-                                    const struct pd_matrix *m, const struct pd_matrix *x,
-                                    const struct pd_matrix *lambda) {
+static polyad_status opencl_linalg_weighted_inner(polyad_context *context,
+                                                  struct pd_linalg_work *work,
+                                                  const struct pd_matrix *m,
+                                                  const struct pd_matrix *x,
+                                                  const struct pd_matrix *lambda) {
   struct pd_matrix hm, hx, hl;
-  PD_TRY(take(context, work, 0, m, &hm));
-  PD_TRY(take(context, work, 1, x, &hx));
-  PD_TRY(take(context, work, 2, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, 0, m, &hm));
+  PD_TRY(opencl_linalg_take(context, work, 1, x, &hx));
+  PD_TRY(opencl_linalg_take(context, work, 2, lambda, &hl));
   return host_linalg()->weighted_inner(context, work->host, &hm, &hx, &hl);
 }
 
@@ -177,120 +184,125 @@ static polyad_status take_grams(polyad_context *context, struct pd_linalg_work *
                                 const struct pd_matrix *pointer[POLYAD_MAX_ORDER]) {
   for (int n = 0; n < count; ++n) {
     pointer[n] = &host[n];
-    PD_TRY(take(context, work, n, grams[n], &host[n]));
+    PD_TRY(opencl_linalg_take(context, work, n, grams[n], &host[n]));
   }
   return POLYAD_OK;
 }
 
-static polyad_status model_norm(polyad_context *context, struct pd_linalg_work *work, int count,
-                                const struct pd_matrix *const *grams, const struct pd_matrix *peak,
-                                const struct pd_matrix *lambda, bool spreads) {
+static polyad_status opencl_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
+                                              int count, const struct pd_matrix *const *grams,
+                                              const struct pd_matrix *peak,
+                                              const struct pd_matrix *lambda, bool spreads) {
   struct pd_matrix host[POLYAD_MAX_ORDER], hp, hl;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   PD_TRY(take_grams(context, work, count, grams, host, pointer));
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER, peak, &hp));
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 1, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, peak, &hp));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, lambda, &hl));
   return host_linalg()->model_norm(context, work->host, count, pointer, &hp, &hl, spreads);
 }
 
-static polyad_status spread(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *slices, const struct pd_matrix *x, int count,
-                            const struct pd_matrix *const *grams, const struct pd_matrix *lambda) {
+static polyad_status opencl_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
+                                          const struct pd_matrix *slices, const struct pd_matrix *x,
+                                          int count, const struct pd_matrix *const *grams,
+                                          const struct pd_matrix *lambda) {
   struct pd_matrix host[POLYAD_MAX_ORDER], hs, hx, hl;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   PD_TRY(take_grams(context, work, count, grams, host, pointer));
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER, slices, &hs));
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 1, x, &hx));
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER + 2, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, slices, &hs));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, x, &hx));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 2, lambda, &hl));
   return host_linalg()->spread(context, work->host, &hs, &hx, count, pointer, &hl);
 }
 
-static polyad_status residual(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_nonzeros *nonzeros, const struct pd_list *list,
-                              const struct pd_matrix *const *factors,
-                              const struct pd_matrix *lambda) {
+static polyad_status opencl_linalg_residual(polyad_context *context, struct pd_linalg_work *work,
+                                            const struct pd_nonzeros *nonzeros,
+                                            const struct pd_list *list,
+                                            const struct pd_matrix *const *factors,
+                                            const struct pd_matrix *lambda) {
   struct pd_matrix host[POLYAD_MAX_ORDER], hl;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   for (int n = 0; n < nonzeros->order; ++n) {
     pointer[n] = &host[n];
-    PD_TRY(take(context, work, n, factors[n], &host[n]));
+    PD_TRY(opencl_linalg_take(context, work, n, factors[n], &host[n]));
   }
-  PD_TRY(take(context, work, POLYAD_MAX_ORDER, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, lambda, &hl));
   return host_linalg()->residual(context, work->host, nonzeros, list, pointer, &hl);
 }
 
-static polyad_status weigh(polyad_context *context, struct pd_linalg_work *work,
-                           const struct pd_matrix *phi, double kappa, double kappa_tolerance,
-                           const struct pd_matrix *lambda, struct pd_matrix *x) {
+static polyad_status opencl_linalg_weigh(polyad_context *context, struct pd_linalg_work *work,
+                                         const struct pd_matrix *phi, double kappa,
+                                         double kappa_tolerance, const struct pd_matrix *lambda,
+                                         struct pd_matrix *x) {
   struct pd_matrix hp, hl, hx;
-  if (phi != NULL) PD_TRY(take(context, work, 0, phi, &hp));
-  PD_TRY(take(context, work, 1, lambda, &hl));
-  PD_TRY(take(context, work, 2, x, &hx));
+  if (phi != NULL) PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
+  PD_TRY(opencl_linalg_take(context, work, 1, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, 2, x, &hx));
   PD_TRY(host_linalg()->weigh(context, work->host, phi != NULL ? &hp : NULL, kappa, kappa_tolerance,
                               &hl, &hx));
   return give(context, work, &hx, x);
 }
 
-static polyad_status kkt(polyad_context *context, struct pd_linalg_work *work,
-                         const struct pd_matrix *phi, const struct pd_matrix *b) {
+static polyad_status opencl_linalg_kkt(polyad_context *context, struct pd_linalg_work *work,
+                                       const struct pd_matrix *phi, const struct pd_matrix *b) {
   struct pd_matrix hp, hb;
-  PD_TRY(take(context, work, 0, phi, &hp));
-  PD_TRY(take(context, work, 1, b, &hb));
+  PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
+  PD_TRY(opencl_linalg_take(context, work, 1, b, &hb));
   return host_linalg()->kkt(context, work->host, &hp, &hb);
 }
 
-static polyad_status multiply(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+static polyad_status opencl_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
+                                            const struct pd_matrix *phi, double tolerance,
+                                            struct pd_matrix *b) {
   struct pd_matrix hp, hb;
-  PD_TRY(take(context, work, 0, phi, &hp));
-  PD_TRY(take(context, work, 1, b, &hb));
+  PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
+  PD_TRY(opencl_linalg_take(context, work, 1, b, &hb));
   PD_TRY(host_linalg()->multiply(context, work->host, &hp, tolerance, &hb));
   return give(context, work, &hb, b);
 }
 
-static polyad_status add(polyad_context *context, struct pd_linalg_work *work,
-                         const struct pd_matrix *y, struct pd_matrix *x) {
+static polyad_status opencl_linalg_add(polyad_context *context, struct pd_linalg_work *work,
+                                       const struct pd_matrix *y, struct pd_matrix *x) {
   struct pd_matrix hy, hx;
-  PD_TRY(take(context, work, 0, y, &hy));
-  PD_TRY(take(context, work, 1, x, &hx));
+  PD_TRY(opencl_linalg_take(context, work, 0, y, &hy));
+  PD_TRY(opencl_linalg_take(context, work, 1, x, &hx));
   PD_TRY(host_linalg()->add(context, work->host, &hy, &hx));
   return give(context, work, &hx, x);
 }
 
-static polyad_status normalize(polyad_context *context, struct pd_linalg_work *work,
-                               enum pd_scaling scaling, struct pd_matrix *x,
-                               struct pd_matrix *lambda) {
+static polyad_status opencl_linalg_normalize(polyad_context *context, struct pd_linalg_work *work,
+                                             enum pd_scaling scaling, struct pd_matrix *x,
+                                             struct pd_matrix *lambda) {
   struct pd_matrix hx, hl;
-  PD_TRY(take(context, work, 0, x, &hx));
-  PD_TRY(take(context, work, 1, lambda, &hl));
+  PD_TRY(opencl_linalg_take(context, work, 0, x, &hx));
+  PD_TRY(opencl_linalg_take(context, work, 1, lambda, &hl));
   PD_TRY(host_linalg()->normalize(context, work->host, scaling, &hx, &hl));
   PD_TRY(give(context, work, &hx, x));
   return give(context, work, &hl, lambda);
 }
 
-static polyad_status fetch(polyad_context *context, struct pd_linalg_work *work,
-                           double scalars[PD_SCALARS]) {
+static polyad_status opencl_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
+                                         double scalars[PD_SCALARS]) {
   return host_linalg()->fetch(context, work->host, scalars);
 }
 
 const struct pd_linalg pd_opencl_linalg = {
-    .work_create = work_create,
-    .work_destroy = work_destroy,
-    .work_bytes = work_bytes,
-    .gram = gram,
-    .add = add,
-    .hadamard = hadamard,
-    .prepare = prepare,
-    .update_rows = update_rows,
-    .update_rows_nonnegative = update_rows_nonnegative,
-    .update_finish = update_finish,
-    .weighted_inner = weighted_inner,
-    .model_norm = model_norm,
-    .spread = spread,
-    .residual = residual,
-    .weigh = weigh,
-    .kkt = kkt,
-    .multiply = multiply,
-    .normalize = normalize,
-    .fetch = fetch,
+    .work_create = opencl_linalg_work_create,
+    .work_destroy = opencl_linalg_work_destroy,
+    .work_bytes = opencl_linalg_work_bytes,
+    .gram = opencl_linalg_gram,
+    .add = opencl_linalg_add,
+    .hadamard = opencl_linalg_hadamard,
+    .prepare = opencl_linalg_prepare,
+    .update_rows = opencl_linalg_update_rows,
+    .update_rows_nonnegative = opencl_linalg_update_rows_nonnegative,
+    .update_finish = opencl_linalg_update_finish,
+    .weighted_inner = opencl_linalg_weighted_inner,
+    .model_norm = opencl_linalg_model_norm,
+    .spread = opencl_linalg_spread,
+    .residual = opencl_linalg_residual,
+    .weigh = opencl_linalg_weigh,
+    .kkt = opencl_linalg_kkt,
+    .multiply = opencl_linalg_multiply,
+    .normalize = opencl_linalg_normalize,
+    .fetch = opencl_linalg_fetch,
 };

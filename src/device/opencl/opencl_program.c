@@ -25,8 +25,9 @@ static polyad_status fail_build(polyad_context *context, const struct pd_opencl_
                                   state->device.name, (int)code, log);
 }
 
-static polyad_status build(polyad_context *context, struct pd_opencl_state *state,
-                           const char *options, const char *name, cl_kernel *kernel) {
+static polyad_status opencl_program_build(polyad_context *context, struct pd_opencl_state *state,
+                                          const char *options, const char *name,
+                                          cl_kernel *kernel) {
   const char *text = (const char *)pd_opencl_source;
   cl_int code;
   cl_program program =
@@ -57,7 +58,7 @@ polyad_status pd_opencl_rows_kernel(polyad_context *context, struct pd_opencl_st
              wide, (int)launch->what, inputs[launch->inputs_class], state->lanes[tile],
              state->vectors[tile], tile == PD_ROWS_PARTIAL, state->shape.groups[tile],
              state->vector_bytes, state->is_cpu, !state->is_cpu);
-    PD_TRY(build(context, state, options, "rows", slot));
+    PD_TRY(opencl_program_build(context, state, options, "rows", slot));
   }
   *kernel = *slot;
   return POLYAD_OK;
@@ -76,7 +77,7 @@ polyad_status pd_opencl_entry_kernel(polyad_context *context, struct pd_opencl_s
              "-DPD_WIDE_SUMS=0 -DPD_REUSE_ROWS=0",
              wide, state->vector_bytes);
     snprintf(name, sizeof name, "%s_%s", names[which], wide ? "f64" : "f32");
-    PD_TRY(build(context, state, options, name, slot));
+    PD_TRY(opencl_program_build(context, state, options, name, slot));
   }
   *kernel = *slot;
   return POLYAD_OK;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool alto_supports(const struct pd_traits *traits, const struct pd_request *request,
+                          char reason[PD_REASON_BYTES]) {
   bool gpu = strcmp(request->device->kind, "cuda") == 0; /* there indices are of 32 bits */
   int bits = 0;
   for (int n = 0; n < traits->order; ++n) {
@@ -26,7 +26,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
   return false;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t alto_bytes(const void *storage) {
   const struct pd_alto *alto = storage;
   uint64_t item = (uint64_t)(alto->low_bytes + alto->high_bytes) + pd_type_bytes(alto->type);
   for (int n = 0; n < alto->order; ++n)
@@ -35,17 +35,18 @@ static uint64_t bytes(const void *storage) {
          (uint64_t)alto->segments * (uint64_t)alto->order * sizeof *alto->span;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void alto_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                uint64_t *storage, uint64_t *building) {
   struct pd_alto like = {.type = request->precision};
   pd_alto_shape(traits->order, traits->dims, traits->nnz, request, &like);
-  *storage = bytes(&like);
+  *storage = alto_bytes(&like);
   *building = pd_add_saturated(*storage, pd_alto_building_bytes(&like, request->threads));
 }
 
 /* Nanoseconds of one thread, so fitted that they compare with the model of coo as measured times do
  * (see the README); rows of matrices that the second level of cache does not hold cost more. */
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double alto_estimate_seconds(const struct pd_traits *traits,
+                                    const struct pd_request *request) {
   const double NEAR_BYTES = 1e6, FAR_ROW = 1.2;
   double rank = (double)request->rank, wide = request->precision == POLYAD_F32 ? 0.7 : 1;
   double row = rank * (double)pd_type_bytes(request->precision), sum = 0, each = 1;
@@ -58,7 +59,7 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
   return 1e-9 * sum / request->threads;
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void alto_destroy(polyad_context *context, void *storage) {
   struct pd_alto *alto = storage;
   if (alto == NULL) return;
   pd_free(context, alto->low);
@@ -70,8 +71,8 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, alto);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **storage) {
+static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **storage) {
   struct pd_alto *alto;
   *storage = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &alto));
@@ -85,14 +86,14 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   else
     status = pd_alto_fill(context, tensor, take, alto);
   if (status != POLYAD_OK) {
-    destroy(context, alto);
+    alto_destroy(context, alto);
     return status;
   }
   *storage = alto;
   return POLYAD_OK;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void alto_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_alto *alto = storage;
   const char *edition = alto->atomic ? "atomic" : "pull";
@@ -127,13 +128,13 @@ const struct polyad_format pd_alto_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
+    .supports = alto_supports,
+    .estimate_bytes = alto_estimate_bytes,
+    .estimate_seconds = alto_estimate_seconds,
+    .build = alto_build,
     .check = pd_alto_check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
+    .bytes = alto_bytes,
+    .describe = alto_describe,
+    .destroy = alto_destroy,
     .decode = pd_alto_decode,
 };

@@ -4,7 +4,7 @@
 
 /* The mode whose side of the box that is left is the longest; of two with as many bits, the one
  * that fills more of them. */
-static int longest(int order, const uint64_t *dims, const int *left) {
+static int alto_bits_longest(int order, const uint64_t *dims, const int *left) {
   int best = -1;
   for (int n = 0; n < order; ++n) {
     if (left[n] == 0) continue;
@@ -42,7 +42,7 @@ int pd_alto_interleave(int order, const uint64_t *dims, struct pd_alto_mode *mod
   for (int n = 0; n < order; ++n)
     mode[n].bits = left[n];
   for (int place = bits - 1; place >= 0; --place) {
-    int n = longest(order, dims, left);
+    int n = alto_bits_longest(order, dims, left);
     add_bit(&mode[n], place, --left[n]);
   }
   return bits;

@@ -45,8 +45,8 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
 
 /* Keys of nonzeros [first, first + count) of a tensor, at most BLOCK; `high` is NULL when one word
  * is enough. */
-static void encode(const struct pd_alto *alto, const polyad_tensor *tensor, uint64_t first,
-                   uint64_t count, uint64_t *low, uint64_t *high) {
+static void alto_build_encode(const struct pd_alto *alto, const polyad_tensor *tensor,
+                              uint64_t first, uint64_t count, uint64_t *low, uint64_t *high) {
   const struct pd_alto_coder *coder = pd_alto_coder_current();
   memset(low, 0, count * sizeof *low);
   if (high != NULL) memset(high, 0, count * sizeof *high);
@@ -70,14 +70,14 @@ static void encode_records(const void *user, uint64_t first, uint64_t count,
   const struct pd_alto *alto = building->alto;
   if (alto->bits == 0) return;
   if (alto->bits <= 64) {
-    encode(alto, building->tensor, first, count, word[0], NULL);
+    alto_build_encode(alto, building->tensor, first, count, word[0], NULL);
     for (uint64_t p = 0; p < count; ++p)
       word[0][p] <<= 64 - alto->bits;
     return;
   }
   uint64_t low[BLOCK], high[BLOCK];
   int up = 128 - alto->bits;
-  encode(alto, building->tensor, first, count, low, high);
+  alto_build_encode(alto, building->tensor, first, count, low, high);
   for (uint64_t p = 0; p < count; ++p) {
     word[0][p] = high[p] << up | (up == 0 ? 0 : low[p] >> (64 - up));
     word[1][p] = low[p] << up;
@@ -138,7 +138,8 @@ static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uin
     narrow(count, alto->fields ? words[1] : high, alto->high_bytes, alto->high, first);
 }
 
-static void store(void *visitor, uint64_t first, uint64_t count, const uint64_t *records) {
+static void alto_build_store(void *visitor, uint64_t first, uint64_t count,
+                             const uint64_t *records) {
   const struct building *building = visitor;
   uint64_t words = (uint64_t)building->layout.words, low[BLOCK], high[BLOCK];
   size_t item = pd_type_bytes(building->alto->type);
@@ -152,7 +153,7 @@ static void store(void *visitor, uint64_t first, uint64_t count, const uint64_t 
 }
 
 /* Gives up the tensor's arrays if it may, and takes those of the storage. */
-static polyad_status allocate(polyad_context *context, void *visitor) {
+static polyad_status alto_build_allocate(polyad_context *context, void *visitor) {
   const struct building *building = visitor;
   polyad_tensor *tensor = building->tensor;
   struct pd_alto *alto = building->alto;
@@ -206,14 +207,14 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
                            struct pd_alto *alto) {
   struct building building = {.tensor = tensor, .take = take, .alto = alto};
   const struct pd_record_source source = {
-      .tensor = tensor, .encode = encode_records, .user = &building, .packed = allocate};
+      .tensor = tensor, .encode = encode_records, .user = &building, .packed = alto_build_allocate};
   struct pd_room room;
   polyad_status status = POLYAD_OK;
   pd_layout_skip(&building.layout, alto->bits);
   pd_layout_end(&building.layout, 8 * (int)pd_type_bytes(alto->type));
   PD_TRY(pd_room_create(context, alto->nnz, building.layout.words, &room));
-  PD_TRY_CLEANUP(
-      pd_records_sort(context, &source, &building.layout, alto->bits, &room, store, &building));
+  PD_TRY_CLEANUP(pd_records_sort(context, &source, &building.layout, alto->bits, &room,
+                                 alto_build_store, &building));
   pd_room_destroy(context, &room);
   PD_TRY(PD_NEW(context, (uint64_t)alto->segments * (uint64_t)alto->order, &alto->span));
   set_spans(context, alto);

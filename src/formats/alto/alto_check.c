@@ -16,7 +16,7 @@ static bool beyond(const struct pd_alto *alto, struct pd_alto_key words) {
   return (words.word[0] & ~used[0]) != 0 || (words.word[1] & ~used[1]) != 0;
 }
 
-static struct pd_alto_key key_of(const struct pd_alto *alto, uint64_t p) {
+static struct pd_alto_key alto_check_key_of(const struct pd_alto *alto, uint64_t p) {
   struct pd_alto_key key = {{0, 0}}, words = {{0, 0}};
   if (!alto->decoded) words = pd_alto_words_at(alto, p);
   for (int n = 0; n < alto->order; ++n)
@@ -31,7 +31,7 @@ static struct pd_alto_key key_of(const struct pd_alto *alto, uint64_t p) {
 static polyad_status check_keys(polyad_context *context, const struct pd_alto *alto) {
   struct pd_alto_key before = {{0, 0}};
   for (uint64_t p = 0; p < alto->nnz; ++p) {
-    struct pd_alto_key key = key_of(alto, p);
+    struct pd_alto_key key = alto_check_key_of(alto, p);
     bool rises = key.word[1] > before.word[1] ||
                  (key.word[1] == before.word[1] && key.word[0] > before.word[0]);
     if ((p > 0 && !rises) || (!alto->decoded && beyond(alto, pd_alto_words_at(alto, p))))

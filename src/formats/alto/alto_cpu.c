@@ -62,7 +62,7 @@ static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int 
   set_sources(alto, s, mode, factors, stored, job);
 }
 
-static void set_output(struct call *call, const struct pd_matrix *out) {
+static void alto_cpu_set_output(struct call *call, const struct pd_matrix *out) {
   call->out = (struct pd_rowsum_job){.type = call->job.alto->type,
                                      .rank = out->columns,
                                      .out = out->data,
@@ -70,14 +70,14 @@ static void set_output(struct call *call, const struct pd_matrix *out) {
                                      .out_stride = out->stride};
 }
 
-static void zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
+static void alto_cpu_zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
   size_t item = pd_type_bytes(out->type);
   for (uint64_t i = begin; i < end; ++i)
     memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
 }
 
 /* The part of thread t with the places of its sums. */
-static void set_part(const struct call *call, int t, struct pd_alto_part *part) {
+static void alto_cpu_set_part(const struct call *call, int t, struct pd_alto_part *part) {
   const struct pd_alto_scratch *s = call->scratch;
   const struct pd_alto_share *share = &call->sharing->share[t];
   const uint64_t row = s->padded * sizeof(double), out_row = call->out.out_stride * sizeof(double);
@@ -108,7 +108,7 @@ static void zero_part(const struct call *call, int t) {
   bool direct = call->sharing->direct;
   double *first = call->scratch->sums_rows + share->first * call->scratch->padded;
   memset(first, 0, pd_alto_share_rows(share, direct) * call->scratch->padded * sizeof *first);
-  if (direct) zero_rows(&call->out, share->own.begin, share->own.end);
+  if (direct) alto_cpu_zero_rows(&call->out, share->own.begin, share->own.end);
 }
 
 /* Sums that all parts add to: a thread's portion. */
@@ -117,7 +117,7 @@ static void zero_shared(const struct call *call, int t, int threads) {
   uint64_t end = pd_part_begin(call->out.out_rows, t + 1, threads);
   const struct pd_alto_scratch *s = call->scratch;
   if (call->sharing->direct)
-    zero_rows(&call->out, begin, end);
+    alto_cpu_zero_rows(&call->out, begin, end);
   else
     memset(s->sums_rows + begin * s->padded, 0, (end - begin) * s->padded * sizeof(double));
 }
@@ -165,13 +165,13 @@ static void pull_rows(const struct call *call, uint64_t begin, uint64_t end, int
                                    : pull_row(call, row, parts, count, &done);
     if (done) continue;
     if (sum == NULL)
-      zero_rows(&call->out, row, row + 1);
+      alto_cpu_zero_rows(&call->out, row, row + 1);
     else
       s->sums->isa->write_row(&call->out, &s->sums->blocks, sum, row);
   }
 }
 
-static void run(const struct call *call) {
+static void alto_cpu_run(const struct call *call) {
   enum { ROWS = 64 };
   const struct pd_alto_scratch *s = call->scratch;
   const int parts = call->sharing->parts, threads = s->threads;
@@ -187,7 +187,7 @@ static void run(const struct call *call) {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < parts; ++t) {
       struct pd_alto_part part;
-      set_part(call, t, &part);
+      alto_cpu_set_part(call, t, &part);
       if (!call->job.atomic) zero_part(call, t);
       s->isa->drive(&call->job, &part);
     }
@@ -204,18 +204,19 @@ static void run(const struct call *call) {
   }
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status alto_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                     int mode, const struct pd_matrix *const *factors,
+                                     struct pd_matrix *out) {
   (void)context;
   struct call call;
   set_call(storage, scratch, mode, factors, false, &call);
-  set_output(&call, out);
-  run(&call);
+  alto_cpu_set_output(&call, out);
+  alto_cpu_run(&call);
   return POLYAD_OK;
 }
 
-static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
-                        const struct pd_matrix *const *factors) {
+static polyad_status alto_cpu_pi(polyad_context *context, const void *storage, void *scratch,
+                                 int mode, const struct pd_matrix *const *factors) {
   const struct pd_alto *alto = storage;
   struct pd_alto_scratch *s = scratch;
   struct call call;
@@ -231,7 +232,7 @@ static polyad_status pi(polyad_context *context, const void *storage, void *scra
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < call.sharing->parts; ++t) {
     struct pd_alto_part part;
-    set_part(&call, t, &part);
+    alto_cpu_set_part(&call, t, &part);
     s->isa->drive(&call.job, &part);
   }
   s->products_mode = mode;
@@ -247,27 +248,28 @@ static polyad_status find_products(polyad_context *context, const struct pd_alto
   uint64_t others = pd_modes_but(alto->order, mode);
   *stored = s->products_mode == mode && pd_versions_known(factors, others);
   if (!*stored || pd_versions_hold(&s->products_versions, factors, others)) return POLYAD_OK;
-  return pi(context, alto, s, mode, factors);
+  return alto_cpu_pi(context, alto, s, mode, factors);
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status alto_cpu_phi(polyad_context *context, const void *storage, void *scratch,
+                                  int mode, const struct pd_matrix *const *factors, double epsilon,
+                                  struct pd_matrix *out) {
   struct call call;
   bool stored;
   PD_TRY(find_products(context, storage, scratch, mode, factors, &stored));
   set_call(storage, scratch, mode, factors, stored, &call);
-  set_output(&call, out);
+  alto_cpu_set_output(&call, out);
   call.job.phi = true;
   call.job.epsilon = epsilon;
-  run(&call);
+  alto_cpu_run(&call);
   return POLYAD_OK;
 }
 
 /* Values times logarithms of models: each part by itself, then the parts in their order. */
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status alto_cpu_log_likelihood(polyad_context *context, const void *storage,
+                                             void *scratch, int mode,
+                                             const struct pd_matrix *const *factors,
+                                             struct pd_matrix *out) {
   const struct pd_alto_scratch *s = scratch;
   struct call call;
   double sum = 0;
@@ -278,7 +280,7 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < call.sharing->parts; ++t) {
     struct pd_alto_part part;
-    set_part(&call, t, &part);
+    alto_cpu_set_part(&call, t, &part);
     *part.logarithms = 0;
     s->isa->drive(&call.job, &part);
   }
@@ -294,14 +296,14 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .workspace_bytes = pd_alto_scratch_bytes,
     .workspace_create = pd_alto_scratch_create,
     .workspace_destroy = pd_alto_scratch_destroy,
-    .mttkrp = mttkrp,
+    .mttkrp = alto_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
-    .pi = pi,
-    .phi = phi,
+    .pi = alto_cpu_pi,
+    .phi = alto_cpu_phi,
     .phi_over_mttkrp = 1.6,
     .ttmc_workspace_bytes = pd_alto_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_alto_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_alto_ttmc_workspace_destroy,
     .ttmc = pd_alto_ttmc,
-    .log_likelihood = log_likelihood,
+    .log_likelihood = alto_cpu_log_likelihood,
 };

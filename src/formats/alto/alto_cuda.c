@@ -30,7 +30,8 @@ struct scratch {
   double *partial; /* of the log-likelihood */
 };
 
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void alto_cuda_unload(polyad_context *context, const struct pd_device *device,
+                             void *pointer) {
   struct on_device *made = pointer;
   if (made == NULL) return;
   pd_cuda_release(context, device, made->low);
@@ -71,21 +72,21 @@ static polyad_status new_array(polyad_context *context, uint64_t count, size_t s
   return pd_cuda_services->alloc(context, count, size, (void **)out);
 }
 
-static uint32_t index_of(const struct pd_alto *host, int mode, uint64_t p) {
+static uint32_t alto_cuda_index_of(const struct pd_alto *host, int mode, uint64_t p) {
   if (host->decoded) return (uint32_t)pd_alto_number(host->index[mode], host->index_bytes[mode], p);
   return (uint32_t)pd_alto_extract(&host->field[mode], pd_alto_words_at(host, p));
 }
 
 /* Counts each row's nonzeros and lists the rows that have any; nonzeros stay in the order of their
  * keys within a row. */
-static polyad_status list_rows(polyad_context *context, const struct pd_alto *host, int mode,
-                               struct host_rows *list) {
+static polyad_status alto_cuda_list_rows(polyad_context *context, const struct pd_alto *host,
+                                         int mode, struct host_rows *list) {
   uint64_t nnz = host->nnz, dim = host->dims[mode];
   PD_TRY(new_array(context, nnz, sizeof *list->index, &list->index));
   PD_TRY(new_array(context, dim, sizeof *list->place, &list->place));
   memset(list->place, 0, dim * sizeof *list->place);
   for (uint64_t p = 0; p < nnz; ++p) {
-    list->index[p] = index_of(host, mode, p);
+    list->index[p] = alto_cuda_index_of(host, mode, p);
     list->rows += list->place[list->index[p]]++ == 0;
   }
   PD_TRY(new_array(context, nnz, sizeof *list->order, &list->order));
@@ -117,7 +118,7 @@ static polyad_status upload_rows(polyad_context *context, const struct pd_device
                                  const struct pd_alto *host, int mode, struct device_rows *to) {
   polyad_status status = POLYAD_OK;
   struct host_rows list = {0};
-  PD_TRY_CLEANUP(list_rows(context, host, mode, &list));
+  PD_TRY_CLEANUP(alto_cuda_list_rows(context, host, mode, &list));
   to->rows = list.rows;
   PD_TRY_CLEANUP(pd_cuda_upload(context, device, host->nnz, sizeof *list.order, list.order,
                                 (void **)&to->order));
@@ -152,15 +153,16 @@ static polyad_status upload_indices(polyad_context *context, const struct pd_dev
   uint32_t *index;
   PD_TRY(pd_cuda_services->alloc(context, host->nnz, sizeof *index, (void **)&index));
   for (uint64_t p = 0; p < host->nnz; ++p)
-    index[p] = index_of(host, mode, p);
+    index[p] = alto_cuda_index_of(host, mode, p);
   polyad_status status =
       pd_cuda_upload(context, device, host->nnz, sizeof *index, index, (void **)to);
   pd_cuda_services->free(context, index);
   return status;
 }
 
-static polyad_status upload_nonzeros(polyad_context *context, const struct pd_device *device,
-                                     const struct pd_alto *host, struct on_device *made) {
+static polyad_status alto_cuda_upload_nonzeros(polyad_context *context,
+                                               const struct pd_device *device,
+                                               const struct pd_alto *host, struct on_device *made) {
   if (host->decoded) {
     for (int n = 0; n < host->order; ++n)
       PD_TRY(upload_indices(context, device, host, n, &made->index[n]));
@@ -175,8 +177,8 @@ static polyad_status upload_nonzeros(polyad_context *context, const struct pd_de
                         &made->values);
 }
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
+static polyad_status alto_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, void **out) {
   const struct pd_alto *host = storage;
   struct on_device *made;
   *out = NULL;
@@ -184,13 +186,13 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   memset(made, 0, sizeof *made);
   made->host = host;
   set_runs(host, made);
-  polyad_status status = upload_nonzeros(context, device, host, made);
+  polyad_status status = alto_cuda_upload_nonzeros(context, device, host, made);
   for (int n = 0; n < host->order && status == POLYAD_OK && !host->atomic; ++n)
     status = upload_rows(context, device, host, n, &made->list[n]);
   if (status == POLYAD_OK)
     *out = made;
   else
-    unload(context, device, made);
+    alto_cuda_unload(context, device, made);
   return status;
 }
 
@@ -198,7 +200,7 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
  */
 
 /* Lanes depend on whether rows are aligned; scratch is made for the worse case. */
-static uint64_t carry_rows(const struct on_device *made, int segment) {
+static uint64_t alto_cuda_carry_rows(const struct on_device *made, int segment) {
   return made->host->atomic ? 0 : pd_gpu_sum_blocks(made->host->nnz, 32, segment);
 }
 
@@ -207,17 +209,18 @@ static bool weighs_first(const struct pd_alto *host, uint64_t rank) {
   return rank > (uint64_t)pd_alto_gpu_columns((int)pd_type_bytes(host->type));
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t alto_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct on_device *made = storage;
   uint64_t item = pd_type_bytes(made->host->type);
-  uint64_t carries = pd_mul_saturated(2 * carry_rows(made, 64), pd_mul_saturated(rank, item));
+  uint64_t carries =
+      pd_mul_saturated(2 * alto_cuda_carry_rows(made, 64), pd_mul_saturated(rank, item));
   carries = pd_add_saturated(carries, 8 * (pd_alto_gpu_partials(made->host->nnz) + 1));
   return weighs_first(made->host, rank) ? pd_add_saturated(carries, made->host->nnz * item)
                                         : carries;
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void alto_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_cuda_release(context, scratch->device, scratch->head);
@@ -232,7 +235,7 @@ static polyad_status fill_scratch(polyad_context *context, const struct on_devic
   size_t item = pd_type_bytes(made->host->type);
   int lanes = pd_gpu_lanes((int)rank, (int)item, 1);
   scratch->segment = pd_cuda_segment(pd_cuda_state_of(scratch->device), made->host->nnz, lanes);
-  uint64_t numbers = carry_rows(made, scratch->segment) * rank;
+  uint64_t numbers = alto_cuda_carry_rows(made, scratch->segment) * rank;
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->head));
   PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->tail));
   PD_TRY(pd_cuda_allocate(context, scratch->device, pd_alto_gpu_partials(made->host->nnz) + 1,
@@ -241,8 +244,9 @@ static polyad_status fill_scratch(polyad_context *context, const struct on_devic
   return pd_cuda_allocate(context, scratch->device, made->host->nnz, item, &scratch->weights);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status alto_cuda_workspace_create(polyad_context *context,
+                                                const struct pd_device *device, const void *storage,
+                                                uint64_t rank, void **out) {
   struct scratch *scratch;
   *out = NULL;
   if (rank > INT32_MAX / 16)
@@ -254,7 +258,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    alto_cuda_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -319,8 +323,9 @@ static bool all_aligned(const struct pd_alto *host, int mode,
   return aligned;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status alto_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
+                                      int mode, const struct pd_matrix *const *factors,
+                                      struct pd_matrix *out) {
   const struct on_device *made = storage;
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
@@ -330,9 +335,9 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return sum(context, state, &a, all_aligned(made->host, mode, factors, out), false, out);
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status alto_cuda_phi(polyad_context *context, const void *storage, void *workspace,
+                                   int mode, const struct pd_matrix *const *factors, double epsilon,
+                                   struct pd_matrix *out) {
   const struct on_device *made = storage;
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
@@ -357,9 +362,10 @@ void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view
     view->order[n] = made->list[n].order;
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *workspace,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status alto_cuda_log_likelihood(polyad_context *context, const void *storage,
+                                              void *workspace, int mode,
+                                              const struct pd_matrix *const *factors,
+                                              struct pd_matrix *out) {
   const struct on_device *made = storage;
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
@@ -376,16 +382,16 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
 const struct polyad_kernels pd_alto_kernels_cuda = {
     .format = "alto",
     .device = "cuda",
-    .upload = upload,
-    .unload = unload,
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .phi = phi,
+    .upload = alto_cuda_upload,
+    .unload = alto_cuda_unload,
+    .workspace_bytes = alto_cuda_workspace_bytes,
+    .workspace_create = alto_cuda_workspace_create,
+    .workspace_destroy = alto_cuda_workspace_destroy,
+    .mttkrp = alto_cuda_mttkrp,
+    .phi = alto_cuda_phi,
     .ttmc_workspace_bytes = pd_alto_ttmc_gpu_bytes,
     .ttmc_workspace_create = pd_alto_ttmc_gpu_create,
     .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
     .ttmc = pd_ttmc_gpu_run,
-    .log_likelihood = log_likelihood,
+    .log_likelihood = alto_cuda_log_likelihood,
 };

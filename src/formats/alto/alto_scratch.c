@@ -6,7 +6,7 @@
 /* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
 static const uint64_t TEMPORARIES_BYTES = UINT64_C(64) << 20;
 
-static const struct pd_alto_isa *current_isa(void) {
+static const struct pd_alto_isa *alto_scratch_current_isa(void) {
   static const struct pd_alto_isa *const tables[] = PD_FOR_EACH_ISA(&pd_alto);
   return tables[pd_isa_current()];
 }
@@ -16,7 +16,7 @@ static bool direct_sums(const struct pd_alto *alto, uint64_t rank) {
   return alto->type == POLYAD_F64 && rank % (uint64_t)pd_rowsum_lanes(alto->type, rank) == 0;
 }
 
-static uint64_t row_bytes(uint64_t rank) {
+static uint64_t alto_scratch_row_bytes(uint64_t rank) {
   return pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double));
 }
 
@@ -27,7 +27,8 @@ static uint64_t share_mode(const struct pd_alto *alto, uint64_t rank, int thread
   uint64_t limit = values > TEMPORARIES_BYTES ? values : TEMPORARIES_BYTES;
   bool direct = direct_sums(alto, rank);
   pd_alto_share_mode(alto, mode, threads, direct,
-                     alto->atomic ? UINT64_MAX : limit / row_bytes(rank), share, sharing);
+                     alto->atomic ? UINT64_MAX : limit / alto_scratch_row_bytes(rank), share,
+                     sharing);
   if (!alto->atomic) return sharing->rows;
   return direct ? 0 : alto->dims[mode];
 }
@@ -36,7 +37,7 @@ static uint64_t share_mode(const struct pd_alto *alto, uint64_t rank, int thread
 static uint64_t rows_bound(const struct pd_alto *alto, uint64_t rank, int threads) {
   uint64_t most = 0, limit = alto->nnz * pd_type_bytes(alto->type) * 2;
   if (limit < TEMPORARIES_BYTES) limit = TEMPORARIES_BYTES;
-  limit /= row_bytes(rank);
+  limit /= alto_scratch_row_bytes(rank);
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows = alto->dims[n];
     if (alto->atomic) {
@@ -59,7 +60,7 @@ struct pd_rowsum pd_alto_other_modes(const struct pd_alto *alto, int mode) {
 }
 
 /* Room for the tables of pairs of any one mode. */
-static uint64_t table_bytes(const struct pd_alto *alto, uint64_t rank) {
+static uint64_t alto_scratch_table_bytes(const struct pd_alto *alto, uint64_t rank) {
   uint64_t most = 0;
   for (int n = 0; n < alto->order; ++n) {
     struct pd_rowsum list = pd_alto_other_modes(alto, n);
@@ -71,13 +72,14 @@ static uint64_t table_bytes(const struct pd_alto *alto, uint64_t rank) {
 
 uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_alto *alto = storage;
-  uint64_t row = row_bytes(rank), t = (uint64_t)threads;
+  uint64_t row = alto_scratch_row_bytes(rank), t = (uint64_t)threads;
   uint64_t rows = pd_add_saturated(rows_bound(alto, rank, threads), t * PD_ALTO_BLOCK + 1);
   uint64_t lists = t * ((uint64_t)alto->order * sizeof(struct pd_alto_share) + t * sizeof(int) +
                         PD_ALTO_LINE * sizeof(double));
-  return pd_add_saturated(pd_mul_saturated(rows, row),
-                          pd_rowsum_scratch_bytes(rank, 1, 1) + table_bytes(alto, rank) + lists +
-                              sizeof(struct pd_alto_scratch) + 2 * PD_ALTO_BLOCK * sizeof(double));
+  return pd_add_saturated(pd_mul_saturated(rows, row), pd_rowsum_scratch_bytes(rank, 1, 1) +
+                                                           alto_scratch_table_bytes(alto, rank) +
+                                                           lists + sizeof(struct pd_alto_scratch) +
+                                                           2 * PD_ALTO_BLOCK * sizeof(double));
 }
 
 void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
@@ -98,8 +100,8 @@ void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
 }
 
 /* Kernels of the column blocks, and which column each number of a row of sums belongs to. */
-static polyad_status set_columns(polyad_context *context, polyad_type type,
-                                 struct pd_alto_scratch *s) {
+static polyad_status alto_scratch_set_columns(polyad_context *context, polyad_type type,
+                                              struct pd_alto_scratch *s) {
   const struct pd_column_blocks *blocks = &s->sums->blocks;
   PD_TRY(PD_NEW(context, (uint64_t)blocks->count, &s->kernel));
   PD_TRY(PD_NEW(context, s->padded + PD_LANES_MAX, &s->column_of));
@@ -156,11 +158,12 @@ polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_de
   s->threads = pd_kernel_threads(context, alto->nnz, rank);
   s->rank = rank;
   s->padded = pd_rowsum_padded(rank);
-  s->isa = current_isa();
+  s->isa = alto_scratch_current_isa();
   s->products_mode = -1;
   PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, alto->type, rank, 1, 1, &s->sums));
-  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, table_bytes(alto, rank), s->sums));
-  PD_TRY_CLEANUP(set_columns(context, alto->type, s));
+  PD_TRY_CLEANUP(
+      pd_rowsum_scratch_add_tables(context, alto_scratch_table_bytes(alto, rank), s->sums));
+  PD_TRY_CLEANUP(alto_scratch_set_columns(context, alto->type, s));
   PD_TRY_CLEANUP(set_sharing(context, alto, s));
   *scratch = s;
   s = NULL;

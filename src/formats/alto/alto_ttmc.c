@@ -5,49 +5,52 @@
 #include "formats/alto/alto_layout.h"
 #include "formats/ttmc/ttmc_rows.h"
 
-static struct pd_ttmc_shape shape_of(const struct pd_alto *alto) {
+static struct pd_ttmc_shape alto_ttmc_shape_of(const struct pd_alto *alto) {
   return (struct pd_ttmc_shape){.order = alto->order, .nnz = alto->nnz, .type = alto->type};
 }
 
-static uint64_t index_at(const struct pd_alto *alto, int mode, uint64_t p) {
+static uint64_t alto_ttmc_index_at(const struct pd_alto *alto, int mode, uint64_t p) {
   if (alto->decoded) return pd_alto_number(alto->index[mode], alto->index_bytes[mode], p);
   return pd_alto_extract(&alto->field[mode], pd_alto_words_at(alto, p));
 }
 
 uint64_t pd_alto_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_alto *alto = storage;
-  struct pd_ttmc_shape shape = shape_of(alto);
+  struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
   uint64_t orders = pd_mul_saturated((uint64_t)alto->order, pd_ttmc_order_bytes(alto->nnz, true));
   return pd_add_saturated(pd_ttmc_work_bytes(&shape, ranks, threads), orders);
 }
 
-static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
-  return index_at(storage, mode, p);
+static uint64_t alto_ttmc_row_of_nonzero(const void *storage, int mode, uint64_t p) {
+  return alto_ttmc_index_at(storage, mode, p);
 }
 
-static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
-                   struct pd_ttmc_block *block) {
+static void alto_ttmc_decode(const struct pd_ttmc_source *source, uint64_t count,
+                             const uint64_t *place, struct pd_ttmc_block *block) {
   const struct pd_alto *alto = source->storage;
   for (uint64_t p = 0; p < count; ++p) {
-    block->row[p] = index_at(alto, source->mode, place[p]);
+    block->row[p] = alto_ttmc_index_at(alto, source->mode, place[p]);
     block->value[p] = pd_load(source->type, alto->values, place[p]);
     for (int g = 0; g < source->columns; ++g)
-      block->index[g][p] = index_at(alto, source->column_mode[g], place[p]);
+      block->index[g][p] = alto_ttmc_index_at(alto, source->column_mode[g], place[p]);
   }
 }
 
 static void row_source(const void *storage, int mode, struct pd_ttmc_source *source,
                        struct pd_ttmc_segments *segments) {
   const struct pd_alto *alto = storage;
-  *source = (struct pd_ttmc_source){
-      .storage = storage, .mode = mode, .type = alto->type, .nnz = alto->nnz, .decode = decode};
+  *source = (struct pd_ttmc_source){.storage = storage,
+                                    .mode = mode,
+                                    .type = alto->type,
+                                    .nnz = alto->nnz,
+                                    .decode = alto_ttmc_decode};
   for (int n = 0; n < alto->order; ++n)
     if (n != mode) source->column_mode[source->columns++] = n;
   *segments = (struct pd_ttmc_segments){.storage = storage,
                                         .mode = mode,
                                         .dim = alto->dims[mode],
                                         .count = alto->nnz,
-                                        .row = row_of_nonzero};
+                                        .row = alto_ttmc_row_of_nonzero};
 }
 
 polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
@@ -55,7 +58,7 @@ polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struc
                                             void **scratch) {
   (void)device;
   const struct pd_alto *alto = storage;
-  struct pd_ttmc_shape shape = shape_of(alto);
+  struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
   return pd_ttmc_work_create(context, &shape, ranks, storage, row_source, scratch);
 }
 

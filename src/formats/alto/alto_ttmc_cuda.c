@@ -15,7 +15,7 @@ uint64_t pd_alto_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, int 
   return pd_add_saturated(planes, pd_ttmc_gpu_carry_bytes(view.host->order, nnz, ranks));
 }
 
-static uint32_t index_of(const struct pd_alto *host, int mode, uint64_t p) {
+static uint32_t alto_ttmc_cuda_index_of(const struct pd_alto *host, int mode, uint64_t p) {
   if (host->decoded) return (uint32_t)pd_alto_number(host->index[mode], host->index_bytes[mode], p);
   return (uint32_t)pd_alto_extract(&host->field[mode], pd_alto_words_at(host, p));
 }
@@ -28,15 +28,15 @@ static polyad_status put_planes(polyad_context *context, const struct pd_alto *h
   PD_TRY(pd_cuda_services->alloc(context, host->nnz, sizeof *buffer, (void **)&buffer));
   for (int n = 0; n < host->order && status == POLYAD_OK; ++n) {
     for (uint64_t p = 0; p < host->nnz; ++p)
-      buffer[p] = index_of(host, n, p);
+      buffer[p] = alto_ttmc_cuda_index_of(host, n, p);
     status = pd_ttmc_gpu_put(context, work, host->nnz, sizeof *buffer, buffer, &plane[n]);
   }
   pd_cuda_services->free(context, buffer);
   return status;
 }
 
-static void fill_list(const struct pd_alto_device_view *view, int mode, const void *const *plane,
-                      struct pd_ttmc_list *to) {
+static void alto_ttmc_cuda_fill_list(const struct pd_alto_device_view *view, int mode,
+                                     const void *const *plane, struct pd_ttmc_list *to) {
   *to = (struct pd_ttmc_list){.nnz = view->host->nnz,
                               .row = {.plane = plane[mode], .mask = UINT32_MAX},
                               .order = view->order[mode],
@@ -59,7 +59,7 @@ polyad_status pd_alto_ttmc_gpu_create(polyad_context *context, const struct pd_d
   PD_TRY(pd_ttmc_gpu_create(context, device, view.host->order, view.host->type, &work));
   polyad_status status = put_planes(context, view.host, work, plane);
   for (int mode = 0; mode < view.host->order; ++mode)
-    fill_list(&view, mode, plane, &work->list[mode]);
+    alto_ttmc_cuda_fill_list(&view, mode, plane, &work->list[mode]);
   if (status == POLYAD_OK) status = pd_ttmc_gpu_finish(context, work, ranks);
   if (status == POLYAD_OK)
     *scratch = work;

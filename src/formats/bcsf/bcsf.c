@@ -3,8 +3,8 @@
 #include "formats/bcsf/bcsf_layout.h"
 #include <stdio.h>
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void bcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                uint64_t *storage, uint64_t *building) {
   *storage = sizeof(struct pd_bcsf);
   for (int n = 0; n < traits->order; ++n) {
     int levels[POLYAD_MAX_ORDER];
@@ -14,7 +14,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void bcsf_destroy(polyad_context *context, void *storage) {
   struct pd_bcsf *bcsf = storage;
   if (bcsf == NULL) return;
   for (int n = 0; n < bcsf->head.order; ++n)
@@ -22,25 +22,26 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, bcsf);
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *bcsf_levels_of(const void *storage, int mode) {
   return ((const struct pd_bcsf *)storage)->tree[mode].level;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool bcsf_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return true;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void bcsf_decode(const void *storage, int mode, uint64_t first, int count,
+                        struct pd_chunk *block) {
   const struct pd_bcsf *bcsf = storage;
   pd_fibers_decode(&bcsf->tree[mode], bcsf->head.type, first, count, 0, block);
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = bcsf_levels_of, .row_runs = bcsf_row_runs, .decode = bcsf_decode};
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **out) {
   (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_bcsf *bcsf = NULL;
@@ -62,18 +63,18 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   bcsf = NULL;
 cleanup:
   pd_free(context, permutation);
-  destroy(context, bcsf);
+  bcsf_destroy(context, bcsf);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status bcsf_check(polyad_context *context, const void *storage) {
   const struct pd_bcsf *bcsf = storage;
   for (int n = 0; n < bcsf->head.order; ++n)
     PD_TRY(pd_fibers_check(context, &bcsf->tree[n], "bcsf", PD_BCSF_FIBER_MOST));
   return pd_nz_check(context, &bcsf->head, "bcsf");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t bcsf_bytes(const void *storage) {
   const struct pd_bcsf *bcsf = storage;
   uint64_t total = sizeof *bcsf;
   for (int n = 0; n < bcsf->head.order; ++n)
@@ -81,7 +82,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void bcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_bcsf *bcsf = storage;
   snprintf(text, PD_REASON_BYTES, "%d trees, fibers of at most %d nonzeros", bcsf->head.order,
@@ -96,7 +97,7 @@ const struct polyad_format pd_bcsf_format = {
     .deterministic = false,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(bcsf),
 };
 
 const struct polyad_kernels pd_bcsf_kernels_cpu = PD_NZ_KERNELS_CPU("bcsf");

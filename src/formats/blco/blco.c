@@ -16,7 +16,7 @@ static void divide_bits(const struct pd_nz_curve *curve, int order, int *bits, i
     shift[n] = at < 64 ? at : 0; /* a mode without bits needs no place */
 }
 
-static uint64_t most_blocks(const struct pd_traits *traits) {
+static uint64_t blco_most_blocks(const struct pd_traits *traits) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
   if (traits->nnz == 0 || curve.bits <= 64) return traits->nnz > 0;
@@ -24,22 +24,23 @@ static uint64_t most_blocks(const struct pd_traits *traits) {
   return most < traits->nnz ? most : traits->nnz;
 }
 
-static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, polyad_type type) {
+static uint64_t blco_bytes_of(int order, uint64_t nnz, uint64_t blocks, polyad_type type) {
   return sizeof(struct pd_blco) + nnz * (8 + pd_type_bytes(type)) +
          4 * (blocks * (uint64_t)(order + 1) + 1) + 4 * pd_nz_units(nnz, PD_BLCO_TILE);
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void blco_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
-  *storage = bytes_of(traits->order, traits->nnz, most_blocks(traits), request->precision);
+  *storage =
+      blco_bytes_of(traits->order, traits->nnz, blco_most_blocks(traits), request->precision);
   *building = pd_add_saturated(
       *storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, curve.words), 4 * traits->nnz));
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool blco_supports(const struct pd_traits *traits, const struct pd_request *request,
+                          char reason[PD_REASON_BYTES]) {
   int mode = pd_parameter(request, ORDER_FOR_MODE, 0);
   if (mode > traits->order) {
     snprintf(reason, PD_REASON_BYTES, "it cannot be ordered for mode %d: there are %d modes",
@@ -49,7 +50,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
   return pd_nz_supports(traits, request, reason);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void blco_destroy(polyad_context *context, void *storage) {
   struct pd_blco *blco = storage;
   if (blco == NULL) return;
   for (int n = 0; n < blco->head.order; ++n)
@@ -61,8 +62,8 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, blco);
 }
 
-static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
-                                  const uint32_t *permutation, struct pd_blco *blco) {
+static polyad_status blco_build_blocks(polyad_context *context, const polyad_tensor *tensor,
+                                       const uint32_t *permutation, struct pd_blco *blco) {
   PD_TRY(pd_nz_runs(context, tensor, tensor->nnz, permutation, blco->bits, &blco->start,
                     &blco->blocks));
   for (int n = 0; n < tensor->order; ++n) {
@@ -95,13 +96,13 @@ static const int *levels(const void *storage, int mode) {
   return ((const struct pd_blco *)storage)->levels;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool blco_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return false;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void blco_decode(const void *storage, int mode, uint64_t first, int count,
+                        struct pd_chunk *block) {
   (void)mode;
   const struct pd_blco *blco = storage;
   uint64_t at = pd_nz_piece_of(blco->start, blco->blocks, first);
@@ -115,10 +116,11 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {.levels = levels, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = levels, .row_runs = blco_row_runs, .decode = blco_decode};
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **out) {
   (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_blco *blco = NULL;
@@ -137,7 +139,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   double begin = pd_seconds();
   PD_TRY_CLEANUP(pd_nz_sort_curve(context, tensor, &curve, blco->ordered_for, permutation));
   blco->seconds_order = pd_seconds() - begin;
-  PD_TRY_CLEANUP(build_blocks(context, tensor, permutation, blco));
+  PD_TRY_CLEANUP(blco_build_blocks(context, tensor, permutation, blco));
   PD_TRY_CLEANUP(build_keys(context, tensor, permutation, blco));
   PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_BLCO_TILE, blco->start, blco->blocks,
                               &blco->tile_block));
@@ -145,11 +147,11 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   blco = NULL;
 cleanup:
   pd_free(context, permutation);
-  destroy(context, blco);
+  blco_destroy(context, blco);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status blco_check(polyad_context *context, const void *storage) {
   const struct pd_blco *blco = storage;
   if (blco->start[0] != 0 || blco->start[blco->blocks] != blco->head.nnz)
     return pd_nz_broken(context, "blco", "blocks do not hold all nonzeros", 0);
@@ -166,12 +168,12 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return pd_nz_check(context, &blco->head, "blco");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t blco_bytes(const void *storage) {
   const struct pd_blco *blco = storage;
-  return bytes_of(blco->head.order, blco->head.nnz, blco->blocks, blco->head.type);
+  return blco_bytes_of(blco->head.order, blco->head.nnz, blco->blocks, blco->head.type);
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void blco_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_blco *blco = storage;
   int bits = 0;
   for (int n = 0; n < blco->head.order; ++n)
@@ -200,9 +202,9 @@ const struct polyad_format pd_blco_format = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
     .deterministic = false,
-    .supports = supports,
+    .supports = blco_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(blco),
 };
 
 const struct polyad_kernels pd_blco_kernels_cpu = PD_NZ_KERNELS_CPU("blco");

@@ -34,12 +34,12 @@ struct scratch {
   struct buffer buffer[BUFFERS];
 };
 
-static uint64_t tiles_of(const struct pd_blco *blco) {
+static uint64_t blco_cuda_tiles_of(const struct pd_blco *blco) {
   return (blco->head.nnz + PD_BLCO_TILE - 1) / PD_BLCO_TILE;
 }
 
 static uint64_t batch_tiles(const struct pd_blco *blco) {
-  uint64_t batch = tiles_of(blco) / 8;
+  uint64_t batch = blco_cuda_tiles_of(blco) / 8;
   return batch < 1 ? 1 : batch > BATCH_TILES ? BATCH_TILES : batch;
 }
 
@@ -50,7 +50,8 @@ static void unpin(struct on_device *made) {
       (void)cudaGetLastError();
 }
 
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void blco_cuda_unload(polyad_context *context, const struct pd_device *device,
+                             void *pointer) {
   struct on_device *made = pointer;
   if (made == NULL) return;
   unpin(made);
@@ -90,8 +91,9 @@ static polyad_status upload_blocks(polyad_context *context, const struct pd_devi
   return POLYAD_OK;
 }
 
-static polyad_status upload_nonzeros(polyad_context *context, const struct pd_device *device,
-                                     struct on_device *made) {
+static polyad_status blco_cuda_upload_nonzeros(polyad_context *context,
+                                               const struct pd_device *device,
+                                               struct on_device *made) {
   const struct pd_blco *blco = made->host;
   uint64_t bytes = blco->head.nnz * (sizeof *blco->key + pd_type_bytes(blco->head.type));
   uint64_t available = device->functions->memory_available(context, device);
@@ -106,23 +108,23 @@ static polyad_status upload_nonzeros(polyad_context *context, const struct pd_de
                         blco->values, &made->values);
 }
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
+static polyad_status blco_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, void **out) {
   struct on_device *made;
   *out = NULL;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
   *made = (struct on_device){.host = storage};
   polyad_status status = upload_blocks(context, device, made);
-  if (status == POLYAD_OK) status = upload_nonzeros(context, device, made);
+  if (status == POLYAD_OK) status = blco_cuda_upload_nonzeros(context, device, made);
   if (status == POLYAD_OK)
     *out = made;
   else
-    unload(context, device, made);
+    blco_cuda_unload(context, device, made);
   return status;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t blco_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct on_device *made = storage;
   uint64_t size = pd_type_bytes(made->host->head.type);
@@ -131,7 +133,7 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   return bytes;
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void blco_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   for (int k = 0; k < BUFFERS; ++k) {
@@ -147,8 +149,8 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_cuda_services->free(context, scratch);
 }
 
-static polyad_status open_stream(polyad_context *context, const struct on_device *made,
-                                 struct scratch *scratch) {
+static polyad_status blco_cuda_open_stream(polyad_context *context, const struct on_device *made,
+                                           struct scratch *scratch) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   size_t size = pd_type_bytes(made->host->head.type);
   scratch->batch = batch_tiles(made->host);
@@ -170,8 +172,9 @@ static polyad_status open_stream(polyad_context *context, const struct on_device
   return POLYAD_OK;
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status blco_cuda_workspace_create(polyad_context *context,
+                                                const struct pd_device *device, const void *storage,
+                                                uint64_t rank, void **out) {
   const struct on_device *made = storage;
   struct scratch *scratch;
   *out = NULL;
@@ -184,11 +187,11 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   polyad_status status =
       pd_cuda_allocate(context, device, pd_nz_copies_numbers(&made->host->head, rank),
                        pd_type_bytes(made->host->head.type), &scratch->copies);
-  if (status == POLYAD_OK && made->streamed) status = open_stream(context, made, scratch);
+  if (status == POLYAD_OK && made->streamed) status = blco_cuda_open_stream(context, made, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    blco_cuda_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -202,8 +205,9 @@ struct job {
   polyad_type type;
 };
 
-static int prepare(const struct on_device *made, int mode, const struct pd_matrix *const *factors,
-                   struct pd_matrix *out, struct pd_blco_launch *launch) {
+static int blco_cuda_prepare(const struct on_device *made, int mode,
+                             const struct pd_matrix *const *factors, struct pd_matrix *out,
+                             struct pd_blco_launch *launch) {
   const struct pd_blco *blco = made->host;
   struct pd_nz_device_list list = {.levels = blco->head.order};
   list.list.nnz = blco->head.nnz;
@@ -222,8 +226,8 @@ static int prepare(const struct on_device *made, int mode, const struct pd_matri
   return pd_nz_prepare(&list, mode, factors, out, &launch->nz);
 }
 
-static polyad_status start(polyad_context *context, const struct job *job,
-                           const struct pd_blco_launch *launch) {
+static polyad_status blco_cuda_start(polyad_context *context, const struct job *job,
+                                     const struct pd_blco_launch *launch) {
   cudaStream_t stream = pd_cuda_stream(job->state);
   if (job->type == POLYAD_F32)
     return PD_CUDA(context, job->state, pd_blco_add_f32(launch, job->aligned, stream));
@@ -254,14 +258,14 @@ static polyad_status run_batch(polyad_context *context, const struct job *job,
   launch.offset = begin;
   launch.key = buffer->key;
   launch.nz.list.values = buffer->values;
-  PD_TRY(start(context, job, &launch));
+  PD_TRY(blco_cuda_start(context, job, &launch));
   return PD_CUDA(context, state, cudaEventRecord(buffer->done, state->stream));
 }
 
 static polyad_status run_streamed(polyad_context *context, const struct job *job) {
   struct pd_cuda_state *state = job->state;
   struct scratch *scratch = job->scratch;
-  uint64_t all = tiles_of(job->made->host);
+  uint64_t all = blco_cuda_tiles_of(job->made->host);
   ++scratch->passes;
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, scratch->begin, 0)));
@@ -272,8 +276,9 @@ static polyad_status run_streamed(polyad_context *context, const struct job *job
   return POLYAD_OK;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status blco_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
+                                      int mode, const struct pd_matrix *const *factors,
+                                      struct pd_matrix *out) {
   struct scratch *scratch = workspace;
   struct job job = {.state = pd_cuda_state_of(scratch->device),
                     .made = storage,
@@ -281,30 +286,30 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
                     .type = out->type};
   struct pd_blco_launch *launch = &job.launch;
   PD_TRY(pd_cuda_enter(context, job.state));
-  job.aligned = prepare(job.made, mode, factors, out, launch);
+  job.aligned = blco_cuda_prepare(job.made, mode, factors, out, launch);
   PD_TRY(pd_nz_copies_begin(context, job.state, scratch->copies, out, &launch->nz.out));
   if (job.made->host->head.nnz > 0 && job.made->streamed) {
     PD_TRY(run_streamed(context, &job));
   } else if (job.made->host->head.nnz > 0) {
-    launch->tiles = tiles_of(job.made->host);
-    PD_TRY(start(context, &job, launch));
+    launch->tiles = blco_cuda_tiles_of(job.made->host);
+    PD_TRY(blco_cuda_start(context, &job, launch));
   }
   return pd_nz_copies_end(context, job.state, &launch->nz.out, out);
 }
 
 /* Batches wait for those of the pass before, which no record of a round could. */
-static uint64_t position(const void *workspace) {
+static uint64_t blco_cuda_position(const void *workspace) {
   return ((const struct scratch *)workspace)->passes;
 }
 
 const struct polyad_kernels pd_blco_kernels_cuda = {
     .format = "blco",
     .device = "cuda",
-    .upload = upload,
-    .unload = unload,
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .position = position,
+    .upload = blco_cuda_upload,
+    .unload = blco_cuda_unload,
+    .workspace_bytes = blco_cuda_workspace_bytes,
+    .workspace_create = blco_cuda_workspace_create,
+    .workspace_destroy = blco_cuda_workspace_destroy,
+    .mttkrp = blco_cuda_mttkrp,
+    .position = blco_cuda_position,
 };

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool on_gpu(const struct pd_request *request) {
+static bool coo_on_gpu(const struct pd_request *request) {
   return strcmp(request->device->kind, "cpu") != 0;
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool coo_supports(const struct pd_traits *traits, const struct pd_request *request,
+                         char reason[PD_REASON_BYTES]) {
   bool tiled = strcmp(request->variant, "tiled") == 0;
-  if (!on_gpu(request)) return true;
+  if (!coo_on_gpu(request)) return true;
   if (tiled) snprintf(reason, PD_REASON_BYTES, "variant tiled is made for the caches of a CPU");
   return !tiled && pd_nz_supports(traits, request, reason);
 }
@@ -21,7 +21,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
  * the first two columns in four. */
 static void choose_tiling(const struct pd_traits *traits, const struct pd_request *request,
                           int mode, struct pd_tiling *tiling) {
-  bool cut = strcmp(request->variant, "auto") == 0 && !on_gpu(request);
+  bool cut = strcmp(request->variant, "auto") == 0 && !coo_on_gpu(request);
   pd_tiling_choose(traits, request, mode, cut, tiling);
   if (strcmp(request->variant, "tiled") != 0) return;
   int bits = pd_index_bits(traits->dims[mode]) - 2;
@@ -36,7 +36,7 @@ static void choose_tiling(const struct pd_traits *traits, const struct pd_reques
 
 /* Variant paper on the CPU: coordinates once and a permutation per mode. */
 static bool is_permuted(const struct pd_request *request) {
-  return strcmp(request->variant, "paper") == 0 && !on_gpu(request);
+  return strcmp(request->variant, "paper") == 0 && !coo_on_gpu(request);
 }
 
 static uint64_t shared_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
@@ -47,8 +47,8 @@ static uint64_t shared_bytes(int order, const uint64_t *dims, uint64_t nnz, poly
   return pd_mul_saturated(nnz, item);
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void coo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                               uint64_t *storage, uint64_t *building) {
   bool wide = request->force_index64, permuted = is_permuted(request);
   *storage = sizeof(struct pd_coo);
   if (permuted)
@@ -68,9 +68,10 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
                                                                   permuted, request->threads));
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double coo_estimate_seconds(const struct pd_traits *traits,
+                                   const struct pd_request *request) {
   double sum = 0;
-  if (on_gpu(request)) return pd_nz_estimate_seconds(traits, request);
+  if (coo_on_gpu(request)) return pd_nz_estimate_seconds(traits, request);
   for (int n = 0; n < traits->order; ++n) {
     struct pd_tiling tiling;
     choose_tiling(traits, request, n, &tiling);
@@ -79,7 +80,7 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
   return 1e-9 * sum / request->threads;
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void coo_destroy(polyad_context *context, void *storage) {
   struct pd_coo *coo = storage;
   if (coo == NULL) return;
   for (int n = 0; n < coo->order; ++n)
@@ -88,9 +89,10 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, coo);
 }
 
-static polyad_status build_list(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_traits *traits, const struct pd_request *request,
-                                int mode, struct pd_room *room, struct pd_coo *coo) {
+static polyad_status coo_build_list(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_traits *traits,
+                                    const struct pd_request *request, int mode,
+                                    struct pd_room *room, struct pd_coo *coo) {
   struct pd_tiling tiling;
   bool wide = request->force_index64;
   choose_tiling(traits, request, mode, &tiling);
@@ -100,8 +102,8 @@ static polyad_status build_list(polyad_context *context, const polyad_tensor *te
                                   &coo->list[mode]);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **storage) {
+static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                               const struct pd_request *request, void **storage) {
   (void)take; /* every list is made from the tensor's arrays */
   struct pd_coo *coo;
   struct pd_traits traits;
@@ -121,24 +123,24 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   if (status == POLYAD_OK)
     status = pd_rowsum_room_create(context, tensor, is_permuted(request), &room);
   for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
-    status = build_list(context, tensor, &traits, request, n, &room, coo);
+    status = coo_build_list(context, tensor, &traits, request, n, &room, coo);
   pd_room_destroy(context, &room);
   if (status != POLYAD_OK) {
-    destroy(context, coo);
+    coo_destroy(context, coo);
     return status;
   }
   *storage = coo;
   return POLYAD_OK;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status coo_check(polyad_context *context, const void *storage) {
   const struct pd_coo *coo = storage;
   for (int n = 0; n < coo->order; ++n)
     PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->dims));
   return POLYAD_OK;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t coo_bytes(const void *storage) {
   const struct pd_coo *coo = storage;
   uint64_t total = sizeof *coo;
   if (coo->shared.values != NULL)
@@ -148,7 +150,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void coo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_coo *coo = storage;
   int length = snprintf(text, PD_REASON_BYTES, "%d lists, each sorted by its mode", coo->order);
   const char *word = "; tiled: modes";
@@ -163,7 +165,7 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
   }
 }
 
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void coo_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_coo *coo = storage;
   pd_rowsum_decode(&coo->list[0], 0, coo->type, first, count, chunk);
 }
@@ -176,14 +178,14 @@ const struct polyad_format pd_coo_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .supports = coo_supports,
+    .estimate_bytes = coo_estimate_bytes,
+    .estimate_seconds = coo_estimate_seconds,
+    .build = coo_build,
+    .check = coo_check,
+    .bytes = coo_bytes,
+    .describe = coo_describe,
+    .destroy = coo_destroy,
+    .decode = coo_decode,
     .rows = pd_coo_row_source,
 };

@@ -3,7 +3,7 @@
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
 
-static uint64_t block_rows(const struct pd_coo *coo) {
+static uint64_t coo_cpu_block_rows(const struct pd_coo *coo) {
   uint64_t most = 1;
   for (int n = 0; n < coo->order; ++n) {
     uint64_t rows = pd_rowsum_block_rows(&coo->list[n]);
@@ -12,7 +12,7 @@ static uint64_t block_rows(const struct pd_coo *coo) {
   return most;
 }
 
-static uint64_t table_bytes(const struct pd_coo *coo, uint64_t rank) {
+static uint64_t coo_cpu_table_bytes(const struct pd_coo *coo, uint64_t rank) {
   uint64_t most = 0;
   for (int n = 0; n < coo->order; ++n) {
     uint64_t bytes = pd_pair_tables_bytes(&coo->list[n], coo->dims, coo->type, rank);
@@ -21,19 +21,21 @@ static uint64_t table_bytes(const struct pd_coo *coo, uint64_t rank) {
   return most;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  return pd_add_saturated(pd_rowsum_scratch_bytes(rank, block_rows(storage), threads),
-                          table_bytes(storage, rank));
+static uint64_t coo_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  return pd_add_saturated(pd_rowsum_scratch_bytes(rank, coo_cpu_block_rows(storage), threads),
+                          coo_cpu_table_bytes(storage, rank));
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **scratch) {
+static polyad_status coo_cpu_workspace_create(polyad_context *context,
+                                              const struct pd_device *device, const void *storage,
+                                              uint64_t rank, void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
   struct pd_rowsum_scratch *sums;
-  PD_TRY(pd_rowsum_scratch_create(context, coo->type, rank, block_rows(coo),
+  PD_TRY(pd_rowsum_scratch_create(context, coo->type, rank, coo_cpu_block_rows(coo),
                                   pd_kernel_threads(context, coo->nnz, rank), &sums));
-  polyad_status status = pd_rowsum_scratch_add_tables(context, table_bytes(coo, rank), sums);
+  polyad_status status =
+      pd_rowsum_scratch_add_tables(context, coo_cpu_table_bytes(coo, rank), sums);
   if (status != POLYAD_OK) {
     pd_rowsum_scratch_destroy(context, sums);
     return status;
@@ -42,12 +44,12 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   return POLYAD_OK;
 }
 
-static void workspace_destroy(polyad_context *context, void *scratch) {
+static void coo_cpu_workspace_destroy(polyad_context *context, void *scratch) {
   pd_rowsum_scratch_destroy(context, scratch);
 }
 
-static struct pd_rowsum_job job_of(const struct pd_coo *coo, int mode,
-                                   const struct pd_matrix *const *factors) {
+static struct pd_rowsum_job coo_cpu_job_of(const struct pd_coo *coo, int mode,
+                                           const struct pd_matrix *const *factors) {
   const struct pd_rowsum *list = &coo->list[mode];
   struct pd_rowsum_job job = {.list = list, .type = coo->type};
   for (int g = 0; g < list->columns; ++g) {
@@ -60,26 +62,27 @@ static struct pd_rowsum_job job_of(const struct pd_coo *coo, int mode,
   return job;
 }
 
-static void set_output(struct pd_rowsum_job *job, const struct pd_matrix *out) {
+static void coo_cpu_set_output(struct pd_rowsum_job *job, const struct pd_matrix *out) {
   job->rank = out->columns;
   job->out = out->data;
   job->out_rows = out->rows;
   job->out_stride = out->stride;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status coo_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
   (void)context;
-  struct pd_rowsum_job job = job_of(storage, mode, factors);
-  set_output(&job, out);
+  struct pd_rowsum_job job = coo_cpu_job_of(storage, mode, factors);
+  coo_cpu_set_output(&job, out);
   pd_rowsum_run(&job, scratch);
   return POLYAD_OK;
 }
 
-static polyad_status pi(polyad_context *context, const void *storage, void *scratch, int mode,
-                        const struct pd_matrix *const *factors) {
+static polyad_status coo_cpu_pi(polyad_context *context, const void *storage, void *scratch,
+                                int mode, const struct pd_matrix *const *factors) {
   const struct pd_coo *coo = storage;
-  struct pd_rowsum_job job = job_of(coo, mode, factors);
+  struct pd_rowsum_job job = coo_cpu_job_of(coo, mode, factors);
   struct pd_versions *versions;
   void *room = NULL;
   for (int n = 0; n < coo->order; ++n)
@@ -93,35 +96,37 @@ static polyad_status pi(polyad_context *context, const void *storage, void *scra
 }
 
 /* The stored rows of Pi, made anew where they are of other factors; NULL: to be made on the fly. */
-static polyad_status find_pi(polyad_context *context, const struct pd_coo *coo, void *scratch,
-                             int mode, const struct pd_matrix *const *factors, const void **rows) {
+static polyad_status coo_cpu_find_pi(polyad_context *context, const struct pd_coo *coo,
+                                     void *scratch, int mode,
+                                     const struct pd_matrix *const *factors, const void **rows) {
   uint64_t others = pd_modes_but(coo->order, mode);
   struct pd_versions *versions;
   *rows = pd_rowsum_stored_pi(scratch, mode, &versions);
   if (*rows == NULL || pd_versions_hold(versions, factors, others)) return POLYAD_OK;
-  if (pd_versions_known(factors, others)) return pi(context, coo, scratch, mode, factors);
+  if (pd_versions_known(factors, others)) return coo_cpu_pi(context, coo, scratch, mode, factors);
   *rows = NULL;
   return POLYAD_OK;
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
-  struct pd_rowsum_job job = job_of(storage, mode, factors);
-  set_output(&job, out);
+static polyad_status coo_cpu_phi(polyad_context *context, const void *storage, void *scratch,
+                                 int mode, const struct pd_matrix *const *factors, double epsilon,
+                                 struct pd_matrix *out) {
+  struct pd_rowsum_job job = coo_cpu_job_of(storage, mode, factors);
+  coo_cpu_set_output(&job, out);
   job.b = factors[mode]->data;
   job.b_stride = factors[mode]->stride;
   job.epsilon = epsilon;
-  PD_TRY(find_pi(context, storage, scratch, mode, factors, &job.pi));
+  PD_TRY(coo_cpu_find_pi(context, storage, scratch, mode, factors, &job.pi));
   pd_rowsum_run(&job, scratch);
   return POLYAD_OK;
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status coo_cpu_log_likelihood(polyad_context *context, const void *storage,
+                                            void *scratch, int mode,
+                                            const struct pd_matrix *const *factors,
+                                            struct pd_matrix *out) {
   (void)context;
-  struct pd_rowsum_job job = job_of(storage, mode, factors);
+  struct pd_rowsum_job job = coo_cpu_job_of(storage, mode, factors);
   job.rank = factors[mode]->columns;
   job.out_rows = factors[mode]->rows;
   job.b = factors[mode]->data;
@@ -133,17 +138,17 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
 const struct polyad_kernels pd_coo_kernels_cpu = {
     .format = "coo",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
+    .workspace_bytes = coo_cpu_workspace_bytes,
+    .workspace_create = coo_cpu_workspace_create,
+    .workspace_destroy = coo_cpu_workspace_destroy,
+    .mttkrp = coo_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
     .ttmc_workspace_bytes = pd_coo_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_coo_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_coo_ttmc_workspace_destroy,
     .ttmc = pd_coo_ttmc,
-    .pi = pi,
-    .phi = phi,
+    .pi = coo_cpu_pi,
+    .phi = coo_cpu_phi,
     .phi_over_mttkrp = 1.9,
-    .log_likelihood = log_likelihood,
+    .log_likelihood = coo_cpu_log_likelihood,
 };

@@ -23,9 +23,9 @@ static void spread_rows(const struct pd_rowsum *list, uint32_t *to) {
   }
 }
 
-static polyad_status put_list(polyad_context *context, const struct pd_device *device,
-                              const struct pd_coo *coo, int mode, uint32_t *buffer,
-                              struct pd_nz_on_device *made) {
+static polyad_status coo_cuda_put_list(polyad_context *context, const struct pd_device *device,
+                                       const struct pd_coo *coo, int mode, uint32_t *buffer,
+                                       struct pd_nz_on_device *made) {
   const struct pd_rowsum *from = &coo->list[mode];
   int levels[POLYAD_MAX_ORDER] = {mode};
   for (int c = 0; c < from->columns; ++c)
@@ -43,35 +43,35 @@ static polyad_status put_list(polyad_context *context, const struct pd_device *d
   return pd_nz_put(context, device, list, -1, from->nnz, pd_type_bytes(coo->type), from->values);
 }
 
-static polyad_status describe(polyad_context *context, const struct pd_device *device,
-                              const void *storage, struct pd_nz_on_device *made) {
+static polyad_status coo_cuda_describe(polyad_context *context, const struct pd_device *device,
+                                       const void *storage, struct pd_nz_on_device *made) {
   const struct pd_coo *coo = storage;
   polyad_status status = POLYAD_OK;
   uint32_t *buffer;
   PD_TRY(pd_cuda_services->alloc(context, coo->nnz, sizeof *buffer, (void **)&buffer));
   for (int mode = 0; mode < (coo->atomic ? 1 : coo->order) && status == POLYAD_OK; ++mode)
-    status = put_list(context, device, coo, mode, buffer, made);
+    status = coo_cuda_put_list(context, device, coo, mode, buffer, made);
   pd_cuda_services->free(context, buffer);
   return status;
 }
 
 static const struct pd_nz_cuda coo_on_cuda = {
     .name = "coo",
-    .describe = describe,
+    .describe = coo_cuda_describe,
     .f32 = {[SORTED] = pd_coo_sorted_f32, [ATOMIC] = pd_coo_atomic_f32},
     .f64 = {[SORTED] = pd_coo_sorted_f64, [ATOMIC] = pd_coo_atomic_f64},
     .sorted = {[SORTED] = true},
 };
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **on_device) {
+static polyad_status coo_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, void **on_device) {
   return pd_nz_upload_as(context, device, &coo_on_cuda, storage, on_device);
 }
 
 const struct polyad_kernels pd_coo_kernels_cuda = {
     .format = "coo",
     .device = "cuda",
-    .upload = upload,
+    .upload = coo_cuda_upload,
     .unload = pd_nz_unload,
     .workspace_bytes = pd_nz_cuda_workspace_bytes,
     .workspace_create = pd_nz_cuda_workspace_create,

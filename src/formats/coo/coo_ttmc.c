@@ -5,13 +5,13 @@
 #include "formats/rowsum/driver.h"
 #include "formats/ttmc/ttmc_rows.h"
 
-static struct pd_ttmc_shape shape_of(const struct pd_coo *coo) {
+static struct pd_ttmc_shape coo_ttmc_shape_of(const struct pd_coo *coo) {
   return (struct pd_ttmc_shape){.order = coo->order, .nnz = coo->nnz, .type = coo->type};
 }
 
 uint64_t pd_coo_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_coo *coo = storage;
-  struct pd_ttmc_shape shape = shape_of(coo);
+  struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
   for (int n = 0; n < coo->order; ++n)
     if (coo->list[n].blocks > 0)
@@ -27,8 +27,8 @@ static uint64_t start_of_run(const void *storage, int mode, uint64_t run) {
   return pd_rowsum_start(&((const struct pd_coo *)storage)->list[mode], run);
 }
 
-static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
-                   struct pd_ttmc_block *block) {
+static void coo_ttmc_decode(const struct pd_ttmc_source *source, uint64_t count,
+                            const uint64_t *place, struct pd_ttmc_block *block) {
   const struct pd_rowsum *list = &((const struct pd_coo *)source->storage)->list[source->mode];
   uint64_t run = block->hint[0];
   for (uint64_t p = 0; p < count; ++p) {
@@ -53,7 +53,7 @@ void pd_coo_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                                     .type = coo->type,
                                     .nnz = coo->nnz,
                                     .columns = list->columns,
-                                    .decode = decode};
+                                    .decode = coo_ttmc_decode};
   for (int g = 0; g < source->columns; ++g)
     source->column_mode[g] = list->mode[g];
   *segments = (struct pd_ttmc_segments){.storage = storage,
@@ -69,7 +69,7 @@ polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct
                                            void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
-  struct pd_ttmc_shape shape = shape_of(coo);
+  struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_coo_row_source, scratch);
 }
 

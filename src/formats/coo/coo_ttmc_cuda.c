@@ -11,7 +11,8 @@ uint64_t pd_coo_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, int t
   return coo->atomic ? 0 : pd_ttmc_gpu_carry_bytes(made->host->order, made->host->nnz, ranks);
 }
 
-static const struct pd_nz_device_list *list_of(const struct pd_nz_on_device *made, int mode) {
+static const struct pd_nz_device_list *coo_ttmc_cuda_list_of(const struct pd_nz_on_device *made,
+                                                             int mode) {
   for (int k = 0; k < made->lists; ++k)
     if (made->list[k].mode == mode || made->list[k].mode < 0) return &made->list[k];
   return NULL;
@@ -21,8 +22,8 @@ static struct pd_gpu_ttmc_index slot_of(const struct pd_nz_device_list *list, in
   return (struct pd_gpu_ttmc_index){.plane = list->list.array[slot], .mask = UINT32_MAX};
 }
 
-static void fill_list(const struct pd_nz_device_list *from, int mode, bool atomic,
-                      struct pd_ttmc_list *to) {
+static void coo_ttmc_cuda_fill_list(const struct pd_nz_device_list *from, int mode, bool atomic,
+                                    struct pd_ttmc_list *to) {
   *to = (struct pd_ttmc_list){.nnz = from->list.nnz, .values = from->list.values, .atomic = atomic};
   for (int slot = 0; slot < from->levels; ++slot) {
     if (from->level[slot] == mode) {
@@ -42,7 +43,8 @@ polyad_status pd_coo_ttmc_gpu_create(polyad_context *context, const struct pd_de
   *scratch = NULL;
   PD_TRY(pd_ttmc_gpu_create(context, device, made->host->order, made->host->type, &work));
   for (int mode = 0; mode < made->host->order; ++mode)
-    fill_list(list_of(made, mode), mode, coo->atomic, &work->list[mode]);
+    coo_ttmc_cuda_fill_list(coo_ttmc_cuda_list_of(made, mode), mode, coo->atomic,
+                            &work->list[mode]);
   polyad_status status = pd_ttmc_gpu_finish(context, work, ranks);
   if (status == POLYAD_OK)
     *scratch = work;

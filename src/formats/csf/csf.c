@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool csf_supports(const struct pd_traits *traits, const struct pd_request *request,
+                         char reason[PD_REASON_BYTES]) {
   (void)traits, (void)request, (void)reason;
   return true;
 }
@@ -32,8 +32,8 @@ static uint64_t tree_bytes(const struct pd_traits *traits, const struct pd_reque
   return bytes;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void csf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                               uint64_t *storage, uint64_t *building) {
   struct pd_csf_shape shape;
   pd_csf_choose(traits, request, &shape);
   *storage = sizeof(struct pd_csf);
@@ -43,13 +43,14 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
                                pd_csf_building_bytes(traits, request->precision, request->threads));
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double csf_estimate_seconds(const struct pd_traits *traits,
+                                   const struct pd_request *request) {
   struct pd_csf_shape shape;
   pd_csf_choose(traits, request, &shape);
   return pd_csf_seconds(traits, request, &shape);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void csf_destroy(polyad_context *context, void *storage) {
   struct pd_csf *csf = storage;
   if (csf == NULL) return;
   for (int t = 0; t < csf->trees; ++t)
@@ -70,8 +71,8 @@ static void assign_modes(struct pd_csf *csf, const struct pd_csf_shape *shape) {
   }
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **storage) {
+static polyad_status csf_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                               const struct pd_request *request, void **storage) {
   (void)take; /* every tree is made from the tensor's arrays */
   polyad_status status = POLYAD_OK;
   struct pd_csf *csf = NULL;
@@ -95,11 +96,11 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   csf = NULL;
 cleanup:
   pd_room_destroy(context, &room);
-  destroy(context, csf);
+  csf_destroy(context, csf);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status csf_check(polyad_context *context, const void *storage) {
   const struct pd_csf *csf = storage;
   for (int t = 0; t < csf->trees; ++t)
     PD_TRY(pd_csf_tree_check(context, csf, t));
@@ -110,7 +111,7 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return POLYAD_OK;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t csf_bytes(const void *storage) {
   const struct pd_csf *csf = storage;
   uint64_t total = sizeof *csf;
   for (int t = 0; t < csf->trees; ++t) {
@@ -124,7 +125,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void csf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_csf *csf = storage;
   int length = snprintf(text, PD_REASON_BYTES, "%d tree%s, mode orders", csf->trees,
                         csf->trees == 1 ? "" : "s");
@@ -149,7 +150,7 @@ static uint64_t parent_of(const struct pd_csf_tree *tree, int level, uint64_t ch
 
 /* Nonzeros are the leaves of the first tree: from one to the next, a node is left when its last
  * child is. */
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void csf_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_csf *csf = storage;
   const struct pd_csf_tree *tree = &csf->tree[0];
   int leaf = csf->order - 1;
@@ -177,14 +178,14 @@ const struct polyad_format pd_csf_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .supports = csf_supports,
+    .estimate_bytes = csf_estimate_bytes,
+    .estimate_seconds = csf_estimate_seconds,
+    .build = csf_build,
+    .check = csf_check,
+    .bytes = csf_bytes,
+    .describe = csf_describe,
+    .destroy = csf_destroy,
+    .decode = csf_decode,
     .rows = pd_csf_row_source,
 };

@@ -4,7 +4,7 @@
 
 /* Modes from the shortest to the longest, so that the upper levels have few nodes; `root` (-1:
  * none) comes first. */
-static void order_modes(const struct pd_traits *traits, int root, int *modes) {
+static void csf_choose_order_modes(const struct pd_traits *traits, int root, int *modes) {
   int count = 0;
   for (int n = 0; n < traits->order; ++n) {
     if (n == root) continue;
@@ -20,11 +20,11 @@ static void order_modes(const struct pd_traits *traits, int root, int *modes) {
 
 static void one_tree(const struct pd_traits *traits, struct pd_csf_shape *shape) {
   shape->trees = 1;
-  order_modes(traits, -1, shape->mode[0]);
+  csf_choose_order_modes(traits, -1, shape->mode[0]);
 }
 
 static void add_tree(const struct pd_traits *traits, int root, struct pd_csf_shape *shape) {
-  order_modes(traits, root, shape->mode[shape->trees++]);
+  csf_choose_order_modes(traits, root, shape->mode[shape->trees++]);
 }
 
 static void all_trees(const struct pd_traits *traits, struct pd_csf_shape *shape) {

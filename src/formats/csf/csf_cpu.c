@@ -18,7 +18,7 @@ struct scratch {
   struct pd_csf_part *part;
 };
 
-static pd_csf_walk_function *current_walk(void) {
+static pd_csf_walk_function *csf_cpu_current_walk(void) {
   static pd_csf_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_csf_walk);
   return walks[pd_isa_current()];
 }
@@ -34,14 +34,14 @@ static uint64_t private_rows(const struct pd_csf *csf) {
 /* up and down per level, head, tail; of CP-APR: whole per level, b, a row in float32 */
 static uint64_t vectors_each(const struct pd_csf *csf) { return 3 * (uint64_t)csf->order + 4; }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t csf_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   uint64_t lines = pd_add_saturated(private_rows(storage), vectors_each(storage));
   uint64_t each = pd_mul_saturated(lines, pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double)));
   return pd_add_saturated(pd_mul_saturated(each, (uint64_t)threads),
                           pd_rowsum_scratch_bytes(rank, 1, threads));
 }
 
-static void workspace_destroy(polyad_context *context, void *scratch) {
+static void csf_cpu_workspace_destroy(polyad_context *context, void *scratch) {
   struct scratch *s = scratch;
   if (s == NULL) return;
   pd_rowsum_scratch_destroy(context, s->sums);
@@ -51,8 +51,9 @@ static void workspace_destroy(polyad_context *context, void *scratch) {
   pd_free(context, s);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **scratch) {
+static polyad_status csf_cpu_workspace_create(polyad_context *context,
+                                              const struct pd_device *device, const void *storage,
+                                              uint64_t rank, void **scratch) {
   (void)device;
   const struct pd_csf *csf = storage;
   polyad_status status = POLYAD_OK;
@@ -61,7 +62,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *scratch = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
   s->threads = pd_kernel_threads(context, csf->nnz, rank);
-  s->walk = current_walk();
+  s->walk = csf_cpu_current_walk();
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);
   PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, s->threads, &s->sums));
@@ -75,7 +76,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *scratch = s;
   s = NULL;
 cleanup:
-  workspace_destroy(context, s);
+  csf_cpu_workspace_destroy(context, s);
   return status;
 }
 
@@ -104,8 +105,8 @@ static void set_job(const struct pd_csf *csf, const struct scratch *s, int mode,
                                     .out_stride = out->stride};
 }
 
-static void set_part(const struct pd_csf_job *job, const struct scratch *s, int thread,
-                     struct pd_csf_part *part) {
+static void csf_cpu_set_part(const struct pd_csf_job *job, const struct scratch *s, int thread,
+                             struct pd_csf_part *part) {
   uint64_t order = (uint64_t)job->csf->order;
   *part = (struct pd_csf_part){.begin = pd_part_begin(job->csf->nnz, thread, s->threads),
                                .end = pd_part_begin(job->csf->nnz, thread + 1, s->threads)};
@@ -116,7 +117,7 @@ static void set_part(const struct pd_csf_job *job, const struct scratch *s, int 
   if (s->rows != NULL) part->rows = s->rows + (uint64_t)thread * s->rows_each * s->padded;
 }
 
-static void zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
+static void csf_cpu_zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
   size_t item = pd_type_bytes(out->type);
   for (uint64_t i = begin; i < end; ++i)
     memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
@@ -141,11 +142,11 @@ static void root_mttkrp(const struct pd_csf_job *job, const struct scratch *s) {
   {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < s->threads; ++t)
-      zero_rows(&job->out, pd_part_begin(rows, t, s->threads),
-                pd_part_begin(rows, t + 1, s->threads));
+      csf_cpu_zero_rows(&job->out, pd_part_begin(rows, t, s->threads),
+                        pd_part_begin(rows, t + 1, s->threads));
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < s->threads; ++t) {
-      set_part(job, s, t, &s->part[t]);
+      csf_cpu_set_part(job, s, t, &s->part[t]);
       s->walk(job, &s->part[t]);
     }
   }
@@ -158,7 +159,7 @@ static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s
   {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < s->threads; ++t) {
-      set_part(job, s, t, &s->part[t]);
+      csf_cpu_set_part(job, s, t, &s->part[t]);
       memset(s->part[t].rows, 0, rows * s->padded * sizeof(double));
       s->walk(job, &s->part[t]);
     }
@@ -175,36 +176,38 @@ static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s
   }
 }
 
-static void run(const struct pd_csf_job *job, const struct scratch *s) {
+static void csf_cpu_run(const struct pd_csf_job *job, const struct scratch *s) {
   if (job->level == 0 && job->csf->order > 1)
     root_mttkrp(job, s);
   else
     private_mttkrp(job, s);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status csf_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
   (void)context;
   struct pd_csf_job job;
   set_job(storage, scratch, mode, factors, out, false, &job);
-  run(&job, scratch);
+  csf_cpu_run(&job, scratch);
   return POLYAD_OK;
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status csf_cpu_phi(polyad_context *context, const void *storage, void *scratch,
+                                 int mode, const struct pd_matrix *const *factors, double epsilon,
+                                 struct pd_matrix *out) {
   (void)context;
   struct pd_csf_job job;
   set_job(storage, scratch, mode, factors, out, true, &job);
   job.epsilon = epsilon;
-  run(&job, scratch);
+  csf_cpu_run(&job, scratch);
   return POLYAD_OK;
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status csf_cpu_log_likelihood(polyad_context *context, const void *storage,
+                                            void *scratch, int mode,
+                                            const struct pd_matrix *const *factors,
+                                            struct pd_matrix *out) {
   (void)context;
   const struct scratch *s = scratch;
   struct pd_csf_job job;
@@ -213,7 +216,7 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   job.logarithms = true;
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < s->threads; ++t) {
-    set_part(&job, s, t, &s->part[t]);
+    csf_cpu_set_part(&job, s, t, &s->part[t]);
     s->walk(&job, &s->part[t]);
   }
   for (int t = 0; t < s->threads; ++t)
@@ -225,14 +228,14 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
 const struct polyad_kernels pd_csf_kernels_cpu = {
     .format = "csf",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
+    .workspace_bytes = csf_cpu_workspace_bytes,
+    .workspace_create = csf_cpu_workspace_create,
+    .workspace_destroy = csf_cpu_workspace_destroy,
+    .mttkrp = csf_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi = phi,
+    .phi = csf_cpu_phi,
     .phi_over_mttkrp = 2.3,
-    .log_likelihood = log_likelihood,
+    .log_likelihood = csf_cpu_log_likelihood,
     .ttmc_workspace_bytes = pd_csf_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_csf_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_csf_ttmc_workspace_destroy,

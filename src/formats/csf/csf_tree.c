@@ -4,7 +4,7 @@
 #include "formats/rowsum/rowsum_build.h"
 #include <string.h>
 
-static void put(void *array, int bytes, uint64_t place, uint64_t number) {
+static void csf_tree_put(void *array, int bytes, uint64_t place, uint64_t number) {
   if (bytes == 2)
     ((uint16_t *)array)[place] = (uint16_t)number;
   else if (bytes == 4)
@@ -46,7 +46,7 @@ static inline int highest_level(const struct growing *growing, uint64_t p) {
       return growing->level_of_bit[64 * w + __builtin_clzll(here[w] ^ before[w])];
 }
 
-static void count_nodes(struct growing *growing, int part) {
+static void csf_tree_count_nodes(struct growing *growing, int part) {
   uint64_t *nodes = growing->nodes[part],
            end = pd_part_begin(growing->nnz, part + 1, growing->threads);
   memset(nodes, 0, sizeof growing->nodes[part]);
@@ -63,9 +63,9 @@ static void fill_inner(const struct growing *growing, int part, struct pd_csf_tr
   memcpy(next, growing->nodes[part], sizeof next);
   for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p) {
     for (int l = highest_level(growing, p); l < growing->order - 1; ++l) {
-      put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
-      put(tree->id[l], tree->id_bytes[l], next[l]++,
-          pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
+      csf_tree_put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
+      csf_tree_put(tree->id[l], tree->id_bytes[l], next[l]++,
+                   pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
     }
     ++next[growing->order - 1];
   }
@@ -103,12 +103,13 @@ static void sum_nodes(struct growing *growing, struct pd_csf_tree *tree) {
     }
 }
 
-static polyad_status grow(polyad_context *context, const polyad_tensor *tensor, bool force_index64,
-                          struct growing *growing, struct pd_csf_tree *tree) {
+static polyad_status csf_tree_grow(polyad_context *context, const polyad_tensor *tensor,
+                                   bool force_index64, struct growing *growing,
+                                   struct pd_csf_tree *tree) {
   int threads = growing->threads, order = growing->order;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    count_nodes(growing, part);
+    csf_tree_count_nodes(growing, part);
   sum_nodes(growing, tree);
   PD_TRY(allocate_levels(context, tensor, force_index64, tree));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -117,7 +118,7 @@ static polyad_status grow(polyad_context *context, const polyad_tensor *tensor, 
     fill_leaves(growing, part, tree);
   }
   for (int l = 0; l < order - 1; ++l)
-    put(tree->start[l], tree->start_bytes, tree->nodes[l], tree->nodes[l + 1]);
+    csf_tree_put(tree->start[l], tree->start_bytes, tree->nodes[l], tree->nodes[l + 1]);
   return POLYAD_OK;
 }
 
@@ -151,7 +152,7 @@ polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *te
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &growing.layout,
                                  pd_layout_unsorted_bits(&growing.layout), room, NULL, NULL));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)growing.threads, &growing.nodes));
-  status = grow(context, tensor, force_index64, &growing, tree);
+  status = csf_tree_grow(context, tensor, force_index64, &growing, tree);
 cleanup:
   pd_free(context, growing.nodes);
   if (status != POLYAD_OK) pd_csf_tree_clear(context, tensor->order, tree);
@@ -167,8 +168,8 @@ void pd_csf_tree_clear(polyad_context *context, int order, struct pd_csf_tree *t
   *tree = (struct pd_csf_tree){0};
 }
 
-static polyad_status broken(polyad_context *context, int tree, int level, const char *what,
-                            uint64_t node) {
+static polyad_status csf_tree_broken(polyad_context *context, int tree, int level, const char *what,
+                                     uint64_t node) {
   return pd_fail(context, POLYAD_INTERNAL, "csf tree %d, level %d: %s at node %llu", tree, level,
                  what, (unsigned long long)node);
 }
@@ -179,32 +180,33 @@ static polyad_status check_children(polyad_context *context, const struct pd_csf
   uint64_t end = 0;
   for (uint64_t k = 0; k < tree->nodes[level]; ++k) {
     uint64_t begin = pd_id_at(tree->start[level], tree->start_bytes, k);
-    if (begin != end) return broken(context, which, level, "children do not follow", k);
+    if (begin != end) return csf_tree_broken(context, which, level, "children do not follow", k);
     end = pd_id_at(tree->start[level], tree->start_bytes, k + 1);
     if (end <= begin || end > tree->nodes[level + 1])
-      return broken(context, which, level, "bad number of children", k);
+      return csf_tree_broken(context, which, level, "bad number of children", k);
     for (uint64_t c = begin + 1; c < end; ++c)
       if (pd_id_at(tree->id[level + 1], tree->id_bytes[level + 1], c - 1) >=
           pd_id_at(tree->id[level + 1], tree->id_bytes[level + 1], c))
-        return broken(context, which, level + 1, "ids not ascending", c);
+        return csf_tree_broken(context, which, level + 1, "ids not ascending", c);
   }
-  if (end != tree->nodes[level + 1]) return broken(context, which, level, "children left over", 0);
+  if (end != tree->nodes[level + 1])
+    return csf_tree_broken(context, which, level, "children left over", 0);
   return POLYAD_OK;
 }
 
 polyad_status pd_csf_tree_check(polyad_context *context, const struct pd_csf *csf, int which) {
   const struct pd_csf_tree *tree = &csf->tree[which];
   if (tree->nodes[csf->order - 1] != csf->nnz)
-    return broken(context, which, csf->order - 1, "not all nonzeros", 0);
+    return csf_tree_broken(context, which, csf->order - 1, "not all nonzeros", 0);
   for (int l = 0; l < csf->order; ++l) {
     for (uint64_t k = 0; k < tree->nodes[l]; ++k)
       if (pd_id_at(tree->id[l], tree->id_bytes[l], k) >= csf->dims[tree->mode[l]])
-        return broken(context, which, l, "id too large", k);
+        return csf_tree_broken(context, which, l, "id too large", k);
     if (l < csf->order - 1) PD_TRY(check_children(context, tree, which, l));
   }
   for (uint64_t k = 1; k < tree->nodes[0]; ++k)
     if (pd_id_at(tree->id[0], tree->id_bytes[0], k - 1) >=
         pd_id_at(tree->id[0], tree->id_bytes[0], k))
-      return broken(context, which, 0, "ids not ascending", k);
+      return csf_tree_broken(context, which, 0, "ids not ascending", k);
   return POLYAD_OK;
 }

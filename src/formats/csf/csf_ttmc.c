@@ -6,7 +6,7 @@
 #include "formats/rowsum/driver.h"
 #include "formats/ttmc/ttmc_rows.h"
 
-static struct pd_ttmc_shape shape_of(const struct pd_csf *csf) {
+static struct pd_ttmc_shape csf_ttmc_shape_of(const struct pd_csf *csf) {
   return (struct pd_ttmc_shape){.order = csf->order, .nnz = csf->nnz, .type = csf->type};
 }
 
@@ -23,7 +23,7 @@ static bool is_leaf(const struct pd_csf *csf, int mode) {
 
 uint64_t pd_csf_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_csf *csf = storage;
-  struct pd_ttmc_shape shape = shape_of(csf);
+  struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
   for (int n = 0; n < csf->order; ++n)
     if (needs_order(csf, n))
@@ -49,8 +49,8 @@ static uint64_t start_of_node(const void *storage, int mode, uint64_t node) {
 }
 
 /* From the leaves up: `node` holds the nodes of one level after the other. */
-static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
-                   struct pd_ttmc_block *block) {
+static void csf_ttmc_decode(const struct pd_ttmc_source *source, uint64_t count,
+                            const uint64_t *place, struct pd_ttmc_block *block) {
   const struct pd_csf *csf = source->storage;
   const struct pd_csf_tree *tree = tree_of(csf, source->mode);
   int leaf = csf->order - 1, level = csf->level_of[source->mode];
@@ -75,8 +75,11 @@ void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                        struct pd_ttmc_segments *segments) {
   const struct pd_csf *csf = storage;
   const struct pd_csf_tree *tree = tree_of(csf, mode);
-  *source = (struct pd_ttmc_source){
-      .storage = storage, .mode = mode, .type = csf->type, .nnz = csf->nnz, .decode = decode};
+  *source = (struct pd_ttmc_source){.storage = storage,
+                                    .mode = mode,
+                                    .type = csf->type,
+                                    .nnz = csf->nnz,
+                                    .decode = csf_ttmc_decode};
   for (int l = 0; l < csf->order; ++l)
     if (l != csf->level_of[mode]) source->column_mode[source->columns++] = tree->mode[l];
   *segments = (struct pd_ttmc_segments){.storage = storage, .mode = mode, .dim = csf->dims[mode]};
@@ -91,7 +94,7 @@ polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct
                                            void **scratch) {
   (void)device;
   const struct pd_csf *csf = storage;
-  struct pd_ttmc_shape shape = shape_of(csf);
+  struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_csf_row_source, scratch);
 }
 

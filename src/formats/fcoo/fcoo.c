@@ -4,25 +4,26 @@
 #include "formats/fcoo/fcoo_layout.h"
 #include <stdio.h>
 
-static uint64_t bytes_of(int order, uint64_t nnz, uint64_t rows, polyad_type type) {
+static uint64_t fcoo_bytes_of(int order, uint64_t nnz, uint64_t rows, polyad_type type) {
   uint64_t units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
   return nnz * (4 * ((uint64_t)order - 1) + pd_type_bytes(type)) + 4 * rows + 12 * units;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void fcoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                uint64_t *storage, uint64_t *building) {
   *storage = sizeof(struct pd_fcoo);
   for (int n = 0; n < traits->order; ++n)
-    *storage = pd_add_saturated(
-        *storage, bytes_of(traits->order, traits->nnz, traits->nonempty[n], request->precision));
+    *storage = pd_add_saturated(*storage, fcoo_bytes_of(traits->order, traits->nnz,
+                                                        traits->nonempty[n], request->precision));
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double fcoo_estimate_seconds(const struct pd_traits *traits,
+                                    const struct pd_request *request) {
   return 1.01 * pd_nz_estimate_seconds(traits, request);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void fcoo_destroy(polyad_context *context, void *storage) {
   struct pd_fcoo *fcoo = storage;
   if (fcoo == NULL) return;
   for (int n = 0; n < fcoo->head.order; ++n) {
@@ -37,17 +38,17 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, fcoo);
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *fcoo_levels_of(const void *storage, int mode) {
   return ((const struct pd_fcoo *)storage)->mode[mode].level;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool fcoo_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return true;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void fcoo_decode(const void *storage, int mode, uint64_t first, int count,
+                        struct pd_chunk *block) {
   const struct pd_fcoo *fcoo = storage;
   const struct pd_fcoo_mode *from = &fcoo->mode[mode];
   for (int k = 0; k < count; ++k) {
@@ -59,7 +60,8 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = fcoo_levels_of, .row_runs = fcoo_row_runs, .decode = fcoo_decode};
 
 /* Nonzeros in the order of their rows. */
 struct sorted {
@@ -68,12 +70,12 @@ struct sorted {
   int output;
 };
 
-static uint64_t row_of(const struct sorted *sorted, uint64_t p) {
+static uint64_t fcoo_row_of(const struct sorted *sorted, uint64_t p) {
   return pd_tensor_index(sorted->tensor, sorted->output, sorted->permutation[p]);
 }
 
 static bool row_begins(const void *user, uint64_t p) {
-  return p == 0 || row_of(user, p - 1) != row_of(user, p);
+  return p == 0 || fcoo_row_of(user, p - 1) != fcoo_row_of(user, p);
 }
 
 /* The flags of nonzeros are the marks of rows that begin. */
@@ -90,7 +92,7 @@ static polyad_status build_rows(polyad_context *context, const polyad_tensor *te
   int threads = pd_threads_for(context, nnz, 1 << 14);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint32_t row = 0; row < mode->rows; ++row)
-    mode->row_id[row] = (uint32_t)row_of(&sorted, start[row]);
+    mode->row_id[row] = (uint32_t)fcoo_row_of(&sorted, start[row]);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t u = 0; u < units; ++u)
     mode->unit_row[u] = (uint32_t)pd_nz_piece_of(start, mode->rows, u * PD_FCOO_UNIT);
@@ -99,8 +101,8 @@ cleanup:
   return status;
 }
 
-static polyad_status build_mode(polyad_context *context, const polyad_tensor *tensor, int output,
-                                uint32_t *permutation, struct pd_fcoo_mode *mode) {
+static polyad_status fcoo_build_mode(polyad_context *context, const polyad_tensor *tensor,
+                                     int output, uint32_t *permutation, struct pd_fcoo_mode *mode) {
   mode->level[0] = output;
   for (int n = 0, count = 1; n < tensor->order; ++n)
     if (n != output) mode->level[count++] = n;
@@ -112,8 +114,8 @@ static polyad_status build_mode(polyad_context *context, const polyad_tensor *te
   return pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &mode->values);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status fcoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **out) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
   struct pd_fcoo *fcoo = NULL;
@@ -123,12 +125,12 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   pd_nz_init(&fcoo->head, &ops, tensor);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n)
-    PD_TRY_CLEANUP(build_mode(context, tensor, n, permutation, &fcoo->mode[n]));
+    PD_TRY_CLEANUP(fcoo_build_mode(context, tensor, n, permutation, &fcoo->mode[n]));
   *out = fcoo;
   fcoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  destroy(context, fcoo);
+  fcoo_destroy(context, fcoo);
   return status;
 }
 
@@ -144,22 +146,22 @@ static polyad_status check_flags(polyad_context *context, const struct pd_fcoo_m
   return begun == mode->rows ? POLYAD_OK : pd_nz_broken(context, "fcoo", "rows left over", begun);
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status fcoo_check(polyad_context *context, const void *storage) {
   const struct pd_fcoo *fcoo = storage;
   for (int n = 0; n < fcoo->head.order; ++n)
     PD_TRY(check_flags(context, &fcoo->mode[n], fcoo->head.nnz));
   return pd_nz_check(context, &fcoo->head, "fcoo");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t fcoo_bytes(const void *storage) {
   const struct pd_fcoo *fcoo = storage;
   uint64_t total = sizeof *fcoo;
   for (int n = 0; n < fcoo->head.order; ++n)
-    total += bytes_of(fcoo->head.order, fcoo->head.nnz, fcoo->mode[n].rows, fcoo->head.type);
+    total += fcoo_bytes_of(fcoo->head.order, fcoo->head.nnz, fcoo->mode[n].rows, fcoo->head.type);
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void fcoo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_fcoo *fcoo = storage;
   snprintf(text, PD_REASON_BYTES, "%d lists with a flag per nonzero", fcoo->head.order);
@@ -172,8 +174,8 @@ const struct polyad_format pd_fcoo_format = {
     .variants = "auto",
     .deterministic = true,
     .supports = pd_nz_supports,
-    .estimate_seconds = estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    .estimate_seconds = fcoo_estimate_seconds,
+    PD_NZ_FORMAT_SLOTS(fcoo),
 };
 
 const struct polyad_kernels pd_fcoo_kernels_cpu = PD_NZ_KERNELS_CPU("fcoo");

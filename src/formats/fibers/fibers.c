@@ -55,8 +55,8 @@ static void cut_fibers(const struct pd_fibers *tree, uint32_t most, uint8_t *hig
 }
 
 /* Nodes of each level that the nonzeros from `begin` up to `end` - 1 begin. */
-static void count_nodes(const struct pd_fibers *tree, const uint8_t *highest, uint32_t begin,
-                        uint32_t end, uint32_t *nodes) {
+static void fibers_count_nodes(const struct pd_fibers *tree, const uint8_t *highest, uint32_t begin,
+                               uint32_t end, uint32_t *nodes) {
   for (uint32_t p = begin; p < end; ++p)
     ++nodes[highest[p]];
   for (int l = 1; l < tree->order; ++l)
@@ -93,8 +93,8 @@ static polyad_status fill_levels(polyad_context *context, const polyad_tensor *t
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &before));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
-    count_nodes(tree, highest, (uint32_t)pd_part_begin(tree->nnz, t, threads),
-                (uint32_t)pd_part_begin(tree->nnz, t + 1, threads), before[t]);
+    fibers_count_nodes(tree, highest, (uint32_t)pd_part_begin(tree->nnz, t, threads),
+                       (uint32_t)pd_part_begin(tree->nnz, t + 1, threads), before[t]);
   for (int t = 0; t < threads; ++t)
     for (int l = 0; l < tree->order; ++l) {
       uint32_t own = before[t][l];

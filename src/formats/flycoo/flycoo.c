@@ -3,14 +3,14 @@
 #include "formats/flycoo/flycoo_layout.h"
 #include <stdio.h>
 
-static void read_variant(const char *name, struct pd_flycoo *storage) {
+static void flycoo_read_variant(const char *name, struct pd_flycoo *storage) {
   storage->sorted = strncmp(name, "paper", 5) != 0;
   storage->cyclic = strstr(name, "cyclic") != NULL;
   storage->remap = strstr(name, "no-remap") == NULL;
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool flycoo_supports(const struct pd_traits *traits, const struct pd_request *request,
+                            char reason[PD_REASON_BYTES]) {
   (void)request;
   return pd_ordered_supports(traits, request, reason);
 }
@@ -20,11 +20,11 @@ static uint64_t mode_bytes(const struct pd_flycoo *storage, uint64_t rows) {
   return storage->sorted ? bytes + pd_ordered_bytes(storage->nnz, rows, true) : bytes;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void flycoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                  uint64_t *storage, uint64_t *building) {
   struct pd_flycoo like = {
       .nnz = traits->nnz, .type = request->precision, .partitions = pd_partition_count(request)};
-  read_variant(request->variant, &like);
+  flycoo_read_variant(request->variant, &like);
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
   uint64_t copy = pd_flycoo_copy_bytes(&like), longest = 0;
   *storage = sizeof like + (like.remap ? 1 : (uint64_t)traits->order) * copy;
@@ -41,7 +41,8 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, sorting > running ? sorting : running);
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double flycoo_estimate_seconds(const struct pd_traits *traits,
+                                      const struct pd_request *request) {
   struct pd_flycoo_packing packing;
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &packing);
   double row = (double)(request->rank * pd_type_bytes(request->precision));
@@ -52,7 +53,7 @@ static double estimate_seconds(const struct pd_traits *traits, const struct pd_r
   return bytes / (1e10 * request->threads) + moved / (4e9 * request->threads);
 }
 
-static void destroy(polyad_context *context, void *pointer) {
+static void flycoo_destroy(polyad_context *context, void *pointer) {
   struct pd_flycoo *storage = pointer;
   if (storage == NULL) return;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
@@ -63,8 +64,8 @@ static void destroy(polyad_context *context, void *pointer) {
   pd_free(context, storage);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                  const struct pd_request *request, void **out) {
   (void)take; /* every mode's order needs the tensor as it is */
   polyad_status status = POLYAD_OK;
   struct pd_flycoo *storage = NULL;
@@ -73,7 +74,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
-  read_variant(request->variant, storage);
+  flycoo_read_variant(request->variant, storage);
   storage->order = tensor->order;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
@@ -86,11 +87,11 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   *out = storage;
   storage = NULL;
 cleanup:
-  destroy(context, storage);
+  flycoo_destroy(context, storage);
   return status;
 }
 
-static uint64_t bytes(const void *pointer) {
+static uint64_t flycoo_bytes(const void *pointer) {
   const struct pd_flycoo *storage = pointer;
   uint64_t sum = sizeof *storage;
   for (int n = 0; n < storage->order; ++n)
@@ -111,7 +112,7 @@ static double imbalance(const struct pd_flycoo *storage) {
   return worst;
 }
 
-static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
+static void flycoo_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_flycoo *storage = pointer;
   snprintf(text, PD_REASON_BYTES,
@@ -133,13 +134,13 @@ const struct polyad_format pd_flycoo_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
+    .supports = flycoo_supports,
+    .estimate_bytes = flycoo_estimate_bytes,
+    .estimate_seconds = flycoo_estimate_seconds,
+    .build = flycoo_build,
     .check = pd_flycoo_check,
     .decode = pd_flycoo_decode,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
+    .bytes = flycoo_bytes,
+    .describe = flycoo_describe,
+    .destroy = flycoo_destroy,
 };

@@ -1,7 +1,8 @@
 /* Invariants of format "flycoo". */
 #include "formats/flycoo/flycoo_layout.h"
 
-static polyad_status broken(polyad_context *context, int mode, uint64_t p, const char *what) {
+static polyad_status flycoo_check_broken(polyad_context *context, int mode, uint64_t p,
+                                         const char *what) {
   return pd_fail(context, POLYAD_INTERNAL, "flycoo, mode %d, element %llu: %s",
                  pd_shown_mode(context, mode), (unsigned long long)p, what);
 }
@@ -26,17 +27,18 @@ static polyad_status list_places(polyad_context *context, const struct work *wor
     const uint32_t *element = storage->elements[0] + p * words;
     uint32_t place = pd_flycoo_get(element, &storage->packing.remap[mode]);
     if (place >= storage->nnz || taken[place])
-      return broken(context, mode, p, "remap ids are no permutation");
+      return flycoo_check_broken(context, mode, p, "remap ids are no permutation");
     if (mode == 0 && place != p)
-      return broken(context, mode, p, "not in the order of the first mode");
+      return flycoo_check_broken(context, mode, p, "not in the order of the first mode");
     taken[place] = 1;
     work->at[place] = p;
     output[place] = pd_flycoo_get(element, &storage->packing.index[mode]);
     if (output[place] >= storage->dims[mode])
-      return broken(context, mode, p, "an index is outside its mode");
+      return flycoo_check_broken(context, mode, p, "an index is outside its mode");
     if (storage->elements[mode] != NULL &&
         memcmp(element, storage->elements[mode] + place * words, words * 4) != 0)
-      return broken(context, mode, p, "the ordered copy has another element at its place");
+      return flycoo_check_broken(context, mode, p,
+                                 "the ordered copy has another element at its place");
   }
   return POLYAD_OK;
 }
@@ -47,21 +49,22 @@ static polyad_status check_partitions(polyad_context *context, const struct work
   uint32_t *owner = work->owner;
   const uint64_t *start = storage->mode[mode].part_start;
   if (start[0] != 0 || start[storage->partitions] != storage->nnz)
-    return broken(context, mode, 0, "partitions do not cover the elements");
+    return flycoo_check_broken(context, mode, 0, "partitions do not cover the elements");
   for (int k = 0; k < storage->partitions; ++k)
-    if (start[k] > start[k + 1]) return broken(context, mode, start[k], "partitions overlap");
+    if (start[k] > start[k + 1])
+      return flycoo_check_broken(context, mode, start[k], "partitions overlap");
   memset(owner, 0, storage->dims[mode] * sizeof *owner);
   for (int k = 0; k < storage->partitions; ++k)
     for (uint64_t p = start[k]; p < start[k + 1]; ++p) {
       uint32_t *mine = &owner[output[p]];
       if (*mine != 0 && *mine != (uint32_t)k + 1)
-        return broken(context, mode, p, "its output row belongs to two partitions");
+        return flycoo_check_broken(context, mode, p, "its output row belongs to two partitions");
       *mine = (uint32_t)k + 1;
     }
   return POLYAD_OK;
 }
 
-static uint32_t index_at(const void *pointer, int mode, int k, uint64_t p) {
+static uint32_t flycoo_check_index_at(const void *pointer, int mode, int k, uint64_t p) {
   const struct work *work = pointer;
   const struct pd_flycoo *storage = work->storage;
   int input = storage->mode[mode].order.input[k];
@@ -69,15 +72,16 @@ static uint32_t index_at(const void *pointer, int mode, int k, uint64_t p) {
                        &storage->packing.index[input]);
 }
 
-static polyad_status check_rows(polyad_context *context, const struct work *work, int mode) {
+static polyad_status flycoo_check_check_rows(polyad_context *context, const struct work *work,
+                                             int mode) {
   const struct pd_flycoo *storage = work->storage;
   const struct pd_ordered *order = &storage->mode[mode].order;
   PD_TRY(pd_ordered_check(context, "flycoo", work, mode, storage->nnz, storage->dims[mode], order,
-                          index_at));
+                          flycoo_check_index_at));
   for (uint64_t row = 0; row < order->rows; ++row)
     for (uint64_t p = order->row_start[row]; p < order->row_start[row + 1]; ++p)
       if (order->row_id[row] != work->output[p])
-        return broken(context, mode, p, "lies in another's row");
+        return flycoo_check_broken(context, mode, p, "lies in another's row");
   return POLYAD_OK;
 }
 
@@ -95,7 +99,7 @@ polyad_status pd_flycoo_check(polyad_context *context, const void *pointer) {
   for (int mode = 0; mode < storage->order; ++mode) {
     PD_TRY_CLEANUP(list_places(context, &work, mode));
     PD_TRY_CLEANUP(check_partitions(context, &work, mode));
-    if (storage->sorted) PD_TRY_CLEANUP(check_rows(context, &work, mode));
+    if (storage->sorted) PD_TRY_CLEANUP(flycoo_check_check_rows(context, &work, mode));
   }
 cleanup:
   pd_free(context, work.owner);

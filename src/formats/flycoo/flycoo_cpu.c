@@ -44,13 +44,13 @@ static inline const uint32_t *element_at(const struct sweep *sweep, uint64_t p) 
 
 #include "formats/flycoo/flycoo_cpu_body.h"
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t flycoo_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_flycoo *host = storage;
   uint64_t numbers = pd_mul_saturated(pd_mul_saturated((uint64_t)threads, rank), 16);
   return pd_add_saturated(host->remap ? 2 * pd_flycoo_copy_bytes(host) : 0, numbers);
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void flycoo_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_free(context, scratch->numbers);
@@ -59,8 +59,9 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_free(context, scratch);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status flycoo_cpu_workspace_create(polyad_context *context,
+                                                 const struct pd_device *device,
+                                                 const void *storage, uint64_t rank, void **out) {
   (void)device;
   const struct pd_flycoo *host = storage;
   polyad_status status = POLYAD_OK;
@@ -80,17 +81,17 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *out = scratch;
   scratch = NULL;
 cleanup:
-  workspace_destroy(context, scratch);
+  flycoo_cpu_workspace_destroy(context, scratch);
   return status;
 }
 
-static uint32_t *other_copy(const struct scratch *scratch) {
+static uint32_t *flycoo_cpu_other_copy(const struct scratch *scratch) {
   return scratch->current == scratch->copy[0] ? scratch->copy[1] : scratch->copy[0];
 }
 
 /* Brings the elements into the order of `mode` when they are not. */
-static void arrange(polyad_context *context, const struct pd_flycoo *host, struct scratch *scratch,
-                    int mode) {
+static void flycoo_cpu_arrange(polyad_context *context, const struct pd_flycoo *host,
+                               struct scratch *scratch, int mode) {
   if (!host->remap) scratch->current = host->elements[mode];
   if (!host->remap || scratch->mode == mode) return;
   scratch->mode = mode;
@@ -98,7 +99,7 @@ static void arrange(polyad_context *context, const struct pd_flycoo *host, struc
     scratch->current = host->elements[0];
     return;
   }
-  uint32_t *to = other_copy(scratch);
+  uint32_t *to = flycoo_cpu_other_copy(scratch);
   const uint32_t *from = scratch->current;
   size_t words = (size_t)host->packing.words;
   pd_log(context, POLYAD_LOG_DEBUG, "flycoo: remapping into the order of mode %d, out of turn",
@@ -110,15 +111,15 @@ static void arrange(polyad_context *context, const struct pd_flycoo *host, struc
   scratch->current = to;
 }
 
-static void zero(const struct scratch *scratch, struct pd_matrix *out) {
+static void flycoo_cpu_zero(const struct scratch *scratch, struct pd_matrix *out) {
   size_t size = pd_type_bytes(out->type);
 #pragma omp parallel for num_threads(scratch->threads) schedule(static)
   for (uint64_t i = 0; i < out->rows; ++i)
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
 }
 
-static void run(const struct pd_flycoo *host, const struct scratch *scratch,
-                const struct sweep *sweep, int mode) {
+static void flycoo_cpu_run(const struct pd_flycoo *host, const struct scratch *scratch,
+                           const struct sweep *sweep, int mode) {
   const uint64_t *start = host->mode[mode].part_start;
 #pragma omp parallel num_threads(scratch->threads)
   {
@@ -132,12 +133,14 @@ static void run(const struct pd_flycoo *host, const struct scratch *scratch,
   }
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status flycoo_cpu_mttkrp(polyad_context *context, const void *storage,
+                                       void *workspace, int mode,
+                                       const struct pd_matrix *const *factors,
+                                       struct pd_matrix *out) {
   const struct pd_flycoo *host = storage;
   struct scratch *scratch = workspace;
   int next = (mode + 1) % host->order;
-  arrange(context, host, scratch, mode);
+  flycoo_cpu_arrange(context, host, scratch, mode);
   struct sweep sweep = {.in = scratch->current,
                         .output = &host->packing.index[mode],
                         .remap = &host->packing.remap[next],
@@ -154,9 +157,9 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   }
   /* As on the GPU: the plan still has mode 0's order, only the paper's variant writes it again. */
   bool moves = host->remap && next != mode && (next != 0 || !host->sorted);
-  if (moves) sweep.to = other_copy(scratch);
-  zero(scratch, out);
-  run(host, scratch, &sweep, mode);
+  if (moves) sweep.to = flycoo_cpu_other_copy(scratch);
+  flycoo_cpu_zero(scratch, out);
+  flycoo_cpu_run(host, scratch, &sweep, mode);
   if (moves) {
     scratch->current = sweep.to;
     scratch->mode = next;
@@ -176,9 +179,9 @@ const uint32_t *pd_flycoo_cpu_elements(const void *pointer, int *mode) {
 const struct polyad_kernels pd_flycoo_kernels_cpu = {
     .format = "flycoo",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
+    .workspace_bytes = flycoo_cpu_workspace_bytes,
+    .workspace_create = flycoo_cpu_workspace_create,
+    .workspace_destroy = flycoo_cpu_workspace_destroy,
+    .mttkrp = flycoo_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
 };

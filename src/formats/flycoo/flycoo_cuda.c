@@ -27,7 +27,8 @@ struct scratch {
   int mode;                /* in whose order `current` is; -1: nobody knows */
 };
 
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void flycoo_cuda_unload(polyad_context *context, const struct pd_device *device,
+                               void *pointer) {
   struct on_device *made = pointer;
   if (made == NULL) return;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
@@ -47,8 +48,8 @@ static polyad_status upload_mode(polyad_context *context, const struct pd_device
   return pd_ordered_upload(context, device, host->nnz, host->dims[mode], &from->order, &to->order);
 }
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
+static polyad_status flycoo_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                        const void *storage, void **out) {
   const struct pd_flycoo *host = storage;
   struct on_device *made;
   *out = NULL;
@@ -65,11 +66,11 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   if (status == POLYAD_OK)
     *out = made;
   else
-    unload(context, device, made);
+    flycoo_cuda_unload(context, device, made);
   return status;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t flycoo_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct on_device *made = storage;
   uint64_t copies = made->host->remap ? 2 * pd_flycoo_copy_bytes(made->host) : 0;
@@ -78,7 +79,7 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
                           pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type));
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void flycoo_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_ordered_scratch_destroy(context, &scratch->sum);
@@ -106,8 +107,8 @@ static polyad_status allocate_scratch(polyad_context *context, const struct on_d
 }
 
 /* Brings the elements from the host, in the order of mode 0. */
-static polyad_status bring(polyad_context *context, const struct on_device *made,
-                           struct scratch *scratch) {
+static polyad_status flycoo_cuda_bring(polyad_context *context, const struct on_device *made,
+                                       struct scratch *scratch) {
   uint32_t *to = scratch->home != NULL ? scratch->home : scratch->copy[0];
   const struct pd_flycoo *host = made->host;
   PD_TRY(scratch->device->functions->copy_in(context, scratch->device, to, host->elements[0],
@@ -117,8 +118,9 @@ static polyad_status bring(polyad_context *context, const struct on_device *made
   return POLYAD_OK;
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status flycoo_cuda_workspace_create(polyad_context *context,
+                                                  const struct pd_device *device,
+                                                  const void *storage, uint64_t rank, void **out) {
   const struct on_device *made = storage;
   struct scratch *scratch;
   *out = NULL;
@@ -126,11 +128,11 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct scratch){.device = device, .sum.device = device, .mode = -1};
   polyad_status status = allocate_scratch(context, made, rank, scratch);
-  if (status == POLYAD_OK && made->host->remap) status = bring(context, made, scratch);
+  if (status == POLYAD_OK && made->host->remap) status = flycoo_cuda_bring(context, made, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    flycoo_cuda_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -141,19 +143,19 @@ static struct pd_gpu_bits bits_of(const struct pd_flycoo_field *field) {
                               .two_words = field->shift + field->bits > 32};
 }
 
-static uint32_t *other_copy(const struct scratch *scratch) {
+static uint32_t *flycoo_cuda_other_copy(const struct scratch *scratch) {
   return scratch->current == scratch->copy[0] ? scratch->copy[1] : scratch->copy[0];
 }
 
 /* Brings the elements into the order of `mode` when they are not. */
-static polyad_status arrange(polyad_context *context, const struct on_device *made,
-                             struct scratch *scratch, int mode) {
+static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct on_device *made,
+                                         struct scratch *scratch, int mode) {
   const struct pd_flycoo *host = made->host;
   if (!host->remap) {
     scratch->current = made->elements[mode];
     return POLYAD_OK;
   }
-  if (scratch->mode < 0) PD_TRY(bring(context, made, scratch));
+  if (scratch->mode < 0) PD_TRY(flycoo_cuda_bring(context, made, scratch));
   if (scratch->mode == mode) return POLYAD_OK;
   scratch->mode = mode;
   if (mode == 0 && scratch->home != NULL) {
@@ -161,7 +163,7 @@ static polyad_status arrange(polyad_context *context, const struct on_device *ma
     return POLYAD_OK;
   }
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  uint32_t *to = other_copy(scratch);
+  uint32_t *to = flycoo_cuda_other_copy(scratch);
   pd_cuda_services->log(context, POLYAD_LOG_DEBUG,
                         "flycoo: remapping into the order of mode %d, out of turn",
                         pd_cuda_services->shown_mode(context, mode));
@@ -187,10 +189,11 @@ static struct pd_gpu_elements elements_of(const struct pd_flycoo *host,
   return elements;
 }
 
-static polyad_status run_sorted(polyad_context *context, const struct on_device *made,
-                                const struct scratch *scratch,
-                                const struct pd_gpu_elements *elements, int mode,
-                                const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struct on_device *made,
+                                            const struct scratch *scratch,
+                                            const struct pd_gpu_elements *elements, int mode,
+                                            const struct pd_matrix *const *factors,
+                                            struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_flycoo *host = made->host;
   const struct pd_ordered_device *tables = &made->mode[mode].order;
@@ -203,9 +206,10 @@ static polyad_status run_sorted(polyad_context *context, const struct on_device 
                      : pd_gpu_sum_elements_f32(&sum, elements, pd_cuda_stream(state)));
 }
 
-static polyad_status run_paper(polyad_context *context, const struct on_device *made,
-                               const struct pd_gpu_elements *elements, int mode,
-                               const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status flycoo_cuda_run_paper(polyad_context *context, const struct on_device *made,
+                                           const struct pd_gpu_elements *elements, int mode,
+                                           const struct pd_matrix *const *factors,
+                                           struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   const struct pd_flycoo *host = made->host;
   const struct pd_ordered *order = &host->mode[mode].order;
@@ -236,22 +240,25 @@ static polyad_status forget(struct scratch *scratch, polyad_status status) {
   return status;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status flycoo_cuda_mttkrp(polyad_context *context, const void *storage,
+                                        void *workspace, int mode,
+                                        const struct pd_matrix *const *factors,
+                                        struct pd_matrix *out) {
   const struct on_device *made = storage;
   const struct pd_flycoo *host = made->host;
   struct scratch *scratch = workspace;
   int next = (mode + 1) % host->order;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
-  polyad_status status = arrange(context, made, scratch, mode);
+  polyad_status status = flycoo_cuda_arrange(context, made, scratch, mode);
   if (status != POLYAD_OK) return forget(scratch, status);
   /* Where one copy stays in mode 0's order nobody need write that again. With a single mode there
    * is nothing to remap into. */
   bool moves = host->remap && next != mode && (next != 0 || scratch->home == NULL);
   struct pd_gpu_elements elements =
-      elements_of(host, scratch, mode, moves ? other_copy(scratch) : NULL);
-  status = host->sorted ? run_sorted(context, made, scratch, &elements, mode, factors, out)
-                        : run_paper(context, made, &elements, mode, factors, out);
+      elements_of(host, scratch, mode, moves ? flycoo_cuda_other_copy(scratch) : NULL);
+  status = host->sorted
+               ? flycoo_cuda_run_sorted(context, made, scratch, &elements, mode, factors, out)
+               : flycoo_cuda_run_paper(context, made, &elements, mode, factors, out);
   if (status != POLYAD_OK) return forget(scratch, status);
   if (moves) {
     scratch->current = elements.to;
@@ -263,15 +270,15 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
   return POLYAD_OK;
 }
 
-static uint64_t sum_depth(const void *storage, const void *pointer, int mode,
-                          uint64_t longest_row) {
+static uint64_t flycoo_cuda_sum_depth(const void *storage, const void *pointer, int mode,
+                                      uint64_t longest_row) {
   (void)mode;
   if (!((const struct on_device *)storage)->host->sorted) return longest_row;
   return pd_ordered_sum_depth(&((const struct scratch *)pointer)->sum, longest_row);
 }
 
 /* Which copy is at work, and in which order. */
-static uint64_t position(const void *pointer) {
+static uint64_t flycoo_cuda_position(const void *pointer) {
   const struct scratch *scratch = pointer;
   uint64_t copy = scratch->current == scratch->copy[0]   ? 0
                   : scratch->current == scratch->copy[1] ? 1
@@ -280,8 +287,8 @@ static uint64_t position(const void *pointer) {
 }
 
 /* Two copies when it must be: one of them is what the storage counts. */
-static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                             uint64_t storage_bytes) {
+static uint64_t flycoo_cuda_device_bytes(const struct pd_traits *traits,
+                                         const struct pd_request *request, uint64_t storage_bytes) {
   struct pd_flycoo like = {.nnz = traits->nnz};
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &like.packing);
   bool remaps = strstr(request->variant, "no-remap") == NULL;
@@ -293,13 +300,13 @@ static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_req
 const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .format = "flycoo",
     .device = "cuda",
-    .upload = upload,
-    .unload = unload,
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .sum_depth = sum_depth,
-    .position = position,
-    .device_bytes = device_bytes,
+    .upload = flycoo_cuda_upload,
+    .unload = flycoo_cuda_unload,
+    .workspace_bytes = flycoo_cuda_workspace_bytes,
+    .workspace_create = flycoo_cuda_workspace_create,
+    .workspace_destroy = flycoo_cuda_workspace_destroy,
+    .mttkrp = flycoo_cuda_mttkrp,
+    .sum_depth = flycoo_cuda_sum_depth,
+    .position = flycoo_cuda_position,
+    .device_bytes = flycoo_cuda_device_bytes,
 };

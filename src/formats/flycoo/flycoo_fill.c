@@ -18,7 +18,7 @@ struct job {
   uint32_t *place;         /* place in mode 0's order of each nonzero */
 };
 
-static int threads_of(const polyad_context *context, uint64_t nnz) {
+static int flycoo_fill_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
 }
 
@@ -47,7 +47,7 @@ static polyad_status order_by_partition(polyad_context *context, const struct jo
   for (int n = 0; n < tensor->order; ++n)
     if (n != job->mode) order->input[order->inputs++] = n;
   PD_TRY(PD_NEW(context, tensor->nnz, &part));
-  int threads = threads_of(context, tensor->nnz);
+  int threads = flycoo_fill_threads_of(context, tensor->nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     part[p] = job->part[index[p]];
@@ -85,7 +85,7 @@ static void write_elements(const polyad_context *context, const struct job *job)
   const polyad_tensor *tensor = job->tensor;
   const struct pd_flycoo_packing *packing = &job->storage->packing;
   size_t words = (size_t)packing->words, value_bytes = pd_type_bytes(tensor->type);
-  int threads = threads_of(context, tensor->nnz);
+  int threads = flycoo_fill_threads_of(context, tensor->nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t at = 0; at < tensor->nnz; ++at) {
     uint32_t *element = job->storage->elements[0] + at * words;
@@ -102,7 +102,7 @@ static void write_remap_ids(const polyad_context *context, const struct job *job
   const struct pd_flycoo_packing *packing = &job->storage->packing;
   size_t words = (size_t)packing->words;
   uint64_t nnz = job->tensor->nnz;
-  int threads = threads_of(context, nnz);
+  int threads = flycoo_fill_threads_of(context, nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t at = 0; at < nnz; ++at)
     pd_flycoo_set(job->storage->elements[0] + job->place[job->permutation[at]] * words,
@@ -122,7 +122,7 @@ static polyad_status allocate_elements(polyad_context *context, struct pd_flycoo
 /* For measurements without remapping: every mode's order, from mode 0's. */
 static polyad_status write_ordered_copies(polyad_context *context, struct pd_flycoo *storage) {
   size_t words = (size_t)storage->packing.words;
-  int threads = threads_of(context, storage->nnz);
+  int threads = flycoo_fill_threads_of(context, storage->nnz);
   for (int mode = 1; mode < storage->order; ++mode) {
     PD_TRY(allocate_elements(context, storage, mode));
     uint32_t *to = storage->elements[mode];

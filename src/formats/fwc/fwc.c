@@ -6,22 +6,22 @@
 #include "formats/fwc/fwc_layout.h"
 #include <stdio.h>
 
-static uint64_t bytes_of(int order, uint64_t nnz, uint64_t fibers, polyad_type type) {
+static uint64_t fwc_bytes_of(int order, uint64_t nnz, uint64_t fibers, polyad_type type) {
   return nnz * (4 + pd_type_bytes(type)) + 4 * (fibers * (uint64_t)order + 1) +
          4 * pd_nz_units(nnz, PD_FWC_UNIT);
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void fwc_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                               uint64_t *storage, uint64_t *building) {
   *storage = sizeof(struct pd_fwc);
   for (int n = 0; n < traits->order; ++n)
-    *storage = pd_add_saturated(*storage, bytes_of(traits->order, traits->nnz,
-                                                   traits->fibers[pd_fibers_leaf(traits, n)],
-                                                   request->precision));
+    *storage = pd_add_saturated(*storage, fwc_bytes_of(traits->order, traits->nnz,
+                                                       traits->fibers[pd_fibers_leaf(traits, n)],
+                                                       request->precision));
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void fwc_destroy(polyad_context *context, void *storage) {
   struct pd_fwc *fwc = storage;
   if (fwc == NULL) return;
   for (int n = 0; n < fwc->head.order; ++n) {
@@ -35,17 +35,17 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, fwc);
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *fwc_levels_of(const void *storage, int mode) {
   return ((const struct pd_fwc *)storage)->mode[mode].level;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool fwc_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return true;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void fwc_decode(const void *storage, int mode, uint64_t first, int count,
+                       struct pd_chunk *block) {
   const struct pd_fwc *fwc = storage;
   const struct pd_fwc_mode *from = &fwc->mode[mode];
   uint64_t fiber = pd_nz_piece_of(from->start, from->fibers, first);
@@ -61,7 +61,8 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = fwc_levels_of, .row_runs = fwc_row_runs, .decode = fwc_decode};
 
 /* Where fibers begin, and the first nonzero of the tensor that each has. */
 static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,
@@ -75,8 +76,8 @@ static polyad_status find_fibers(polyad_context *context, const polyad_tensor *t
   return POLYAD_OK;
 }
 
-static polyad_status build_mode(polyad_context *context, const polyad_tensor *tensor,
-                                uint32_t *permutation, struct pd_fwc_mode *mode) {
+static polyad_status fwc_build_mode(polyad_context *context, const polyad_tensor *tensor,
+                                    uint32_t *permutation, struct pd_fwc_mode *mode) {
   polyad_status status = POLYAD_OK;
   uint32_t *first = NULL;
   int leaf = tensor->order - 1;
@@ -94,8 +95,8 @@ cleanup:
   return status;
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status fwc_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                               const struct pd_request *request, void **out) {
   (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_fwc *fwc = NULL;
@@ -109,17 +110,17 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   for (int n = 0; n < tensor->order; ++n) {
     pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n),
                      fwc->mode[n].level);
-    PD_TRY_CLEANUP(build_mode(context, tensor, permutation, &fwc->mode[n]));
+    PD_TRY_CLEANUP(fwc_build_mode(context, tensor, permutation, &fwc->mode[n]));
   }
   *out = fwc;
   fwc = NULL;
 cleanup:
   pd_free(context, permutation);
-  destroy(context, fwc);
+  fwc_destroy(context, fwc);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status fwc_check(polyad_context *context, const void *storage) {
   const struct pd_fwc *fwc = storage;
   for (int n = 0; n < fwc->head.order; ++n) {
     const struct pd_fwc_mode *mode = &fwc->mode[n];
@@ -135,15 +136,15 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return pd_nz_check(context, &fwc->head, "fwc");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t fwc_bytes(const void *storage) {
   const struct pd_fwc *fwc = storage;
   uint64_t total = sizeof *fwc;
   for (int n = 0; n < fwc->head.order; ++n)
-    total += bytes_of(fwc->head.order, fwc->head.nnz, fwc->mode[n].fibers, fwc->head.type);
+    total += fwc_bytes_of(fwc->head.order, fwc->head.nnz, fwc->mode[n].fibers, fwc->head.type);
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void fwc_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_fwc *fwc = storage;
   int length = snprintf(text, PD_REASON_BYTES, "fibers along");
   for (int n = 0; n < fwc->head.order; ++n)
@@ -159,7 +160,7 @@ const struct polyad_format pd_fwc_format = {
     .deterministic = false,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(fwc),
 };
 
 const struct polyad_kernels pd_fwc_kernels_cpu = PD_NZ_KERNELS_CPU("fwc");

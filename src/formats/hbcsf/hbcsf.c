@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 /* As if all slices were in trees. */
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void hbcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t *storage, uint64_t *building) {
   *storage = sizeof(struct pd_hbcsf);
   for (int n = 0; n < traits->order; ++n) {
     int levels[POLYAD_MAX_ORDER];
@@ -17,7 +17,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
                                                           pd_mul_saturated(traits->nnz, 4)));
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void hbcsf_destroy(polyad_context *context, void *storage) {
   struct pd_hbcsf *hbcsf = storage;
   if (hbcsf == NULL) return;
   for (int n = 0; n < hbcsf->head.order; ++n)
@@ -25,11 +25,11 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, hbcsf);
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *hbcsf_levels_of(const void *storage, int mode) {
   return ((const struct pd_hbcsf *)storage)->mode[mode].level;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool hbcsf_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return true;
 }
@@ -49,8 +49,8 @@ static void decode_listed(const struct pd_hbcsf_mode *from, int order, polyad_ty
   block->value[k] = pd_load(type, from->listed_values, p);
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void hbcsf_decode(const void *storage, int mode, uint64_t first, int count,
+                         struct pd_chunk *block) {
   const struct pd_hbcsf *hbcsf = storage;
   const struct pd_hbcsf_mode *from = &hbcsf->mode[mode];
   int order = hbcsf->head.order, k = 0;
@@ -70,10 +70,11 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
     pd_fibers_decode(&from->tree, type, first + (uint64_t)k - lists_end, count - k, k, block);
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = hbcsf_levels_of, .row_runs = hbcsf_row_runs, .decode = hbcsf_decode};
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status hbcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 const struct pd_request *request, void **out) {
   (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_hbcsf *hbcsf = NULL;
@@ -90,7 +91,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   *out = hbcsf;
   hbcsf = NULL;
 cleanup:
-  destroy(context, hbcsf);
+  hbcsf_destroy(context, hbcsf);
   return status;
 }
 
@@ -106,7 +107,7 @@ static polyad_status check_slices(polyad_context *context, const struct pd_hbcsf
   return POLYAD_OK;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status hbcsf_check(polyad_context *context, const void *storage) {
   const struct pd_hbcsf *hbcsf = storage;
   for (int n = 0; n < hbcsf->head.order; ++n) {
     const struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
@@ -118,7 +119,7 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return pd_nz_check(context, &hbcsf->head, "hbcsf");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t hbcsf_bytes(const void *storage) {
   const struct pd_hbcsf *hbcsf = storage;
   uint64_t total = sizeof *hbcsf, order = (uint64_t)hbcsf->head.order;
   for (int n = 0; n < hbcsf->head.order; ++n) {
@@ -132,7 +133,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void hbcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_hbcsf *hbcsf = storage;
   double singles = 0, listed = 0, nnz = (double)hbcsf->head.nnz * hbcsf->head.order;
@@ -153,7 +154,7 @@ const struct polyad_format pd_hbcsf_format = {
     .deterministic = false,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(hbcsf),
 };
 
 const struct polyad_kernels pd_hbcsf_kernels_cpu = PD_NZ_KERNELS_CPU("hbcsf");

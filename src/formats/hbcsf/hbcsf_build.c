@@ -24,13 +24,13 @@ struct sorted {
   const uint32_t *order;
 };
 
-static uint64_t index_of(const struct sorted *sorted, int l, uint64_t p) {
+static uint64_t hbcsf_build_index_of(const struct sorted *sorted, int l, uint64_t p) {
   return pd_tensor_index(sorted->tensor, sorted->level[l], sorted->order[p]);
 }
 
 /* Where slices begin among `count` nonzeros. */
-static polyad_status find_slices(polyad_context *context, const struct sorted *sorted,
-                                 uint64_t count, uint32_t **start, uint32_t *slices) {
+static polyad_status hbcsf_build_find_slices(polyad_context *context, const struct sorted *sorted,
+                                             uint64_t count, uint32_t **start, uint32_t *slices) {
   int shift[POLYAD_MAX_ORDER];
   for (int n = 0; n < sorted->tensor->order; ++n)
     shift[n] = n == sorted->level[0] ? 0 : PD_NZ_LEFT_OUT;
@@ -38,15 +38,15 @@ static polyad_status find_slices(polyad_context *context, const struct sorted *s
 }
 
 /* Whether two nonzeros of one slice are in one fiber. */
-static bool same_fiber(const struct sorted *sorted, uint64_t p, uint64_t q) {
+static bool hbcsf_build_same_fiber(const struct sorted *sorted, uint64_t p, uint64_t q) {
   for (int l = 1; l < sorted->tensor->order - 1; ++l)
-    if (index_of(sorted, l, p) != index_of(sorted, l, q)) return false;
+    if (hbcsf_build_index_of(sorted, l, p) != hbcsf_build_index_of(sorted, l, q)) return false;
   return true;
 }
 
 static enum kind kind_of(const struct sorted *sorted, uint64_t begin, uint64_t end) {
   for (uint64_t p = begin + 1; p < end; ++p)
-    if (same_fiber(sorted, p - 1, p)) return TREE;
+    if (hbcsf_build_same_fiber(sorted, p - 1, p)) return TREE;
   return end - begin == 1 ? SINGLE : LISTED;
 }
 
@@ -72,12 +72,14 @@ static void place_slices(struct slices *slices, struct division *to) {
   }
 }
 
-static polyad_status divide(polyad_context *context, const polyad_tensor *tensor, const int *level,
-                            const uint32_t *order, struct division *to) {
+static polyad_status hbcsf_build_divide(polyad_context *context, const polyad_tensor *tensor,
+                                        const int *level, const uint32_t *order,
+                                        struct division *to) {
   const struct sorted sorted = {tensor, level, order};
   struct slices slices = {0};
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(find_slices(context, &sorted, tensor->nnz, &slices.start, &slices.count));
+  PD_TRY_CLEANUP(
+      hbcsf_build_find_slices(context, &sorted, tensor->nnz, &slices.start, &slices.count));
   PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.kind));
   PD_TRY_CLEANUP(PD_NEW(context, slices.count, &slices.target));
   int threads = pd_threads_for(context, tensor->nnz, 1 << 14);
@@ -107,10 +109,11 @@ static polyad_status build_singles(polyad_context *context, const polyad_tensor 
 static polyad_status build_listed(polyad_context *context, const polyad_tensor *tensor,
                                   const uint32_t *order, struct pd_hbcsf_mode *mode) {
   const struct sorted sorted = {tensor, mode->level, order};
-  PD_TRY(find_slices(context, &sorted, mode->listed, &mode->slice_start, &mode->slices));
+  PD_TRY(
+      hbcsf_build_find_slices(context, &sorted, mode->listed, &mode->slice_start, &mode->slices));
   PD_TRY(PD_NEW(context, mode->slices, &mode->slice_id));
   for (uint32_t s = 0; s < mode->slices; ++s)
-    mode->slice_id[s] = (uint32_t)index_of(&sorted, 0, mode->slice_start[s]);
+    mode->slice_id[s] = (uint32_t)hbcsf_build_index_of(&sorted, 0, mode->slice_start[s]);
   for (int l = 1; l < tensor->order; ++l)
     PD_TRY(pd_nz_gather_index(context, tensor, mode->level[l], mode->listed, order,
                               &mode->listed_id[l]));
@@ -127,7 +130,7 @@ polyad_status pd_hbcsf_build(polyad_context *context, const polyad_tensor *tenso
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &sorted));
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &division.order));
   PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, mode->level, sorted));
-  PD_TRY_CLEANUP(divide(context, tensor, mode->level, sorted, &division));
+  PD_TRY_CLEANUP(hbcsf_build_divide(context, tensor, mode->level, sorted, &division));
   mode->singles = division.count[SINGLE];
   mode->listed = division.count[LISTED];
   PD_TRY_CLEANUP(build_singles(context, tensor, division.order, mode));

@@ -38,8 +38,8 @@ static polyad_status put_listed(polyad_context *context, const struct pd_device 
                    from->listed_values);
 }
 
-static polyad_status describe(polyad_context *context, const struct pd_device *device,
-                              const void *storage, struct pd_nz_on_device *made) {
+static polyad_status hbcsf_cuda_describe(polyad_context *context, const struct pd_device *device,
+                                         const void *storage, struct pd_nz_on_device *made) {
   const struct pd_hbcsf *hbcsf = storage;
   for (int n = 0; n < hbcsf->head.order; ++n) {
     PD_TRY(put_singles(context, device, &hbcsf->mode[n], n, made));
@@ -51,13 +51,13 @@ static polyad_status describe(polyad_context *context, const struct pd_device *d
 
 static const struct pd_nz_cuda hbcsf_on_cuda = {
     .name = "hbcsf",
-    .describe = describe,
+    .describe = hbcsf_cuda_describe,
     .f32 = {pd_hbcsf_single_f32, pd_hbcsf_listed_f32, pd_fibers_add_f32},
     .f64 = {pd_hbcsf_single_f64, pd_hbcsf_listed_f64, pd_fibers_add_f64}};
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **on_device) {
+static polyad_status hbcsf_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                       const void *storage, void **on_device) {
   return pd_nz_upload_as(context, device, &hbcsf_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_hbcsf_kernels_cuda = PD_NZ_KERNELS_CUDA("hbcsf", upload);
+const struct polyad_kernels pd_hbcsf_kernels_cuda = PD_NZ_KERNELS_CUDA("hbcsf", hbcsf_cuda_upload);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 /* `groups`: of all modes. */
-static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t superblocks,
-                         uint64_t groups, polyad_type type) {
+static uint64_t hicoo_bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t superblocks,
+                               uint64_t groups, polyad_type type) {
   uint64_t n = (uint64_t)order;
   return sizeof(struct pd_hicoo) + nnz * (n + pd_type_bytes(type)) +
          4 * (blocks * (n + 1) + 1 + pd_nz_units(nnz, PD_HICOO_UNIT)) +
@@ -16,28 +16,28 @@ static uint64_t bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t supe
 
 /* The most blocks with edges of 2^bits indices that can hold a nonzero: one for each nonzero, and
  * no more than the tensor has. */
-static uint64_t most_blocks(const struct pd_traits *traits, int bits) {
+static uint64_t hicoo_most_blocks(const struct pd_traits *traits, int bits) {
   uint64_t blocks = 1;
   for (int n = 0; n < traits->order; ++n)
     blocks = pd_mul_saturated(blocks, ((traits->dims[n] - 1) >> bits) + 1);
   return blocks < traits->nnz ? blocks : traits->nnz;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void hicoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
-  uint64_t superblocks = most_blocks(traits, PD_HICOO_SUPER_BITS), groups = 0;
+  uint64_t superblocks = hicoo_most_blocks(traits, PD_HICOO_SUPER_BITS), groups = 0;
   for (int n = 0; n < traits->order; ++n) {
     uint64_t most = ((traits->dims[n] - 1) >> PD_HICOO_SUPER_BITS) + 1;
     groups += most < superblocks ? most : superblocks;
   }
-  *storage = bytes_of(traits->order, traits->nnz, most_blocks(traits, PD_HICOO_BITS), superblocks,
-                      groups, request->precision);
+  *storage = hicoo_bytes_of(traits->order, traits->nnz, hicoo_most_blocks(traits, PD_HICOO_BITS),
+                            superblocks, groups, request->precision);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, curve.words));
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void hicoo_destroy(polyad_context *context, void *storage) {
   struct pd_hicoo *hicoo = storage;
   if (hicoo == NULL) return;
   for (int n = 0; n < hicoo->head.order; ++n) {
@@ -53,8 +53,8 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, hicoo);
 }
 
-static polyad_status build_blocks(polyad_context *context, const polyad_tensor *tensor,
-                                  const uint32_t *permutation, struct pd_hicoo *hicoo) {
+static polyad_status hicoo_build_blocks(polyad_context *context, const polyad_tensor *tensor,
+                                        const uint32_t *permutation, struct pd_hicoo *hicoo) {
   int shift[POLYAD_MAX_ORDER];
   for (int n = 0; n < tensor->order; ++n)
     shift[n] = PD_HICOO_BITS;
@@ -145,18 +145,18 @@ cleanup:
   return status;
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *hicoo_levels_of(const void *storage, int mode) {
   (void)mode;
   return ((const struct pd_hicoo *)storage)->levels;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool hicoo_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return false;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void hicoo_decode(const void *storage, int mode, uint64_t first, int count,
+                         struct pd_chunk *block) {
   (void)mode;
   const struct pd_hicoo *hicoo = storage;
   uint64_t at = pd_nz_piece_of(hicoo->start, hicoo->blocks, first);
@@ -174,11 +174,13 @@ static const struct pd_nz_schedule *schedule_of(const void *storage, int mode) {
   return &((const struct pd_hicoo *)storage)->schedule[mode];
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = levels_of, .row_runs = row_runs, .decode = decode, .schedule = schedule_of};
+static const struct pd_nz_ops ops = {.levels = hicoo_levels_of,
+                                     .row_runs = hicoo_row_runs,
+                                     .decode = hicoo_decode,
+                                     .schedule = schedule_of};
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 const struct pd_request *request, void **out) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
   struct pd_hicoo *hicoo = NULL;
@@ -192,7 +194,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   PD_TRY_CLEANUP(pd_nz_sort_curve(context, tensor, &curve, -1, permutation));
-  PD_TRY_CLEANUP(build_blocks(context, tensor, permutation, hicoo));
+  PD_TRY_CLEANUP(hicoo_build_blocks(context, tensor, permutation, hicoo));
   PD_TRY_CLEANUP(build_elements(context, tensor, permutation, hicoo));
   PD_TRY_CLEANUP(build_superblocks(context, hicoo));
   PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_HICOO_UNIT, hicoo->start, hicoo->blocks,
@@ -201,7 +203,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   hicoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  destroy(context, hicoo);
+  hicoo_destroy(context, hicoo);
   return status;
 }
 
@@ -226,7 +228,7 @@ static polyad_status check_groups(polyad_context *context, const struct pd_hicoo
                                     : pd_nz_broken(context, "hicoo", "superblocks left over", seen);
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status hicoo_check(polyad_context *context, const void *storage) {
   const struct pd_hicoo *hicoo = storage;
   for (int n = 0; n < hicoo->head.order; ++n)
     PD_TRY(check_groups(context, hicoo, n));
@@ -245,16 +247,16 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return pd_nz_check(context, &hicoo->head, "hicoo");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t hicoo_bytes(const void *storage) {
   const struct pd_hicoo *hicoo = storage;
   uint64_t groups = 0;
   for (int n = 0; n < hicoo->head.order; ++n)
     groups += hicoo->schedule[n].groups;
-  return bytes_of(hicoo->head.order, hicoo->head.nnz, hicoo->blocks, hicoo->superblocks, groups,
-                  hicoo->head.type);
+  return hicoo_bytes_of(hicoo->head.order, hicoo->head.nnz, hicoo->blocks, hicoo->superblocks,
+                        groups, hicoo->head.type);
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void hicoo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_hicoo *hicoo = storage;
   snprintf(text, PD_REASON_BYTES, "%u blocks of edge %d, %.3g nonzeros in each, %u superblocks",
@@ -271,7 +273,7 @@ const struct polyad_format pd_hicoo_format = {
     .deterministic = false,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(hicoo),
 };
 
 const struct polyad_kernels pd_hicoo_kernels_cpu = PD_NZ_KERNELS_CPU("hicoo");

@@ -7,8 +7,8 @@
 _Static_assert((int)PD_HICOO_SHIFT == (int)PD_HICOO_BITS && PD_HICOO_UNIT == 64,
                "host and kernels agree");
 
-static polyad_status describe(polyad_context *context, const struct pd_device *device,
-                              const void *storage, struct pd_nz_on_device *made) {
+static polyad_status hicoo_cuda_describe(polyad_context *context, const struct pd_device *device,
+                                         const void *storage, struct pd_nz_on_device *made) {
   const struct pd_hicoo *hicoo = storage;
   uint64_t nnz = hicoo->head.nnz;
   struct pd_nz_device_list *list = pd_nz_add_list(made, -1, hicoo->levels);
@@ -26,15 +26,16 @@ static polyad_status describe(polyad_context *context, const struct pd_device *d
 }
 
 static const struct pd_nz_cuda hicoo_on_cuda = {.name = "hicoo",
-                                                .describe = describe,
+                                                .describe = hicoo_cuda_describe,
                                                 .f32 = {pd_hicoo_add_f32},
                                                 .f64 = {pd_hicoo_add_f64},
                                                 .chain_f32 = pd_hicoo_chain_f32,
                                                 .chain_f64 = pd_hicoo_chain_f64};
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **on_device) {
+static polyad_status hicoo_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                       const void *storage, void **on_device) {
   return pd_nz_upload_as(context, device, &hicoo_on_cuda, storage, on_device);
 }
 
-const struct polyad_kernels pd_hicoo_kernels_cuda = PD_NZ_KERNELS_CUDA_CHAIN("hicoo", upload);
+const struct polyad_kernels pd_hicoo_kernels_cuda =
+    PD_NZ_KERNELS_CUDA_CHAIN("hicoo", hicoo_cuda_upload);

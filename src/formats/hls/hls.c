@@ -21,12 +21,12 @@ int pd_hls_capability(const struct pd_device *device) {
   return (int)(10 * atof(about.capability) + 0.5);
 }
 
-static bool on_gpu(const struct pd_request *request) {
+static bool hls_on_gpu(const struct pd_request *request) {
   return request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool hls_supports(const struct pd_traits *traits, const struct pd_request *request,
+                         char reason[PD_REASON_BYTES]) {
   if (traits->nnz > UINT32_MAX) {
     snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
              (unsigned long long)traits->nnz);
@@ -38,7 +38,7 @@ static bool supports(const struct pd_traits *traits, const struct pd_request *re
                n + request->first_mode, (unsigned long long)traits->dims[n]);
       return false;
     }
-  if (!on_gpu(request)) return true;
+  if (!hls_on_gpu(request)) return true;
   if (request->compute == POLYAD_COMPUTE_NATIVE && request->precision == POLYAD_F64 &&
       pd_hls_scheme_of(request->variant).atomic) {
     snprintf(reason, PD_REASON_BYTES,
@@ -67,8 +67,8 @@ uint64_t pd_hls_bytes(const void *pointer) {
 
 /* As if no tile were dense, which only the nonzeros tell; building is bounded by tiles that just
  * reach the threshold. */
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void hls_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                               uint64_t *storage, uint64_t *building) {
   struct pd_hls like = {.order = traits->order, .span = {0, 1, 2}, .type = request->precision};
   memcpy(like.dims, traits->dims, sizeof like.dims);
   pd_hls_set_bits(&like);
@@ -83,10 +83,11 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(pd_add_saturated(*storage, tiles), sorting);
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double hls_estimate_seconds(const struct pd_traits *traits,
+                                   const struct pd_request *request) {
   double row = (double)(request->rank * pd_type_bytes(request->precision));
   double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row + 12);
-  if (on_gpu(request)) return 4e-5 * traits->order + bytes / 4e12;
+  if (hls_on_gpu(request)) return 4e-5 * traits->order + bytes / 4e12;
   return bytes / (5e9 * request->threads);
 }
 
@@ -97,7 +98,7 @@ double pd_hls_formula_bytes(const struct pd_hls *hls) {
   return bits / 8;
 }
 
-static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
+static void hls_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
   static const char *const names[] = {"f16", "bf16", "f32", "f64"};
   const struct pd_hls *hls = pointer;
   int at =
@@ -111,8 +112,8 @@ static void describe(const void *pointer, int first_mode, char text[PD_REASON_BY
     snprintf(text + at, (size_t)(PD_REASON_BYTES - at), " times 2^%d", hls->exponent);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **storage) {
+static polyad_status hls_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                               const struct pd_request *request, void **storage) {
   (void)take; /* tiles and nonzeros are gathered from all of the tensor's arrays */
   return pd_hls_build(context, tensor, request, storage);
 }
@@ -141,13 +142,13 @@ const struct polyad_format pd_hls_format = {
     .max_order = PD_HLS_MAX_ORDER,
     .deterministic = true,
     .reduced = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
+    .supports = hls_supports,
+    .estimate_bytes = hls_estimate_bytes,
+    .estimate_seconds = hls_estimate_seconds,
+    .build = hls_build,
     .check = pd_hls_check,
     .decode = pd_hls_decode,
     .bytes = pd_hls_bytes,
-    .describe = describe,
+    .describe = hls_describe,
     .destroy = pd_hls_destroy,
 };

@@ -18,7 +18,7 @@ struct job {
   uint32_t *sparse;                  /* nonzeros of HLS-S, in their order */
 };
 
-static void clear(polyad_context *context, struct job *job) {
+static void hls_build_clear(polyad_context *context, struct job *job) {
   for (int k = 0; k < PD_HLS_SPAN; ++k)
     pd_free(context, job->tile_index[k]);
   pd_free(context, job->cell);
@@ -98,7 +98,7 @@ static uint64_t tile_end(const struct job *job, uint64_t p) {
 
 /* ---- classifying ----------------------------------------------------------------------------- */
 
-static polyad_status classify(polyad_context *context, struct job *job) {
+static polyad_status hls_build_classify(polyad_context *context, struct job *job) {
   uint64_t nnz = job->tensor->nnz, threads = (uint64_t)job->threads;
   PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->begin));
   PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->tiles));
@@ -154,7 +154,7 @@ static int exponent_of(const struct job *job) {
   return !widest && (exponent > 60 || exponent < -60) ? exponent : 0;
 }
 
-static void put_value(const struct job *job, void *values, uint64_t at, uint64_t from) {
+static void hls_build_put_value(const struct job *job, void *values, uint64_t at, uint64_t from) {
   double x = pd_tensor_value(job->tensor, from);
   if (job->hls->exponent != 0) x = ldexp(x, -job->hls->exponent);
   switch (job->hls->value) {
@@ -174,7 +174,7 @@ static void put_value(const struct job *job, void *values, uint64_t at, uint64_t
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static polyad_status allocate(polyad_context *context, struct job *job) {
+static polyad_status hls_build_allocate(polyad_context *context, struct job *job) {
   struct pd_hls *hls = job->hls;
   size_t value = pd_hls_value_bytes(hls->value);
   PD_TRY(
@@ -196,7 +196,7 @@ static void fill_tile(const struct job *job, uint64_t tile, uint64_t at, uint64_
   for (; p < q; ++p, ++at) {
     uint32_t cell = job->cell[job->permutation[p]];
     bitmap[cell / 32] |= UINT32_C(1) << cell % 32;
-    put_value(job, hls->b_vals, at, job->permutation[p]);
+    hls_build_put_value(job, hls->b_vals, at, job->permutation[p]);
   }
 }
 
@@ -233,14 +233,14 @@ static void pack_nonzeros(const struct job *job, uint64_t begin) {
     for (int n = 0; n < hls->order; ++n)
       pd_hls_put(hls->nnz_inds, p * (uint64_t)hls->linear_bits + (uint64_t)hls->shift[n],
                  hls->bits[n], ((const uint32_t *)job->tensor->index[n])[from]);
-    put_value(job, hls->nnz_vals, p, from);
+    hls_build_put_value(job, hls->nnz_vals, p, from);
   }
 }
 
-static polyad_status fill(polyad_context *context, struct job *job) {
+static polyad_status hls_build_fill(polyad_context *context, struct job *job) {
   struct pd_hls *hls = job->hls;
   uint32_t *first;
-  PD_TRY(allocate(context, job));
+  PD_TRY(hls_build_allocate(context, job));
   PD_TRY(PD_NEW(context, hls->tiles, &first));
 #pragma omp parallel num_threads(job->threads)
   {
@@ -321,13 +321,13 @@ polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
   hls->exponent = exponent_of(&job);
   hls->scale = ldexp(1, hls->exponent);
   PD_TRY_CLEANUP(sort_by_tile(context, &job));
-  PD_TRY_CLEANUP(classify(context, &job));
-  PD_TRY_CLEANUP(fill(context, &job));
+  PD_TRY_CLEANUP(hls_build_classify(context, &job));
+  PD_TRY_CLEANUP(hls_build_fill(context, &job));
   hls->seconds_build = pd_seconds() - start;
   *storage = hls;
   hls = NULL;
 cleanup:
-  clear(context, &job);
+  hls_build_clear(context, &job);
   pd_hls_destroy(context, hls);
   return status;
 }

@@ -2,8 +2,8 @@
 #include "formats/hls/hls_layout.h"
 #include <math.h>
 
-static polyad_status broken(polyad_context *context, const char *part, uint64_t at,
-                            const char *what) {
+static polyad_status hls_check_broken(polyad_context *context, const char *part, uint64_t at,
+                                      const char *what) {
   return pd_fail(context, POLYAD_INTERNAL, "hls, %s %llu: %s", part, (unsigned long long)at, what);
 }
 
@@ -35,18 +35,19 @@ static bool inside(const struct pd_hls *hls, uint64_t tile, uint32_t cell) {
 static polyad_status check_tile(polyad_context *context, const struct pd_hls *hls, uint64_t t) {
   uint64_t begin = hls->b_vals_ptr[t], end = hls->b_vals_ptr[t + 1];
   if (end < begin || end - begin < (uint64_t)hls->threshold)
-    return broken(context, "tile", t, "fewer nonzeros than the threshold");
+    return hls_check_broken(context, "tile", t, "fewer nonzeros than the threshold");
   if (bits_of_tile(hls, t) != end - begin)
-    return broken(context, "tile", t, "bitmap and offsets disagree");
-  if (t > 0 && compare_tiles(hls, t - 1, t) >= 0) return broken(context, "tile", t, "not in order");
+    return hls_check_broken(context, "tile", t, "bitmap and offsets disagree");
+  if (t > 0 && compare_tiles(hls, t - 1, t) >= 0)
+    return hls_check_broken(context, "tile", t, "not in order");
   for (int n = 0; n < hls->order; ++n) {
     uint64_t limit = hls->place[n] >= 0 ? pd_hls_tiles_along(hls->dims[n]) : hls->dims[n];
     if (pd_hls_tile_index(hls, n, t) >= limit)
-      return broken(context, "tile", t, "its index is outside a mode");
+      return hls_check_broken(context, "tile", t, "its index is outside a mode");
   }
   for (uint32_t cell = 0; cell < PD_HLS_CELLS; ++cell)
     if ((hls->b_bmp[t * PD_HLS_WORDS + cell / 32] >> cell % 32 & 1) != 0 && !inside(hls, t, cell))
-      return broken(context, "tile", t, "a cell is outside the tensor");
+      return hls_check_broken(context, "tile", t, "a cell is outside the tensor");
   return POLYAD_OK;
 }
 
@@ -75,22 +76,22 @@ static polyad_status check_sparse(polyad_context *context, const struct pd_hls *
     bool same = false;
     for (int n = 0; n < hls->order; ++n)
       if (pd_hls_index(hls, n, p) >= hls->dims[n])
-        return broken(context, "nonzero", p, "an index is outside its mode");
+        return hls_check_broken(context, "nonzero", p, "an index is outside its mode");
     if (p > 0 && compare_nonzeros(hls, p - 1, p, &same) >= 0)
-      return broken(context, "nonzero", p, "not in order");
+      return hls_check_broken(context, "nonzero", p, "not in order");
     run = same ? run + 1 : 1;
     if (run >= (uint64_t)hls->threshold)
-      return broken(context, "nonzero", p, "its tile has enough nonzeros to be dense");
+      return hls_check_broken(context, "nonzero", p, "its tile has enough nonzeros to be dense");
   }
   return POLYAD_OK;
 }
 
-static polyad_status check_values(polyad_context *context, const struct pd_hls *hls) {
+static polyad_status hls_check_check_values(polyad_context *context, const struct pd_hls *hls) {
   for (uint64_t p = 0; p < hls->nnz; ++p) {
     bool dense = p < hls->dense_nnz;
     double x = pd_hls_value_at(dense ? hls->b_vals : hls->nnz_vals, hls->value,
                                dense ? p : p - hls->dense_nnz);
-    if (!isfinite(x)) return broken(context, "value", p, "not finite");
+    if (!isfinite(x)) return hls_check_broken(context, "value", p, "not finite");
   }
   return POLYAD_OK;
 }
@@ -99,9 +100,10 @@ polyad_status pd_hls_check(polyad_context *context, const void *pointer) {
   const struct pd_hls *hls = pointer;
   if (hls->dense_nnz + hls->sparse_nnz != hls->nnz || hls->b_vals_ptr[0] != 0 ||
       hls->b_vals_ptr[hls->tiles] != hls->dense_nnz)
-    return broken(context, "offset", hls->tiles, "the parts do not add up to the nonzeros");
+    return hls_check_broken(context, "offset", hls->tiles,
+                            "the parts do not add up to the nonzeros");
   for (uint64_t t = 0; t < hls->tiles; ++t)
     PD_TRY(check_tile(context, hls, t));
   PD_TRY(check_sparse(context, hls));
-  return check_values(context, hls);
+  return hls_check_check_values(context, hls);
 }

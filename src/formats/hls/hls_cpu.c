@@ -22,7 +22,7 @@ struct scratch {
   pd_hls_walk_function *walk;
 };
 
-static pd_hls_walk_function *current_walk(void) {
+static pd_hls_walk_function *hls_cpu_current_walk(void) {
   static pd_hls_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_hls_walk);
   return walks[pd_isa_current()];
 }
@@ -34,15 +34,15 @@ static uint64_t parts_of(uint64_t groups, int threads) {
 }
 
 /* Blocks of 16 rows of sums that a mode needs. */
-static uint64_t blocks_of(const struct pd_hls *hls, int mode, int threads) {
+static uint64_t hls_cpu_blocks_of(const struct pd_hls *hls, int mode, int threads) {
   uint64_t groups = pd_hls_tiles_along(hls->dims[mode]), parts = parts_of(groups, threads);
   return parts == 1 ? (uint64_t)threads : parts * groups;
 }
 
-static uint64_t most_blocks(const struct pd_hls *hls, int threads) {
+static uint64_t hls_cpu_most_blocks(const struct pd_hls *hls, int threads) {
   uint64_t most = 0;
   for (int n = 0; n < hls->order; ++n) {
-    uint64_t blocks = blocks_of(hls, n, threads);
+    uint64_t blocks = hls_cpu_blocks_of(hls, n, threads);
     if (blocks > most) most = blocks;
   }
   return most;
@@ -62,9 +62,9 @@ static uint64_t widest(const struct pd_hls *hls, const uint64_t *ranks, uint64_t
   return most;
 }
 
-static uint64_t scratch_bytes(const struct pd_hls *hls, uint64_t columns, uint64_t rank,
-                              int threads) {
-  uint64_t rows = pd_mul_saturated(most_blocks(hls, threads), PD_HLS_SIDE);
+static uint64_t hls_cpu_scratch_bytes(const struct pd_hls *hls, uint64_t columns, uint64_t rank,
+                                      int threads) {
+  uint64_t rows = pd_mul_saturated(hls_cpu_most_blocks(hls, threads), PD_HLS_SIDE);
   rows = pd_mul_saturated(pd_add_saturated(rows, 2 * (uint64_t)threads), columns);
   uint64_t lines = (uint64_t)(hls->order + 1) * (uint64_t)threads;
   uint64_t numbers = pd_add_saturated(rows, pd_mul_saturated(lines, rank));
@@ -74,7 +74,7 @@ static uint64_t scratch_bytes(const struct pd_hls *hls, uint64_t columns, uint64
   return pd_add_saturated(bytes, sizeof(struct scratch));
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void hls_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   for (int n = 0; n < scratch->order; ++n)
@@ -84,17 +84,17 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_free(context, scratch);
 }
 
-static polyad_status create(polyad_context *context, const struct pd_hls *hls, uint64_t columns,
-                            uint64_t rank, void **out) {
+static polyad_status hls_cpu_create(polyad_context *context, const struct pd_hls *hls,
+                                    uint64_t columns, uint64_t rank, void **out) {
   polyad_status status = POLYAD_OK;
   struct scratch *scratch = NULL;
   uint64_t rows, lines, numbers;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->threads = pd_kernel_threads(context, hls->nnz, columns);
-  scratch->walk = current_walk();
+  scratch->walk = hls_cpu_current_walk();
   scratch->columns = columns;
-  if (!pd_mul(columns, PD_HLS_SIDE * most_blocks(hls, scratch->threads), &rows) ||
+  if (!pd_mul(columns, PD_HLS_SIDE * hls_cpu_most_blocks(hls, scratch->threads), &rows) ||
       !pd_mul(columns, 2, &scratch->buffer) || !pd_mul(rank, (uint64_t)hls->order + 1, &lines) ||
       !pd_add(scratch->buffer, lines, &scratch->buffer) ||
       !pd_mul(scratch->buffer, (uint64_t)scratch->threads, &numbers)) {
@@ -110,30 +110,34 @@ static polyad_status create(polyad_context *context, const struct pd_hls *hls, u
   *out = scratch;
   scratch = NULL;
 cleanup:
-  workspace_destroy(context, scratch);
+  hls_cpu_workspace_destroy(context, scratch);
   return status;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  return scratch_bytes(storage, rank, rank, threads);
+static uint64_t hls_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+  return hls_cpu_scratch_bytes(storage, rank, rank, threads);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status hls_cpu_workspace_create(polyad_context *context,
+                                              const struct pd_device *device, const void *storage,
+                                              uint64_t rank, void **out) {
   (void)device;
-  return create(context, storage, rank, rank, out);
+  return hls_cpu_create(context, storage, rank, rank, out);
 }
 
-static uint64_t ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t hls_cpu_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                             int threads) {
   uint64_t rank, columns = widest(storage, ranks, &rank);
-  return scratch_bytes(storage, columns, rank, threads);
+  return hls_cpu_scratch_bytes(storage, columns, rank, threads);
 }
 
-static polyad_status ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks, void **out) {
+static polyad_status hls_cpu_ttmc_workspace_create(polyad_context *context,
+                                                   const struct pd_device *device,
+                                                   const void *storage, const uint64_t *ranks,
+                                                   void **out) {
   (void)device;
   uint64_t rank, columns = widest(storage, ranks, &rank);
-  return create(context, storage, columns, rank, out);
+  return hls_cpu_create(context, storage, columns, rank, out);
 }
 
 /* Part `part` of `parts` of the tiles and nonzeros of 16 output rows. */
@@ -170,8 +174,8 @@ static void store_group(const struct pd_hls_sweep *sweep, uint64_t group, const 
   }
 }
 
-static void run(const struct scratch *scratch, const struct pd_hls_sweep *sweep,
-                struct pd_matrix *out) {
+static void hls_cpu_run(const struct scratch *scratch, const struct pd_hls_sweep *sweep,
+                        struct pd_matrix *out) {
   uint64_t groups = pd_hls_tiles_along(out->rows), parts = parts_of(groups, scratch->threads);
   uint64_t block = PD_HLS_SIDE * sweep->columns;
 #pragma omp parallel num_threads(scratch->threads)
@@ -212,18 +216,20 @@ static polyad_status sweep_mode(const struct pd_hls *hls, const struct scratch *
     sweep.factor[n] = factors[n]->data;
     sweep.stride[n] = factors[n]->stride;
   }
-  run(scratch, &sweep, out);
+  hls_cpu_run(scratch, &sweep, out);
   return POLYAD_OK;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status hls_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                    int mode, const struct pd_matrix *const *factors,
+                                    struct pd_matrix *out) {
   (void)context;
   return sweep_mode(storage, scratch, mode, false, factors, out);
 }
 
-static polyad_status ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status hls_cpu_ttmc(polyad_context *context, const void *storage, void *scratch,
+                                  int mode, const struct pd_matrix *const *factors,
+                                  struct pd_matrix *out) {
   (void)context;
   return sweep_mode(storage, scratch, mode, true, factors, out);
 }
@@ -232,13 +238,13 @@ const struct polyad_kernels pd_hls_kernels_cpu = {
     .format = "hls",
     .device = "cpu",
     .variants = "auto",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
+    .workspace_bytes = hls_cpu_workspace_bytes,
+    .workspace_create = hls_cpu_workspace_create,
+    .workspace_destroy = hls_cpu_workspace_destroy,
+    .mttkrp = hls_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
-    .ttmc_workspace_bytes = ttmc_workspace_bytes,
-    .ttmc_workspace_create = ttmc_workspace_create,
-    .ttmc_workspace_destroy = workspace_destroy,
-    .ttmc = ttmc,
+    .ttmc_workspace_bytes = hls_cpu_ttmc_workspace_bytes,
+    .ttmc_workspace_create = hls_cpu_ttmc_workspace_create,
+    .ttmc_workspace_destroy = hls_cpu_workspace_destroy,
+    .ttmc = hls_cpu_ttmc,
 };

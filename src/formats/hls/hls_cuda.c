@@ -30,7 +30,8 @@ struct scratch {
 /* ---- the storage ------------------------------------------------------------------------------
  */
 
-static void unload(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void hls_cuda_unload(polyad_context *context, const struct pd_device *device,
+                            void *pointer) {
   struct on_device *made = pointer;
   if (made == NULL) return;
   pd_cuda_release(context, device, made->b_inds);
@@ -57,8 +58,8 @@ static polyad_status upload_arrays(polyad_context *context, const struct pd_devi
   return pd_cuda_upload(context, device, hls->sparse_nnz, value, hls->nnz_vals, &made->nnz_vals);
 }
 
-static polyad_status upload(polyad_context *context, const struct pd_device *device,
-                            const void *storage, void **out) {
+static polyad_status hls_cuda_upload(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, void **out) {
   struct on_device *made;
   *out = NULL;
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
@@ -67,7 +68,7 @@ static polyad_status upload(polyad_context *context, const struct pd_device *dev
   if (status == POLYAD_OK)
     *out = made;
   else
-    unload(context, device, made);
+    hls_cuda_unload(context, device, made);
   return status;
 }
 
@@ -88,14 +89,14 @@ static enum pd_hls_kernel kernel_of(const struct pd_hls *hls) {
  */
 
 /* Fragments across a factor: one, or an even number. */
-static uint64_t blocks_of(uint64_t rank) {
+static uint64_t hls_cuda_blocks_of(uint64_t rank) {
   return rank <= PD_HLS_BLOCK ? 1 : (rank + 2 * PD_HLS_BLOCK - 1) / (2 * PD_HLS_BLOCK) * 2;
 }
 
 /* Columns of a row of sums; saturated. */
 static uint64_t columns_of(const struct scratch *scratch, int mode) {
   uint64_t columns = 1;
-  if (!scratch->chain) return blocks_of(scratch->ranks[mode]) * PD_HLS_BLOCK;
+  if (!scratch->chain) return hls_cuda_blocks_of(scratch->ranks[mode]) * PD_HLS_BLOCK;
   for (int n = 0; n < scratch->made->host->order; ++n)
     if (n != mode) columns = pd_mul_saturated(columns, scratch->ranks[n]);
   return columns;
@@ -103,12 +104,12 @@ static uint64_t columns_of(const struct scratch *scratch, int mode) {
 
 /* Tiles of a segment and nonzeros of an item, so that there are several for every warp that a
  * processor runs at once. */
-static uint64_t segment_of(const struct scratch *scratch, int processors) {
+static uint64_t hls_cuda_segment_of(const struct scratch *scratch, int processors) {
   uint64_t wanted = (uint64_t)processors * (scratch->chain ? 4 : 32);
   return scratch->made->host->tiles / wanted + 1;
 }
 
-static uint64_t item_of(const struct scratch *scratch, int processors) {
+static uint64_t hls_cuda_item_of(const struct scratch *scratch, int processors) {
   uint64_t wanted = (uint64_t)processors * (scratch->chain ? 32 : 256);
   uint64_t each = scratch->made->host->sparse_nnz / wanted, least = scratch->chain ? 32 : 16;
   return each < least ? least : each;
@@ -127,7 +128,7 @@ static size_t row_number_bytes(const struct scratch *scratch) {
   return scratch->kernel == PD_HLS_KERNEL_F64 ? 8 : 4;
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void hls_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   const struct pd_device *device = scratch->device;
@@ -149,7 +150,7 @@ static polyad_status allocate_factors(polyad_context *context, struct scratch *s
   const struct pd_hls *hls = scratch->made->host;
   size_t pair = hls->value == PD_HLS_F32 ? 8 : 4;
   for (int n = 0; n < hls->order; ++n) {
-    uint64_t blocks = blocks_of(scratch->ranks[n]);
+    uint64_t blocks = hls_cuda_blocks_of(scratch->ranks[n]);
     if (blocks * PD_HLS_BLOCK > scratch->columns_each)
       scratch->columns_each = blocks * PD_HLS_BLOCK;
     uint64_t pairs =
@@ -192,9 +193,9 @@ static polyad_status allocate_sums(polyad_context *context, struct scratch *scra
                           &scratch->sparse_sums);
 }
 
-static polyad_status create(polyad_context *context, const struct pd_device *device,
-                            const struct on_device *made, const uint64_t *ranks, bool chain,
-                            void **out) {
+static polyad_status hls_cuda_create(polyad_context *context, const struct pd_device *device,
+                                     const struct on_device *made, const uint64_t *ranks,
+                                     bool chain, void **out) {
   struct scratch *scratch;
   polyad_status status = POLYAD_OK;
   int processors = pd_cuda_state_of(device)->processors;
@@ -212,28 +213,31 @@ static polyad_status create(polyad_context *context, const struct pd_device *dev
   for (int n = 0; n < made->host->order && status == POLYAD_OK; ++n)
     if (!made->host->scheme.atomic)
       status = pd_hls_schedule_create(context, device, made->host, &nonzeros, n,
-                                      segment_of(scratch, processors), item_of(scratch, processors),
-                                      &scratch->schedule[n]);
+                                      hls_cuda_segment_of(scratch, processors),
+                                      hls_cuda_item_of(scratch, processors), &scratch->schedule[n]);
   if (status == POLYAD_OK) status = allocate_factors(context, scratch);
   if (status == POLYAD_OK) status = allocate_sums(context, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    hls_cuda_workspace_destroy(context, scratch);
   return status;
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status hls_cuda_workspace_create(polyad_context *context,
+                                               const struct pd_device *device, const void *storage,
+                                               uint64_t rank, void **out) {
   uint64_t ranks[PD_HLS_MAX_ORDER];
   for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
     ranks[n] = rank;
-  return create(context, device, storage, ranks, false, out);
+  return hls_cuda_create(context, device, storage, ranks, false, out);
 }
 
-static polyad_status ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks, void **out) {
-  return create(context, device, storage, ranks, true, out);
+static polyad_status hls_cuda_ttmc_workspace_create(polyad_context *context,
+                                                    const struct pd_device *device,
+                                                    const void *storage, const uint64_t *ranks,
+                                                    void **out) {
+  return hls_cuda_create(context, device, storage, ranks, true, out);
 }
 
 /* Orders of all modes, copies of the nonzeros, fragments and copies of factors; sums follow from
@@ -242,7 +246,7 @@ static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
   const struct pd_hls *hls = made->host;
   uint64_t bytes = 0;
   for (int n = 0; n < hls->order; ++n) {
-    uint64_t columns = blocks_of(ranks[n]) * PD_HLS_BLOCK;
+    uint64_t columns = hls_cuda_blocks_of(ranks[n]) * PD_HLS_BLOCK;
     bytes = pd_add_saturated(bytes, 4 * hls->tiles);
     if (!hls->scheme.atomic) bytes = pd_add_saturated(bytes, pd_hls_schedule_bytes(hls));
     bytes = pd_add_saturated(bytes, pd_mul_saturated(hls->dims[n], 6 * columns));
@@ -250,7 +254,7 @@ static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
   return bytes;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t hls_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   uint64_t ranks[PD_HLS_MAX_ORDER];
   (void)threads;
   for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
@@ -258,7 +262,8 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   return bytes_for(storage, ranks);
 }
 
-static uint64_t ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t hls_cuda_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                              int threads) {
   (void)threads;
   return bytes_for(storage, ranks);
 }
@@ -280,7 +285,7 @@ static void set_parts(const struct pd_hls *hls, int mode, struct pd_hls_run *run
   }
 }
 
-static void set_columns(const struct scratch *scratch, struct pd_hls_run *run) {
+static void hls_cuda_set_columns(const struct scratch *scratch, struct pd_hls_run *run) {
   uint64_t stride = 1;
   run->columns = columns_of(scratch, run->mode);
   for (int k = run->inputs - 1; k >= 0; --k) {
@@ -291,9 +296,9 @@ static void set_columns(const struct scratch *scratch, struct pd_hls_run *run) {
 }
 
 /* Rows as the kernels want them: as they are, or copied and padded. */
-static polyad_status set_rows(polyad_context *context, struct scratch *scratch, int mode,
-                              const struct pd_matrix *factor, struct pd_hls_input *in,
-                              struct pd_hls_source *source) {
+static polyad_status hls_cuda_set_rows(polyad_context *context, struct scratch *scratch, int mode,
+                                       const struct pd_matrix *factor, struct pd_hls_input *in,
+                                       struct pd_hls_source *source) {
   bool wide = scratch->kernel == PD_HLS_KERNEL_F64;
   if (scratch->copy[mode] == NULL && !pd_cuda_aligned(factor)) {
     PD_TRY(pd_cuda_allocate(context, scratch->device,
@@ -319,7 +324,7 @@ static polyad_status set_inputs(polyad_context *context, struct scratch *scratch
     struct pd_hls_input *in = &run->input[n];
     *in = (struct pd_hls_input){.dim = hls->dims[n],
                                 .rank = (int)scratch->ranks[n],
-                                .blocks = (int)blocks_of(scratch->ranks[n]),
+                                .blocks = (int)hls_cuda_blocks_of(scratch->ranks[n]),
                                 .tile_bits = hls->tile_bits[n],
                                 .tile_shift = hls->tile_shift[n],
                                 .bits = hls->bits[n],
@@ -339,7 +344,7 @@ static polyad_status set_inputs(polyad_context *context, struct scratch *scratch
                                    .scale = scale};
     in->fragment = scratch->fragment[n];
     in->scale = scale;
-    PD_TRY(set_rows(context, scratch, n, factors[n], in, &source));
+    PD_TRY(hls_cuda_set_rows(context, scratch, n, factors[n], in, &source));
     if (pd_versions_hold(&scratch->packed, factors, UINT64_C(1) << n)) continue;
     pack->source[pack->count++] = source;
     pd_versions_set(&scratch->packed, factors, UINT64_C(1) << n);
@@ -373,8 +378,8 @@ static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
   run->sums = scratch->sums;
 }
 
-static polyad_status launch(polyad_context *context, const struct scratch *scratch,
-                            const struct pd_hls_run *run) {
+static polyad_status hls_cuda_launch(polyad_context *context, const struct scratch *scratch,
+                                     const struct pd_hls_run *run) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   if (scratch->chain)
     return PD_CUDA(context, state, pd_hls_chain_run(scratch->kernel, run, pd_cuda_stream(state)));
@@ -384,18 +389,18 @@ static polyad_status launch(polyad_context *context, const struct scratch *scrat
 /* Tiles and single nonzeros in one launch (fusion load scheme) or in two. */
 static polyad_status launch_scheme(polyad_context *context, const struct scratch *scratch,
                                    const struct pd_hls_run *run) {
-  if (!scratch->made->host->scheme.sequential) return launch(context, scratch, run);
+  if (!scratch->made->host->scheme.sequential) return hls_cuda_launch(context, scratch, run);
   struct pd_hls_run part = *run;
   part.items = 0;
   part.nonzeros = 0;
-  PD_TRY(launch(context, scratch, &part));
+  PD_TRY(hls_cuda_launch(context, scratch, &part));
   part = *run;
   part.segments = 0;
-  return launch(context, scratch, &part);
+  return hls_cuda_launch(context, scratch, &part);
 }
 
-static polyad_status finish(polyad_context *context, const struct scratch *scratch,
-                            const struct pd_hls_run *run, const struct pd_matrix *out) {
+static polyad_status hls_cuda_finish(polyad_context *context, const struct scratch *scratch,
+                                     const struct pd_hls_run *run, const struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_hls *hls = scratch->made->host;
   const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
@@ -429,7 +434,7 @@ static polyad_status run_mode(polyad_context *context, struct scratch *scratch, 
   PD_TRY(pd_cuda_enter(context, state));
   set_parts(scratch->made->host, mode, &run);
   PD_TRY(set_inputs(context, scratch, factors, out, &run, &pack));
-  set_columns(scratch, &run);
+  hls_cuda_set_columns(scratch, &run);
   set_work(scratch, &run);
   PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, pd_cuda_stream(state))));
   if (run.atomic)
@@ -437,17 +442,19 @@ static polyad_status run_mode(polyad_context *context, struct scratch *scratch, 
                    cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float),
                                    pd_cuda_stream(state))));
   PD_TRY(launch_scheme(context, scratch, &run));
-  return finish(context, scratch, &run, out);
+  return hls_cuda_finish(context, scratch, &run, out);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status hls_cuda_mttkrp(polyad_context *context, const void *storage, void *scratch,
+                                     int mode, const struct pd_matrix *const *factors,
+                                     struct pd_matrix *out) {
   (void)storage;
   return run_mode(context, scratch, mode, factors, out);
 }
 
-static polyad_status ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status hls_cuda_ttmc(polyad_context *context, const void *storage, void *scratch,
+                                   int mode, const struct pd_matrix *const *factors,
+                                   struct pd_matrix *out) {
   (void)storage;
   return run_mode(context, scratch, mode, factors, out);
 }
@@ -455,14 +462,14 @@ static polyad_status ttmc(polyad_context *context, const void *storage, void *sc
 const struct polyad_kernels pd_hls_kernels_cuda = {
     .format = "hls",
     .device = "cuda",
-    .upload = upload,
-    .unload = unload,
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .ttmc_workspace_bytes = ttmc_workspace_bytes,
-    .ttmc_workspace_create = ttmc_workspace_create,
-    .ttmc_workspace_destroy = workspace_destroy,
-    .ttmc = ttmc,
+    .upload = hls_cuda_upload,
+    .unload = hls_cuda_unload,
+    .workspace_bytes = hls_cuda_workspace_bytes,
+    .workspace_create = hls_cuda_workspace_create,
+    .workspace_destroy = hls_cuda_workspace_destroy,
+    .mttkrp = hls_cuda_mttkrp,
+    .ttmc_workspace_bytes = hls_cuda_ttmc_workspace_bytes,
+    .ttmc_workspace_create = hls_cuda_ttmc_workspace_create,
+    .ttmc_workspace_destroy = hls_cuda_workspace_destroy,
+    .ttmc = hls_cuda_ttmc,
 };

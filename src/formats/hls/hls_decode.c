@@ -3,13 +3,13 @@
 #include "formats/hls/hls_layout.h"
 #include <math.h>
 
-static double value_at(const struct pd_hls *hls, const void *values, uint64_t p) {
+static double hls_decode_value_at(const struct pd_hls *hls, const void *values, uint64_t p) {
   double stored = pd_hls_value_at(values, hls->value, p);
   return hls->exponent != 0 ? ldexp(stored, hls->exponent) : stored;
 }
 
 /* The tile of dense nonzero p: the last one that begins at or before it and is not empty. */
-static uint64_t tile_of(const struct pd_hls *hls, uint64_t p) {
+static uint64_t hls_decode_tile_of(const struct pd_hls *hls, uint64_t p) {
   uint64_t low = 0, high = hls->tiles;
   while (high - low > 1) {
     uint64_t middle = low + (high - low) / 2;
@@ -42,13 +42,13 @@ static uint32_t next_cell(const uint32_t *bitmap, uint32_t cell) {
 
 static void decode_dense(const struct pd_hls *hls, uint64_t first, int count,
                          struct pd_chunk *chunk) {
-  uint64_t tile = tile_of(hls, first);
+  uint64_t tile = hls_decode_tile_of(hls, first);
   uint32_t cell =
       cell_of(hls->b_bmp + tile * PD_HLS_WORDS, first - (uint64_t)hls->b_vals_ptr[tile]);
   for (int k = 0; k < count; ++k) {
     uint64_t p = first + (uint64_t)k;
     if (hls->b_vals_ptr[tile + 1] <= p) {
-      tile = tile_of(hls, p);
+      tile = hls_decode_tile_of(hls, p);
       cell = cell_of(hls->b_bmp + tile * PD_HLS_WORDS, 0);
     } else if (k > 0) {
       cell = next_cell(hls->b_bmp + tile * PD_HLS_WORDS, cell);
@@ -58,7 +58,7 @@ static void decode_dense(const struct pd_hls *hls, uint64_t first, int count,
       if (hls->place[n] >= 0) at = at * PD_HLS_SIDE + (cell >> (8 - 4 * hls->place[n]) & 15);
       chunk->index[n][k] = at;
     }
-    chunk->value[k] = value_at(hls, hls->b_vals, p);
+    chunk->value[k] = hls_decode_value_at(hls, hls->b_vals, p);
   }
 }
 
@@ -73,6 +73,6 @@ void pd_hls_decode(const void *pointer, uint64_t first, int count, struct pd_chu
     uint64_t p = first + (uint64_t)k - hls->dense_nnz;
     for (int n = 0; n < hls->order; ++n)
       chunk->index[n][k] = pd_hls_index(hls, n, p);
-    chunk->value[k] = value_at(hls, hls->nnz_vals, p);
+    chunk->value[k] = hls_decode_value_at(hls, hls->nnz_vals, p);
   }
 }

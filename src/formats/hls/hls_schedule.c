@@ -15,7 +15,8 @@ void pd_hls_schedule_clear(polyad_context *context, const struct pd_device *devi
   *schedule = (struct pd_hls_schedule){0};
 }
 
-static polyad_status allocate(polyad_context *context, uint64_t count, uint32_t **out) {
+static polyad_status hls_schedule_allocate(polyad_context *context, uint64_t count,
+                                           uint32_t **out) {
   PD_TRY(pd_cuda_services->alloc(context, count, sizeof **out, (void **)out));
   memset(*out, 0, count * sizeof **out);
   return POLYAD_OK;
@@ -23,9 +24,10 @@ static polyad_status allocate(polyad_context *context, uint64_t count, uint32_t 
 
 /* Cuts each line (start[line] to start[line + 1]) into pieces of at most `most`: where they begin
  * (and the last one's end), and the first piece of each line. */
-static polyad_status cut(polyad_context *context, const struct pd_device *device, uint64_t lines,
-                         const uint32_t *start, uint64_t most, uint32_t *count,
-                         uint32_t **piece_start, uint32_t **line_piece) {
+static polyad_status hls_schedule_cut(polyad_context *context, const struct pd_device *device,
+                                      uint64_t lines, const uint32_t *start, uint64_t most,
+                                      uint32_t *count, uint32_t **piece_start,
+                                      uint32_t **line_piece) {
   uint64_t pieces = 0;
   for (uint64_t k = 0; k < lines; ++k)
     pieces += (start[k + 1] - start[k] + most - 1) / most;
@@ -34,8 +36,8 @@ static polyad_status cut(polyad_context *context, const struct pd_device *device
   *count = (uint32_t)pieces;
   if (pieces == 0) return POLYAD_OK;
   uint32_t *begin = NULL, *first = NULL, at = 0;
-  polyad_status status = allocate(context, pieces + 1, &begin);
-  if (status == POLYAD_OK) status = allocate(context, lines + 1, &first);
+  polyad_status status = hls_schedule_allocate(context, pieces + 1, &begin);
+  if (status == POLYAD_OK) status = hls_schedule_allocate(context, lines + 1, &first);
   for (uint64_t k = 0; status == POLYAD_OK && k < lines; ++k) {
     first[k] = at;
     for (uint64_t p = start[k]; p < start[k + 1]; p += most)
@@ -94,8 +96,10 @@ static polyad_status sort_by_row(polyad_context *context, const struct pd_device
 }
 
 /* Where the rows of the sorted nonzeros begin, for the host. */
-static polyad_status find_starts(polyad_context *context, const struct pd_device *device,
-                                 const struct by_row *sorted, uint64_t rows, uint32_t *start) {
+static polyad_status hls_schedule_find_starts(polyad_context *context,
+                                              const struct pd_device *device,
+                                              const struct by_row *sorted, uint64_t rows,
+                                              uint32_t *start) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   uint32_t *on_device = NULL;
   PD_TRY(pd_cuda_allocate(context, device, rows + 1, 4, (void **)&on_device));
@@ -109,9 +113,10 @@ static polyad_status find_starts(polyad_context *context, const struct pd_device
 }
 
 /* The nonzeros copied in a mode's order. */
-static polyad_status copy_nonzeros(polyad_context *context, const struct pd_device *device,
-                                   const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                                   const uint32_t *order, struct pd_hls_schedule *schedule) {
+static polyad_status
+hls_schedule_copy_nonzeros(polyad_context *context, const struct pd_device *device,
+                           const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
+                           const uint32_t *order, struct pd_hls_schedule *schedule) {
   int words = pd_hls_index_words(hls);
   size_t value = pd_hls_value_bytes(hls->value);
   struct pd_cuda_state *state = pd_cuda_state_of(device);
@@ -139,13 +144,14 @@ static polyad_status schedule_nonzeros(polyad_context *context, const struct pd_
   uint32_t *start = NULL;
   if (hls->sparse_nnz == 0) return POLYAD_OK;
   polyad_status status = sort_by_row(context, device, hls, from, mode, &sorted);
-  if (status == POLYAD_OK) status = allocate(context, rows + 1, &start);
-  if (status == POLYAD_OK) status = find_starts(context, device, &sorted, rows, start);
+  if (status == POLYAD_OK) status = hls_schedule_allocate(context, rows + 1, &start);
+  if (status == POLYAD_OK) status = hls_schedule_find_starts(context, device, &sorted, rows, start);
   if (status == POLYAD_OK)
-    status = cut(context, device, rows, start, item, &schedule->items, &schedule->item_start,
-                 &schedule->row_item);
+    status = hls_schedule_cut(context, device, rows, start, item, &schedule->items,
+                              &schedule->item_start, &schedule->row_item);
   if (status == POLYAD_OK)
-    status = copy_nonzeros(context, device, hls, from, sorted.job.values[sorted.at], schedule);
+    status = hls_schedule_copy_nonzeros(context, device, hls, from, sorted.job.values[sorted.at],
+                                        schedule);
   if (status == POLYAD_OK)
     status = PD_CUDA(context, pd_cuda_state_of(device),
                      cudaStreamSynchronize(pd_cuda_state_of(device)->stream));
@@ -159,12 +165,14 @@ static polyad_status schedule_tiles(polyad_context *context, const struct pd_dev
                                     struct pd_hls_schedule *schedule) {
   struct pd_hls_order order = pd_hls_order_empty(hls, mode);
   if (hls->tiles == 0) return POLYAD_OK;
-  polyad_status status = allocate(context, hls->tiles, &order.tile);
-  if (status == POLYAD_OK) status = allocate(context, order.lines + 1, &order.tile_start);
+  polyad_status status = hls_schedule_allocate(context, hls->tiles, &order.tile);
+  if (status == POLYAD_OK)
+    status = hls_schedule_allocate(context, order.lines + 1, &order.tile_start);
   if (status == POLYAD_OK) {
     pd_hls_order_tiles(hls, mode, &order);
-    status = cut(context, device, order.lines, order.tile_start, segment, &schedule->segments,
-                 &schedule->segment_start, &schedule->line_segment);
+    status =
+        hls_schedule_cut(context, device, order.lines, order.tile_start, segment,
+                         &schedule->segments, &schedule->segment_start, &schedule->line_segment);
   }
   if (status == POLYAD_OK)
     status = pd_cuda_upload(context, device, hls->tiles, sizeof *order.tile, order.tile,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* All nonzeros share the trees: about a tree of all, with the leaf mode that has fewest fibers. */
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void mmcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t *storage, uint64_t *building) {
   int levels[POLYAD_MAX_ORDER];
   pd_fibers_levels(traits->order, traits->dims, -1, pd_fibers_leaf(traits, -1), levels);
   *storage = sizeof(struct pd_mmcsf) + pd_fibers_estimate(traits, levels, request->precision);
@@ -17,7 +17,7 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
       pd_add_saturated(pd_add_saturated(*storage, more), pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void mmcsf_destroy(polyad_context *context, void *storage) {
   struct pd_mmcsf *mmcsf = storage;
   if (mmcsf == NULL) return;
   for (int t = 0; t < mmcsf->trees; ++t)
@@ -25,18 +25,18 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, mmcsf);
 }
 
-static const int *levels_of(const void *storage, int mode) {
+static const int *mmcsf_levels_of(const void *storage, int mode) {
   (void)mode;
   return ((const struct pd_mmcsf *)storage)->levels;
 }
 
-static bool row_runs(const void *storage, int mode) {
+static bool mmcsf_row_runs(const void *storage, int mode) {
   (void)storage, (void)mode;
   return false;
 }
 
-static void decode(const void *storage, int mode, uint64_t first, int count,
-                   struct pd_chunk *block) {
+static void mmcsf_decode(const void *storage, int mode, uint64_t first, int count,
+                         struct pd_chunk *block) {
   (void)mode;
   const struct pd_mmcsf *mmcsf = storage;
   int done = 0;
@@ -50,7 +50,8 @@ static void decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {.levels = levels_of, .row_runs = row_runs, .decode = decode};
+static const struct pd_nz_ops ops = {
+    .levels = mmcsf_levels_of, .row_runs = mmcsf_row_runs, .decode = mmcsf_decode};
 
 /* What decides where a nonzero goes. */
 struct choice {
@@ -90,8 +91,8 @@ static polyad_status weigh_fibers(polyad_context *context, const polyad_tensor *
   return POLYAD_OK;
 }
 
-static polyad_status choose(polyad_context *context, const polyad_tensor *tensor,
-                            struct choice *choice) {
+static polyad_status mmcsf_choose(polyad_context *context, const polyad_tensor *tensor,
+                                  struct choice *choice) {
   PD_TRY(PD_NEW_ZERO(context, tensor->nnz, &choice->longest));
   PD_TRY(PD_NEW_ZERO(context, tensor->nnz, &choice->mode));
   for (int n = 0; n < tensor->order; ++n) {
@@ -132,8 +133,8 @@ static polyad_status build_trees(polyad_context *context, const polyad_tensor *t
   return POLYAD_OK;
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status mmcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 const struct pd_request *request, void **out) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
   struct pd_mmcsf *mmcsf = NULL;
@@ -143,7 +144,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   pd_nz_init(&mmcsf->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n)
     mmcsf->levels[n] = n;
-  PD_TRY_CLEANUP(choose(context, tensor, &choice));
+  PD_TRY_CLEANUP(mmcsf_choose(context, tensor, &choice));
   PD_TRY_CLEANUP(build_trees(context, tensor, &choice, mmcsf));
   if (mmcsf->trees == 1) memcpy(mmcsf->levels, mmcsf->tree[0].level, sizeof mmcsf->levels);
   *out = mmcsf;
@@ -153,11 +154,11 @@ cleanup:
     pd_free(context, choice.order[n]);
   pd_free(context, choice.longest);
   pd_free(context, choice.mode);
-  destroy(context, mmcsf);
+  mmcsf_destroy(context, mmcsf);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status mmcsf_check(polyad_context *context, const void *storage) {
   const struct pd_mmcsf *mmcsf = storage;
   if (mmcsf->first[mmcsf->trees] != mmcsf->head.nnz)
     return pd_nz_broken(context, "mmcsf", "trees do not hold all nonzeros", 0);
@@ -166,7 +167,7 @@ static polyad_status check(polyad_context *context, const void *storage) {
   return pd_nz_check(context, &mmcsf->head, "mmcsf");
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t mmcsf_bytes(const void *storage) {
   const struct pd_mmcsf *mmcsf = storage;
   uint64_t total = sizeof *mmcsf;
   for (int t = 0; t < mmcsf->trees; ++t)
@@ -174,7 +175,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void mmcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_mmcsf *mmcsf = storage;
   int length = snprintf(text, PD_REASON_BYTES, "nonzeros along");
   for (int t = 0; t < mmcsf->trees; ++t)
@@ -191,7 +192,7 @@ const struct polyad_format pd_mmcsf_format = {
     .deterministic = false,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
-    PD_NZ_FORMAT_SLOTS,
+    PD_NZ_FORMAT_SLOTS(mmcsf),
 };
 
 const struct polyad_kernels pd_mmcsf_kernels_cpu = PD_NZ_KERNELS_CPU("mmcsf");

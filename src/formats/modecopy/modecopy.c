@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum pd_modecopy_variant variant_of(const char *name) {
+static enum pd_modecopy_variant modecopy_variant_of(const char *name) {
   if (strcmp(name, "paper") == 0) return PD_MODECOPY_ADAPTIVE;
   if (strcmp(name, "paper-scheme1") == 0) return PD_MODECOPY_SCHEME1;
   if (strcmp(name, "paper-scheme2") == 0) return PD_MODECOPY_SCHEME2;
   return PD_MODECOPY_SORTED;
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool modecopy_supports(const struct pd_traits *traits, const struct pd_request *request,
+                              char reason[PD_REASON_BYTES]) {
   (void)request;
   return pd_ordered_supports(traits, request, reason);
 }
@@ -26,9 +26,10 @@ static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_mo
   return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, has_row_id);
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
-  struct pd_modecopy like = {.variant = variant_of(request->variant),
+static void modecopy_estimate_bytes(const struct pd_traits *traits,
+                                    const struct pd_request *request, uint64_t *storage,
+                                    uint64_t *building) {
+  struct pd_modecopy like = {.variant = modecopy_variant_of(request->variant),
                              .nnz = traits->nnz,
                              .type = request->precision,
                              .partitions = pd_partition_count(request)};
@@ -53,7 +54,8 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, sorting);
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double modecopy_estimate_seconds(const struct pd_traits *traits,
+                                        const struct pd_request *request) {
   double row = (double)(request->rank * pd_type_bytes(request->precision));
   double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row + 12);
   bool gpu = strcmp(request->device->kind, "cuda") == 0;
@@ -75,24 +77,24 @@ static void shed_copy(polyad_context *context, struct pd_modecopy_copy *copy) {
   copy->order.marks = NULL;
 }
 
-static void shed(polyad_context *context, void *pointer) {
+static void modecopy_shed(polyad_context *context, void *pointer) {
   struct pd_modecopy *storage = pointer;
   for (int mode = 0; mode < storage->order; ++mode)
     shed_copy(context, &storage->copy[mode]);
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void modecopy_destroy(polyad_context *context, void *storage) {
   if (storage == NULL) return;
-  shed(context, storage);
+  modecopy_shed(context, storage);
   pd_free(context, storage);
 }
 
-static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, void **out) {
+static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_request *request, void **out) {
   struct pd_modecopy *storage;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &storage));
-  storage->variant = variant_of(request->variant);
+  storage->variant = modecopy_variant_of(request->variant);
   storage->order = tensor->order;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
@@ -103,8 +105,8 @@ static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
   return POLYAD_OK;
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                    const struct pd_request *request, void **out) {
   (void)take; /* every copy is made from all of the tensor's arrays */
   polyad_status status = POLYAD_OK;
   struct pd_modecopy *storage = NULL;
@@ -113,7 +115,7 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   double start = pd_seconds();
   *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(begin(context, tensor, request, (void **)&storage));
+  PD_TRY_CLEANUP(modecopy_begin(context, tensor, request, (void **)&storage));
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
   int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
                                        sorted ? 1 : storage->partitions);
@@ -128,11 +130,11 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
   storage = NULL;
 cleanup:
   pd_room_destroy(context, &room);
-  destroy(context, storage);
+  modecopy_destroy(context, storage);
   return status;
 }
 
-static uint64_t bytes(const void *pointer) {
+static uint64_t modecopy_bytes(const void *pointer) {
   const struct pd_modecopy *storage = pointer;
   uint64_t sum = sizeof *storage;
   for (int mode = 0; mode < storage->order; ++mode)
@@ -154,7 +156,7 @@ static void count_bits(const struct pd_modecopy *storage, int *formula, int *sto
   }
 }
 
-static void describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
+static void modecopy_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_modecopy *storage = pointer;
   int formula, stored;
@@ -180,16 +182,16 @@ const struct polyad_format pd_modecopy_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .begin = begin,
-    .shed = shed,
-    .build = build,
+    .supports = modecopy_supports,
+    .estimate_bytes = modecopy_estimate_bytes,
+    .estimate_seconds = modecopy_estimate_seconds,
+    .begin = modecopy_begin,
+    .shed = modecopy_shed,
+    .build = modecopy_build,
     .check = pd_modecopy_check,
     .decode = pd_modecopy_decode,
     .rows = pd_modecopy_row_source,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
+    .bytes = modecopy_bytes,
+    .describe = modecopy_describe,
+    .destroy = modecopy_destroy,
 };

@@ -5,12 +5,12 @@
 
 enum { BLOCK = 512 };
 
-static int threads_of(const polyad_context *context, uint64_t nnz) {
+static int modecopy_build_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
 }
 
-static polyad_status count_rows(polyad_context *context, const struct pd_modecopy_job *job,
-                                uint32_t **size) {
+static polyad_status modecopy_build_count_rows(polyad_context *context,
+                                               const struct pd_modecopy_job *job, uint32_t **size) {
   PD_TRY(PD_NEW(context, job->tensor->dims[job->mode], size));
   return pd_ordered_degrees(context, job->tensor, job->mode, *size);
 }
@@ -45,7 +45,8 @@ static void encode_part(const void *user, uint64_t first, uint64_t count, uint64
 }
 
 /* Fills planes and values. */
-static void fill(void *visitor, uint64_t first, uint64_t count, const uint64_t *records) {
+static void modecopy_build_fill(void *visitor, uint64_t first, uint64_t count,
+                                const uint64_t *records) {
   const struct sorting *sorting = visitor;
   const struct pd_modecopy_copy *copy = sorting->copy;
   uint32_t index[BLOCK];
@@ -67,8 +68,8 @@ static void fill(void *visitor, uint64_t first, uint64_t count, const uint64_t *
 }
 
 /* Sorts the nonzeros by the first `bits` bits of the layout into planes and values. */
-static polyad_status sort(polyad_context *context, const struct pd_modecopy_job *job,
-                          struct sorting *sorting, int bits) {
+static polyad_status modecopy_build_sort(polyad_context *context, const struct pd_modecopy_job *job,
+                                         struct sorting *sorting, int bits) {
   const struct pd_record_source source = {
       .tensor = job->tensor, .encode = sorting->part != NULL ? encode_part : NULL, .user = sorting};
   uint64_t nnz = job->tensor->nnz, padded = pd_modecopy_padded(nnz);
@@ -79,7 +80,8 @@ static polyad_status sort(polyad_context *context, const struct pd_modecopy_job 
   for (int k = 0; k < copy->planes; ++k)
     memset(copy->plane[k] + nnz, 0, (padded - nnz) * sizeof **copy->plane);
   memset((char *)copy->values + nnz * item, 0, (padded - nnz) * item);
-  return pd_records_sort(context, &source, &sorting->layout, bits, job->room, fill, sorting);
+  return pd_records_sort(context, &source, &sorting->layout, bits, job->room, modecopy_build_fill,
+                         sorting);
 }
 
 /* ---- the deterministic default ------------------------------------------------------------- */
@@ -92,8 +94,8 @@ static void outer_bits(const struct pd_modecopy_copy *copy, uint32_t *mask) {
 }
 
 /* Bit k: nonzero first + k differs from the one before in an outer input. */
-static uint32_t apart(const struct pd_modecopy_copy *copy, const uint32_t *mask, uint64_t nnz,
-                      uint64_t first) {
+static uint32_t modecopy_build_apart(const struct pd_modecopy_copy *copy, const uint32_t *mask,
+                                     uint64_t nnz, uint64_t first) {
   uint32_t bits = 0;
   for (uint64_t k = first == 0; k < PD_ORDERED_MARKS && first + k < nnz; ++k) {
     uint32_t differ = 0;
@@ -104,11 +106,12 @@ static uint32_t apart(const struct pd_modecopy_copy *copy, const uint32_t *mask,
   return bits;
 }
 
-static polyad_status mark(polyad_context *context, uint64_t nnz, struct pd_modecopy_copy *copy) {
+static polyad_status modecopy_build_mark(polyad_context *context, uint64_t nnz,
+                                         struct pd_modecopy_copy *copy) {
   struct pd_ordered *order = &copy->order;
   uint64_t words = pd_ordered_mark_words(nnz);
   uint32_t mask[POLYAD_MAX_ORDER];
-  int threads = threads_of(context, nnz);
+  int threads = modecopy_build_threads_of(context, nnz);
   outer_bits(copy, mask);
   PD_TRY(PD_NEW(context, words, &order->marks));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -118,7 +121,8 @@ static polyad_status mark(polyad_context *context, uint64_t nnz, struct pd_modec
     while (w < end && order->row_start[row + 1] <= w * PD_ORDERED_MARKS)
       ++row;
     for (; w < end; ++w)
-      pd_ordered_mark(order, nnz, w, apart(copy, mask, nnz, w * PD_ORDERED_MARKS), &row);
+      pd_ordered_mark(order, nnz, w, modecopy_build_apart(copy, mask, nnz, w * PD_ORDERED_MARKS),
+                      &row);
   }
   return POLYAD_OK;
 }
@@ -129,7 +133,7 @@ polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_
   struct pd_modecopy_copy *copy = &job->storage->copy[job->mode];
   struct sorting sorting = {.tensor = tensor, .copy = copy, .mode = job->mode};
   uint32_t *size = NULL;
-  PD_TRY_CLEANUP(count_rows(context, job, &size));
+  PD_TRY_CLEANUP(modecopy_build_count_rows(context, job, &size));
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
                                  .rank = job->request->rank,
@@ -143,8 +147,9 @@ polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_
     pd_layout_add(&sorting.layout, mode, 0, pd_index_bits(tensor->dims[mode]));
   }
   pd_modecopy_pack(copy, copy->inputs, tensor->dims);
-  PD_TRY_CLEANUP(sort(context, job, &sorting, pd_layout_unsorted_bits(&sorting.layout)));
-  status = mark(context, tensor->nnz, copy);
+  PD_TRY_CLEANUP(
+      modecopy_build_sort(context, job, &sorting, pd_layout_unsorted_bits(&sorting.layout)));
+  status = modecopy_build_mark(context, tensor->nnz, copy);
 cleanup:
   pd_free(context, size);
   return status;
@@ -170,7 +175,7 @@ static polyad_status deal_rows(polyad_context *context, const struct pd_modecopy
   int partitions = job->storage->partitions;
   uint32_t *size = NULL;
   uint64_t *load = NULL;
-  PD_TRY_CLEANUP(count_rows(context, job, &size));
+  PD_TRY_CLEANUP(modecopy_build_count_rows(context, job, &size));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)partitions, &load));
   PD_TRY_CLEANUP(pd_partition_vertices(context, job->tensor->dims[job->mode], size, partitions,
                                        true, part, load));
@@ -212,7 +217,7 @@ polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_m
   for (int k = copy->inputs; k >= 0; --k) /* the output first */
     pd_layout_add(&sorting.layout, copy->field[k].mode, 0,
                   pd_index_bits(tensor->dims[copy->field[k].mode]));
-  status = sort(context, job, &sorting, bits);
+  status = modecopy_build_sort(context, job, &sorting, bits);
 cleanup:
   pd_free(context, part);
   return status;

@@ -43,14 +43,14 @@ struct sweep {
 
 #include "formats/modecopy/modecopy_cpu_body.h"
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t modecopy_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_modecopy *host = storage;
   uint64_t rows = 4 * (uint64_t)threads;
   if (host->variant != PD_MODECOPY_SORTED) rows += 2 * (uint64_t)host->partitions;
   return pd_mul_saturated(pd_mul_saturated(rows, rank), sizeof(double));
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void modecopy_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_free(context, scratch->sums);
@@ -59,8 +59,9 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_free(context, scratch);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status modecopy_cpu_workspace_create(polyad_context *context,
+                                                   const struct pd_device *device,
+                                                   const void *storage, uint64_t rank, void **out) {
   (void)device;
   const struct pd_modecopy *host = storage;
   polyad_status status = POLYAD_OK;
@@ -82,7 +83,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *out = scratch;
   scratch = NULL;
 cleanup:
-  workspace_destroy(context, scratch);
+  modecopy_cpu_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -93,8 +94,8 @@ struct part {
   void *buffer;
 };
 
-static struct part part_of(const struct sweep *sweep, const struct scratch *scratch, uint64_t nnz,
-                           int thread, int threads) {
+static struct part modecopy_cpu_part_of(const struct sweep *sweep, const struct scratch *scratch,
+                                        uint64_t nnz, int thread, int threads) {
   double *sums = scratch->sums + (size_t)thread * 3 * sweep->rank;
   return (struct part){.begin = pd_part_begin(nnz, thread, threads),
                        .end = pd_part_begin(nnz, thread + 1, threads),
@@ -105,27 +106,27 @@ static struct part part_of(const struct sweep *sweep, const struct scratch *scra
 }
 
 /* The output row of a copy's row. */
-static uint64_t index_of(const struct sweep *sweep, uint64_t row) {
+static uint64_t modecopy_cpu_index_of(const struct sweep *sweep, uint64_t row) {
   return sweep->copy->order.row_id == NULL ? row : sweep->copy->order.row_id[row];
 }
 
 static void sum_row(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
                     void *buffer, double *sums) {
   if (sweep->out->type == POLYAD_F32)
-    sum_row_f32(sweep, begin, end, index_of(sweep, row), buffer, sums);
+    sum_row_f32(sweep, begin, end, modecopy_cpu_index_of(sweep, row), buffer, sums);
   else
-    sum_row_f64(sweep, begin, end, index_of(sweep, row), buffer, sums);
+    sum_row_f64(sweep, begin, end, modecopy_cpu_index_of(sweep, row), buffer, sums);
 }
 
-static void store(const struct sweep *sweep, uint64_t row, const double *sums) {
-  uint64_t index = index_of(sweep, row);
+static void modecopy_cpu_store(const struct sweep *sweep, uint64_t row, const double *sums) {
+  uint64_t index = modecopy_cpu_index_of(sweep, row);
   if (sweep->out->type == POLYAD_F32)
     store_f32(sweep, index, sums);
   else
     store_f64(sweep, index, sums);
 }
 
-static uint64_t row_of(const struct pd_modecopy_copy *copy, uint64_t p) {
+static uint64_t modecopy_cpu_row_of(const struct pd_modecopy_copy *copy, uint64_t p) {
   uint64_t row = copy->order.chunk_row[p / PD_ORDERED_CHUNK];
   while (copy->order.row_start[row + 1] <= p)
     ++row;
@@ -133,62 +134,62 @@ static uint64_t row_of(const struct pd_modecopy_copy *copy, uint64_t p) {
 }
 
 /* Whole rows are stored; rows shared with the threads before and after stay in first and last. */
-static void run_part(const struct sweep *sweep, const struct part *part) {
+static void modecopy_cpu_run_part(const struct sweep *sweep, const struct part *part) {
   const struct pd_modecopy_copy *copy = sweep->copy;
   if (part->begin == part->end) return;
-  for (uint64_t row = row_of(copy, part->begin); row < copy->order.rows; ++row) {
+  for (uint64_t row = modecopy_cpu_row_of(copy, part->begin); row < copy->order.rows; ++row) {
     uint64_t begin = copy->order.row_start[row], end = copy->order.row_start[row + 1];
     if (begin >= part->end) break;
     bool before = begin<part->begin, after = end> part->end;
     double *sums = before ? part->first : after ? part->last : part->row;
     sum_row(sweep, before ? part->begin : begin, after ? part->end : end, row, part->buffer, sums);
-    if (!before && !after) store(sweep, row, sums);
+    if (!before && !after) modecopy_cpu_store(sweep, row, sums);
   }
 }
 
 /* Rows that span threads: the thread that begins one adds up what the next ones have. */
-static void join_parts(const struct sweep *sweep, const struct scratch *scratch, uint64_t nnz,
-                       int threads) {
+static void modecopy_cpu_join_parts(const struct sweep *sweep, const struct scratch *scratch,
+                                    uint64_t nnz, int threads) {
   const struct pd_modecopy_copy *copy = sweep->copy;
   for (int t = 0; t < threads; ++t) {
-    struct part part = part_of(sweep, scratch, nnz, t, threads);
+    struct part part = modecopy_cpu_part_of(sweep, scratch, nnz, t, threads);
     if (part.begin == part.end) continue;
-    uint64_t row = row_of(copy, part.end - 1), end = copy->order.row_start[row + 1];
+    uint64_t row = modecopy_cpu_row_of(copy, part.end - 1), end = copy->order.row_start[row + 1];
     if (end <= part.end || copy->order.row_start[row] < part.begin) continue;
     memcpy(part.row, part.last, sweep->rank * sizeof *part.row);
     for (int next = t + 1; next < threads; ++next) {
-      struct part more = part_of(sweep, scratch, nnz, next, threads);
+      struct part more = modecopy_cpu_part_of(sweep, scratch, nnz, next, threads);
       if (more.begin >= end) break;
       for (uint64_t r = 0; r < sweep->rank; ++r)
         part.row[r] += more.first[r];
     }
-    store(sweep, row, part.row);
+    modecopy_cpu_store(sweep, row, part.row);
   }
 }
 
-static void zero_rows(const struct sweep *sweep, uint64_t begin, uint64_t end) {
+static void modecopy_cpu_zero_rows(const struct sweep *sweep, uint64_t begin, uint64_t end) {
   size_t size = pd_type_bytes(sweep->out->type);
   for (uint64_t i = begin; i < end; ++i)
     memset((char *)sweep->out->data + i * sweep->out->stride * size, 0, sweep->rank * size);
 }
 
-static void run_sorted(const struct pd_modecopy *storage, const struct scratch *scratch,
-                       const struct sweep *sweep) {
+static void modecopy_cpu_run_sorted(const struct pd_modecopy *storage,
+                                    const struct scratch *scratch, const struct sweep *sweep) {
   int threads = scratch->threads;
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)
       if (sweep->copy->order.row_id != NULL)
-        zero_rows(sweep, pd_part_begin(sweep->out->rows, t, threads),
-                  pd_part_begin(sweep->out->rows, t + 1, threads));
+        modecopy_cpu_zero_rows(sweep, pd_part_begin(sweep->out->rows, t, threads),
+                               pd_part_begin(sweep->out->rows, t + 1, threads));
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t) {
-      struct part part = part_of(sweep, scratch, storage->nnz, t, threads);
-      run_part(sweep, &part);
+      struct part part = modecopy_cpu_part_of(sweep, scratch, storage->nnz, t, threads);
+      modecopy_cpu_run_part(sweep, &part);
     }
   }
-  join_parts(sweep, scratch, storage->nnz, threads);
+  modecopy_cpu_join_parts(sweep, scratch, storage->nnz, threads);
 }
 
 /* Rows that scheme 2 shares between partitions, in the order of the partitions. */
@@ -209,10 +210,10 @@ static void join_partitions(const struct pd_modecopy *storage, const struct scra
   }
 }
 
-static void run_paper(const struct pd_modecopy *storage, const struct scratch *scratch,
-                      const struct sweep *sweep) {
+static void modecopy_cpu_run_paper(const struct pd_modecopy *storage, const struct scratch *scratch,
+                                   const struct sweep *sweep) {
   int threads = scratch->threads;
-  zero_rows(sweep, 0, sweep->out->rows);
+  modecopy_cpu_zero_rows(sweep, 0, sweep->out->rows);
   memset(scratch->shared, 0, (size_t)storage->partitions * 2 * sweep->rank * sizeof(double));
 #pragma omp parallel num_threads(threads)
   {
@@ -249,29 +250,31 @@ static void set_b(struct sweep *sweep, const struct pd_matrix *b, double epsilon
   sweep->epsilon = epsilon;
 }
 
-static polyad_status run(const struct pd_modecopy *storage, const struct scratch *scratch,
-                         const struct sweep *sweep) {
+static polyad_status modecopy_cpu_run(const struct pd_modecopy *storage,
+                                      const struct scratch *scratch, const struct sweep *sweep) {
   if (storage->variant == PD_MODECOPY_SORTED)
-    run_sorted(storage, scratch, sweep);
+    modecopy_cpu_run_sorted(storage, scratch, sweep);
   else
-    run_paper(storage, scratch, sweep);
+    modecopy_cpu_run_paper(storage, scratch, sweep);
   return POLYAD_OK;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *pointer, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status modecopy_cpu_mttkrp(polyad_context *context, const void *pointer,
+                                         void *workspace, int mode,
+                                         const struct pd_matrix *const *factors,
+                                         struct pd_matrix *out) {
   (void)context;
   struct sweep sweep = sweep_of(pointer, mode, factors, out);
-  return run(pointer, workspace, &sweep);
+  return modecopy_cpu_run(pointer, workspace, &sweep);
 }
 
-static polyad_status phi(polyad_context *context, const void *pointer, void *workspace, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status modecopy_cpu_phi(polyad_context *context, const void *pointer, void *workspace,
+                                      int mode, const struct pd_matrix *const *factors,
+                                      double epsilon, struct pd_matrix *out) {
   (void)context;
   struct sweep sweep = sweep_of(pointer, mode, factors, out);
   set_b(&sweep, factors[mode], epsilon);
-  return run(pointer, workspace, &sweep);
+  return modecopy_cpu_run(pointer, workspace, &sweep);
 }
 
 /* Ends the row that nonzero p belongs to, and gives its output row. */
@@ -279,8 +282,8 @@ static uint64_t end_of_row(const struct pd_modecopy *storage, const struct sweep
                            uint64_t end, uint64_t *index) {
   const struct pd_modecopy_copy *copy = sweep->copy;
   if (storage->variant == PD_MODECOPY_SORTED) {
-    uint64_t row = row_of(copy, p);
-    *index = index_of(sweep, row);
+    uint64_t row = modecopy_cpu_row_of(copy, p);
+    *index = modecopy_cpu_index_of(sweep, row);
     return copy->order.row_start[row + 1] < end ? copy->order.row_start[row + 1] : end;
   }
   *index = pd_modecopy_index(copy, copy->inputs, p);
@@ -301,9 +304,10 @@ static double log_part(const struct pd_modecopy *storage, const struct sweep *sw
   return sum;
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *pointer, void *workspace,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status modecopy_cpu_log_likelihood(polyad_context *context, const void *pointer,
+                                                 void *workspace, int mode,
+                                                 const struct pd_matrix *const *factors,
+                                                 struct pd_matrix *out) {
   (void)context;
   const struct pd_modecopy *storage = pointer;
   const struct scratch *scratch = workspace;
@@ -313,11 +317,11 @@ static polyad_status log_likelihood(polyad_context *context, const void *pointer
   set_b(&sweep, factors[mode], 0);
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
-    struct part part = part_of(&sweep, scratch, storage->nnz, t, scratch->threads);
+    struct part part = modecopy_cpu_part_of(&sweep, scratch, storage->nnz, t, scratch->threads);
     part.row[0] = log_part(storage, &sweep, &part);
   }
   for (int t = 0; t < scratch->threads; ++t)
-    sum += part_of(&sweep, scratch, storage->nnz, t, scratch->threads).row[0];
+    sum += modecopy_cpu_part_of(&sweep, scratch, storage->nnz, t, scratch->threads).row[0];
   *(double *)out->data = sum;
   return POLYAD_OK;
 }
@@ -325,13 +329,13 @@ static polyad_status log_likelihood(polyad_context *context, const void *pointer
 const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .format = "modecopy",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
+    .workspace_bytes = modecopy_cpu_workspace_bytes,
+    .workspace_create = modecopy_cpu_workspace_create,
+    .workspace_destroy = modecopy_cpu_workspace_destroy,
+    .mttkrp = modecopy_cpu_mttkrp,
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi = phi,
-    .log_likelihood = log_likelihood,
+    .phi = modecopy_cpu_phi,
+    .log_likelihood = modecopy_cpu_log_likelihood,
     .ttmc_workspace_bytes = pd_modecopy_ttmc_workspace_bytes,
     .ttmc_workspace_create = pd_modecopy_ttmc_workspace_create,
     .ttmc_workspace_destroy = pd_modecopy_ttmc_workspace_destroy,

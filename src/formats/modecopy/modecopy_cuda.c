@@ -6,22 +6,24 @@
 #include "formats/modecopy/modecopy_ttmc_cuda.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t modecopy_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct pd_modecopy_on_device *made = storage;
   if (made->host->variant != PD_MODECOPY_SORTED) return 0;
   return pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type);
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void modecopy_cuda_workspace_destroy(polyad_context *context, void *pointer) {
   struct pd_ordered_scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_ordered_scratch_destroy(context, scratch);
   pd_cuda_services->free(context, scratch);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
+                                                    const struct pd_device *device,
+                                                    const void *storage, uint64_t rank,
+                                                    void **out) {
   const struct pd_modecopy_on_device *made = storage;
   struct pd_ordered_scratch *scratch;
   *out = NULL;
@@ -35,7 +37,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    modecopy_cuda_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -52,10 +54,12 @@ static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
   return planes;
 }
 
-static polyad_status run_sorted(polyad_context *context, const struct pd_modecopy_on_device *made,
-                                const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
-                                int mode, const struct pd_matrix *const *factors, double epsilon,
-                                struct pd_matrix *out) {
+static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
+                                              const struct pd_modecopy_on_device *made,
+                                              const struct pd_ordered_scratch *scratch,
+                                              enum pd_gpu_what what, int mode,
+                                              const struct pd_matrix *const *factors,
+                                              double epsilon, struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_modecopy_copy *host = &made->host->copy[mode];
   const struct pd_modecopy_device_copy *copy = &made->copy[mode];
@@ -74,9 +78,9 @@ static polyad_status run_sorted(polyad_context *context, const struct pd_modecop
                       : pd_gpu_phi_planes_f32(&sum, &planes, pd_cuda_stream(state)));
 }
 
-static struct pd_gpu_field field_of(const struct pd_modecopy_device_copy *copy,
-                                    const struct pd_modecopy_field *field,
-                                    const struct pd_matrix *factor) {
+static struct pd_gpu_field modecopy_cuda_field_of(const struct pd_modecopy_device_copy *copy,
+                                                  const struct pd_modecopy_field *field,
+                                                  const struct pd_matrix *factor) {
   return (struct pd_gpu_field){.plane = copy->plane[field->plane],
                                .shift = (uint32_t)field->shift,
                                .mask = field->mask,
@@ -84,13 +88,15 @@ static struct pd_gpu_field field_of(const struct pd_modecopy_device_copy *copy,
                                .stride = factor->stride};
 }
 
-static polyad_status run_paper(polyad_context *context, const struct pd_modecopy_on_device *made,
-                               int mode, const struct pd_matrix *const *factors,
-                               struct pd_matrix *out) {
+static polyad_status modecopy_cuda_run_paper(polyad_context *context,
+                                             const struct pd_modecopy_on_device *made, int mode,
+                                             const struct pd_matrix *const *factors,
+                                             struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   const struct pd_modecopy_copy *host = &made->host->copy[mode];
   const struct pd_modecopy_device_copy *copy = &made->copy[mode];
-  struct pd_gpu_paper paper = {.output = field_of(copy, &host->field[host->inputs], out),
+  struct pd_gpu_paper paper = {.output =
+                                   modecopy_cuda_field_of(copy, &host->field[host->inputs], out),
                                .values = copy->values,
                                .part_start = copy->part_start,
                                .inputs = host->inputs,
@@ -99,7 +105,7 @@ static polyad_status run_paper(polyad_context *context, const struct pd_modecopy
                                .columns = made->host->columns,
                                .scheme = host->scheme};
   for (int k = 0; k < host->inputs; ++k)
-    paper.field[k] = field_of(copy, &host->field[k], factors[host->field[k].mode]);
+    paper.field[k] = modecopy_cuda_field_of(copy, &host->field[k], factors[host->field[k].mode]);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
                                  pd_cuda_stream(state))));
@@ -108,14 +114,16 @@ static polyad_status run_paper(polyad_context *context, const struct pd_modecopy
   return PD_CUDA(context, state, pd_modecopy_paper_f64(&paper, pd_cuda_stream(state)));
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status modecopy_cuda_mttkrp(polyad_context *context, const void *storage,
+                                          void *workspace, int mode,
+                                          const struct pd_matrix *const *factors,
+                                          struct pd_matrix *out) {
   const struct pd_modecopy_on_device *made = storage;
   const struct pd_ordered_scratch *scratch = workspace;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
   if (made->host->variant == PD_MODECOPY_SORTED)
-    return run_sorted(context, made, scratch, PD_GPU_MTTKRP, mode, factors, 0, out);
-  return run_paper(context, made, mode, factors, out);
+    return modecopy_cuda_run_sorted(context, made, scratch, PD_GPU_MTTKRP, mode, factors, 0, out);
+  return modecopy_cuda_run_paper(context, made, mode, factors, out);
 }
 
 static polyad_status only_sorted(polyad_context *context,
@@ -126,18 +134,21 @@ static polyad_status only_sorted(polyad_context *context,
                                 "variant auto");
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status modecopy_cuda_phi(polyad_context *context, const void *storage,
+                                       void *workspace, int mode,
+                                       const struct pd_matrix *const *factors, double epsilon,
+                                       struct pd_matrix *out) {
   const struct pd_ordered_scratch *scratch = workspace;
   PD_TRY(only_sorted(context, storage));
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
-  return run_sorted(context, storage, scratch, PD_GPU_PHI, mode, factors, epsilon, out);
+  return modecopy_cuda_run_sorted(context, storage, scratch, PD_GPU_PHI, mode, factors, epsilon,
+                                  out);
 }
 
-static polyad_status log_likelihood(polyad_context *context, const void *storage, void *workspace,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
+static polyad_status modecopy_cuda_log_likelihood(polyad_context *context, const void *storage,
+                                                  void *workspace, int mode,
+                                                  const struct pd_matrix *const *factors,
+                                                  struct pd_matrix *out) {
   const struct pd_ordered_scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_modecopy_on_device *made = storage;
@@ -146,19 +157,21 @@ static polyad_status log_likelihood(polyad_context *context, const void *storage
   if (made->host->nnz == 0)
     return PD_CUDA(context, state,
                    cudaMemsetAsync(out->data, 0, sizeof(double), pd_cuda_stream(state)));
-  return run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0, out);
+  return modecopy_cuda_run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0,
+                                  out);
 }
 
-static uint64_t sum_depth(const void *storage, const void *workspace, int mode,
-                          uint64_t longest_row) {
+static uint64_t modecopy_cuda_sum_depth(const void *storage, const void *workspace, int mode,
+                                        uint64_t longest_row) {
   (void)mode;
   if (((const struct pd_modecopy_on_device *)storage)->host->variant != PD_MODECOPY_SORTED)
     return longest_row;
   return pd_ordered_sum_depth(workspace, longest_row);
 }
 
-static uint64_t device_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                             uint64_t storage_bytes) {
+static uint64_t modecopy_cuda_device_bytes(const struct pd_traits *traits,
+                                           const struct pd_request *request,
+                                           uint64_t storage_bytes) {
   return pd_add_saturated(storage_bytes,
                           pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision));
 }
@@ -171,14 +184,14 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .download = pd_modecopy_cuda_download,
     .upload = pd_modecopy_cuda_upload,
     .unload = pd_modecopy_cuda_unload,
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .sum_depth = sum_depth,
-    .device_bytes = device_bytes,
-    .phi = phi,
-    .log_likelihood = log_likelihood,
+    .workspace_bytes = modecopy_cuda_workspace_bytes,
+    .workspace_create = modecopy_cuda_workspace_create,
+    .workspace_destroy = modecopy_cuda_workspace_destroy,
+    .mttkrp = modecopy_cuda_mttkrp,
+    .sum_depth = modecopy_cuda_sum_depth,
+    .device_bytes = modecopy_cuda_device_bytes,
+    .phi = modecopy_cuda_phi,
+    .log_likelihood = modecopy_cuda_log_likelihood,
     .ttmc_workspace_bytes = pd_modecopy_ttmc_gpu_bytes,
     .ttmc_workspace_create = pd_modecopy_ttmc_gpu_create,
     .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,

@@ -34,8 +34,8 @@ struct job {
   struct pd_build *build;
 };
 
-static polyad_status allocate(polyad_context *context, const struct job *job, uint64_t count,
-                              size_t size, void **out) {
+static polyad_status modecopy_device_allocate(polyad_context *context, const struct job *job,
+                                              uint64_t count, size_t size, void **out) {
   return job->device->functions->allocate(context, job->device, pd_mul_saturated(count, size), out);
 }
 
@@ -68,22 +68,26 @@ static polyad_status allocate_copy(polyad_context *context, const struct job *jo
   uint64_t nnz = storage->nnz, padded = pd_modecopy_padded(nnz), rows = copy->order.rows;
   uint64_t words = nnz / PD_ORDERED_MARKS + 1;
   for (int k = 0; k < copy->planes; ++k)
-    PD_TRY(allocate(context, job, padded, 4, (void **)&to->plane[k]));
-  PD_TRY(allocate(context, job, padded, pd_type_bytes(storage->type), &to->values));
-  PD_TRY(allocate(context, job, rows + 1, 8, (void **)&to->row_start));
-  PD_TRY(allocate(context, job, pd_ordered_chunks(nnz) + 1, 4, (void **)&to->chunk_row));
+    PD_TRY(modecopy_device_allocate(context, job, padded, 4, (void **)&to->plane[k]));
+  PD_TRY(modecopy_device_allocate(context, job, padded, pd_type_bytes(storage->type), &to->values));
+  PD_TRY(modecopy_device_allocate(context, job, rows + 1, 8, (void **)&to->row_start));
+  PD_TRY(modecopy_device_allocate(context, job, pd_ordered_chunks(nnz) + 1, 4,
+                                  (void **)&to->chunk_row));
   if (bits == PD_MODECOPY_MARKS)
-    PD_TRY(allocate(context, job, words, 8, (void **)&to->marks));
+    PD_TRY(modecopy_device_allocate(context, job, words, 8, (void **)&to->marks));
   else
-    PD_TRY(allocate(context, job, words, 4, (void **)&to->ends));
+    PD_TRY(modecopy_device_allocate(context, job, words, 4, (void **)&to->ends));
   if (rows == storage->dims[mode]) return POLYAD_OK;
-  PD_TRY(allocate(context, job, rows, 4, (void **)&to->row_id));
-  return allocate(context, job, storage->dims[mode] / 32 + 1, 4, (void **)&to->used);
+  PD_TRY(modecopy_device_allocate(context, job, rows, 4, (void **)&to->row_id));
+  return modecopy_device_allocate(context, job, storage->dims[mode] / 32 + 1, 4,
+                                  (void **)&to->used);
 }
 
 /* Where the indices of a copy go, and the bits of them that stay the same along a run. */
-static void describe(const struct job *job, int mode, const struct pd_modecopy_arrays *to,
-                     struct pd_build_planes *planes, struct pd_build_tables *tables) {
+static void modecopy_device_describe(const struct job *job, int mode,
+                                     const struct pd_modecopy_arrays *to,
+                                     struct pd_build_planes *planes,
+                                     struct pd_build_tables *tables) {
   const struct pd_modecopy_copy *copy = &job->storage->copy[mode];
   *planes = (struct pd_build_planes){.output = mode,
                                      .planes = copy->planes,
@@ -117,7 +121,7 @@ static polyad_status build_copy(polyad_context *context, const struct job *job, 
   for (int k = 0; k < copy->inputs; ++k)
     modes[k + 1] = copy->order.input[k];
   PD_TRY(job->steps->sort(context, job->build, modes, copy->inputs + 1));
-  describe(job, mode, to, &planes, &tables);
+  modecopy_device_describe(job, mode, to, &planes, &tables);
   PD_TRY(job->steps->gather(context, job->build, &planes));
   return job->steps->tables(context, job->build, &planes, &tables);
 }

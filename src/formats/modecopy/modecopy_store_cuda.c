@@ -18,8 +18,9 @@ void pd_modecopy_cuda_unload(polyad_context *context, const struct pd_device *de
   pd_cuda_services->free(context, made);
 }
 
-static polyad_status create(polyad_context *context, const struct pd_modecopy *host,
-                            struct pd_modecopy_on_device **out) {
+static polyad_status modecopy_store_cuda_create(polyad_context *context,
+                                                const struct pd_modecopy *host,
+                                                struct pd_modecopy_on_device **out) {
   struct pd_modecopy_on_device *made;
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
   *made = (struct pd_modecopy_on_device){.host = host};
@@ -51,7 +52,7 @@ polyad_status pd_modecopy_cuda_upload(polyad_context *context, const struct pd_d
   const struct pd_modecopy *host = storage;
   struct pd_modecopy_on_device *made;
   *out = NULL;
-  PD_TRY(create(context, host, &made));
+  PD_TRY(modecopy_store_cuda_create(context, host, &made));
   polyad_status status = POLYAD_OK;
   for (int mode = 0; mode < host->order && status == POLYAD_OK; ++mode)
     status = upload_copy(context, device, host, mode, &made->copy[mode]);
@@ -71,7 +72,8 @@ uint64_t pd_modecopy_cuda_build_bytes(const struct pd_traits *traits,
   return pd_modecopy_build_bytes(request->device, traits, request->precision, storage_bytes);
 }
 
-static void take_arrays(const struct pd_modecopy_arrays *from, struct pd_modecopy_device_copy *to) {
+static void modecopy_store_cuda_take_arrays(const struct pd_modecopy_arrays *from,
+                                            struct pd_modecopy_device_copy *to) {
   memcpy(to->plane, from->plane, sizeof to->plane);
   to->values = from->values;
   to->order = (struct pd_ordered_device){.row_start = from->row_start,
@@ -88,11 +90,11 @@ polyad_status pd_modecopy_cuda_build(polyad_context *context, const struct pd_de
   struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER] = {0};
   struct pd_modecopy_on_device *made;
   *out = NULL;
-  PD_TRY(create(context, host, &made));
+  PD_TRY(modecopy_store_cuda_create(context, host, &made));
   polyad_status status = pd_modecopy_build_arrays(context, device, tensor, traits, request,
                                                   PD_MODECOPY_MARKS, host, arrays);
   for (int mode = 0; mode < host->order; ++mode)
-    take_arrays(&arrays[mode], &made->copy[mode]);
+    modecopy_store_cuda_take_arrays(&arrays[mode], &made->copy[mode]);
   if (status == POLYAD_OK)
     *out = made;
   else
@@ -104,8 +106,9 @@ polyad_status pd_modecopy_cuda_build(polyad_context *context, const struct pd_de
  */
 
 /* The array is there, if empty, also where the device has none. */
-static polyad_status bring(polyad_context *context, const struct pd_device *device, uint64_t count,
-                           size_t size, const void *from, void **to) {
+static polyad_status modecopy_store_cuda_bring(polyad_context *context,
+                                               const struct pd_device *device, uint64_t count,
+                                               size_t size, const void *from, void **to) {
   PD_TRY(pd_cuda_services->alloc(context, count, size, to));
   return device->functions->copy_out(context, device, *to, from, count * size);
 }
@@ -113,14 +116,16 @@ static polyad_status bring(polyad_context *context, const struct pd_device *devi
 static polyad_status bring_tables(polyad_context *context, const struct pd_device *device,
                                   uint64_t nnz, uint64_t dim, const struct pd_ordered_device *from,
                                   struct pd_ordered *to) {
-  PD_TRY(bring(context, device, to->rows + 1, sizeof *to->row_start, from->row_start,
-               (void **)&to->row_start));
-  PD_TRY(bring(context, device, pd_ordered_chunks(nnz) + 1, sizeof *to->chunk_row, from->chunk_row,
-               (void **)&to->chunk_row));
-  PD_TRY(bring(context, device, pd_ordered_mark_words(nnz), sizeof *to->marks, from->marks,
-               (void **)&to->marks));
+  PD_TRY(modecopy_store_cuda_bring(context, device, to->rows + 1, sizeof *to->row_start,
+                                   from->row_start, (void **)&to->row_start));
+  PD_TRY(modecopy_store_cuda_bring(context, device, pd_ordered_chunks(nnz) + 1,
+                                   sizeof *to->chunk_row, from->chunk_row,
+                                   (void **)&to->chunk_row));
+  PD_TRY(modecopy_store_cuda_bring(context, device, pd_ordered_mark_words(nnz), sizeof *to->marks,
+                                   from->marks, (void **)&to->marks));
   if (to->rows == dim) return POLYAD_OK;
-  return bring(context, device, to->rows, sizeof *to->row_id, from->row_id, (void **)&to->row_id);
+  return modecopy_store_cuda_bring(context, device, to->rows, sizeof *to->row_id, from->row_id,
+                                   (void **)&to->row_id);
 }
 
 static polyad_status bring_copy(polyad_context *context, const struct pd_device *device,
@@ -130,13 +135,15 @@ static polyad_status bring_copy(polyad_context *context, const struct pd_device 
   const struct pd_modecopy_device_copy *from = &made->copy[mode];
   uint64_t padded = pd_modecopy_padded(host->nnz);
   for (int k = 0; k < to->planes; ++k)
-    PD_TRY(bring(context, device, padded, sizeof *to->plane[k], from->plane[k],
-                 (void **)&to->plane[k]));
-  PD_TRY(bring(context, device, padded, pd_type_bytes(host->type), from->values, &to->values));
+    PD_TRY(modecopy_store_cuda_bring(context, device, padded, sizeof *to->plane[k], from->plane[k],
+                                     (void **)&to->plane[k]));
+  PD_TRY(modecopy_store_cuda_bring(context, device, padded, pd_type_bytes(host->type), from->values,
+                                   &to->values));
   if (host->variant == PD_MODECOPY_SORTED)
     return bring_tables(context, device, host->nnz, host->dims[mode], &from->order, &to->order);
-  return bring(context, device, (uint64_t)host->partitions + 1, sizeof *to->part_start,
-               from->part_start, (void **)&to->part_start);
+  return modecopy_store_cuda_bring(context, device, (uint64_t)host->partitions + 1,
+                                   sizeof *to->part_start, from->part_start,
+                                   (void **)&to->part_start);
 }
 
 /* The arrays of a storage that nobody else has. */

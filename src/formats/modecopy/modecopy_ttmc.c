@@ -5,26 +5,26 @@
 #include "formats/modecopy/modecopy_layout.h"
 #include "formats/ttmc/ttmc_rows.h"
 
-static struct pd_ttmc_shape shape_of(const struct pd_modecopy *host) {
+static struct pd_ttmc_shape modecopy_ttmc_shape_of(const struct pd_modecopy *host) {
   return (struct pd_ttmc_shape){.order = host->order, .nnz = host->nnz, .type = host->type};
 }
 
 uint64_t pd_modecopy_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_modecopy *host = storage;
-  struct pd_ttmc_shape shape = shape_of(host);
+  struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
   if (host->variant == PD_MODECOPY_SORTED) return bytes;
   uint64_t orders = pd_mul_saturated((uint64_t)host->order, pd_ttmc_order_bytes(host->nnz, true));
   return pd_add_saturated(bytes, orders);
 }
 
-static uint64_t row_of_nonzero(const void *storage, int mode, uint64_t p) {
+static uint64_t modecopy_ttmc_row_of_nonzero(const void *storage, int mode, uint64_t p) {
   const struct pd_modecopy_copy *copy = &((const struct pd_modecopy *)storage)->copy[mode];
   return pd_modecopy_index(copy, copy->inputs, p);
 }
 
-static void decode(const struct pd_ttmc_source *source, uint64_t count, const uint64_t *place,
-                   struct pd_ttmc_block *block) {
+static void modecopy_ttmc_decode(const struct pd_ttmc_source *source, uint64_t count,
+                                 const uint64_t *place, struct pd_ttmc_block *block) {
   const struct pd_modecopy *host = source->storage;
   const struct pd_modecopy_copy *copy = &host->copy[source->mode];
   for (uint64_t p = 0; p < count; ++p) {
@@ -51,7 +51,7 @@ void pd_modecopy_row_source(const void *storage, int mode, struct pd_ttmc_source
                                     .type = host->type,
                                     .nnz = host->nnz,
                                     .columns = copy->inputs,
-                                    .decode = decode};
+                                    .decode = modecopy_ttmc_decode};
   for (int g = 0; g < source->columns; ++g)
     source->column_mode[g] = copy->field[g].mode;
   *segments =
@@ -59,7 +59,7 @@ void pd_modecopy_row_source(const void *storage, int mode, struct pd_ttmc_source
                                 .mode = mode,
                                 .dim = host->dims[mode],
                                 .count = host->variant == PD_MODECOPY_SORTED ? 0 : host->nnz,
-                                .row = row_of_nonzero};
+                                .row = modecopy_ttmc_row_of_nonzero};
 }
 
 polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
@@ -67,7 +67,7 @@ polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
                                                 const uint64_t *ranks, void **scratch) {
   (void)device;
   const struct pd_modecopy *host = storage;
-  struct pd_ttmc_shape shape = shape_of(host);
+  struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_modecopy_row_source, scratch);
 }
 

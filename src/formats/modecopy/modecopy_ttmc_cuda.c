@@ -15,8 +15,10 @@ uint64_t pd_modecopy_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, 
 }
 
 /* The output row of every nonzero of a sorted copy. */
-static polyad_status write_rows(polyad_context *context, const struct pd_modecopy_on_device *made,
-                                int mode, struct pd_ttmc_gpu_work *work, const uint32_t **rows) {
+static polyad_status modecopy_ttmc_cuda_write_rows(polyad_context *context,
+                                                   const struct pd_modecopy_on_device *made,
+                                                   int mode, struct pd_ttmc_gpu_work *work,
+                                                   const uint32_t **rows) {
   const struct pd_ordered_device *tables = &made->copy[mode].order;
   uint32_t *row;
   PD_TRY(pd_ttmc_gpu_own(context, work, made->host->nnz, sizeof *row, (void **)&row));
@@ -26,14 +28,14 @@ static polyad_status write_rows(polyad_context *context, const struct pd_modecop
                                row);
 }
 
-static struct pd_gpu_ttmc_index index_of(const struct pd_modecopy_field *field,
-                                         uint32_t *const *plane) {
+static struct pd_gpu_ttmc_index modecopy_ttmc_cuda_index_of(const struct pd_modecopy_field *field,
+                                                            uint32_t *const *plane) {
   return (struct pd_gpu_ttmc_index){
       .plane = plane[field->plane], .shift = (uint32_t)field->shift, .mask = field->mask};
 }
 
-static polyad_status fill_list(polyad_context *context, const void *storage, int mode,
-                               struct pd_ttmc_gpu_work *work) {
+static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const void *storage,
+                                                  int mode, struct pd_ttmc_gpu_work *work) {
   const struct pd_modecopy_on_device *made = storage;
   const struct pd_modecopy *host = made->host;
   const struct pd_modecopy_copy *copy = &host->copy[mode];
@@ -44,14 +46,14 @@ static polyad_status fill_list(polyad_context *context, const void *storage, int
                               .atomic = host->variant != PD_MODECOPY_SORTED};
   for (int k = 0; k < copy->inputs; ++k) {
     to->column_mode[to->columns] = copy->field[k].mode;
-    to->column[to->columns++] = index_of(&copy->field[k], plane);
+    to->column[to->columns++] = modecopy_ttmc_cuda_index_of(&copy->field[k], plane);
   }
   if (to->atomic) {
-    to->row = index_of(&copy->field[copy->inputs], plane);
+    to->row = modecopy_ttmc_cuda_index_of(&copy->field[copy->inputs], plane);
     return POLYAD_OK;
   }
   const uint32_t *rows;
-  PD_TRY(write_rows(context, made, mode, work, &rows));
+  PD_TRY(modecopy_ttmc_cuda_write_rows(context, made, mode, work, &rows));
   to->row = (struct pd_gpu_ttmc_index){.plane = rows, .mask = UINT32_MAX};
   return POLYAD_OK;
 }
@@ -65,7 +67,7 @@ polyad_status pd_modecopy_ttmc_gpu_create(polyad_context *context, const struct 
   PD_TRY(pd_ttmc_gpu_create(context, device, host->order, host->type, &work));
   polyad_status status = POLYAD_OK;
   for (int mode = 0; mode < host->order && status == POLYAD_OK; ++mode)
-    status = fill_list(context, storage, mode, work);
+    status = modecopy_ttmc_cuda_fill_list(context, storage, mode, work);
   if (status == POLYAD_OK) status = pd_ttmc_gpu_finish(context, work, ranks);
   if (status == POLYAD_OK)
     *scratch = work;

@@ -121,11 +121,13 @@ void pd_nz_workspace_destroy(polyad_context *context, void *scratch);
 polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
                            const struct pd_matrix *const *factors, struct pd_matrix *out);
 
-/** The slots of a struct polyad_format that every baseline fills alike: orders from 3 on, its
- * file's functions of these names, and nonzeros given back through struct pd_nz_ops. */
-#define PD_NZ_FORMAT_SLOTS                                                                         \
-  .min_order = 3, .max_order = POLYAD_MAX_ORDER, .estimate_bytes = estimate_bytes, .build = build, \
-  .check = check, .bytes = bytes, .describe = describe, .destroy = destroy, .decode = pd_nz_decode
+/** The slots of a struct polyad_format that every baseline fills alike: orders from 3 on, the
+ * functions NAME_build() and so on of its file, and nonzeros given back through struct pd_nz_ops.
+ */
+#define PD_NZ_FORMAT_SLOTS(name)                                                                   \
+  .min_order = 3, .max_order = POLYAD_MAX_ORDER, .estimate_bytes = name##_estimate_bytes,          \
+  .build = name##_build, .check = name##_check, .bytes = name##_bytes,                             \
+  .describe = name##_describe, .destroy = name##_destroy, .decode = pd_nz_decode
 
 /** The slots of a struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \

@@ -40,7 +40,7 @@ static bool all_runs(const struct pd_nz *head) {
   return true;
 }
 
-static uint64_t longest(const struct pd_nz *head) {
+static uint64_t nonzeros_cpu_longest(const struct pd_nz *head) {
   uint64_t most = 1;
   for (int n = 0; n < head->order; ++n)
     if (head->dims[n] > most) most = head->dims[n];
@@ -48,8 +48,8 @@ static uint64_t longest(const struct pd_nz *head) {
 }
 
 static bool fits_private(const struct pd_nz *head, uint64_t rank, int threads) {
-  return pd_mul_saturated(pd_mul_saturated(longest(head), rank), 8 * (uint64_t)threads) <=
-         PRIVATE_BYTES;
+  return pd_mul_saturated(pd_mul_saturated(nonzeros_cpu_longest(head), rank),
+                          8 * (uint64_t)threads) <= PRIVATE_BYTES;
 }
 
 uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads) {
@@ -57,7 +57,7 @@ uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads) 
   uint64_t rows = (uint64_t)threads * ((uint64_t)head->order + 1);
   if (!all_runs(head)) {
     uint64_t copies = fits_private(head, rank, threads) ? (uint64_t)threads : 1;
-    rows = pd_add_saturated(rows, pd_mul_saturated(longest(head), copies));
+    rows = pd_add_saturated(rows, pd_mul_saturated(nonzeros_cpu_longest(head), copies));
   }
   return pd_mul_saturated(pd_mul_saturated(rows, rank), sizeof(double));
 }
@@ -84,7 +84,7 @@ polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_de
   scratch->private_sums = fits_private(head, rank, scratch->threads);
   uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;
   if (!pd_mul((uint64_t)scratch->threads * ((uint64_t)head->order + 1), rank, &numbers) ||
-      !pd_mul(longest(head), rank, &all) || !pd_mul(all, copies, &all)) {
+      !pd_mul(nonzeros_cpu_longest(head), rank, &all) || !pd_mul(all, copies, &all)) {
     status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
     goto cleanup;
   }
@@ -98,7 +98,7 @@ cleanup:
 }
 
 /* Row k + 1 of prefix is row k times the row of input k; row 0 has ones. */
-static void multiply(const struct walk *walk, int input, uint64_t index) {
+static void nonzeros_cpu_multiply(const struct walk *walk, int input, uint64_t index) {
   const double *restrict before = walk->prefix + (uint64_t)input * walk->rank;
   double *restrict product = walk->prefix + (uint64_t)(input + 1) * walk->rank;
   uint64_t at = index * walk->stride[input];
@@ -121,7 +121,7 @@ static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
     ++from;
   for (int k = from; k < leaf; ++k) {
     walk->last[k] = block->index[walk->input[k]][p];
-    multiply(walk, k, walk->last[k]);
+    nonzeros_cpu_multiply(walk, k, walk->last[k]);
   }
   walk->fresh = false;
   double value = block->value[p];
@@ -138,7 +138,7 @@ static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
   }
 }
 
-static void store(const struct walk *walk, uint64_t row, const double *sums) {
+static void nonzeros_cpu_store(const struct walk *walk, uint64_t row, const double *sums) {
   if (walk->out->type == POLYAD_F32) {
     float *to = (float *)walk->out->data + row * walk->out->stride;
     for (uint64_t r = 0; r < walk->rank; ++r)
@@ -179,14 +179,14 @@ static void walk_rows(struct walk *walk, double *sums, uint64_t begin, uint64_t 
     for (int k = 0; k < count; ++k) {
       bool first = p == begin && k == 0;
       if (first || block.index[walk->mode][k] != row) {
-        if (!first) store(walk, row, sums);
+        if (!first) nonzeros_cpu_store(walk, row, sums);
         row = block.index[walk->mode][k];
         memset(sums, 0, walk->rank * sizeof *sums);
       }
       add_nonzero(walk, &block, k, sums);
     }
   }
-  if (begin < end) store(walk, row, sums);
+  if (begin < end) nonzeros_cpu_store(walk, row, sums);
 }
 
 /* Nonzeros of rows [low, high), into sums of all rows. */
@@ -203,7 +203,7 @@ static void walk_scattered(struct walk *walk, double *sums, uint64_t begin, uint
   }
 }
 
-static void zero_rows(const struct pd_matrix *out, uint64_t begin, uint64_t end) {
+static void nonzeros_cpu_zero_rows(const struct pd_matrix *out, uint64_t begin, uint64_t end) {
   size_t size = pd_type_bytes(out->type);
   for (uint64_t i = begin; i < end; ++i)
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
@@ -232,7 +232,7 @@ static void store_rows(const struct walk *walk, const struct scratch *scratch, i
       for (uint64_t r = 0; r < rank; ++r)
         sums[r] += more[r];
     }
-    store(walk, i, sums);
+    nonzeros_cpu_store(walk, i, sums);
   }
 }
 
@@ -303,8 +303,8 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *p
     if (sharing == BY_ROWS) {
 #pragma omp for schedule(static, 1)
       for (int t = 0; t < threads; ++t)
-        zero_rows(out, pd_part_begin(out->rows, t, threads),
-                  pd_part_begin(out->rows, t + 1, threads));
+        nonzeros_cpu_zero_rows(out, pd_part_begin(out->rows, t, threads),
+                               pd_part_begin(out->rows, t + 1, threads));
     }
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)

@@ -63,8 +63,8 @@ struct scratch {
 };
 
 /* Lists that are not cut into items by the format are cut into equal segments. */
-static uint64_t segment_of(const struct pd_cuda_state *state, const struct pd_nz *host,
-                           uint64_t nnz) {
+static uint64_t nonzeros_cuda_segment_of(const struct pd_cuda_state *state,
+                                         const struct pd_nz *host, uint64_t nnz) {
   int lanes = PD_NZ_COLUMNS * (int)pd_type_bytes(host->type) / 16;
   return (uint64_t)pd_cuda_segment(state, nnz, lanes);
 }
@@ -76,7 +76,7 @@ static uint64_t carries(const struct pd_nz_on_device *made, const struct pd_cuda
     const struct pd_nz_device_list *list = &made->list[k];
     uint64_t nnz = list->list.nnz, segment = 64;
     if (!made->format->sorted[list->kind]) continue;
-    if (state != NULL) segment = segment_of(state, made->host, nnz);
+    if (state != NULL) segment = nonzeros_cuda_segment_of(state, made->host, nnz);
     if ((nnz + segment - 1) / segment > most) most = (nnz + segment - 1) / segment;
   }
   return most;
@@ -89,26 +89,26 @@ static bool adds_atomically(const struct pd_nz_on_device *made) {
   return true;
 }
 
-static uint64_t copy_numbers(const struct pd_nz_on_device *made, uint64_t rank) {
+static uint64_t nonzeros_cuda_copy_numbers(const struct pd_nz_on_device *made, uint64_t rank) {
   return adds_atomically(made) ? pd_nz_copies_numbers(made->host, rank) : 0;
 }
 
 uint64_t pd_nz_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct pd_nz_on_device *made = storage;
-  uint64_t numbers =
-      pd_add_saturated(pd_mul_saturated(2 * carries(made, NULL), rank), copy_numbers(made, rank));
+  uint64_t numbers = pd_add_saturated(pd_mul_saturated(2 * carries(made, NULL), rank),
+                                      nonzeros_cuda_copy_numbers(made, rank));
   return pd_mul_saturated(numbers, pd_type_bytes(made->host->type));
 }
 
-static bool serves(const struct pd_nz_device_list *list, int mode) {
+static bool nonzeros_cuda_serves(const struct pd_nz_device_list *list, int mode) {
   return list->list.nnz > 0 && (list->mode < 0 || list->mode == mode);
 }
 
 static bool has_sides(const struct pd_nz_on_device *made) {
   for (int mode = 0, lists = 0; mode < made->host->order; ++mode, lists = 0)
     for (int k = 0; k < made->lists; ++k)
-      if (serves(&made->list[k], mode) && ++lists > 1) return true;
+      if (nonzeros_cuda_serves(&made->list[k], mode) && ++lists > 1) return true;
   return false;
 }
 
@@ -149,7 +149,7 @@ polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct 
   polyad_status status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
   if (status == POLYAD_OK)
     status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
-  uint64_t copies = copy_numbers(made, rank);
+  uint64_t copies = nonzeros_cuda_copy_numbers(made, rank);
   if (status == POLYAD_OK && copies > 0)
     status = pd_cuda_allocate(context, device, copies, size, &scratch->copies);
   if (status == POLYAD_OK && has_sides(made)) status = open_sides(context, scratch);
@@ -194,10 +194,10 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
 }
 
 /* Equal segments, where the format has no items of its own. */
-static void divide(const struct pd_cuda_state *state, const struct pd_nz *host,
-                   struct pd_nz_launch *launch) {
+static void nonzeros_cuda_divide(const struct pd_cuda_state *state, const struct pd_nz *host,
+                                 struct pd_nz_launch *launch) {
   if (launch->list.items > 0) return;
-  launch->segment = segment_of(state, host, launch->list.nnz);
+  launch->segment = nonzeros_cuda_segment_of(state, host, launch->list.nnz);
   launch->list.items = (launch->list.nnz + launch->segment - 1) / launch->segment;
 }
 
@@ -219,7 +219,7 @@ static polyad_status run_list(polyad_context *context, const struct job *job,
   const pd_nz_launcher *start = job->out->type == POLYAD_F32 ? format->f32 : format->f64;
   struct pd_nz_launch launch;
   int aligned = pd_nz_prepare(list, job->mode, job->factors, job->out, &launch);
-  divide(state, job->made->host, &launch);
+  nonzeros_cuda_divide(state, job->made->host, &launch);
   launch.out = job->to;
   launch.head = job->scratch->head;
   launch.tail = job->scratch->tail;
@@ -236,7 +236,7 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
     PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, pd_cuda_stream(state))));
   for (int k = 0, started = 0; k < job->made->lists; ++k) {
     const struct pd_nz_device_list *list = &job->made->list[k];
-    if (!serves(list, job->mode)) continue;
+    if (!nonzeros_cuda_serves(list, job->mode)) continue;
     int s = started++ % (SIDES + 1) - 1;
     if (s >= 0 && !used[s])
       PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->side[s], scratch->begin, 0)));
@@ -326,7 +326,7 @@ polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, voi
     struct pd_nz_chain chain = {.weight = {0}};
     (void)pd_nz_prepare(list, mode, factors, out, &chain.nz);
     weigh_columns(list, mode, factors, &chain);
-    divide(state, made->host, &chain.nz);
+    nonzeros_cuda_divide(state, made->host, &chain.nz);
     PD_TRY(PD_CUDA(context, state,
                    (out->type == POLYAD_F32 ? made->format->chain_f32
                                             : made->format->chain_f64)(&chain, state->stream)));

@@ -7,7 +7,8 @@ enum { GRAIN_WORDS = 1 << 8 };
 static uint64_t words_of(uint64_t count) { return count / 64 + (count % 64 != 0); }
 
 /* One word of marks: bit k is place 64 w + k. */
-static uint64_t mark(uint64_t count, pd_nz_chosen chosen, const void *user, uint64_t w) {
+static uint64_t nonzeros_places_mark(uint64_t count, pd_nz_chosen chosen, const void *user,
+                                     uint64_t w) {
   uint64_t bits = 0, left = count - 64 * w;
   for (uint64_t k = 0; k < (left < 64 ? left : 64); ++k)
     bits |= (uint64_t)chosen(user, 64 * w + k) << k;
@@ -21,7 +22,7 @@ polyad_status pd_nz_mark(polyad_context *context, uint64_t count, pd_nz_chosen c
   int threads = pd_threads_for(context, words, GRAIN_WORDS);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t w = 0; w < words; ++w)
-    (*marks)[w] = mark(count, chosen, user, w);
+    (*marks)[w] = nonzeros_places_mark(count, chosen, user, w);
   return POLYAD_OK;
 }
 

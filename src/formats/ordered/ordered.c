@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int threads_of(const polyad_context *context, uint64_t nnz) {
+static int ordered_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
 }
 
@@ -52,12 +52,12 @@ polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *t
   return status;
 }
 
-static uint64_t place_of(const struct pd_ordered_job *job, uint64_t i, uint64_t ascending) {
+static uint64_t ordered_place_of(const struct pd_ordered_job *job, uint64_t i, uint64_t ascending) {
   return job->place == NULL ? ascending : job->place[i];
 }
 
-static polyad_status list_rows(polyad_context *context, const struct pd_ordered_job *job,
-                               struct pd_ordered *order) {
+static polyad_status ordered_list_rows(polyad_context *context, const struct pd_ordered_job *job,
+                                       struct pd_ordered *order) {
   uint64_t dim = job->tensor->dims[job->mode], rows = 0;
   for (uint64_t i = 0; i < dim; ++i)
     rows += job->degree[i] > 0;
@@ -67,7 +67,7 @@ static polyad_status list_rows(polyad_context *context, const struct pd_ordered_
   uint64_t row = 0, start = 0;
   for (uint64_t i = 0; i < dim; ++i) {
     if (job->degree[i] == 0) continue;
-    uint64_t place = place_of(job, i, row++);
+    uint64_t place = ordered_place_of(job, i, row++);
     order->row_start[place] = job->degree[i];
     if (order->row_id != NULL) order->row_id[place] = (uint32_t)i;
   }
@@ -93,8 +93,8 @@ static polyad_status list_chunks(polyad_context *context, uint64_t nnz, struct p
 }
 
 /* The order as sort keys. With a place per output row that place is the first key. */
-static polyad_status sort(polyad_context *context, const struct pd_ordered_job *job,
-                          const struct pd_ordered *order, uint32_t *permutation) {
+static polyad_status ordered_sort(polyad_context *context, const struct pd_ordered_job *job,
+                                  const struct pd_ordered *order, uint32_t *permutation) {
   const polyad_tensor *tensor = job->tensor;
   const uint32_t *index = tensor->index[job->mode];
   struct pd_key keys[POLYAD_MAX_ORDER];
@@ -102,7 +102,7 @@ static polyad_status sort(polyad_context *context, const struct pd_ordered_job *
   keys[0] = (struct pd_key){index, 4, tensor->dims[job->mode]};
   if (job->place != NULL) {
     PD_TRY(PD_NEW(context, tensor->nnz, &places));
-    int threads = threads_of(context, tensor->nnz);
+    int threads = ordered_threads_of(context, tensor->nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (uint64_t p = 0; p < tensor->nnz; ++p)
       places[p] = job->place[index[p]];
@@ -119,8 +119,8 @@ static polyad_status sort(polyad_context *context, const struct pd_ordered_job *
 }
 
 /* Whether nonzeros p and q of the tensor differ in the output or in an outer input. */
-static bool apart(const struct pd_ordered_job *job, const struct pd_ordered *order, uint64_t p,
-                  uint64_t q) {
+static bool ordered_apart(const struct pd_ordered_job *job, const struct pd_ordered *order,
+                          uint64_t p, uint64_t q) {
   const uint32_t *output = job->tensor->index[job->mode];
   if (output[p] != output[q]) return true;
   for (int k = 0; k + 1 < order->inputs; ++k) {
@@ -130,19 +130,19 @@ static bool apart(const struct pd_ordered_job *job, const struct pd_ordered *ord
   return false;
 }
 
-static polyad_status mark(polyad_context *context, const struct pd_ordered_job *job,
-                          const uint32_t *permutation, struct pd_ordered *order) {
+static polyad_status ordered_mark(polyad_context *context, const struct pd_ordered_job *job,
+                                  const uint32_t *permutation, struct pd_ordered *order) {
   uint64_t nnz = job->tensor->nnz, words = pd_ordered_mark_words(nnz);
   const uint32_t *output = job->tensor->index[job->mode];
   PD_TRY(PD_NEW(context, words, &order->marks));
-  int threads = threads_of(context, nnz);
+  int threads = ordered_threads_of(context, nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t w = 0; w < words; ++w) {
     struct pd_ordered_marks now = {0, 0};
     for (uint64_t p = w * PD_ORDERED_MARKS; p < (w + 1) * PD_ORDERED_MARKS && p < nnz; ++p) {
       uint32_t bit = UINT32_C(1) << p % PD_ORDERED_MARKS;
       if (p + 1 == nnz || output[permutation[p]] != output[permutation[p + 1]]) now.ends |= bit;
-      if (p == 0 || apart(job, order, permutation[p - 1], permutation[p])) now.runs |= bit;
+      if (p == 0 || ordered_apart(job, order, permutation[p - 1], permutation[p])) now.runs |= bit;
     }
     order->marks[w] = now;
   }
@@ -166,13 +166,13 @@ void pd_ordered_mark(struct pd_ordered *order, uint64_t nnz, uint64_t w, uint32_
 polyad_status pd_ordered_tables(polyad_context *context, const struct pd_ordered_job *job,
                                 struct pd_ordered *order) {
   pd_ordered_inputs(job, order);
-  PD_TRY(list_rows(context, job, order));
+  PD_TRY(ordered_list_rows(context, job, order));
   return list_chunks(context, job->tensor->nnz, order);
 }
 
 polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_job *job,
                                struct pd_ordered *order, uint32_t *permutation) {
   PD_TRY(pd_ordered_tables(context, job, order));
-  PD_TRY(sort(context, job, order, permutation));
-  return mark(context, job, permutation, order);
+  PD_TRY(ordered_sort(context, job, order, permutation));
+  return ordered_mark(context, job, permutation, order);
 }

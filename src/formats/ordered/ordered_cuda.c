@@ -45,20 +45,21 @@ void pd_ordered_unload(polyad_context *context, const struct pd_device *device,
 
 /* Nonzeros of one group: long ones spare starting and joining, short ones fill the GPU more evenly
  * where there are few. Measured on an H200: 128 up to 11 million nonzeros, 256 from 26 million. */
-static int segment_of(uint64_t nnz) { return nnz < UINT64_C(1) << 24 ? 128 : 256; }
+static int ordered_cuda_segment_of(uint64_t nnz) { return nnz < UINT64_C(1) << 24 ? 128 : 256; }
 
 /* Lanes and segments depend on whether rows are aligned; scratch is made for the worse case. */
-static uint64_t carry_rows(uint64_t nnz, int segment) {
+static uint64_t ordered_cuda_carry_rows(uint64_t nnz, int segment) {
   return pd_gpu_sum_blocks(nnz, 32, segment);
 }
 
-static uint64_t row_bytes(uint64_t rank, polyad_type type) {
+static uint64_t ordered_cuda_row_bytes(uint64_t rank, polyad_type type) {
   uint64_t bytes = pd_mul_saturated(rank, pd_type_bytes(type));
   return bytes < sizeof(double) ? sizeof(double) : bytes; /* log-likelihood: a double per block */
 }
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type) {
-  return pd_mul_saturated(2 * carry_rows(nnz, PD_SEGMENT_UNIT), row_bytes(rank, type));
+  return pd_mul_saturated(2 * ordered_cuda_carry_rows(nnz, PD_SEGMENT_UNIT),
+                          ordered_cuda_row_bytes(rank, type));
 }
 
 polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank) {
@@ -71,10 +72,12 @@ polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd
                                         uint64_t nnz, uint64_t rank, polyad_type type,
                                         struct pd_ordered_scratch *scratch) {
   scratch->device = device;
-  scratch->segment = segment_of(nnz);
-  uint64_t rows = carry_rows(nnz, scratch->segment);
-  PD_TRY(pd_cuda_allocate(context, device, rows, row_bytes(rank, type), &scratch->head));
-  return pd_cuda_allocate(context, device, rows, row_bytes(rank, type), &scratch->tail);
+  scratch->segment = ordered_cuda_segment_of(nnz);
+  uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->segment);
+  PD_TRY(
+      pd_cuda_allocate(context, device, rows, ordered_cuda_row_bytes(rank, type), &scratch->head));
+  return pd_cuda_allocate(context, device, rows, ordered_cuda_row_bytes(rank, type),
+                          &scratch->tail);
 }
 
 void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch) {

@@ -31,8 +31,9 @@ static double loads(const struct pd_ordered_sizes *sizes, double prefixes) {
   return sum;
 }
 
-static double cost(const struct pd_ordered_sizes *sizes, const struct pd_traits *traits,
-                   double row_bytes, const int *modes, int count) {
+static double ordered_inputs_cost(const struct pd_ordered_sizes *sizes,
+                                  const struct pd_traits *traits, double row_bytes,
+                                  const int *modes, int count) {
   double prefixes = 1, sum = 0;
   for (int k = 0; k < count; ++k) {
     double dim = (double)traits->dims[modes[k]];
@@ -71,7 +72,8 @@ static void sort_by_length(const struct pd_traits *traits, int *modes, int count
   }
 }
 
-static void classify(const struct pd_ordered_job *job, struct pd_ordered_sizes *sizes) {
+static void ordered_inputs_classify(const struct pd_ordered_job *job,
+                                    struct pd_ordered_sizes *sizes) {
   uint64_t dim = job->tensor->dims[job->mode];
   for (uint64_t i = 0; i < dim; ++i) {
     if (job->degree[i] == 0) continue;
@@ -98,7 +100,7 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
   double row_bytes = (double)rank * (double)pd_type_bytes(type);
   double least = INFINITY;
   do {
-    double now = cost(sizes, traits, row_bytes, modes, count);
+    double now = ordered_inputs_cost(sizes, traits, row_bytes, modes, count);
     if (now < least) {
       least = now;
       memcpy(best, modes, sizeof modes);
@@ -108,6 +110,6 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
 
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order) {
   struct pd_ordered_sizes sizes = {.rows = {0}};
-  if (pd_ordered_weighs_inputs(job->traits->order)) classify(job, &sizes);
+  if (pd_ordered_weighs_inputs(job->traits->order)) ordered_inputs_classify(job, &sizes);
   pd_ordered_choose_inputs(job->traits, job->tensor->type, job->rank, job->mode, &sizes, order);
 }

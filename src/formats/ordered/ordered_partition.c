@@ -30,7 +30,7 @@ int pd_partition_count(const struct pd_request *request) {
 /* ---- a heap of partitions, the least filled on top --------------------------------------------
  */
 
-static bool before(const uint64_t *load, uint32_t a, uint32_t b) {
+static bool ordered_partition_before(const uint64_t *load, uint32_t a, uint32_t b) {
   return load[a] != load[b] ? load[a] < load[b] : a < b;
 }
 
@@ -39,8 +39,8 @@ static void sift_down(const uint64_t *load, uint32_t *heap, int count) {
   for (;;) {
     int child = 2 * at + 1;
     if (child >= count) return;
-    if (child + 1 < count && before(load, heap[child + 1], heap[child])) ++child;
-    if (!before(load, heap[child], heap[at])) return;
+    if (child + 1 < count && ordered_partition_before(load, heap[child + 1], heap[child])) ++child;
+    if (!ordered_partition_before(load, heap[child], heap[at])) return;
     uint32_t swap = heap[at];
     heap[at] = heap[child];
     heap[child] = swap;

@@ -10,38 +10,42 @@ static struct pd_request as_modecopy(const struct pd_request *request) {
   return changed;
 }
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool portable_format_supports(const struct pd_traits *traits,
+                                     const struct pd_request *request,
+                                     char reason[PD_REASON_BYTES]) {
   struct pd_request changed = as_modecopy(request);
   return pd_modecopy_format.supports(traits, &changed, reason);
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void portable_format_estimate_bytes(const struct pd_traits *traits,
+                                           const struct pd_request *request, uint64_t *storage,
+                                           uint64_t *building) {
   struct pd_request changed = as_modecopy(request);
   pd_modecopy_format.estimate_bytes(traits, &changed, storage, building);
 }
 
 /* Never chosen where a kernel tuned by hand is to be had. */
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double portable_format_estimate_seconds(const struct pd_traits *traits,
+                                               const struct pd_request *request) {
   struct pd_request changed = as_modecopy(request);
   return 4 * pd_modecopy_format.estimate_seconds(traits, &changed);
 }
 
-static void destroy(polyad_context *context, void *pointer) {
+static void portable_format_destroy(polyad_context *context, void *pointer) {
   struct pd_portable *storage = pointer;
   if (storage == NULL) return;
   pd_modecopy_format.destroy(context, storage->lists);
   pd_free(context, storage);
 }
 
-static void shed(polyad_context *context, void *storage) {
+static void portable_format_shed(polyad_context *context, void *storage) {
   pd_modecopy_format.shed(context, ((struct pd_portable *)storage)->lists);
 }
 
 /* Without lists. */
-static polyad_status create(polyad_context *context, const struct pd_request *request,
-                            struct pd_portable **out) {
+static polyad_status portable_format_create(polyad_context *context,
+                                            const struct pd_request *request,
+                                            struct pd_portable **out) {
   struct pd_portable *storage;
   PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
   PD_TRY(PD_NEW_ZERO(context, 1, &storage));
@@ -51,46 +55,48 @@ static polyad_status create(polyad_context *context, const struct pd_request *re
   return POLYAD_OK;
 }
 
-static polyad_status begin(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, void **out) {
+static polyad_status portable_format_begin(polyad_context *context, const polyad_tensor *tensor,
+                                           const struct pd_request *request, void **out) {
   struct pd_request changed = as_modecopy(request);
   struct pd_portable *storage;
   *out = NULL;
-  PD_TRY(create(context, request, &storage));
+  PD_TRY(portable_format_create(context, request, &storage));
   polyad_status status =
       pd_modecopy_format.begin(context, tensor, &changed, (void **)&storage->lists);
   if (status == POLYAD_OK)
     *out = storage;
   else
-    destroy(context, storage);
+    portable_format_destroy(context, storage);
   return status;
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **out) {
+static polyad_status portable_format_build(polyad_context *context, polyad_tensor *tensor,
+                                           bool take, const struct pd_request *request,
+                                           void **out) {
   struct pd_request changed = as_modecopy(request);
   struct pd_portable *storage;
   *out = NULL;
-  PD_TRY(create(context, request, &storage));
+  PD_TRY(portable_format_create(context, request, &storage));
   polyad_status status =
       pd_modecopy_format.build(context, tensor, take, &changed, (void **)&storage->lists);
   if (status == POLYAD_OK)
     *out = storage;
   else
-    destroy(context, storage);
+    portable_format_destroy(context, storage);
   return status;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status portable_format_check(polyad_context *context, const void *storage) {
   return pd_modecopy_format.check(context, ((const struct pd_portable *)storage)->lists);
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t portable_format_bytes(const void *storage) {
   const struct pd_portable *portable = storage;
   return sizeof *portable + pd_modecopy_format.bytes(portable->lists);
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void portable_format_describe(const void *storage, int first_mode,
+                                     char text[PD_REASON_BYTES]) {
   const struct pd_portable *portable = storage;
   char lists[PD_REASON_BYTES];
   pd_modecopy_format.describe(portable->lists, first_mode, lists);
@@ -98,7 +104,8 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
            portable->stores_pi ? ", stores Pi" : "", lists);
 }
 
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void portable_format_decode(const void *storage, uint64_t first, int count,
+                                   struct pd_chunk *chunk) {
   pd_modecopy_format.decode(((const struct pd_portable *)storage)->lists, first, count, chunk);
 }
 
@@ -111,15 +118,15 @@ const struct polyad_format pd_portable_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .begin = begin,
-    .shed = shed,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .supports = portable_format_supports,
+    .estimate_bytes = portable_format_estimate_bytes,
+    .estimate_seconds = portable_format_estimate_seconds,
+    .begin = portable_format_begin,
+    .shed = portable_format_shed,
+    .build = portable_format_build,
+    .check = portable_format_check,
+    .bytes = portable_format_bytes,
+    .describe = portable_format_describe,
+    .destroy = portable_format_destroy,
+    .decode = portable_format_decode,
 };

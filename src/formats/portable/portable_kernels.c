@@ -12,7 +12,8 @@ struct scratch {
   struct pd_versions pi_versions;
 };
 
-static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void portable_kernels_release(polyad_context *context, const struct pd_device *device,
+                                     void *pointer) {
   if (pointer != NULL) device->functions->release(context, device, pointer);
 }
 
@@ -28,7 +29,7 @@ polyad_status pd_portable_check_device(polyad_context *context, const struct pd_
 
 /* Nonzeros of one group, a multiple of PD_PORTABLE_CHUNK: enough groups to fill the device several
  * times, but segments as long as that and the float sums' accuracy allow. */
-static uint64_t segment_of(uint64_t nnz, uint64_t groups, uint64_t most) {
+static uint64_t portable_kernels_segment_of(uint64_t nnz, uint64_t groups, uint64_t most) {
   uint64_t chunks = nnz / groups / PD_PORTABLE_CHUNK + (nnz % (groups * PD_PORTABLE_CHUNK) != 0);
   uint64_t limit = most / PD_PORTABLE_CHUNK;
   if (chunks < 1) chunks = 1;
@@ -39,7 +40,7 @@ static uint64_t device_segment(polyad_context *context, const struct pd_device *
                                uint64_t nnz) {
   uint64_t groups = device->functions->rows_groups(context, device);
   bool narrow = device->functions->rows_shape(device)->groups[0] > 1;
-  return segment_of(nnz, groups, narrow ? 512 : UINT64_MAX / 2);
+  return portable_kernels_segment_of(nnz, groups, narrow ? 512 : UINT64_MAX / 2);
 }
 
 static uint64_t groups_of(uint64_t nnz, uint64_t segment) { return (nnz + segment - 1) / segment; }
@@ -52,7 +53,7 @@ static uint64_t carries_of(const struct pd_rows_shape *shape, uint64_t nnz, uint
   return groups_of(groups_of(nnz, segment), (uint64_t)fewest) + 1;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t portable_kernels_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
   const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
@@ -60,18 +61,20 @@ static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads)
   return pd_mul_saturated(2 * (lists->nnz / 1024 + 64), row);
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void portable_kernels_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
-  release(context, scratch->device, scratch->head);
-  release(context, scratch->device, scratch->tail);
-  release(context, scratch->device, scratch->weights);
-  release(context, scratch->device, scratch->pi);
+  portable_kernels_release(context, scratch->device, scratch->head);
+  portable_kernels_release(context, scratch->device, scratch->tail);
+  portable_kernels_release(context, scratch->device, scratch->weights);
+  portable_kernels_release(context, scratch->device, scratch->pi);
   pd_free(context, scratch);
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status portable_kernels_workspace_create(polyad_context *context,
+                                                       const struct pd_device *device,
+                                                       const void *storage, uint64_t rank,
+                                                       void **out) {
   const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
   struct scratch *scratch = NULL;
@@ -96,7 +99,7 @@ static polyad_status workspace_create(polyad_context *context, const struct pd_d
   *out = scratch;
   scratch = NULL;
 cleanup:
-  workspace_destroy(context, scratch);
+  portable_kernels_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -121,7 +124,8 @@ static bool aligned(const struct sweep *sweep, const struct pd_matrix *matrix) {
   return matrix->stride * pd_type_bytes(matrix->type) % (uint64_t)sweep->shape->alignment == 0;
 }
 
-static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *factors) {
+static void portable_kernels_begin(struct sweep *sweep, int mode,
+                                   const struct pd_matrix *const *factors) {
   const struct pd_modecopy *lists = sweep->made->host->lists;
   const struct pd_modecopy_copy *copy = &lists->copy[mode];
   const struct pd_portable_list *list = &sweep->made->list[mode];
@@ -159,7 +163,7 @@ static void begin(struct sweep *sweep, int mode, const struct pd_matrix *const *
   }
 }
 
-static void set_output(struct sweep *sweep, struct pd_matrix *out) {
+static void portable_kernels_set_output(struct sweep *sweep, struct pd_matrix *out) {
   sweep->launch.at.out = out->data;
   sweep->launch.job.out_stride = out->stride;
   sweep->out_rows = out->rows;
@@ -168,7 +172,8 @@ static void set_output(struct sweep *sweep, struct pd_matrix *out) {
       out->columns * pd_type_bytes(out->type) % (uint64_t)sweep->shape->alignment == 0;
 }
 
-static polyad_status launch(const struct sweep *sweep, enum pd_rows_what what, uint64_t groups) {
+static polyad_status portable_kernels_launch(const struct sweep *sweep, enum pd_rows_what what,
+                                             uint64_t groups) {
   const struct pd_device *device = sweep->scratch->device;
   struct pd_rows_launch now = sweep->launch;
   now.what = what;
@@ -192,8 +197,8 @@ static int tile_for(const struct sweep *sweep, enum pd_rows_what what, uint64_t 
 }
 
 /* One pass, and the joining of what its work groups share. Returns the columns it took. */
-static polyad_status pass(struct sweep *sweep, enum pd_rows_what what, int tile, uint64_t column,
-                          uint64_t *columns) {
+static polyad_status portable_kernels_pass(struct sweep *sweep, enum pd_rows_what what, int tile,
+                                           uint64_t column, uint64_t *columns) {
   struct pd_rows_job *job = &sweep->launch.job;
   uint64_t groups = groups_of(job->nnz, job->segment), left = job->rank - column;
   uint64_t width = (uint64_t)sweep->shape->columns[sweep->launch.type][tile];
@@ -204,10 +209,10 @@ static polyad_status pass(struct sweep *sweep, enum pd_rows_what what, int tile,
   job->block_nonzeros = job->segment * (uint64_t)sweep->shape->groups[tile];
   job->blocks = groups_of(job->nnz, job->block_nonzeros);
   if (job->nnz == 0) return POLYAD_OK;
-  PD_TRY(launch(sweep, what, groups));
+  PD_TRY(portable_kernels_launch(sweep, what, groups));
   bool sums = what == PD_ROWS_SUM || what == PD_ROWS_PHI || what == PD_ROWS_STORED;
   if (!sums || job->atomic || job->blocks <= 1) return POLYAD_OK;
-  return launch(sweep, PD_ROWS_JOIN, job->blocks * *columns);
+  return portable_kernels_launch(sweep, PD_ROWS_JOIN, job->blocks * *columns);
 }
 
 static polyad_status passes(struct sweep *sweep, enum pd_rows_what what) {
@@ -216,28 +221,30 @@ static polyad_status passes(struct sweep *sweep, enum pd_rows_what what) {
     int tile = tile_for(sweep, what, rank - column);
     uint64_t width = (uint64_t)sweep->shape->columns[sweep->launch.type][tile];
     sweep->launch.job.dots = (column == 0 ? 1u : 0u) | (column + width >= rank ? 2u : 0u);
-    PD_TRY(pass(sweep, what, tile, column, &taken));
+    PD_TRY(portable_kernels_pass(sweep, what, tile, column, &taken));
   }
   return POLYAD_OK;
 }
 
 /* Rows that no kernel writes; with atomic additions, all. */
-static polyad_status zero_rows(struct sweep *sweep) {
+static polyad_status portable_kernels_zero_rows(struct sweep *sweep) {
   const struct pd_rows_job *job = &sweep->launch.job;
   bool all = job->atomic || job->nnz == 0;
   if (!all && sweep->launch.at.used == NULL) return POLYAD_OK;
   struct sweep zero = *sweep;
   zero.launch.job.atomic = all;
   zero.launch.rows = sweep->out_rows;
-  return launch(&zero, PD_ROWS_ZERO, sweep->out_rows * job->rank);
+  return portable_kernels_launch(&zero, PD_ROWS_ZERO, sweep->out_rows * job->rank);
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status portable_kernels_mttkrp(polyad_context *context, const void *storage,
+                                             void *workspace, int mode,
+                                             const struct pd_matrix *const *factors,
+                                             struct pd_matrix *out) {
   struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
-  begin(&sweep, mode, factors);
-  set_output(&sweep, out);
-  PD_TRY(zero_rows(&sweep));
+  portable_kernels_begin(&sweep, mode, factors);
+  portable_kernels_set_output(&sweep, out);
+  PD_TRY(portable_kernels_zero_rows(&sweep));
   return passes(&sweep, PD_ROWS_SUM);
 }
 
@@ -276,14 +283,15 @@ static polyad_status phi_in_two_steps(struct sweep *sweep, void *out, uint64_t o
   return passes(sweep, PD_ROWS_SUM);
 }
 
-static polyad_status pi(polyad_context *context, const void *storage, void *workspace, int mode,
-                        const struct pd_matrix *const *factors) {
+static polyad_status portable_kernels_pi(polyad_context *context, const void *storage,
+                                         void *workspace, int mode,
+                                         const struct pd_matrix *const *factors) {
   struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
   struct scratch *scratch = workspace;
   uint64_t numbers;
   scratch->pi_mode = -1;
   if (!sweep.made->host->stores_pi) return POLYAD_OK;
-  begin(&sweep, mode, factors);
+  portable_kernels_begin(&sweep, mode, factors);
   if (!pd_mul(sweep.launch.job.nnz, scratch->rank, &numbers))
     return pd_fail(context, POLYAD_OVERFLOW, "Pi has too many numbers");
   PD_TRY(allocate_once(&sweep, numbers, &scratch->pi));
@@ -301,29 +309,32 @@ static polyad_status pi(polyad_context *context, const void *storage, void *work
 
 /* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
  * versions. */
-static polyad_status find_pi(polyad_context *context, const struct pd_portable_on_device *made,
-                             struct scratch *scratch, int mode,
-                             const struct pd_matrix *const *factors, bool *stored) {
+static polyad_status portable_kernels_find_pi(polyad_context *context,
+                                              const struct pd_portable_on_device *made,
+                                              struct scratch *scratch, int mode,
+                                              const struct pd_matrix *const *factors,
+                                              bool *stored) {
   uint64_t others = pd_modes_but(made->host->lists->order, mode);
   *stored = scratch->pi_mode == mode && pd_versions_known(factors, others);
   if (!*stored || pd_versions_hold(&scratch->pi_versions, factors, others)) return POLYAD_OK;
-  return pi(context, made, scratch, mode, factors);
+  return portable_kernels_pi(context, made, scratch, mode, factors);
 }
 
-static polyad_status phi(polyad_context *context, const void *storage, void *workspace, int mode,
-                         const struct pd_matrix *const *factors, double epsilon,
-                         struct pd_matrix *out) {
+static polyad_status portable_kernels_phi(polyad_context *context, const void *storage,
+                                          void *workspace, int mode,
+                                          const struct pd_matrix *const *factors, double epsilon,
+                                          struct pd_matrix *out) {
   struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
   struct scratch *scratch = workspace;
   bool stored;
-  PD_TRY(find_pi(context, storage, scratch, mode, factors, &stored));
-  begin(&sweep, mode, factors);
-  set_output(&sweep, out);
+  PD_TRY(portable_kernels_find_pi(context, storage, scratch, mode, factors, &stored));
+  portable_kernels_begin(&sweep, mode, factors);
+  portable_kernels_set_output(&sweep, out);
   sweep.launch.job.epsilon = epsilon;
   sweep.launch.job.b_stride = factors[mode]->stride;
   sweep.launch.at.b = factors[mode]->data;
   sweep.whole_tiles = sweep.whole_tiles && aligned(&sweep, factors[mode]);
-  PD_TRY(zero_rows(&sweep));
+  PD_TRY(portable_kernels_zero_rows(&sweep));
   int tile = tile_of_all(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
   if (tile < 0) return phi_in_two_steps(&sweep, out->data, out->stride);
   if (stored) {
@@ -331,15 +342,16 @@ static polyad_status phi(polyad_context *context, const void *storage, void *wor
     sweep.launch.job.stride[0] = scratch->rank;
   }
   uint64_t taken;
-  return pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
+  return portable_kernels_pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
 }
 
 /* The slots that all devices have. */
 #define PD_PORTABLE_SLOTS(DEVICE)                                                                  \
   .format = "portable", .device = (DEVICE), .upload = pd_portable_upload,                          \
-  .unload = pd_portable_unload, .workspace_bytes = workspace_bytes,                                \
-  .workspace_create = workspace_create, .workspace_destroy = workspace_destroy, .mttkrp = mttkrp,  \
-  .pi = pi, .phi = phi
+  .unload = pd_portable_unload, .workspace_bytes = portable_kernels_workspace_bytes,               \
+  .workspace_create = portable_kernels_workspace_create,                                           \
+  .workspace_destroy = portable_kernels_workspace_destroy, .mttkrp = portable_kernels_mttkrp,      \
+  .pi = portable_kernels_pi, .phi = portable_kernels_phi
 
 const struct polyad_kernels pd_portable_kernels_cpu = {PD_PORTABLE_SLOTS("cpu")};
 const struct polyad_kernels pd_portable_kernels_cuda = {

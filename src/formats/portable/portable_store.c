@@ -7,15 +7,16 @@
 #include "formats/modecopy/modecopy_device.h"
 #include <string.h>
 
-static void release(polyad_context *context, const struct pd_device *device, void *pointer) {
+static void portable_store_release(polyad_context *context, const struct pd_device *device,
+                                   void *pointer) {
   if (pointer != NULL) device->functions->release(context, device, pointer);
 }
 
 /* Host memory serves as it is. */
 static bool borrows(const struct pd_device *device) { return device->functions->host_memory; }
 
-static polyad_status put(polyad_context *context, const struct pd_device *device, const void *host,
-                         uint64_t count, size_t size, void **out) {
+static polyad_status portable_store_put(polyad_context *context, const struct pd_device *device,
+                                        const void *host, uint64_t count, size_t size, void **out) {
   *out = NULL;
   if (host == NULL) return POLYAD_OK;
   if (borrows(device)) {
@@ -37,13 +38,13 @@ void pd_portable_unload(polyad_context *context, const struct pd_device *device,
       continue;
     }
     for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
-      release(context, device, list->plane[k]);
-    release(context, device, list->values);
-    release(context, device, list->row_start);
-    release(context, device, list->row_id);
-    release(context, device, list->chunk_row);
-    release(context, device, list->ends);
-    release(context, device, list->used);
+      portable_store_release(context, device, list->plane[k]);
+    portable_store_release(context, device, list->values);
+    portable_store_release(context, device, list->row_start);
+    portable_store_release(context, device, list->row_id);
+    portable_store_release(context, device, list->chunk_row);
+    portable_store_release(context, device, list->ends);
+    portable_store_release(context, device, list->used);
   }
   pd_free(context, made);
 }
@@ -51,7 +52,7 @@ void pd_portable_unload(polyad_context *context, const struct pd_device *device,
 /* Bits made for the kernels: the host's memory is freed, or is what the kernels use. */
 static polyad_status put_bits(polyad_context *context, const struct pd_device *device,
                               uint32_t *bits, uint64_t words, void **out) {
-  polyad_status status = put(context, device, bits, words, sizeof *bits, out);
+  polyad_status status = portable_store_put(context, device, bits, words, sizeof *bits, out);
   if (borrows(device)) return status;
   if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
   pd_free(context, bits);
@@ -81,18 +82,23 @@ static polyad_status put_used(polyad_context *context, const struct pd_device *d
   return put_bits(context, device, used, words, &to->used);
 }
 
-static polyad_status put_list(polyad_context *context, const struct pd_device *device,
-                              const struct pd_modecopy *host, int mode,
-                              struct pd_portable_list *to) {
+static polyad_status portable_store_put_list(polyad_context *context,
+                                             const struct pd_device *device,
+                                             const struct pd_modecopy *host, int mode,
+                                             struct pd_portable_list *to) {
   const struct pd_modecopy_copy *from = &host->copy[mode];
   uint64_t padded = pd_modecopy_padded(host->nnz), chunks = pd_ordered_chunks(host->nnz);
   for (int k = 0; k < from->planes; ++k)
-    PD_TRY(put(context, device, from->plane[k], padded, sizeof(uint32_t), &to->plane[k]));
-  PD_TRY(put(context, device, from->values, padded, pd_type_bytes(host->type), &to->values));
-  PD_TRY(put(context, device, from->order.row_start, from->order.rows + 1, sizeof(uint64_t),
-             &to->row_start));
-  PD_TRY(put(context, device, from->order.row_id, from->order.rows, sizeof(uint32_t), &to->row_id));
-  PD_TRY(put(context, device, from->order.chunk_row, chunks + 1, sizeof(uint32_t), &to->chunk_row));
+    PD_TRY(portable_store_put(context, device, from->plane[k], padded, sizeof(uint32_t),
+                              &to->plane[k]));
+  PD_TRY(portable_store_put(context, device, from->values, padded, pd_type_bytes(host->type),
+                            &to->values));
+  PD_TRY(portable_store_put(context, device, from->order.row_start, from->order.rows + 1,
+                            sizeof(uint64_t), &to->row_start));
+  PD_TRY(portable_store_put(context, device, from->order.row_id, from->order.rows, sizeof(uint32_t),
+                            &to->row_id));
+  PD_TRY(portable_store_put(context, device, from->order.chunk_row, chunks + 1, sizeof(uint32_t),
+                            &to->chunk_row));
   PD_TRY(put_ends(context, device, host->nnz, from, to));
   return put_used(context, device, host->dims[mode], from, to);
 }
@@ -107,7 +113,7 @@ polyad_status pd_portable_upload(polyad_context *context, const struct pd_device
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   made->host = host;
   for (int mode = 0; mode < host->lists->order && status == POLYAD_OK; ++mode)
-    status = put_list(context, device, host->lists, mode, &made->list[mode]);
+    status = portable_store_put_list(context, device, host->lists, mode, &made->list[mode]);
   if (status == POLYAD_OK)
     *out = made;
   else
@@ -123,7 +129,8 @@ uint64_t pd_portable_build_bytes(const struct pd_traits *traits, const struct pd
   return pd_modecopy_build_bytes(request->device, traits, request->precision, storage_bytes);
 }
 
-static void take_arrays(const struct pd_modecopy_arrays *from, struct pd_portable_list *to) {
+static void portable_store_take_arrays(const struct pd_modecopy_arrays *from,
+                                       struct pd_portable_list *to) {
   *to = (struct pd_portable_list){.values = from->values,
                                   .row_start = from->row_start,
                                   .row_id = from->row_id,
@@ -146,7 +153,7 @@ polyad_status pd_portable_build(polyad_context *context, const struct pd_device 
   polyad_status status = pd_modecopy_build_arrays(context, device, tensor, traits, request,
                                                   PD_MODECOPY_ENDS, host->lists, arrays);
   for (int mode = 0; mode < host->lists->order; ++mode)
-    take_arrays(&arrays[mode], &made->list[mode]);
+    portable_store_take_arrays(&arrays[mode], &made->list[mode]);
   if (status == POLYAD_OK)
     *out = made;
   else
@@ -157,8 +164,9 @@ polyad_status pd_portable_build(polyad_context *context, const struct pd_device 
 /* ---- back to the host --------------------------------------------------------------------------
  */
 
-static polyad_status bring(polyad_context *context, const struct pd_device *device, uint64_t count,
-                           size_t size, const void *from, void **to) {
+static polyad_status portable_store_bring(polyad_context *context, const struct pd_device *device,
+                                          uint64_t count, size_t size, const void *from,
+                                          void **to) {
   PD_TRY(pd_alloc(context, count, size, to));
   return device->functions->copy_out(context, device, *to, from, count * size);
 }
@@ -193,13 +201,17 @@ static polyad_status bring_list(polyad_context *context, const struct pd_device 
                                 const struct pd_portable_list *from, struct pd_modecopy_copy *to) {
   uint64_t padded = pd_modecopy_padded(lists->nnz), rows = to->order.rows;
   for (int k = 0; k < to->planes; ++k)
-    PD_TRY(bring(context, device, padded, 4, from->plane[k], (void **)&to->plane[k]));
-  PD_TRY(bring(context, device, padded, pd_type_bytes(lists->type), from->values, &to->values));
-  PD_TRY(bring(context, device, rows + 1, 8, from->row_start, (void **)&to->order.row_start));
-  PD_TRY(bring(context, device, pd_ordered_chunks(lists->nnz) + 1, 4, from->chunk_row,
-               (void **)&to->order.chunk_row));
+    PD_TRY(
+        portable_store_bring(context, device, padded, 4, from->plane[k], (void **)&to->plane[k]));
+  PD_TRY(portable_store_bring(context, device, padded, pd_type_bytes(lists->type), from->values,
+                              &to->values));
+  PD_TRY(portable_store_bring(context, device, rows + 1, 8, from->row_start,
+                              (void **)&to->order.row_start));
+  PD_TRY(portable_store_bring(context, device, pd_ordered_chunks(lists->nnz) + 1, 4,
+                              from->chunk_row, (void **)&to->order.chunk_row));
   if (rows < lists->dims[mode])
-    PD_TRY(bring(context, device, rows, 4, from->row_id, (void **)&to->order.row_id));
+    PD_TRY(
+        portable_store_bring(context, device, rows, 4, from->row_id, (void **)&to->order.row_id));
   return POLYAD_OK;
 }
 

@@ -4,14 +4,16 @@
 #include "tensor/tensor.h"
 #include <string.h>
 
-static const struct pd_rowsum_isa *current_isa(void) {
+static const struct pd_rowsum_isa *rowsum_current_isa(void) {
   static const struct pd_rowsum_isa *const tables[] = PD_FOR_EACH_ISA(&pd_rowsum);
   return tables[pd_isa_current()];
 }
 
-int pd_rowsum_lanes(polyad_type type, uint64_t rank) { return current_isa()->lanes(type, rank); }
+int pd_rowsum_lanes(polyad_type type, uint64_t rank) {
+  return rowsum_current_isa()->lanes(type, rank);
+}
 
-static uint64_t blocks_for(uint64_t rank, uint64_t lanes) {
+static uint64_t rowsum_blocks_for(uint64_t rank, uint64_t lanes) {
   return rank / (lanes * PD_VECTORS_MAX) + 1;
 }
 
@@ -22,7 +24,8 @@ uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list) {
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads) {
   uint64_t each = pd_mul_saturated(block_rows, pd_rowsum_padded(rank));
   uint64_t numbers = pd_add_saturated(pd_mul_saturated(3, each), pd_rowsum_weighing(rank));
-  return sizeof(struct pd_rowsum_scratch) + blocks_for(rank, 1) * sizeof(struct pd_column_block) +
+  return sizeof(struct pd_rowsum_scratch) +
+         rowsum_blocks_for(rank, 1) * sizeof(struct pd_column_block) +
          pd_mul_saturated((uint64_t)threads * sizeof(double), numbers);
 }
 
@@ -58,12 +61,12 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   struct pd_rowsum_scratch *scratch = NULL;
   *result = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->isa = current_isa();
+  scratch->isa = rowsum_current_isa();
   scratch->pi_mode = -1;
   scratch->threads = scratch->workers = threads;
   scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
-  PD_TRY_CLEANUP(PD_NEW(context, blocks_for(rank, lanes), &scratch->blocks.block));
+  PD_TRY_CLEANUP(PD_NEW(context, rowsum_blocks_for(rank, lanes), &scratch->blocks.block));
   PD_TRY_CLEANUP(PD_NEW(context,
                         3 * (uint64_t)scratch->threads * block_rows * pd_rowsum_padded(rank),
                         &scratch->sums));
@@ -104,7 +107,7 @@ uint64_t pd_rowsum_run_of(const struct pd_rowsum *list, uint64_t p) {
 }
 
 /* The block that a run belongs to; for plain lists the run itself. */
-static uint64_t block_of(const struct pd_rowsum *list, uint64_t run) {
+static uint64_t rowsum_block_of(const struct pd_rowsum *list, uint64_t run) {
   if (list->blocks == 0) return run;
   uint64_t low = 0, high = list->blocks;
   while (high - low > 1) {
@@ -122,8 +125,8 @@ static uint64_t block_begin(const struct pd_rowsum *list, uint64_t block) {
   return pd_rowsum_start(list, list->blocks == 0 ? block : list->block_start[block]);
 }
 
-static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
-                                     const struct pd_rowsum_scratch *scratch, int thread) {
+static struct pd_rowsum_part rowsum_part_of(const struct pd_rowsum_job *job,
+                                            const struct pd_rowsum_scratch *scratch, int thread) {
   const struct pd_rowsum *list = job->list;
   uint64_t each = scratch->block_rows * pd_rowsum_padded(job->rank);
   struct pd_rowsum_part part = {.begin = pd_part_begin(list->nnz, thread, scratch->threads),
@@ -135,12 +138,13 @@ static struct pd_rowsum_part part_of(const struct pd_rowsum_job *job,
   part.logarithms = (double *)part.b + pd_rowsum_padded(job->rank);
   if (part.begin == part.end) return part;
   part.run = pd_rowsum_run_of(list, part.begin);
-  part.block = block_of(list, part.run);
+  part.block = rowsum_block_of(list, part.run);
   return part;
 }
 
-static void write_rows(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
-                       uint64_t block, const double *sums) {
+static void rowsum_write_rows(const struct pd_rowsum_job *job,
+                              const struct pd_rowsum_scratch *scratch, uint64_t block,
+                              const double *sums) {
   const struct pd_rowsum *list = job->list;
   uint64_t rows = pd_rowsum_block_rows(list);
   uint64_t first = pd_rowsum_row(list, list->blocks == 0 ? block : list->block_start[block]);
@@ -151,21 +155,21 @@ static void write_rows(const struct pd_rowsum_job *job, const struct pd_rowsum_s
 }
 
 /* Blocks that span parts: the tail of one part and the heads of those after it, in their order. */
-static void join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
+static void rowsum_join_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   const struct pd_rowsum *list = job->list;
   uint64_t each = pd_rowsum_block_rows(list) * pd_rowsum_padded(job->rank);
   double *whole = NULL;
   for (int t = 0; t < scratch->threads; ++t) {
-    struct pd_rowsum_part part = part_of(job, scratch, t);
+    struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
     if (part.begin == part.end) continue;
-    uint64_t last = block_of(list, pd_rowsum_run_of(list, part.end - 1));
+    uint64_t last = rowsum_block_of(list, pd_rowsum_run_of(list, part.end - 1));
     bool continues = block_begin(list, part.block) < part.begin;
     bool finished = block_begin(list, last + 1) == part.end;
     if (continues) {
       for (uint64_t k = 0; k < each; ++k)
         whole[k] += part.head[k];
       if (last == part.block && !finished) continue;
-      write_rows(job, scratch, part.block, whole);
+      rowsum_write_rows(job, scratch, part.block, whole);
     }
     if (!finished) whole = part.tail;
   }
@@ -188,7 +192,7 @@ static void clear_shared_rows(const struct pd_rowsum_job *job,
                               const struct pd_rowsum_scratch *scratch) {
   size_t item = pd_type_bytes(job->type);
   for (int t = 0; t < scratch->threads; ++t) {
-    struct pd_rowsum_part part = part_of(job, scratch, t);
+    struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
     if (part.begin == part.end || !shares_head(job->list, &part)) continue;
     uint64_t index = pd_rowsum_row(job->list, part.run);
     memset((char *)job->out + index * job->out_stride * item, 0, job->rank * item);
@@ -196,8 +200,10 @@ static void clear_shared_rows(const struct pd_rowsum_job *job,
 }
 
 /* Adds sums to a row of the output, number by number, against other threads. */
-static void add_atomically(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch,
-                           const struct pd_rowsum_part *part, const double *sums, uint64_t run) {
+static void rowsum_add_atomically(const struct pd_rowsum_job *job,
+                                  const struct pd_rowsum_scratch *scratch,
+                                  const struct pd_rowsum_part *part, const double *sums,
+                                  uint64_t run) {
   struct pd_rowsum_job row = *job; /* the sums put side by side */
   uint64_t at = pd_rowsum_row(job->list, run) * job->out_stride;
   row.out = part->sums;
@@ -219,8 +225,10 @@ static void add_shared_rows(const struct pd_rowsum_job *job,
                             const struct pd_rowsum_scratch *scratch,
                             const struct pd_rowsum_part *part) {
   uint64_t last;
-  if (shares_head(job->list, part)) add_atomically(job, scratch, part, part->head, part->run);
-  if (shares_tail(job->list, part, &last)) add_atomically(job, scratch, part, part->tail, last);
+  if (shares_head(job->list, part))
+    rowsum_add_atomically(job, scratch, part, part->head, part->run);
+  if (shares_tail(job->list, part, &last))
+    rowsum_add_atomically(job, scratch, part, part->tail, last);
 }
 
 /* What the threads share; pairs of columns need their tables, but not where Pi is stored, nor are
@@ -239,7 +247,7 @@ static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratc
   start_pass(job, scratch, &pass);
 #pragma omp parallel for num_threads(scratch->workers) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
-    struct pd_rowsum_part part = part_of(job, scratch, t);
+    struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
     *part.logarithms = 0;
     if (part.begin == part.end) continue;
     if (job->list->blocks == 0)
@@ -259,7 +267,7 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
   }
   if (job->list->place != NULL) clear_shared_rows(job, scratch);
   drive_parts(job, scratch);
-  if (job->list->place == NULL) join_parts(job, scratch);
+  if (job->list->place == NULL) rowsum_join_parts(job, scratch);
 }
 
 double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job,
@@ -270,7 +278,7 @@ double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job,
   if (job->list->nnz == 0) return 0;
   drive_parts(&silent, scratch);
   for (int t = 0; t < scratch->threads; ++t)
-    sum += *part_of(job, scratch, t).logarithms;
+    sum += *rowsum_part_of(job, scratch, t).logarithms;
   return sum;
 }
 
@@ -302,7 +310,7 @@ void pd_rowsum_pi(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scr
   start_pass(job, scratch, &pass);
 #pragma omp parallel for num_threads(scratch->workers) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
-    struct pd_rowsum_part part = part_of(job, scratch, t);
+    struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
     if (part.begin < part.end) scratch->isa->drive_pi(&pass, &part, pi);
   }
 }

@@ -10,7 +10,7 @@ static int start_bytes(uint64_t nnz, bool force_index64) {
   return nnz <= UINT32_MAX && !force_index64 ? 4 : 8;
 }
 
-static void put(void *array, int bytes, uint64_t place, uint64_t number) {
+static void rowsum_build_put(void *array, int bytes, uint64_t place, uint64_t number) {
   if (bytes == 4)
     ((uint32_t *)array)[place] = (uint32_t)number;
   else
@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) void list_sized(const void *row, in
   for (uint64_t p = begin; p < end; ++p) {
     uint64_t i = pd_id_at(row, bytes, p);
     if (p > 0 && i == pd_id_at(row, bytes, p - 1)) continue;
-    put(id, id_bytes, run, i);
-    put(start, start_bytes, run++, p);
+    rowsum_build_put(id, id_bytes, run, i);
+    rowsum_build_put(start, start_bytes, run++, p);
   }
 }
 
@@ -75,13 +75,13 @@ static polyad_status build_runs(polyad_context *context, const void *row, int by
       list_sized(row, bytes, begin, end, before[part], id, list->row_bytes, start,
                  list->start_bytes);
   }
-  put(start, list->start_bytes, list->runs, list->nnz);
+  rowsum_build_put(start, list->start_bytes, list->runs, list->nnz);
 cleanup:
   pd_free(context, before);
   return status;
 }
 
-static polyad_status build_blocks(polyad_context *context, struct pd_rowsum *list) {
+static polyad_status rowsum_build_build_blocks(polyad_context *context, struct pd_rowsum *list) {
   int shift = list->block_shift;
   uint64_t blocks = 0, *start;
   for (uint64_t r = 0; r < list->runs; ++r)
@@ -136,7 +136,7 @@ struct filling {
   char *values;               /* or numbers of the nonzeros */
 };
 
-static void fill(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
+static void rowsum_build_fill(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
   const struct filling *f = user;
   pd_records_index(&f->layout, count, records, f->mode, f->row_bytes,
                    f->row + first * (uint64_t)f->row_bytes);
@@ -160,9 +160,10 @@ static polyad_status sort_list(polyad_context *context, const polyad_tensor *ten
   PD_TRY_CLEANUP(
       pd_alloc(context, tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &filling->layout,
-                                 sort_bits(&filling->layout, room), room, fill, filling));
+                                 sort_bits(&filling->layout, room), room, rowsum_build_fill,
+                                 filling));
   PD_TRY_CLEANUP(build_runs(context, filling->row, filling->row_bytes, list));
-  if (tiling->tiled && list->runs > 0) status = build_blocks(context, list);
+  if (tiling->tiled && list->runs > 0) status = rowsum_build_build_blocks(context, list);
 cleanup:
   pd_free(context, filling->row);
   return status;
@@ -227,7 +228,7 @@ static polyad_status share_index(polyad_context *context, const polyad_tensor *t
     if (bytes == 2)
       ((uint16_t *)*id)[p] = (uint16_t)index;
     else
-      put(*id, bytes, p, index);
+      rowsum_build_put(*id, bytes, p, index);
   }
   return POLYAD_OK;
 }
@@ -319,43 +320,47 @@ uint64_t pd_rowsum_building_bytes(int order, const uint64_t *dims, uint64_t nnz,
                           pd_mul_saturated(nnz, (uint64_t)widest));
 }
 
-static polyad_status broken(polyad_context *context, int mode, const char *what, uint64_t place) {
+static polyad_status rowsum_build_broken(polyad_context *context, int mode, const char *what,
+                                         uint64_t place) {
   return pd_fail(context, POLYAD_INTERNAL, "list of mode %d: %s at %llu",
                  pd_shown_mode(context, mode), what, (unsigned long long)place);
 }
 
 static polyad_status check_blocks(polyad_context *context, const struct pd_rowsum *list, int mode) {
   if (list->block_start[0] != 0 || list->block_start[list->blocks] != list->runs)
-    return broken(context, mode, "blocks do not hold all runs", list->blocks);
+    return rowsum_build_broken(context, mode, "blocks do not hold all runs", list->blocks);
   for (uint64_t b = 0; b < list->blocks; ++b) {
     uint64_t id = pd_rowsum_row(list, list->block_start[b]) >> list->block_shift;
     if (list->block_start[b] >= list->block_start[b + 1])
-      return broken(context, mode, "empty block", b);
+      return rowsum_build_broken(context, mode, "empty block", b);
     if (b > 0 && pd_rowsum_row(list, list->block_start[b] - 1) >> list->block_shift >= id)
-      return broken(context, mode, "blocks not ascending", b);
+      return rowsum_build_broken(context, mode, "blocks not ascending", b);
     for (uint64_t r = list->block_start[b]; r < list->block_start[b + 1]; ++r)
       if (pd_rowsum_row(list, r) >> list->block_shift != id)
-        return broken(context, mode, "run in a wrong block", r);
+        return rowsum_build_broken(context, mode, "run in a wrong block", r);
   }
   return POLYAD_OK;
 }
 
 polyad_status pd_rowsum_check(polyad_context *context, const struct pd_rowsum *list, int mode,
                               const uint64_t *dims) {
-  if (pd_rowsum_start(list, 0) != 0) return broken(context, mode, "first run does not start", 0);
+  if (pd_rowsum_start(list, 0) != 0)
+    return rowsum_build_broken(context, mode, "first run does not start", 0);
   if (pd_rowsum_start(list, list->runs) != list->nnz)
-    return broken(context, mode, "last run does not end with the nonzeros", list->runs);
+    return rowsum_build_broken(context, mode, "last run does not end with the nonzeros",
+                               list->runs);
   for (uint64_t r = 0; r < list->runs; ++r) {
     if (pd_rowsum_start(list, r) >= pd_rowsum_start(list, r + 1))
-      return broken(context, mode, "empty run", r);
-    if (pd_rowsum_row(list, r) >= dims[mode]) return broken(context, mode, "row too large", r);
+      return rowsum_build_broken(context, mode, "empty run", r);
+    if (pd_rowsum_row(list, r) >= dims[mode])
+      return rowsum_build_broken(context, mode, "row too large", r);
     if (list->blocks == 0 && r > 0 && pd_rowsum_row(list, r - 1) >= pd_rowsum_row(list, r))
-      return broken(context, mode, "rows not ascending", r);
+      return rowsum_build_broken(context, mode, "rows not ascending", r);
   }
   if (list->blocks > 0) PD_TRY(check_blocks(context, list, mode));
   for (int g = 0; g < list->columns; ++g)
     for (uint64_t p = 0; p < list->nnz; ++p)
       if (pd_rowsum_id(list, g, p) >= dims[list->mode[g]])
-        return broken(context, mode, "index too large", p);
+        return rowsum_build_broken(context, mode, "index too large", p);
   return POLYAD_OK;
 }

@@ -33,7 +33,7 @@ static double line_cost(double bytes) {
   return near * NEAR_LINE + (far - near) * FAR_LINE + (1 - far) * MEMORY_LINE;
 }
 
-static double tiles_of(const struct column *column, int shift) {
+static double tiling_tiles_of(const struct column *column, int shift) {
   return shift >= column->bits ? 1 : ldexp(1, column->bits - shift);
 }
 
@@ -41,22 +41,23 @@ static double tiles_of(const struct column *column, int shift) {
 static double runs_of(const struct model *model, const struct pd_tiling *tiling) {
   double tiles = 1;
   for (int g = 0; g < model->columns; ++g)
-    tiles *= tiles_of(&model->column[g], tiling->shift[g]);
+    tiles *= tiling_tiles_of(&model->column[g], tiling->shift[g]);
   return fmin(model->nnz, model->out_rows * tiles);
 }
 
-static double cost(const struct model *model, const struct pd_tiling *tiling) {
+static double tiling_cost(const struct model *model, const struct pd_tiling *tiling) {
   double tiles = 1, sum = 0;
   for (int g = 0; g < model->columns; ++g)
-    tiles *= tiles_of(&model->column[g], tiling->shift[g]);
+    tiles *= tiling_tiles_of(&model->column[g], tiling->shift[g]);
   double blocks = tiling->tiled ? ceil(model->out_rows / model->block_rows) : 1;
   int leaf = model->columns - 1;
   double pieces = model->nnz; /* of fibers, cut by the leaf's tiles */
   if (leaf >= 0)
-    pieces = fmin(model->nnz, model->fibers * tiles_of(&model->column[leaf], tiling->shift[leaf]));
+    pieces = fmin(model->nnz,
+                  model->fibers * tiling_tiles_of(&model->column[leaf], tiling->shift[leaf]));
   for (int g = 0; g < model->columns; ++g) {
     const struct column *column = &model->column[g];
-    double mine = tiles_of(column, tiling->shift[g]);
+    double mine = tiling_tiles_of(column, tiling->shift[g]);
     double table = column->rows * column->row_size;
     double fetches = g == leaf ? model->nnz : pieces;
     double fetched = fetches * line_cost(table / mine);
@@ -106,7 +107,7 @@ static void plain_tiling(const struct model *model, struct pd_tiling *tiling) {
     tiling->mode[g] = model->column[g].mode;
     tiling->shift[g] = 64;
   }
-  tiling->nanoseconds = cost(model, tiling);
+  tiling->nanoseconds = tiling_cost(model, tiling);
 }
 
 /* Cuts one column after the other into smaller tiles, as long as that is better. */
@@ -124,7 +125,7 @@ static void cut_tiles(struct model *model, const struct pd_request *request, int
         next.tiled = true;
         next.shift[g] = shift;
         if (!sortable(model, &next, row_bits)) break;
-        next.nanoseconds = cost(model, &next);
+        next.nanoseconds = tiling_cost(model, &next);
         if (next.nanoseconds < 0.97 * best.nanoseconds) best = next;
       }
     better = best.nanoseconds < tiling->nanoseconds;

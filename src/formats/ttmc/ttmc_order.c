@@ -36,7 +36,7 @@ void pd_ttmc_order_clear(polyad_context *context, struct pd_ttmc_order *order) {
   *order = (struct pd_ttmc_order){0};
 }
 
-static void put(void *array, int bytes, uint64_t k, uint64_t value) {
+static void ttmc_order_put(void *array, int bytes, uint64_t k, uint64_t value) {
   if (bytes == 4)
     ((uint32_t *)array)[k] = (uint32_t)value;
   else
@@ -44,13 +44,13 @@ static void put(void *array, int bytes, uint64_t k, uint64_t value) {
 }
 
 /* From the numbers of the segments, sorted, to where they begin. */
-static void set_places(const struct pd_ttmc_segments *s, struct pd_ttmc_order *order) {
+static void ttmc_order_set_places(const struct pd_ttmc_segments *s, struct pd_ttmc_order *order) {
   uint64_t at = 0;
   for (uint64_t k = 0; k < s->count; ++k) {
     uint64_t which = pd_id_at(order->first, order->bytes, k);
     if (s->start == NULL) continue; /* a segment's number is its nonzero's */
     uint64_t from = s->start(s->storage, s->mode, which);
-    put(order->first, order->bytes, k, from);
+    ttmc_order_put(order->first, order->bytes, k, from);
     order->begin[k] = at;
     at += s->start(s->storage, s->mode, which + 1) - from;
   }
@@ -70,10 +70,10 @@ polyad_status pd_ttmc_order_create(polyad_context *context, const struct pd_ttmc
   if (s->start != NULL)
     PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(s->count, 1), &order->begin));
   for (uint64_t k = 0; k < s->count; ++k)
-    put(rows, row_bytes, k, s->row(s->storage, s->mode, k));
+    ttmc_order_put(rows, row_bytes, k, s->row(s->storage, s->mode, k));
   struct pd_key key = {.values = rows, .bytes = row_bytes, .limit = s->dim};
   PD_TRY_CLEANUP(pd_sort_permutation(context, s->count, 1, &key, order->bytes, order->first));
-  set_places(s, order);
+  ttmc_order_set_places(s, order);
 cleanup:
   pd_free(context, rows);
   if (status != POLYAD_OK) pd_ttmc_order_clear(context, order);

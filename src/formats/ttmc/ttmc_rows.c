@@ -91,8 +91,8 @@ cleanup:
 }
 
 /* Places in the storage of the nonzeros from `first` on in the source's order. */
-static void find_places(const struct pd_ttmc_order *sorted, uint64_t first, uint64_t count,
-                        uint64_t *place) {
+static void ttmc_rows_find_places(const struct pd_ttmc_order *sorted, uint64_t first,
+                                  uint64_t count, uint64_t *place) {
   if (sorted->begin == NULL) {
     for (uint64_t p = 0; p < count; ++p)
       place[p] = pd_id_at(sorted->first, sorted->bytes, first + p);
@@ -110,7 +110,7 @@ void pd_ttmc_decode(const struct pd_ttmc_source *source, uint64_t first, uint64_
                     struct pd_ttmc_block *block) {
   uint64_t place[PD_TTMC_BLOCK];
   if (source->sorted != NULL)
-    find_places(source->sorted, first, count, place);
+    ttmc_rows_find_places(source->sorted, first, count, place);
   else
     for (uint64_t p = 0; p < count; ++p)
       place[p] = first + p;
@@ -140,7 +140,8 @@ void pd_ttmc_zero_rows(const struct pd_ttmc_job *job, uint64_t begin, uint64_t e
 }
 
 /* Sums are in the order of the columns, the output in that of the modes. */
-static const uint32_t *set_places(struct pd_ttmc_work *work, const struct pd_ttmc_job *job) {
+static const uint32_t *ttmc_rows_set_places(struct pd_ttmc_work *work,
+                                            const struct pd_ttmc_job *job) {
   const struct pd_ttmc_source *source = job->source;
   uint64_t stride[POLYAD_MAX_ORDER], digit[POLYAD_MAX_ORDER] = {0};
   bool ascending = true;
@@ -175,12 +176,12 @@ static struct pd_ttmc_job make_job(struct pd_ttmc_work *work, const struct pd_tt
     job.rank[g] = factor->columns;
     job.size[g] = job.size[g + 1] * factor->columns;
   }
-  job.place = set_places(work, &job);
+  job.place = ttmc_rows_set_places(work, &job);
   return job;
 }
 
-static void set_part(const struct pd_ttmc_work *work, const struct pd_ttmc_job *job, int thread,
-                     struct pd_ttmc_part *part) {
+static void ttmc_rows_set_part(const struct pd_ttmc_work *work, const struct pd_ttmc_job *job,
+                               int thread, struct pd_ttmc_part *part) {
   uint64_t nnz = job->source->nnz;
   double *at = work->sums + (uint64_t)thread * numbers_each(work->row, work->partial);
   *part = (struct pd_ttmc_part){.begin = pd_part_begin(nnz, thread, work->threads),
@@ -196,7 +197,7 @@ static void set_part(const struct pd_ttmc_work *work, const struct pd_ttmc_job *
   memset(part->block->hint, 0, sizeof part->block->hint);
 }
 
-static void join_parts(const struct pd_ttmc_work *work, const struct pd_ttmc_job *job) {
+static void ttmc_rows_join_parts(const struct pd_ttmc_work *work, const struct pd_ttmc_job *job) {
   double *whole = NULL;
   for (int t = 0; t < work->threads; ++t) {
     const struct pd_ttmc_part *part = &work->part[t];
@@ -209,7 +210,7 @@ static void join_parts(const struct pd_ttmc_work *work, const struct pd_ttmc_job
   }
 }
 
-static pd_ttmc_walk_function *current_walk(void) {
+static pd_ttmc_walk_function *ttmc_rows_current_walk(void) {
   static pd_ttmc_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_ttmc_walk);
   return walks[pd_isa_current()];
 }
@@ -218,15 +219,15 @@ void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *co
                  struct pd_matrix *out) {
   const struct pd_ttmc_source *source = &work->source[mode];
   struct pd_ttmc_job job = make_job(work, source, factors, out);
-  pd_ttmc_walk_function *walk = current_walk();
+  pd_ttmc_walk_function *walk = ttmc_rows_current_walk();
   if (source->nnz == 0) {
     pd_ttmc_zero_rows(&job, 0, out->rows);
     return;
   }
 #pragma omp parallel for num_threads(work->threads) schedule(static, 1)
   for (int t = 0; t < work->threads; ++t) {
-    set_part(work, &job, t, &work->part[t]);
+    ttmc_rows_set_part(work, &job, t, &work->part[t]);
     if (work->part[t].begin < work->part[t].end) walk(&job, &work->part[t]);
   }
-  join_parts(work, &job);
+  ttmc_rows_join_parts(work, &job);
 }

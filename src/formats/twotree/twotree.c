@@ -8,14 +8,14 @@
  * other: a model of caches errs. */
 static const double LEAST_GAIN = 1.1;
 
-static bool supports(const struct pd_traits *traits, const struct pd_request *request,
-                     char reason[PD_REASON_BYTES]) {
+static bool twotree_supports(const struct pd_traits *traits, const struct pd_request *request,
+                             char reason[PD_REASON_BYTES]) {
   (void)traits, (void)request, (void)reason;
   return true;
 }
 
-static void estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
-                           uint64_t *storage, uint64_t *building) {
+static void twotree_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                   uint64_t *storage, uint64_t *building) {
   struct pd_twotree_cut cut;
   pd_twotree_cut_choose(traits, request, &cut);
   *storage = sizeof(struct pd_twotree);
@@ -26,13 +26,14 @@ static void estimate_bytes(const struct pd_traits *traits, const struct pd_reque
   *building = pd_add_saturated(*storage, pd_twotree_building_bytes(traits, request));
 }
 
-static double estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
+static double twotree_estimate_seconds(const struct pd_traits *traits,
+                                       const struct pd_request *request) {
   struct pd_twotree_cut cut;
   pd_twotree_cut_choose(traits, request, &cut);
   return 1e-9 * LEAST_GAIN * cut.nanoseconds / request->threads;
 }
 
-static void destroy(polyad_context *context, void *storage) {
+static void twotree_destroy(polyad_context *context, void *storage) {
   struct pd_twotree *twotree = storage;
   if (twotree == NULL) return;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
@@ -40,8 +41,8 @@ static void destroy(polyad_context *context, void *storage) {
   pd_free(context, twotree);
 }
 
-static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool take,
-                           const struct pd_request *request, void **storage) {
+static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                   const struct pd_request *request, void **storage) {
   (void)take; /* both sides are made from the tensor's arrays */
   struct pd_twotree *twotree;
   struct pd_traits traits;
@@ -62,21 +63,21 @@ static polyad_status build(polyad_context *context, polyad_tensor *tensor, bool 
     status = pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]);
   }
   if (status != POLYAD_OK) {
-    destroy(context, twotree);
+    twotree_destroy(context, twotree);
     return status;
   }
   *storage = twotree;
   return POLYAD_OK;
 }
 
-static polyad_status check(polyad_context *context, const void *storage) {
+static polyad_status twotree_check(polyad_context *context, const void *storage) {
   const struct pd_twotree *twotree = storage;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
     PD_TRY(pd_twotree_side_check(context, twotree, &twotree->side[s]));
   return POLYAD_OK;
 }
 
-static uint64_t bytes(const void *storage) {
+static uint64_t twotree_bytes(const void *storage) {
   const struct pd_twotree *twotree = storage;
   uint64_t total = sizeof *twotree;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
@@ -84,7 +85,7 @@ static uint64_t bytes(const void *storage) {
   return total;
 }
 
-static void describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
+static void twotree_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_twotree *twotree = storage;
   int length = 0;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
@@ -103,7 +104,7 @@ static void describe(const void *storage, int first_mode, char text[PD_REASON_BY
 }
 
 /* The first side has two modes or more: its pass gives the tuple, which gives their indices. */
-static void decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
+static void twotree_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_twotree *twotree = storage;
   const struct pd_twotree_side *side = &twotree->side[0];
   pd_rowsum_decode(&side->pass, twotree->order, twotree->type, first, count, chunk);
@@ -125,13 +126,13 @@ const struct polyad_format pd_twotree_format = {
     .max_order = PD_TWOTREE_MAX_ORDER,
     .deterministic = true,
     .counts_tuples = true,
-    .supports = supports,
-    .estimate_bytes = estimate_bytes,
-    .estimate_seconds = estimate_seconds,
-    .build = build,
-    .check = check,
-    .bytes = bytes,
-    .describe = describe,
-    .destroy = destroy,
-    .decode = decode,
+    .supports = twotree_supports,
+    .estimate_bytes = twotree_estimate_bytes,
+    .estimate_seconds = twotree_estimate_seconds,
+    .build = twotree_build,
+    .check = twotree_check,
+    .bytes = twotree_bytes,
+    .describe = twotree_describe,
+    .destroy = twotree_destroy,
+    .decode = twotree_decode,
 };

@@ -9,7 +9,7 @@
 
 static int number_bytes(uint64_t count) { return count <= UINT32_MAX ? 4 : 8; }
 
-static uint64_t number_at(const void *numbers, int bytes, uint64_t p) {
+static uint64_t twotree_build_number_at(const void *numbers, int bytes, uint64_t p) {
   return bytes == 4 ? ((const uint32_t *)numbers)[p] : ((const uint64_t *)numbers)[p];
 }
 
@@ -35,7 +35,8 @@ struct sorted {
 
 static bool begins_tuple(const struct sorted *s, uint64_t p) {
   if (p == 0) return true;
-  uint64_t here = number_at(s->order, s->bytes, p), before = number_at(s->order, s->bytes, p - 1);
+  uint64_t here = twotree_build_number_at(s->order, s->bytes, p),
+           before = twotree_build_number_at(s->order, s->bytes, p - 1);
   for (int k = 0; k < s->modes->count; ++k)
     if (pd_tensor_index(s->tensor, s->modes->mode[k], here) !=
         pd_tensor_index(s->tensor, s->modes->mode[k], before))
@@ -61,7 +62,7 @@ static uint64_t number_part(const struct sorted *s, uint64_t begin, uint64_t end
                             struct pd_twotree_side *side) {
   for (uint64_t p = begin; p < end; ++p) {
     bool begins = begins_tuple(s, p);
-    uint64_t nonzero = number_at(s->order, s->bytes, p);
+    uint64_t nonzero = twotree_build_number_at(s->order, s->bytes, p);
     tuple += begins;
     if (side == NULL) continue;
     put_number(s->number, s->bytes, p, tuple - 1);
@@ -108,7 +109,7 @@ static polyad_status gather_one(polyad_context *context, const struct sorted *s,
 }
 
 /* The rest of the nonzeros in the order of their tuples. */
-static polyad_status gather(polyad_context *context, struct sorted *s) {
+static polyad_status twotree_build_gather(polyad_context *context, struct sorted *s) {
   const polyad_tensor *tensor = s->tensor;
   for (int k = 0; k < s->modes->others; ++k) {
     int n = s->modes->other[k];
@@ -129,9 +130,10 @@ static void clear_sorted(polyad_context *context, struct sorted *s) {
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 /* A list of one mode of a tensor, in room of its own. */
-static polyad_status build_list(polyad_context *context, const polyad_tensor *tensor, int mode,
-                                const struct pd_request *request, const struct pd_tiling *tiling,
-                                struct pd_rowsum *list) {
+static polyad_status twotree_build_build_list(polyad_context *context, const polyad_tensor *tensor,
+                                              int mode, const struct pd_request *request,
+                                              const struct pd_tiling *tiling,
+                                              struct pd_rowsum *list) {
   struct pd_room room = {0};
   PD_TRY(pd_rowsum_room_create(context, tensor, false, &room));
   polyad_status status =
@@ -163,7 +165,7 @@ static polyad_status build_pass(polyad_context *context, const struct sorted *s,
     nonzeros.index_bytes[1 + k] = s->tensor->index_bytes[modes->other[k]];
   }
   pd_twotree_pass_tiling(traits, request, modes, &tiling);
-  PD_TRY(build_list(context, &nonzeros, 0, request, &tiling, &side->pass));
+  PD_TRY(twotree_build_build_list(context, &nonzeros, 0, request, &tiling, &side->pass));
   name_columns(&side->pass, s->tensor->order, modes->other);
   return POLYAD_OK;
 }
@@ -197,7 +199,8 @@ static polyad_status build_lists(polyad_context *context, const polyad_tensor *t
   for (int k = 0; k < modes->count; ++k) {
     struct pd_tiling tiling;
     pd_twotree_list_tiling(traits, modes, k, &tiling);
-    PD_TRY_CLEANUP(build_list(context, &tuples, 1 + k, request, &tiling, &side->list[k]));
+    PD_TRY_CLEANUP(
+        twotree_build_build_list(context, &tuples, 1 + k, request, &tiling, &side->list[k]));
     name_columns(&side->list[k], tensor->order, modes->mode);
   }
 cleanup:
@@ -216,11 +219,12 @@ polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor
   if (side->modes.count == 1) {
     struct pd_tiling tiling;
     pd_twotree_pass_tiling(traits, request, &side->modes, &tiling);
-    return build_list(context, tensor, side->modes.mode[0], request, &tiling, &side->pass);
+    return twotree_build_build_list(context, tensor, side->modes.mode[0], request, &tiling,
+                                    &side->pass);
   }
   PD_TRY_CLEANUP(sort_tuples(context, &sorted));
   PD_TRY_CLEANUP(number_tuples(context, &sorted, side));
-  PD_TRY_CLEANUP(gather(context, &sorted));
+  PD_TRY_CLEANUP(twotree_build_gather(context, &sorted));
   pd_free(context, sorted.order);
   sorted.order = NULL;
   PD_TRY_CLEANUP(build_pass(context, &sorted, traits, request, side));
@@ -247,11 +251,12 @@ static polyad_status check_tuples(polyad_context *context, const struct pd_twotr
   for (uint64_t t = 0; t < side->tuples; ++t) {
     int order = t == 0 ? 1 : 0;
     for (int k = 0; k < side->modes.count; ++k) {
-      uint64_t here = number_at(side->tuple_id[k], side->id_bytes[k], t);
+      uint64_t here = twotree_build_number_at(side->tuple_id[k], side->id_bytes[k], t);
       if (here >= twotree->dims[side->modes.mode[k]])
         return pd_fail(context, POLYAD_INTERNAL, "tuple %llu: index too large",
                        (unsigned long long)t);
-      uint64_t before = t == 0 ? 0 : number_at(side->tuple_id[k], side->id_bytes[k], t - 1);
+      uint64_t before =
+          t == 0 ? 0 : twotree_build_number_at(side->tuple_id[k], side->id_bytes[k], t - 1);
       if (order == 0 && here != before) order = here > before ? 1 : -1;
     }
     if (order != 1)
@@ -269,12 +274,13 @@ static polyad_status check_list(polyad_context *context, const struct pd_twotree
     for (uint64_t p = pd_rowsum_start(list, run); p < pd_rowsum_start(list, run + 1); ++p) {
       uint64_t tuple = pd_rowsum_id(list, 0, p);
       bool right = list->mode[0] == twotree->order &&
-                   number_at(side->tuple_id[which], side->id_bytes[which], tuple) ==
+                   twotree_build_number_at(side->tuple_id[which], side->id_bytes[which], tuple) ==
                        pd_rowsum_row(list, run);
       for (int g = 1, k = 0; right && g < list->columns; ++g, ++k) {
         k += k == which;
         right = list->mode[g] == side->modes.mode[k] &&
-                number_at(side->tuple_id[k], side->id_bytes[k], tuple) == pd_rowsum_id(list, g, p);
+                twotree_build_number_at(side->tuple_id[k], side->id_bytes[k], tuple) ==
+                    pd_rowsum_id(list, g, p);
       }
       bool ascends = p == pd_rowsum_start(list, run) || pd_rowsum_id(list, 0, p - 1) < tuple;
       if (!right || !ascends)
@@ -312,7 +318,7 @@ uint64_t pd_twotree_side_bytes(const struct pd_twotree_side *side, polyad_type t
 }
 
 /* Counts of tuples are estimates: a few percent more, so that building takes no more. */
-static uint64_t at_most(uint64_t count, uint64_t nnz) {
+static uint64_t twotree_build_at_most(uint64_t count, uint64_t nnz) {
   uint64_t more = pd_add_saturated(count, count / 16 + 64);
   return more < nnz ? more : nnz;
 }
@@ -326,12 +332,13 @@ uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct p
   if (modes->count == 1)
     return pd_rowsum_estimate_bytes(traits->order, traits->dims, modes->mode[0], nnz, tiling.runs,
                                     request->precision, wide);
-  uint64_t tuples = at_most(pd_twotree_tuples(traits, modes), nnz);
+  uint64_t tuples = twotree_build_at_most(pd_twotree_tuples(traits, modes), nnz);
   dims[0] = tuples;
   for (int k = 0; k < modes->others; ++k)
     dims[1 + k] = traits->dims[modes->other[k]];
-  uint64_t total = pd_rowsum_estimate_bytes(1 + modes->others, dims, 0, nnz,
-                                            at_most(tiling.runs, nnz), request->precision, wide);
+  uint64_t total =
+      pd_rowsum_estimate_bytes(1 + modes->others, dims, 0, nnz,
+                               twotree_build_at_most(tiling.runs, nnz), request->precision, wide);
   if (tiling.tiled) total = pd_add_saturated(total, pd_mul_saturated(tuples + 1, sizeof(uint64_t)));
   for (int k = 0; k < modes->count; ++k)
     dims[1 + k] = traits->dims[modes->mode[k]];

@@ -14,7 +14,7 @@ struct scratch {
   struct pd_versions made[PD_TWOTREE_SIDES];          /* what it was made from */
 };
 
-static uint64_t block_rows(const struct pd_twotree *twotree) {
+static uint64_t twotree_cpu_block_rows(const struct pd_twotree *twotree) {
   uint64_t most = 1;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
     uint64_t rows = pd_rowsum_block_rows(&twotree->side[s].pass);
@@ -23,7 +23,7 @@ static uint64_t block_rows(const struct pd_twotree *twotree) {
   return most;
 }
 
-static uint64_t table_bytes(const struct pd_twotree *twotree, uint64_t rank) {
+static uint64_t twotree_cpu_table_bytes(const struct pd_twotree *twotree, uint64_t rank) {
   uint64_t most = 0;
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
     uint64_t bytes =
@@ -33,19 +33,19 @@ static uint64_t table_bytes(const struct pd_twotree *twotree, uint64_t rank) {
   return most;
 }
 
-static uint64_t workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t twotree_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   const struct pd_twotree *twotree = storage;
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(twotree->type));
-  uint64_t total = pd_rowsum_scratch_bytes(rank, block_rows(twotree), threads);
+  uint64_t total = pd_rowsum_scratch_bytes(rank, twotree_cpu_block_rows(twotree), threads);
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
     if (twotree->side[s].tuples == 0) continue;
     total = pd_add_saturated(total, pd_rowsum_scratch_bytes(rank, 1, threads));
     total = pd_add_saturated(total, pd_mul_saturated(twotree->side[s].tuples, row));
   }
-  return pd_add_saturated(total, table_bytes(twotree, rank));
+  return pd_add_saturated(total, twotree_cpu_table_bytes(twotree, rank));
 }
 
-static void workspace_destroy(polyad_context *context, void *pointer) {
+static void twotree_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_rowsum_scratch_destroy(context, scratch->pass);
@@ -56,12 +56,13 @@ static void workspace_destroy(polyad_context *context, void *pointer) {
   pd_free(context, scratch);
 }
 
-static polyad_status fill(polyad_context *context, const struct pd_twotree *twotree, uint64_t rank,
-                          struct scratch *scratch) {
+static polyad_status twotree_cpu_fill(polyad_context *context, const struct pd_twotree *twotree,
+                                      uint64_t rank, struct scratch *scratch) {
   uint64_t numbers;
-  PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, block_rows(twotree),
+  PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, twotree_cpu_block_rows(twotree),
                                   pd_kernel_threads(context, twotree->nnz, rank), &scratch->pass));
-  PD_TRY(pd_rowsum_scratch_add_tables(context, table_bytes(twotree, rank), scratch->pass));
+  PD_TRY(
+      pd_rowsum_scratch_add_tables(context, twotree_cpu_table_bytes(twotree, rank), scratch->pass));
   for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
     uint64_t tuples = twotree->side[s].tuples;
     if (tuples == 0) continue;
@@ -75,24 +76,27 @@ static polyad_status fill(polyad_context *context, const struct pd_twotree *twot
   return POLYAD_OK;
 }
 
-static polyad_status workspace_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, uint64_t rank, void **out) {
+static polyad_status twotree_cpu_workspace_create(polyad_context *context,
+                                                  const struct pd_device *device,
+                                                  const void *storage, uint64_t rank, void **out) {
   (void)device;
   struct scratch *scratch;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
-  polyad_status status = fill(context, storage, rank, scratch);
+  polyad_status status = twotree_cpu_fill(context, storage, rank, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
-    workspace_destroy(context, scratch);
+    twotree_cpu_workspace_destroy(context, scratch);
   return status;
 }
 
 /* A job on a list whose columns are modes of the tensor, or `order` for partial rows. */
-static struct pd_rowsum_job job_of(const struct pd_twotree *twotree, const struct pd_rowsum *list,
-                                   const struct pd_matrix *const *factors,
-                                   const struct pd_matrix *rows, const struct pd_matrix *out) {
+static struct pd_rowsum_job twotree_cpu_job_of(const struct pd_twotree *twotree,
+                                               const struct pd_rowsum *list,
+                                               const struct pd_matrix *const *factors,
+                                               const struct pd_matrix *rows,
+                                               const struct pd_matrix *out) {
   struct pd_rowsum_job job = {.list = list,
                               .type = twotree->type,
                               .rank = out->columns,
@@ -117,8 +121,10 @@ static uint64_t others_of(const struct pd_twotree_side *side) {
   return modes;
 }
 
-static polyad_status mttkrp(polyad_context *context, const void *storage, void *workspace, int mode,
-                            const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status twotree_cpu_mttkrp(polyad_context *context, const void *storage,
+                                        void *workspace, int mode,
+                                        const struct pd_matrix *const *factors,
+                                        struct pd_matrix *out) {
   (void)context;
   const struct pd_twotree *twotree = storage;
   struct scratch *scratch = workspace;
@@ -131,32 +137,32 @@ static polyad_status mttkrp(polyad_context *context, const void *storage, void *
                            .stride = out->columns,
                            .data = scratch->rows[s]};
   if (side->tuples == 0) { /* a side of one mode, or no nonzeros */
-    struct pd_rowsum_job job = job_of(twotree, &side->pass, factors, NULL, out);
+    struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->pass, factors, NULL, out);
     pd_rowsum_run(&job, scratch->pass);
     return POLYAD_OK;
   }
   if (!pd_versions_hold(&scratch->made[s], factors, others_of(side))) {
-    struct pd_rowsum_job job = job_of(twotree, &side->pass, factors, NULL, &rows);
+    struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->pass, factors, NULL, &rows);
     pd_rowsum_run(&job, scratch->pass);
     pd_versions_set(&scratch->made[s], factors, others_of(side));
   }
-  struct pd_rowsum_job job = job_of(twotree, &side->list[which], factors, &rows, out);
+  struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->list[which], factors, &rows, out);
   pd_rowsum_run(&job, scratch->tuples[s]);
   return POLYAD_OK;
 }
 
 /* Those on the way into a partial row, and from there into the mode's. */
-static uint64_t sum_depth(const void *storage, const void *scratch, int mode,
-                          uint64_t longest_row) {
+static uint64_t twotree_cpu_sum_depth(const void *storage, const void *scratch, int mode,
+                                      uint64_t longest_row) {
   return 2 * pd_sum_depth_on_cpu(storage, scratch, mode, longest_row);
 }
 
 const struct polyad_kernels pd_twotree_kernels_cpu = {
     .format = "twotree",
     .device = "cpu",
-    .workspace_bytes = workspace_bytes,
-    .workspace_create = workspace_create,
-    .workspace_destroy = workspace_destroy,
-    .mttkrp = mttkrp,
-    .sum_depth = sum_depth,
+    .workspace_bytes = twotree_cpu_workspace_bytes,
+    .workspace_create = twotree_cpu_workspace_create,
+    .workspace_destroy = twotree_cpu_workspace_destroy,
+    .mttkrp = twotree_cpu_mttkrp,
+    .sum_depth = twotree_cpu_sum_depth,
 };
