@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Building storages on the CPU, old build against new build, in turn: how many times as fast.
+"""Building storages, old build against new build, in turn: how many times as fast.
 
 usage: bench/build_cpu.py OLD NEW --tensors DIR --output results.json [--names SET]
            [--formats coo,alto,csf,modecopy] [--threads 2] [--pairs 7] [--repeat 2] [--precision f64]
+           [--device cpu] [--rank 16]
 
 OLD and NEW are polyad commands. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
 where it is missing: both builds read the same file. What is timed is making a plan: statistics and
@@ -38,8 +39,8 @@ def run(build, case, options, builds):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([build, "bench", "build", case["file"], "--format", options.formats,
                            "--precision", options.precision, "--threads", str(options.threads),
-                           "--device", "cpu", "--repeat", str(builds), "--warmup", "0", "--json",
-                           "-"], env=environment, capture_output=True, text=True, check=True,
+                           "--device", options.device, "--rank", str(options.rank), "--repeat",
+                           str(builds), "--warmup", "0", "--json", "-"], env=environment, capture_output=True, text=True, check=True,
                           timeout=3600)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     user = after.ru_utime - before.ru_utime
@@ -54,7 +55,7 @@ def seconds_of(build, case, options):
                ("all", "processor"): (many - few) / options.repeat}
     for row in record["results"]:
         seconds[row["format"], "wall"] = row["median_seconds"]
-    return seconds, record["commit"]
+    return seconds, record
 
 
 def measure(case, options, record):
@@ -63,8 +64,9 @@ def measure(case, options, record):
     for number in range(options.pairs):
         seconds = {}
         for build in ("old", "new") if number % 2 == 0 else ("new", "old"):
-            seconds[build], record["commits"][build] = seconds_of(getattr(options, build), case,
-                                                                  options)
+            seconds[build], about = seconds_of(getattr(options, build), case, options)
+            record["commits"][build] = about["commit"]
+            record["device_name"] = about["device_name"]
         pairs.append(seconds)
     for formats, kind in pairs[0]["new"]:
         old = [pair["old"][formats, kind] for pair in pairs]
@@ -104,6 +106,8 @@ def arguments():
     parser.add_argument("--pairs", type=int, default=compare_builds.LEAST_PAIRS)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--precision", default="f64")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rank", type=int, default=16)
     options = parser.parse_args()
     if options.pairs < compare_builds.LEAST_PAIRS:
         parser.error(f"--pairs {options.pairs} found; expected at least "

@@ -92,14 +92,15 @@ void cli_events_begin(int argc, char **argv) {
 
 int cli_events_open(struct cli_session *session) {
   if (session->log == NULL || events.file != NULL) return 0;
+  if (events.waiting == NULL) return cli_failure("out of memory");
   char quoted[CLI_QUOTE_BYTES];
   if (strcmp(session->log, "-") == 0) return cli_usage_error("--log - found; expected a file");
   events.path = session->log;
   events.file = fopen(session->log, "we");
   if (events.file == NULL)
     return cli_failure("--log %s: %s", cli_quote(quoted, session->log), strerror(errno));
-  const cJSON *event;
-  cJSON_ArrayForEach(event, events.waiting) write_line(event);
+  for (const cJSON *event = events.waiting->child; event != NULL; event = event->next)
+    write_line(event);
   return 0;
 }
 

@@ -117,7 +117,8 @@ static void complete_model_compare(const struct pd_complete *c, const struct pd_
  * number. */
 static void complete_model_find_fit(const struct pd_complete *c, polyad_run_info *info) {
   double loss, magnitudes, unit = DBL_EPSILON / 2;
-  double terms = (double)(CHUNK + c->seen->count / CHUNK + 8);
+  uint64_t chunks = c->seen->count / CHUNK;
+  double terms = (double)(CHUNK + chunks + 8);
   complete_model_compare(c, c->seen, &loss, &magnitudes);
   double value_error = ((double)c->order + (double)c->model->rank + 4) * unit * sqrt(magnitudes);
   double norm = sqrt(c->norm_squared), missed = sqrt(loss);

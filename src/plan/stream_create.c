@@ -5,6 +5,7 @@
 #include "plan/stream.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void polyad_stream_options_init(polyad_stream_options *options) {
   *options = (polyad_stream_options){0};
@@ -147,8 +148,11 @@ polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *
   struct pd_request request;
   struct pd_ptn_source source;
   struct pd_ptn_header header;
+  struct stat about;
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
-  if (!request.device->functions->host_memory || strcmp(path, "-") == 0) return POLYAD_OK;
+  /* What is read of a pipe would be missing when the tensor is read. */
+  bool is_file = stat(path, &about) == 0 && S_ISREG(about.st_mode);
+  if (!request.device->functions->host_memory || !is_file) return POLYAD_OK;
   polyad_status status = pd_ptn_source_open(context, path, &source);
   if (status == POLYAD_OK && source.seekable) {
     int64_t got = pd_ptn_source_read(&source, 0, sizeof header, &header);

@@ -164,7 +164,8 @@ def test_score_tells_cosines(polyad):
 
 def test_a_refusal_of_memory_adds_up(polyad):
     polyad.ok("generate", "--dims", "3000,2000,1000", "--nnz", "300000", "x.ptn")
-    result = polyad.run("cpd", "x.ptn", "-r", "16", "--memory-limit", "12M")
+    result = polyad.run("cpd", "x.ptn", "-r", "16", "--memory-limit", "12M",
+                        "--stream", "never")
     assert result.status == 1
     check_error(result.err.splitlines()[-1])
     found = re.search(r"([\d.]+) MiB \(\d+ bytes\) more are needed and ([\d.]+) ([KM])iB are in use, "

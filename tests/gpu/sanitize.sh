@@ -27,7 +27,7 @@ declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race 
 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).
 small=("mttkrp test_few" "ttmc test_few" "hls test_few" "linalg test_operations" "linalg test_residual"
-  "phi test_few" "sort"
+  "phi test_few" "sort" "build test_plan" "build test_empty"
   "apr test_elementwise_steps" "apr test_normalize" "tucker test_odd_ranks")
 
 # under TOOL COMMAND…: runs it; status 9 where the tool reports anything
