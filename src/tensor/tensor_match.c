@@ -144,10 +144,12 @@ static polyad_status number_new(struct match *match, int mode, uint64_t first, b
 static polyad_status tensor_match_check_labels(const struct match *match, int mode) {
   bool model = has_labels(match->labels, mode), tensor = has_labels(match->tensor, mode);
   if (model == tensor || match->options->by == POLYAD_MATCH_NUMBER) return POLYAD_OK;
-  return pd_fail(match->context, POLYAD_MISMATCH,
-                 "mode %d has labels in the %s only; expected labels in both or in neither, or to "
-                 "be matched by number",
-                 pd_shown_mode(match->context, mode), model ? "model" : "tensor");
+  return pd_fail(
+      match->context, POLYAD_MISMATCH,
+      "mode %d has labels in the %s only%s; expected labels in both or in neither, or to "
+      "be matched by number",
+      pd_shown_mode(match->context, mode), model ? "model" : "tensor",
+      model ? "" : " (.ptm files keep a model's labels, .ktensor files do not)");
 }
 
 static void translate_numbers(struct match *match, int mode, polyad_match_rule rule) {

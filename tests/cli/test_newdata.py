@@ -99,6 +99,9 @@ def test_unseen_labels(polyad):
     polyad.write("plain.tns", "1 1 2 5\n")
     polyad.fails(1, "project", "model.ptm", "plain.tns", "--mode", "day",
                  says="mode 2 has labels in the model only")
+    polyad.ok("cpd", "new.csv", "-r", "1", "-o", "model.ktensor")
+    polyad.fails(1, "project", "model.ktensor", "new.csv", "--mode", "1",
+                 says="mode 2 has labels in the tensor only (.ptm files keep a model's labels")
     found = polyad.json("project", "model.ptm", "plain.tns", "--mode", "day", "--match", "number",
                         *FEW)
     assert found["match"] == "number" and found["dims"] == [1, 4, 3]
