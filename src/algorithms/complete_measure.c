@@ -31,7 +31,7 @@ double pd_complete_multiply(const struct pd_complete *c, int mode, uint64_t p, d
 /* The model at a cell, without the mean. */
 static double complete_measure_value_at(const struct pd_complete *c,
                                         const struct pd_observations *o, uint64_t q) {
-  const double *row[POLYAD_MAX_ORDER];
+  const double *row[POLYAD_MAX_ORDER] = {NULL};
   double sum = 0;
   for (int n = 0; n < c->order; ++n)
     row[n] = pd_complete_row(c, n, o->cell[n][q]);
