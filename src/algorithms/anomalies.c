@@ -205,21 +205,6 @@ static polyad_status anomalies_check_options(polyad_context *context, int order,
   return POLYAD_OK;
 }
 
-static polyad_status anomalies_check_dims(polyad_context *context, const polyad_ktensor *model,
-                                          const polyad_tensor *tensor) {
-  if (tensor->order != model->order)
-    return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
-                   model->order, tensor->order);
-  for (int n = 0; n < model->order; ++n)
-    if (tensor->dims[n] != model->dims[n])
-      return pd_fail(context, POLYAD_MISMATCH,
-                     "mode %d has length %llu in the model and %llu in the tensor; expected the "
-                     "same",
-                     pd_shown_mode(context, n), (unsigned long long)model->dims[n],
-                     (unsigned long long)tensor->dims[n]);
-  return POLYAD_OK;
-}
-
 /* The first value that is no count; nnz: there is none. */
 static uint64_t first_no_count(const polyad_tensor *tensor) {
   for (uint64_t k = 0; k < tensor->nnz; ++k) {
@@ -249,7 +234,7 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
   uint64_t rank = model->rank;
   a->result->center = a->result->scale = NAN;
   PD_TRY(anomalies_check_options(a->context, model->order, a->options));
-  PD_TRY(anomalies_check_dims(a->context, model, a->tensor));
+  PD_TRY(pd_model_check_shape(a->context, model->order, model->dims, a->tensor, 0, "the same"));
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
   if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);

@@ -222,28 +222,13 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
 
 /* ---- the public function -------------------------------------------------------------------- */
 
-static polyad_status core_consistency_check(polyad_context *context, const polyad_ktensor *model,
-                                            const polyad_tensor *tensor) {
-  if (model->order != tensor->order)
-    return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
-                   model->order, tensor->order);
-  for (int n = 0; n < model->order; ++n)
-    if (model->dims[n] != tensor->dims[n])
-      return pd_fail(context, POLYAD_MISMATCH,
-                     "mode %d has length %llu in the model and %llu in the tensor; expected the "
-                     "same",
-                     pd_shown_mode(context, n), (unsigned long long)model->dims[n],
-                     (unsigned long long)tensor->dims[n]);
-  return POLYAD_OK;
-}
-
 polyad_status polyad_core_consistency(polyad_context *context, const polyad_ktensor *model,
                                       const polyad_tensor *tensor, double *consistency) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
   if (model == NULL || tensor == NULL || consistency == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor or consistency is NULL");
-  PD_TRY(core_consistency_check(context, model, tensor));
+  PD_TRY(pd_model_check_shape(context, model->order, model->dims, tensor, 0, "the same"));
   struct pd_stage stage = pd_stage_begin(context, "core consistency");
   struct pd_tree tree;
   PD_TRY(pd_tree_create(context, tensor, &tree));

@@ -66,17 +66,11 @@ static polyad_status check_modes(struct projection *p) {
 }
 
 static polyad_status project_check_dims(const struct projection *p) {
-  if (p->tensor->order != p->model->order)
-    return pd_fail(p->context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
-                   p->model->order, p->tensor->order);
+  unsigned projected = 0;
   for (int n = 0; n < p->model->order; ++n)
-    if (!p->projected[n] && p->tensor->dims[n] != p->model->dims[n])
-      return pd_fail(p->context, POLYAD_MISMATCH,
-                     "mode %d has length %llu in the model and %llu in the tensor; expected the "
-                     "same of a mode that is not projected",
-                     pd_shown_mode(p->context, n), (unsigned long long)p->model->dims[n],
-                     (unsigned long long)p->tensor->dims[n]);
-  return POLYAD_OK;
+    projected |= (unsigned)p->projected[n] << n;
+  return pd_model_check_shape(p->context, p->model->order, p->model->dims, p->tensor, projected,
+                              "the same of a mode that is not projected");
 }
 
 static polyad_status check_counts(const struct projection *p) {

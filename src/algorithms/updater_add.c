@@ -56,16 +56,8 @@ static int by_number(const void *a, const void *b) {
 
 static polyad_status updater_add_check(const struct addition *a) {
   const struct pd_double_model *model = &a->updater->model;
-  if (a->tensor->order != model->order)
-    return pd_fail(a->context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
-                   model->order, a->tensor->order);
-  for (int n = 0; n < model->order; ++n)
-    if (n != a->mode && a->tensor->dims[n] != model->rows[n])
-      return pd_fail(a->context, POLYAD_MISMATCH,
-                     "mode %d has length %llu in the model and %llu in the tensor; expected the "
-                     "same of a mode that does not grow",
-                     pd_shown_mode(a->context, n), (unsigned long long)model->rows[n],
-                     (unsigned long long)a->tensor->dims[n]);
+  PD_TRY(pd_model_check_shape(a->context, model->order, model->rows, a->tensor, 1U << a->mode,
+                              "the same of a mode that does not grow"));
   for (uint64_t i = 0; a->rows != NULL && i < a->tensor->dims[a->mode]; ++i)
     if (a->rows[i] != POLYAD_NEW_ROW && a->rows[i] >= model->rows[a->mode])
       return pd_fail(a->context, POLYAD_INVALID_ARGUMENT,

@@ -80,4 +80,11 @@ static inline int pd_index_bits(uint64_t dim) { return dim == 0 ? 0 : pd_bit_len
 double pd_sum_of_squares(const polyad_context *context, uint64_t count, polyad_type type,
                          const void *values, int *exponent);
 
+/** Fails with POLYAD_MISMATCH where the tensor has not the `order` and `dims` of a model. Modes
+ * whose bit is set in `free_modes` may have other lengths; `expected` says so in the message, such
+ * as "the same". */
+polyad_status pd_model_check_shape(polyad_context *context, int order, const uint64_t *dims,
+                                   const polyad_tensor *tensor, unsigned free_modes,
+                                   const char *expected);
+
 #endif
