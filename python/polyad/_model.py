@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._keys import infer
+from ._labels import Columns, Names
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
@@ -40,6 +41,7 @@ class KruskalTensor(FactorModel):
     """
 
     _kind = "ktensor"
+    _first = "weights"
 
     def __init__(self, weights: npt.ArrayLike | None, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
@@ -257,6 +259,11 @@ class KruskalTensor(FactorModel):
         model = KruskalTensor._over(ctx, handle)
         model.labels, model.mode_names, model.info = self.labels, self.mode_names, self.info
         return model
+
+    @classmethod
+    def _made(cls, first: npt.NDArray[Any], factors: list[npt.NDArray[Any]],
+              labels: Columns, names: Names) -> KruskalTensor:
+        return cls(first, factors, labels=labels, mode_names=names)
 
     @classmethod
     def _wrap(cls, ctx: Context, handle: Any) -> KruskalTensor:

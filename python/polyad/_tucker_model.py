@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
+from ._labels import Columns, Names
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
@@ -36,6 +37,7 @@ class TuckerTensor(FactorModel):
     """
 
     _kind = "ttensor"
+    _first = "core"
 
     def __init__(self, core: npt.ArrayLike, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
@@ -174,6 +176,11 @@ class TuckerTensor(FactorModel):
                                  f"({self.shape[mode]}, {self.ranks[mode]})")
             ffi.memmove(lib.polyad_ttensor_factor(handle, mode), pointer(factor), factor.nbytes)
         return ctx, handle
+
+    @classmethod
+    def _made(cls, first: npt.NDArray[Any], factors: list[npt.NDArray[Any]],
+              labels: Columns, names: Names) -> TuckerTensor:
+        return cls(first, factors, labels=labels, mode_names=names)
 
     @classmethod
     def _wrap(cls, ctx: Context, handle: Any) -> TuckerTensor:

@@ -3,4 +3,4 @@
 # usage: install_peers.sh BUILD/python PYTHON
 set -euo pipefail
 [ -x "$1/venv/bin/python" ] || "$2" -m venv --system-site-packages "$1/venv"
-"$1/venv/bin/python" -m pip install --quiet pyttb tensorly sparse polars scikit-learn xarray 'mypy>=1.13'
+"$1/venv/bin/python" -m pip install --quiet pyttb tensorly sparse polars scikit-learn xarray pyarrow 'mypy>=1.13'

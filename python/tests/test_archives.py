@@ -1,0 +1,142 @@
+"""NumPy archives, and Parquet and Arrow files, of tensors and models."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import polyad
+
+pandas = pytest.importorskip("pandas")
+
+
+def labelled():
+    return polyad.SparseTensor([[0, 0, 1], [1, 2, 0], [0, 1, 1]], [1.5, -2.0, 3.25], (2, 3, 2),
+                               {"day": ["Mon", "Tue"], "place": ["Ålesund", "b,c", ""], "hour": None})
+
+
+def test_archive_of_a_tensor(tmp_path):
+    x = labelled()
+    x.save(tmp_path / "x.npz")
+    y = polyad.read(tmp_path / "x.npz")
+    assert x == y and y.labels == x.labels and y.mode_names == ["day", "place", "hour"]
+    assert polyad.read(tmp_path / "x.npz", dtype="f4").dtype == np.float32
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.npz"]
+
+
+def test_archive_and_pydata_sparse(tmp_path):
+    sparse = pytest.importorskip("sparse")
+    x = labelled()
+    x.save(tmp_path / "x.npz")
+    assert np.array_equal(sparse.load_npz(tmp_path / "x.npz").todense(), x.to_numpy())
+    sparse.save_npz(tmp_path / "y.npz", x.to_sparse())
+    assert np.array_equal(polyad.read(tmp_path / "y.npz").to_numpy(), x.to_numpy())
+    ones = sparse.COO(np.array([[0], [1]]), np.array([5.0]), (2, 2), fill_value=1.0)
+    sparse.save_npz(tmp_path / "ones.npz", ones)
+    with pytest.raises(ValueError, match="fill_value"):
+        polyad.read(tmp_path / "ones.npz")
+
+
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_archive_of_models(tmp_path, precision):
+    x = labelled()
+    for model in (polyad.cp_als(x, 2, precision=precision),
+                  polyad.tucker(x, (2, 2, 2), precision=precision)):
+        model.save(tmp_path / "m.npz")
+        assert type(model).load(tmp_path / "m.npz", precision) == model
+
+
+def test_archives_that_are_wrong(tmp_path):
+    (tmp_path / "no.npz").write_text("no archive")
+    np.savez(tmp_path / "other.npz", first=np.arange(3))
+    np.savez(tmp_path / "object.npz", data=np.array([{}], object), coords=[[0]], shape=[1])
+    np.savez(tmp_path / "labels.npz", data=[1.0], coords=[[0]], shape=[1], labels_0=["a", "b"])
+    for name, words in (("no", "expected a NumPy archive"), ("other", "no array 'coords'"),
+                        ("object", "expected a NumPy archive"), ("labels", "labels_0 has shape")):
+        with pytest.raises(polyad.ParseError, match=words) as caught:
+            polyad.read(tmp_path / f"{name}.npz")
+        assert caught.value.file == str(tmp_path / f"{name}.npz")
+    with pytest.raises(FileNotFoundError):
+        polyad.read(tmp_path / "none.npz")
+    np.savez(tmp_path / "x.npz", data=[1.0], coords=[[0]], shape=[1])
+    with pytest.raises(ValueError, match="read as it is"):
+        polyad.read(tmp_path / "x.npz", columns="a")
+
+
+def rides():
+    return pandas.DataFrame({
+        "when": pandas.to_datetime(["2024-01-01 05:10", "2024-01-02 06:00", "2024-01-02 06:30"]),
+        "city": pandas.Categorical(["Oslo", 'Bergen, "N"', "Oslo"]),
+        "fare": [1.5, 2.0, None], "seats": np.array([1, 2, 3], np.int16)})
+
+
+def write(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=2)
+    elif path.suffix == ".feather":
+        frame.to_feather(path)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        table = arrow.Table.from_pandas(frame)
+        with arrow.ipc.new_stream(path, table.schema) as stream:
+            stream.write_table(table)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrow"])
+def test_tables(tmp_path, name):
+    pytest.importorskip("pyarrow")
+    write(rides(), tmp_path / name)
+    rides().to_csv(tmp_path / "t.csv", index=False)
+    for options in ({"columns": ["when:hour", "city"], "value": "fare", "missing": "skip"},
+                    {"columns": "city", "value": "seats", "where": "seats<3"},
+                    {"columns": ["when", "city"], "value": "seats"}):
+        x = polyad.read(tmp_path / name, **options)
+        y = polyad.read(tmp_path / "t.csv", **options)
+        assert x == y and x.labels == y.labels and x.mode_names == y.mode_names
+
+
+def test_tables_that_are_wrong(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.parquet").write_text("no table")
+    (tmp_path / "t.arrow").write_text("no table")
+    for name in ("t.parquet", "t.arrow"):
+        with pytest.raises(polyad.ParseError, match=name):
+            polyad.read(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        polyad.read(tmp_path / "none.parquet")
+    nested = rides().assign(stops=[[1], [2], [3]])
+    nested.to_parquet(tmp_path / "n.parquet")
+    with pytest.raises(TypeError, match="column 'stops' has type list"):
+        polyad.read(tmp_path / "n.parquet")
+    assert polyad.read(tmp_path / "n.parquet", columns="city", value="seats").nnz == 2
+    with pytest.raises(ValueError, match="n.parquet.*nothere"):
+        polyad.read(tmp_path / "n.parquet", columns="city,nothere", value="seats")
+
+
+def test_model_as_a_table(tmp_path):
+    pytest.importorskip("pyarrow")
+    model = polyad.cp_als(labelled(), 2)
+    model.save(tmp_path / "m.parquet")
+    model.save(tmp_path / "m.csv")
+    ours = pandas.read_parquet(tmp_path / "m.parquet")
+    theirs = pandas.read_csv(tmp_path / "m.csv", keep_default_na=False, dtype={"label": str})
+    keys = ["component", "mode", "label"]
+    pandas.testing.assert_frame_equal(ours.sort_values(keys, ignore_index=True),
+                                      theirs.sort_values(keys, ignore_index=True))
+
+
+def test_table_command(tmp_path, capsysbinary):
+    pytest.importorskip("pyarrow")
+    from polyad._table_command import main
+
+    rides().to_parquet(tmp_path / "t.parquet")
+    assert main([str(tmp_path / "t.parquet"), "--columns", "city,seats"]) == 0
+    back = pandas.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+    assert list(back.columns) == ["city", "seats"] and list(back["city"]) == list(rides()["city"])
+    assert main([str(tmp_path / "t.csv")]) == 2
+    assert main([str(tmp_path / "none.parquet")]) == 1
+    shown = subprocess.run([sys.executable, "-m", "polyad._table_command", "--help"],
+                           capture_output=True, text=True, check=True)
+    assert "polyad cpd -" in shown.stdout
