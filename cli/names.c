@@ -37,6 +37,26 @@ int cli_check_model_name(const char *option, const char *path, polyad_file_conte
                          cli_quote(quoted, path), expected);
 }
 
+int cli_input_format(const char *extension, polyad_read_options *options) {
+  char quoted[CLI_QUOTE_BYTES], expected[256], name[32];
+  polyad_file_description about;
+  if (extension == NULL) return 0;
+  if (extension[0] == '.') ++extension;
+  (void)snprintf(name, sizeof name, "input.%s", extension);
+  bool known = extension[0] != '\0' && strlen(extension) < sizeof name - sizeof "input." &&
+               polyad_file_format_describe(polyad_file_format_find(name, POLYAD_CONTENTS_TENSOR),
+                                           &about) == POLYAD_OK;
+  if (known) {
+    options->format = about.number;
+    if (about.number == POLYAD_FILE_DELIMITED)
+      options->delimiter = strcmp(extension, "tsv") == 0 ? '\t' : ',';
+    return 0;
+  }
+  (void)polyad_file_extensions(POLYAD_CONTENTS_TENSOR, expected, sizeof expected);
+  return cli_usage_error("--input-format %s found; expected one of %s",
+                         cli_quote(quoted, extension), expected);
+}
+
 int cli_check_tensor_name(const char *path) {
   char quoted[CLI_QUOTE_BYTES], expected[256];
   if (polyad_file_format_find(path, POLYAD_CONTENTS_TENSOR) >= 0) return 0;

@@ -18,6 +18,8 @@ polyad_structure cli_structure(const char *name);
  * without an extension, DIR/, or "-". `option` is what asked for it, such as "--output". NULL is
  * fine. */
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents);
+/** The file format that --input-format names by an extension, for reading; NULL: none. */
+int cli_input_format(const char *extension, polyad_read_options *options);
 /** A tensor file whose extension says its format, or "-". */
 int cli_check_tensor_name(const char *path);
 

@@ -1,6 +1,7 @@
 #include "session.h"
 #include "device_trial.h"
 #include "events.h"
+#include "names.h"
 #include "progress.h"
 #include "self.h"
 #include "text.h"
@@ -127,6 +128,8 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   options->value = session->value;
   options->where = session->where;
   options->missing = missing_of(session->missing);
+  int status = cli_input_format(session->input_format, options);
+  if (status != 0) return status;
   if (session->delimiter != NULL) {
     const char *d = strcmp(session->delimiter, "\\t") == 0 ? "\t" : session->delimiter;
     if (strlen(d) != 1)

@@ -20,7 +20,8 @@ struct cli_session {
   /* options of reading */
   bool pattern;
   uint64_t index_base;
-  const char *duplicates, *zeros, *dims, *labels, *columns, *value, *delimiter, *where, *missing;
+  const char *input_format, *duplicates, *zeros, *dims, *labels, *columns, *value, *delimiter;
+  const char *where, *missing;
 };
 
 /* clang-format off */
@@ -86,6 +87,9 @@ struct cli_session {
 /** ... and of subcommands that read a tensor. */
 #define CLI_READ_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "reading"},                                                          \
+  {.name = "input-format", .kind = CLI_TEXT, .offset = offsetof(t, session.input_format),          \
+   .argument = "EXT",                                                                              \
+   .help = "read FILE as if its name ended in .EXT, such as csv:\nfor pipes and odd names"},       \
   {.name = "index-base", .kind = CLI_COUNT, .offset = offsetof(t, session.index_base),             \
    .argument = "0|1",                                                                              \
    .most = 1, .help = "smallest index in text files (default 1)"},                                 \

@@ -175,3 +175,15 @@ def test_aggregate(polyad, how, value):
     for option in ("--aggregate", "--duplicates"):
         found = rows_of(polyad, option, how)
         assert [row["value"] for row in found] == [value, "1" if how == "count" else "5"]
+
+
+def test_pipes_name_their_format(polyad):
+    text = "a\tb,c\tv\nx\ty\t1\nz\ty\t2\n"
+    shown = polyad.json("info", "-", "--value", "v", "--input-format", "tsv",
+                        stdin=text.encode())
+    assert shown["dims"] == [2, 1]
+    polyad.write("odd", text.replace("\t", ";"))
+    shown = polyad.json("info", "odd", "--value", "v", "--input-format", ".csv", "--delimiter", ";")
+    assert shown["dims"] == [2, 1]
+    polyad.fails(2, "info", "-", "--input-format", "parquet",
+                 says="--input-format 'parquet' found; expected")
