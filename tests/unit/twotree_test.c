@@ -2,7 +2,7 @@
  * of their side, and broken storages are found. */
 #include "als_fixture.h"
 #include "formats/twotree/twotree.h"
-#include "formats/twotree/twotree_layout.h"
+#include "formats/twotree/twotree_cut.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include <math.h>
@@ -119,7 +119,7 @@ static void test_partial_rows_are_kept(void **state) {
     fill(factor[n], DIMS[n] * RANK, n);
     pointer[n] = factor[n];
   }
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     const struct pd_twotree_modes *modes = &twotree->side[s].modes;
     if (modes->count < 2) continue;
     int mode = modes->mode[0], other = modes->other[0];
@@ -138,6 +138,41 @@ static void test_partial_rows_are_kept(void **state) {
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   als_context_end(context);
+}
+
+/* ---- cuts ------------------------------------------------------------------------------------ */
+
+/* Four modes of 10^5 slices, 10^7 nonzeros. `few` modes from `first` on, in the cyclic order, have
+ * 10^5 tuples, and so have all parts of them; what holds another mode has a tuple per nonzero. */
+static struct pd_traits traits_with_few_tuples(int first, int few) {
+  struct pd_traits traits = {.order = ORDER, .nnz = 10000000};
+  for (int n = 0; n < ORDER; ++n) {
+    traits.dims[n] = traits.nonempty[n] = 100000;
+    traits.fibers[n] = few == 3 && (n + 1) % ORDER == first ? 100000 : traits.nnz;
+    traits.tuples[n][2] = (n - first + ORDER) % ORDER + 2 <= few ? 100000 : traits.nnz;
+  }
+  return traits;
+}
+
+/* The modes with few tuples share a side; those whose pairs are as many as nonzeros gain nothing
+ * by partial rows and stand alone. */
+static void test_cuts(void **state) {
+  (void)state;
+  const struct pd_request request = {.rank = 16, .precision = POLYAD_F64, .threads = 1};
+  for (int first = 0; first < ORDER; ++first)
+    for (int few = 2; few <= 3; ++few) {
+      struct pd_traits traits = traits_with_few_tuples(first, few);
+      struct pd_twotree_cut cut;
+      pd_twotree_cut_choose(&traits, &request, &cut);
+      assert_int_equal(cut.sides, ORDER + 1 - few);
+      assert_int_equal(cut.first[0], first);
+      assert_int_equal(cut.count[0], few);
+      for (int s = 1; s < cut.sides; ++s) {
+        assert_int_equal(cut.first[s], (first + few + s - 1) % ORDER);
+        assert_int_equal(cut.count[s], 1);
+      }
+      assert_true(cut.nanoseconds < cut.plain);
+    }
 }
 
 /* ---- storage --------------------------------------------------------------------------------- */
@@ -238,6 +273,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_iterates),
       cmocka_unit_test(test_partial_rows_are_kept),
+      cmocka_unit_test(test_cuts),
       cmocka_unit_test(test_broken_storages_are_found),
       cmocka_unit_test(test_orders_that_it_cannot_hold),
       cmocka_unit_test(test_estimated_tuples),

@@ -19,7 +19,7 @@ static void twotree_estimate_bytes(const struct pd_traits *traits, const struct 
   struct pd_twotree_cut cut;
   pd_twotree_cut_choose(traits, request, &cut);
   *storage = sizeof(struct pd_twotree);
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < cut.sides; ++s) {
     struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
     *storage = pd_add_saturated(*storage, pd_twotree_side_estimate(traits, request, &modes));
   }
@@ -36,14 +36,14 @@ static double twotree_estimate_seconds(const struct pd_traits *traits,
 static void twotree_destroy(polyad_context *context, void *storage) {
   struct pd_twotree *twotree = storage;
   if (twotree == NULL) return;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
+  for (int s = 0; s < twotree->sides; ++s)
     pd_twotree_side_clear(context, &twotree->side[s]);
   pd_free(context, twotree);
 }
 
 static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                    const struct pd_request *request, void **storage) {
-  (void)take; /* both sides are made from the tensor's arrays */
+  (void)take; /* all sides are made from the tensor's arrays */
   struct pd_twotree *twotree;
   struct pd_traits traits;
   struct pd_twotree_cut cut;
@@ -58,7 +58,8 @@ static polyad_status twotree_build(polyad_context *context, polyad_tensor *tenso
   twotree->gain = cut.nanoseconds > 0 ? cut.plain / cut.nanoseconds : 1;
   memcpy(twotree->dims, tensor->dims, sizeof twotree->dims);
   polyad_status status = POLYAD_OK;
-  for (int s = 0; s < PD_TWOTREE_SIDES && status == POLYAD_OK; ++s) {
+  twotree->sides = cut.sides;
+  for (int s = 0; s < cut.sides && status == POLYAD_OK; ++s) {
     twotree->side[s].modes = pd_twotree_modes_of(tensor->order, &cut, s);
     status = pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]);
   }
@@ -72,7 +73,7 @@ static polyad_status twotree_build(polyad_context *context, polyad_tensor *tenso
 
 static polyad_status twotree_check(polyad_context *context, const void *storage) {
   const struct pd_twotree *twotree = storage;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
+  for (int s = 0; s < twotree->sides; ++s)
     PD_TRY(pd_twotree_side_check(context, twotree, &twotree->side[s]));
   return POLYAD_OK;
 }
@@ -80,7 +81,7 @@ static polyad_status twotree_check(polyad_context *context, const void *storage)
 static uint64_t twotree_bytes(const void *storage) {
   const struct pd_twotree *twotree = storage;
   uint64_t total = sizeof *twotree;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s)
+  for (int s = 0; s < twotree->sides; ++s)
     total += pd_twotree_side_bytes(&twotree->side[s], twotree->type);
   return total;
 }
@@ -88,7 +89,7 @@ static uint64_t twotree_bytes(const void *storage) {
 static void twotree_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_twotree *twotree = storage;
   int length = 0;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     const struct pd_twotree_side *side = &twotree->side[s];
     length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), "%smode%s",
                        s > 0 ? "; " : "", side->modes.count > 1 ? "s" : "");
@@ -119,7 +120,7 @@ static void twotree_decode(const void *storage, uint64_t first, int count, struc
 
 const struct polyad_format pd_twotree_format = {
     .name = "twotree",
-    .summary = "Two orders; partial rows of one half of the modes serve all modes of it",
+    .summary = "An order per group of modes, whose partial rows serve all modes of the group",
     .paper = "O. Kaya and B. Ucar, SIAM J. Sci. Comput. 40 (2018)",
     .variants = "auto",
     .min_order = 3,

@@ -9,14 +9,14 @@
 
 struct scratch {
   struct pd_rowsum_scratch *pass;
-  struct pd_rowsum_scratch *tuples[PD_TWOTREE_SIDES]; /* of lists of tuples */
-  void *rows[PD_TWOTREE_SIDES];                       /* Y */
-  struct pd_versions made[PD_TWOTREE_SIDES];          /* what it was made from */
+  struct pd_rowsum_scratch *tuples[PD_TWOTREE_MAX_ORDER]; /* of lists of tuples */
+  void *rows[PD_TWOTREE_MAX_ORDER];                       /* Y */
+  struct pd_versions made[PD_TWOTREE_MAX_ORDER];          /* what it was made from */
 };
 
 static uint64_t twotree_cpu_block_rows(const struct pd_twotree *twotree) {
   uint64_t most = 1;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     uint64_t rows = pd_rowsum_block_rows(&twotree->side[s].pass);
     if (rows > most) most = rows;
   }
@@ -25,7 +25,7 @@ static uint64_t twotree_cpu_block_rows(const struct pd_twotree *twotree) {
 
 static uint64_t twotree_cpu_table_bytes(const struct pd_twotree *twotree, uint64_t rank) {
   uint64_t most = 0;
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     uint64_t bytes =
         pd_pair_tables_bytes(&twotree->side[s].pass, twotree->dims, twotree->type, rank);
     if (bytes > most) most = bytes;
@@ -37,7 +37,7 @@ static uint64_t twotree_cpu_workspace_bytes(const void *storage, uint64_t rank, 
   const struct pd_twotree *twotree = storage;
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(twotree->type));
   uint64_t total = pd_rowsum_scratch_bytes(rank, twotree_cpu_block_rows(twotree), threads);
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     if (twotree->side[s].tuples == 0) continue;
     total = pd_add_saturated(total, pd_rowsum_scratch_bytes(rank, 1, threads));
     total = pd_add_saturated(total, pd_mul_saturated(twotree->side[s].tuples, row));
@@ -49,7 +49,7 @@ static void twotree_cpu_workspace_destroy(polyad_context *context, void *pointer
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_rowsum_scratch_destroy(context, scratch->pass);
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < PD_TWOTREE_MAX_ORDER; ++s) {
     pd_rowsum_scratch_destroy(context, scratch->tuples[s]);
     pd_free(context, scratch->rows[s]);
   }
@@ -63,7 +63,7 @@ static polyad_status twotree_cpu_fill(polyad_context *context, const struct pd_t
                                   pd_kernel_threads(context, twotree->nnz, rank), &scratch->pass));
   PD_TRY(
       pd_rowsum_scratch_add_tables(context, twotree_cpu_table_bytes(twotree, rank), scratch->pass));
-  for (int s = 0; s < PD_TWOTREE_SIDES; ++s) {
+  for (int s = 0; s < twotree->sides; ++s) {
     uint64_t tuples = twotree->side[s].tuples;
     if (tuples == 0) continue;
     if (!pd_mul(tuples, rank, &numbers))

@@ -1,4 +1,4 @@
-/* Layout of format "twotree": the modes, in their cyclic order, are cut into two sides.
+/* Layout of format "twotree": the modes, in their cyclic order, are cut into sides.
  *
  * A side of two modes or more, say modes 0 and 1 of four:
  *
@@ -15,11 +15,12 @@
 
 #include "formats/rowsum/rowsum_build.h"
 
-enum { PD_TWOTREE_MAX_ORDER = 8, PD_TWOTREE_SIDES = 2 };
+enum { PD_TWOTREE_MAX_ORDER = 8 };
 
-/** How the modes are cut. */
+/** How the modes are cut: side s has count[s] modes from first[s] on, in the cyclic order. The
+ * first side has two or more. */
 struct pd_twotree_cut {
-  int first, count;   /* the first side: so many modes from `first` on, in the cyclic order */
+  int sides, first[PD_TWOTREE_MAX_ORDER], count[PD_TWOTREE_MAX_ORDER];
   double nanoseconds; /* estimated, of one thread for one MTTKRP in every mode */
   double plain;       /* the same of lists that are sorted by one mode each */
 };
@@ -46,18 +47,23 @@ struct pd_twotree {
   uint64_t nnz;
   polyad_type type;
   double gain; /* predicted, over lists that are sorted by one mode each */
-  struct pd_twotree_side side[PD_TWOTREE_SIDES];
+  int sides;
+  struct pd_twotree_side side[PD_TWOTREE_MAX_ORDER];
 };
+
+/** `count` modes from `first` on, in the cyclic order. */
+static inline struct pd_twotree_modes pd_twotree_modes_from(int order, int first, int count) {
+  struct pd_twotree_modes modes = {0};
+  for (int k = 0; k < count; ++k)
+    modes.mode[modes.count++] = (first + k) % order;
+  for (int n = 0; n < order; ++n)
+    if ((n - first + order) % order >= count) modes.other[modes.others++] = n;
+  return modes;
+}
 
 static inline struct pd_twotree_modes
 pd_twotree_modes_of(int order, const struct pd_twotree_cut *cut, int side) {
-  struct pd_twotree_modes modes = {0};
-  for (int k = 0; k < order; ++k)
-    if ((k < cut->count) == (side == 0)) modes.mode[modes.count++] = (cut->first + k) % order;
-  for (int n = 0; n < order; ++n)
-    if (((n - cut->first + order) % order < cut->count) != (side == 0))
-      modes.other[modes.others++] = n;
-  return modes;
+  return pd_twotree_modes_from(order, cut->first[side], cut->count[side]);
 }
 
 #endif
