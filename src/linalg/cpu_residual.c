@@ -4,36 +4,37 @@
 #include "linalg/cpu_work.h"
 #include <omp.h>
 
-enum { PARTS = 256, LEAST_PRODUCTS = 1 << 14 };
+enum { PARTS = 256, LEAST_PRODUCTS = 1 << 14, NEAR_BYTES = 1 << 18 };
 
-/* What all parts read. */
-struct pass {
-  const struct pd_factor_kernels *kernels;
-  const struct pd_nonzeros *nonzeros;
-  const struct pd_matrix *const *factors;
-  const double *weight;
-  size_t rank;
-};
-
-static void find_rows(const struct pass *pass, const struct pd_chunk *chunk, int count,
-                      const void *(*row)[PD_CHUNK]) {
-  for (int n = 0; n < pass->nonzeros->order; ++n)
-    for (int p = 0; p < count; ++p)
-      row[n][p] = pd_cpu_row(pass->factors[n], chunk->index[n][p]);
+/* The mode whose indices change most often in the middle of the storage. */
+static int find_leaf(const struct pd_nonzeros *nonzeros) {
+  struct pd_chunk chunk;
+  uint64_t first = nonzeros->nnz / 2;
+  int count = pd_chunk_count(first, nonzeros->nnz), leaf = 0, most = -1;
+  nonzeros->decode(nonzeros->storage, first, count, &chunk);
+  for (int n = 0; n < nonzeros->order; ++n) {
+    int changes = 0;
+    for (int p = 1; p < count; ++p)
+      changes += chunk.index[n][p] != chunk.index[n][p - 1];
+    if (changes >= most) {
+      most = changes;
+      leaf = n;
+    }
+  }
+  return leaf;
 }
 
-static void cpu_residual_sum_part(const struct pass *pass, int part, double *tile, double sums[2]) {
-  const struct pd_nonzeros *nonzeros = pass->nonzeros;
+static void cpu_residual_sum_part(const struct pd_factor_kernels *kernels,
+                                  const struct pd_nonzeros *nonzeros,
+                                  const struct pd_residual_model *model, int part, double *tile,
+                                  double sums[2]) {
   struct pd_chunk chunk;
-  const void *row[POLYAD_MAX_ORDER][PD_CHUNK];
   uint64_t end = pd_part_begin(nonzeros->nnz, part + 1, PARTS);
   sums[0] = sums[1] = 0;
   for (uint64_t p = pd_part_begin(nonzeros->nnz, part, PARTS); p < end; p += PD_CHUNK) {
     int count = pd_chunk_count(p, end);
     nonzeros->decode(nonzeros->storage, p, count, &chunk);
-    find_rows(pass, &chunk, count, row);
-    pass->kernels->residual(count, pass->rank, nonzeros->order, (const void *const(*)[PD_CHUNK])row,
-                            pass->weight, chunk.value, tile, sums);
+    kernels->residual(model, &chunk, count, tile, sums);
   }
 }
 
@@ -42,11 +43,16 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
                               const struct pd_matrix *const *factors,
                               const struct pd_matrix *lambda) {
   (void)list;
-  const struct pass pass = {.kernels = pd_factor_kernels_for(factors[0]->type),
-                            .nonzeros = nonzeros,
-                            .factors = factors,
-                            .weight = lambda->data,
-                            .rank = work->rank};
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(factors[0]->type);
+  struct pd_residual_model model = {.order = nonzeros->order,
+                                    .rank = work->rank,
+                                    .weight = lambda->data,
+                                    .leaf = nonzeros->nnz > 0 ? find_leaf(nonzeros) : 0};
+  for (int n = 0; n < nonzeros->order; ++n) {
+    model.factor[n] = factors[n]->data;
+    model.stride[n] = factors[n]->stride * pd_type_bytes(factors[n]->type);
+    model.far[n] = factors[n]->rows * model.stride[n] > NEAR_BYTES;
+  }
   double sums[PARTS][2], residual = 0, covered = 0;
   uint64_t products = pd_mul_saturated(nonzeros->nnz, work->rank);
   int threads = pd_threads_for(context, products, LEAST_PRODUCTS);
@@ -56,7 +62,7 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
     double *tile = work->thread[omp_get_thread_num()].tile;
 #pragma omp for schedule(dynamic, 1)
     for (int part = 0; part < PARTS; ++part)
-      cpu_residual_sum_part(&pass, part, tile, sums[part]);
+      cpu_residual_sum_part(kernels, nonzeros, &model, part, tile, sums[part]);
   }
   for (int part = 0; part < PARTS; ++part) {
     residual += sums[part][0];

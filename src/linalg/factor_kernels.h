@@ -26,6 +26,18 @@ static inline size_t pd_padded(size_t rank) {
   return (rank + PD_COLUMN_TILE - 1) / PD_COLUMN_TILE * PD_COLUMN_TILE;
 }
 
+/** A model's value at a nonzero is the sum over r of weight[r] times the product of entries r of
+ * the rows of its indices, one in each of `order` factors whose rows lie `stride` bytes apart. */
+struct pd_residual_model {
+  int order;
+  int leaf; /* the mode whose indices change most often from one nonzero to the next */
+  size_t rank;
+  const char *factor[POLYAD_MAX_ORDER];
+  size_t stride[POLYAD_MAX_ORDER];
+  bool far[POLYAD_MAX_ORDER]; /* factors that the caches do not hold */
+  const double *weight;
+};
+
 struct pd_factor_kernels {
   const char *name;
   /** gram(r,s) += sum over rows of a(i,r) a(i,s), at least for s >= r; padded x padded. */
@@ -41,10 +53,10 @@ struct pd_factor_kernels {
   /** x = (m + before diag(c)) w: multiply() with another right-hand side, but inner is of m. */
   void (*multiply_damped)(uint64_t rows, size_t rank, const double *w, const void *before,
                           const double *c, const void *m, void *x, double *inner, double *tile);
-  /** sums[0] += sum of (x - m)^2, sums[1] += sum of m^2 over `count` nonzeros of value x, where m
-   * is the sum over r of weight[r] times the product of row[n][p][r] over the `order` modes n. */
-  void (*residual)(int count, size_t rank, int order, const void *const (*row)[PD_CHUNK],
-                   const double *weight, const double *values, double *tile, double sums[2]);
+  /** sums[0] += sum of (x - m)^2, sums[1] += sum of m^2 over the `count` nonzeros of a chunk, with
+   *  x their values and m the model's. */
+  void (*residual)(const struct pd_residual_model *model, const struct pd_chunk *chunk, int count,
+                   double *tile, double sums[2]);
   /** largest[r] = the largest of itself and all |x(i,r)|. */
   void (*largest)(uint64_t rows, size_t rank, const void *x, double *largest);
   /** sums[r] += sum over rows of of_row[i] x(i,r)^2. */

@@ -1,21 +1,40 @@
 /* All factor kernels of one instruction set. The includer defines ISA (a string) and TABLE (the
  * table's name) and is compiled with that instruction set's flags. */
+#include "core/fold.h"
 #include "linalg/factor_kernels.h"
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 /* A vector register of doubles, and the shape of the register tiles: TILE_ROWS x TILE_VECTORS
  * accumulators. PD_COLUMN_TILE is a multiple of both TILE_ROWS and TILE_VECTORS * LANES. */
 #if defined(__AVX512F__)
-enum { LANES = 8, TILE_ROWS = 8, TILE_VECTORS = 2 };
+#define LANES 8
+enum { TILE_ROWS = 8, TILE_VECTORS = 2 };
 #elif defined(__AVX2__)
-enum { LANES = 4, TILE_ROWS = 4, TILE_VECTORS = 2 };
+#define LANES 4
+enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
 #else
-enum { LANES = 2, TILE_ROWS = 4, TILE_VECTORS = 2 };
+#define LANES 2
+enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
 #endif
 typedef double vector __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
 
 static inline vector load(const double *from) { return *(const vector *)from; }
 static inline void store(double *to, vector value) { *(vector *)to = value; }
+/* Floats as a vector of doubles: compilers convert vectors in halves where they have to see it
+ * themselves. */
+static inline vector widened_f32(const float *from) {
+#if defined(__AVX512F__)
+  return (vector)_mm512_cvtps_pd(_mm256_loadu_ps(from));
+#elif defined(__AVX2__)
+  return (vector)_mm256_cvtps_pd(_mm_loadu_ps(from));
+#else
+  return (vector){from[0], from[1]};
+#endif
+}
+static inline vector widened_f64(const double *from) { return load(from); }
 
 #define KERNEL_INLINE static inline __attribute__((always_inline))
 
@@ -71,6 +90,26 @@ KERNEL_INLINE void product_tile(size_t rank, size_t padded, const double *a, con
       store(out + (size_t)k * padded + s0 + (size_t)(v * LANES), sum[k][v]);
 }
 
+/* sums[0] += sum of (x - m)^2, sums[1] += sum of m^2. */
+static void sum_squares(int count, const double *x, const double *m, double sums[2]) {
+  double missed[LANES] = {0}, covered[LANES] = {0};
+  int whole = count / LANES * LANES;
+  for (int p = 0; p < whole; p += LANES)
+#pragma omp simd
+    for (int k = 0; k < LANES; ++k) {
+      missed[k] += (x[p + k] - m[p + k]) * (x[p + k] - m[p + k]);
+      covered[k] += m[p + k] * m[p + k];
+    }
+  for (int p = whole; p < count; ++p) {
+    missed[0] += (x[p] - m[p]) * (x[p] - m[p]);
+    covered[0] += m[p] * m[p];
+  }
+  for (int k = 0; k < LANES; ++k) {
+    sums[0] += missed[k];
+    sums[1] += covered[k];
+  }
+}
+
 /* How far ahead of their use rows are asked for: about as long as one block's Gram matrix takes. */
 enum { PREFETCH_BYTES = 8 << 10 };
 
@@ -78,6 +117,7 @@ enum { PREFETCH_BYTES = 8 << 10 };
 #define VAL_IS_DOUBLE 0
 #define NAME(x) x##_f32
 #include "linalg/factor_kernels_body.h"
+#include "linalg/factor_residual_body.h"
 #undef VAL
 #undef VAL_IS_DOUBLE
 #undef NAME
@@ -85,6 +125,7 @@ enum { PREFETCH_BYTES = 8 << 10 };
 #define VAL_IS_DOUBLE 1
 #define NAME(x) x##_f64
 #include "linalg/factor_kernels_body.h"
+#include "linalg/factor_residual_body.h"
 
 const struct pd_factor_kernels TABLE[2] = {
     [POLYAD_F32] = {.name = ISA,

@@ -2,7 +2,7 @@
  * with PD_ISA_TABLE and FULL_BYTES defined. */
 #include "formats/rowsum/decode.h"
 #include "formats/rowsum/driver.h"
-#include "formats/rowsum/fold.h"
+#include "core/fold.h"
 #include "tensor/tensor.h"
 #include <math.h>
 #include <string.h>

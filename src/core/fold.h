@@ -1,6 +1,6 @@
-/* Sums over the lanes of several vectors at once. */
-#ifndef PD_ROWSUM_FOLD_H
-#define PD_ROWSUM_FOLD_H
+/* Sums over the lanes of several vectors at once. The includer defines LANES, a number. */
+#ifndef PD_FOLD_H
+#define PD_FOLD_H
 
 /* One step halves the number of vectors: `part[k]` and `part[k + half]`, folded in halves of their
  * groups of lanes, share one vector. After the last step lane k holds the sum of vector k. */
