@@ -89,6 +89,14 @@ static void flycoo_cuda_workspace_destroy(polyad_context *context, void *pointer
   pd_cuda_services->free(context, scratch);
 }
 
+/* Elements are read 16 bytes at a time, and the last read may reach behind them, where remapping
+ * writes nothing: zeros there are an element of value and indices 0, that no row counts. */
+static polyad_status clear_end(polyad_context *context, const struct pd_device *device,
+                               uint32_t *copy, uint64_t bytes) {
+  if (bytes == 0) return POLYAD_OK;
+  return device->functions->fill_zero(context, device, copy + bytes / 4 - 4, 16);
+}
+
 static polyad_status allocate_scratch(polyad_context *context, const struct on_device *made,
                                       uint64_t rank, struct scratch *scratch) {
   const struct pd_flycoo *host = made->host;
@@ -100,8 +108,10 @@ static polyad_status allocate_scratch(polyad_context *context, const struct on_d
   bool plenty =
       host->sorted &&
       3 * bytes <= scratch->device->functions->memory_available(context, scratch->device) / 2;
-  for (int k = 0; k < 2; ++k)
+  for (int k = 0; k < 2; ++k) {
     PD_TRY(pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->copy[k]));
+    PD_TRY(clear_end(context, scratch->device, scratch->copy[k], bytes));
+  }
   if (!plenty) return POLYAD_OK;
   return pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->home);
 }

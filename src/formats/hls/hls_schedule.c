@@ -120,9 +120,11 @@ hls_schedule_copy_nonzeros(polyad_context *context, const struct pd_device *devi
   int words = pd_hls_index_words(hls);
   size_t value = pd_hls_value_bytes(hls->value);
   struct pd_cuda_state *state = pd_cuda_state_of(device);
-  /* Reading an index takes two words at once, and one without bits may begin behind the last. */
-  PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz * (uint64_t)words + 2, 4,
-                          (void **)&schedule->nnz_inds));
+  uint64_t used = hls->sparse_nnz * (uint64_t)words;
+  /* Reading an index takes two words at once, and one without bits may begin behind the last: what
+   * lies there is masked out, and zero. */
+  PD_TRY(pd_cuda_allocate(context, device, used + 2, 4, (void **)&schedule->nnz_inds));
+  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(schedule->nnz_inds + used, 0, 8, state->stream)));
   PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz, value, &schedule->nnz_vals));
   struct pd_hls_reorder reorder = {.order = order,
                                    .nnz_inds = from->inds,
