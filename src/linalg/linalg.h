@@ -126,7 +126,8 @@ struct pd_linalg {
   /** From the sums of the blocks, in their order: gram = x^T x; lambda, what the columns of x were
    *  divided by; peak; INNER = sum of m(i,r) x(i,r) lambda_r; and what SPREAD needs, until the next
    *  update. Columns of norm zero stay zero and get lambda 0. Only after NORM_2 another pass scales
-   *  x. Where several share the rows, their blocks' sums come together before this call. */
+   *  x. Where several share the rows, their blocks' sums come together before this call. All but x
+   *  is there for calls of this table, and for others after one of them or a fetch(). */
   polyad_status (*update_finish)(polyad_context *context, struct pd_linalg_work *work,
                                  const struct pd_update *update);
   /** INNER = sum over r of lambda_r sum over i of m(i,r) x(i,r). */

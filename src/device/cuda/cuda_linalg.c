@@ -9,11 +9,14 @@ struct pd_linalg_work {
   int rank, processors;
   double *memory; /* all of the below, on the device */
   double *scalars, *factor, *squares, *inverse, *invert, *sums, *partial, *residual;
-  double *host;             /* pinned: PD_GPU_SCALARS numbers */
-  double seen[PD_SCALARS];  /* what the last fetch found: counters on the device only grow */
-  cudaStream_t side;        /* where prepare() inverts */
+  double *host;            /* pinned: PD_GPU_SCALARS numbers */
+  double seen[PD_SCALARS]; /* what the last fetch found: counters on the device only grow */
+  /* What the MTTKRP that comes next does not need runs beside it: the end of an update, and what
+     prepare() enqueues. */
+  cudaStream_t side;
   cudaEvent_t fork, joined; /* before and after that */
-  bool prepared;
+  bool apart;               /* the stream has not waited for it */
+  bool prepared;            /* it made the inverse */
 };
 
 /* Numbers that one rank needs, by purpose. */
@@ -102,6 +105,32 @@ static polyad_status cuda_linalg_work_create(polyad_context *context,
   return POLYAD_OK;
 }
 
+/* Makes the device current, and lets what comes next in the stream wait for the side's work. */
+static polyad_status linalg_enter(polyad_context *context, struct pd_linalg_work *work) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (!work->apart) return POLYAD_OK;
+  work->apart = false;
+  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
+}
+
+/* Lets what comes next on the side wait for all before it in the stream. What has run beside the
+ * side's work since the last such place is of no concern to it. */
+static polyad_status linalg_branch(polyad_context *context, struct pd_linalg_work *work) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (work->apart) return POLYAD_OK;
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
+  return PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0));
+}
+
+/* After what was enqueued on the side. */
+static polyad_status linalg_leave(polyad_context *context, struct pd_linalg_work *work) {
+  work->apart = true;
+  return PD_CUDA(context, pd_cuda_state_of(work->device),
+                 cudaEventRecord(work->joined, work->side));
+}
+
 static struct pd_gpu_matrix gpu_matrix(const struct pd_matrix *matrix) {
   return (struct pd_gpu_matrix){.data = matrix->data,
                                 .rows = matrix->rows,
@@ -172,7 +201,7 @@ static polyad_status cuda_linalg_gram(polyad_context *context, struct pd_linalg_
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(a)};
   struct pd_gpu_finish finish = finish_of(work, a, out, peak);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   PD_TRY(run_pass(context, work, &rows));
   return PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state)));
 }
@@ -181,7 +210,7 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
                                   polyad_compute compute, const struct pd_matrix *from,
                                   struct pd_matrix *to) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_round((int)compute, gpu_matrix(from), gpu_matrix(to), work->processors,
                               pd_cuda_stream(state)));
@@ -190,7 +219,7 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
 static polyad_status cuda_linalg_add(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *y, struct pd_matrix *x) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_add(gpu_matrix(y), gpu_matrix(x), work->processors, pd_cuda_stream(state)));
 }
@@ -200,7 +229,7 @@ static polyad_status cuda_linalg_hadamard(polyad_context *context, struct pd_lin
                                           double ridge, struct pd_matrix *v) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state)));
 }
@@ -217,29 +246,25 @@ static polyad_status cuda_linalg_invert(polyad_context *context, struct pd_linal
 static polyad_status cuda_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
                                          int count, const struct pd_matrix *const *grams, int skip,
                                          double ridge, double damping, struct pd_matrix *v) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_branch(context, work));
   if (work->rank > PD_GPU_RANK_SMALL)
-    PD_TRY(PD_CUDA(context, state,
-                   pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0)));
+    PD_TRY(PD_CUDA(context, pd_cuda_state_of(work->device),
+                   pd_gpu_hadamard(&chosen, work->rank, v->data, work->side)));
   PD_TRY(cuda_linalg_invert(context, work, &chosen, v, damping, work->side));
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->joined, work->side)));
   work->prepared = true;
-  return POLYAD_OK;
+  return linalg_leave(context, work);
 }
 
-/* The inverse is there when what comes next runs. */
-static polyad_status await_inverse(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_matrix *v, double damping) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+/* Sees to the inverse where prepare() has not. */
+static polyad_status find_inverse(polyad_context *context, struct pd_linalg_work *work,
+                                  const struct pd_matrix *v, double damping) {
   const struct pd_gpu_grams none = {.count = 0};
-  if (!work->prepared)
-    return cuda_linalg_invert(context, work, &none, v, damping, pd_cuda_stream(state));
+  bool prepared = work->prepared;
   work->prepared = false;
-  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
+  if (prepared) return POLYAD_OK;
+  return cuda_linalg_invert(context, work, &none, v, damping,
+                            pd_cuda_stream(pd_cuda_state_of(work->device)));
 }
 
 static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_linalg_work *work,
@@ -259,8 +284,8 @@ static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_linalg_work *work,
 static polyad_status cuda_linalg_update_rows(polyad_context *context, struct pd_linalg_work *work,
                                              const struct pd_update *update) {
   struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->device)));
-  PD_TRY(await_inverse(context, work, update->v, update->damping));
+  PD_TRY(linalg_enter(context, work));
+  PD_TRY(find_inverse(context, work, update->v, update->damping));
   rows.inverse = work->inverse;
   return run_pass(context, work, &rows);
 }
@@ -270,13 +295,14 @@ static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context
                                                          const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   PD_TRY(PD_CUDA(
       context, state,
       pd_gpu_hals(&rows, pd_gpu_row_blocks(rows.x.rows, work->rank), pd_cuda_stream(state))));
   return run_pass(context, work, &rows);
 }
 
+/* Where the rows are final, their sums are of use no sooner than the next update. */
 static polyad_status cuda_linalg_update_finish(polyad_context *context, struct pd_linalg_work *work,
                                                const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
@@ -284,9 +310,13 @@ static polyad_status cuda_linalg_update_finish(polyad_context *context, struct p
   finish.scaling = (int)update->scaling;
   finish.weights = update->weights->data;
   finish.lambda = update->lambda->data;
-  PD_TRY(pd_cuda_enter(context, state));
+  if (update->scaling != PD_SCALE_NORM_2) {
+    PD_TRY(linalg_branch(context, work));
+    PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, work->side)));
+    return linalg_leave(context, work);
+  }
+  PD_TRY(linalg_enter(context, work));
   PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state))));
-  if (update->scaling != PD_SCALE_NORM_2) return POLYAD_OK;
   return PD_CUDA(context, state,
                  pd_gpu_scale(gpu_matrix(update->x), work->factor, pd_cuda_stream(state)));
 }
@@ -297,7 +327,7 @@ static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
                                                 const struct pd_matrix *x,
                                                 const struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), NULL, blocks, work->sums,
@@ -313,7 +343,7 @@ static polyad_status cuda_linalg_model_norm(polyad_context *context, struct pd_l
                                             const struct pd_matrix *lambda, bool spreads) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_model_norm(&all, peak->data, lambda->data, spreads ? work->squares : NULL,
                                    work->rank, work->scalars, pd_cuda_stream(state)));
@@ -326,7 +356,7 @@ static polyad_status cuda_linalg_spread(polyad_context *context, struct pd_linal
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(x), .slices = slices->data};
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   PD_TRY(run_pass(context, work, &rows));
   return PD_CUDA(context, state,
                  pd_gpu_spread(&all, work->sums, rows.blocks, lambda->data, work->squares,
@@ -347,7 +377,7 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
     job.index_bytes[n] = list->index_bytes[n];
     job.factor[n] = gpu_matrix(factors[n]);
   }
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state)));
 }
@@ -359,7 +389,7 @@ static polyad_status cuda_linalg_weigh(polyad_context *context, struct pd_linalg
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix measure = {.data = NULL};
   if (phi != NULL) measure = gpu_matrix(phi);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_weigh(measure, kappa, kappa_tolerance, lambda->data, gpu_matrix(x),
                               work->processors, work->scalars, pd_cuda_stream(state)));
@@ -368,7 +398,7 @@ static polyad_status cuda_linalg_weigh(polyad_context *context, struct pd_linalg
 static polyad_status cuda_linalg_kkt(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *phi, const struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars,
                             pd_cuda_stream(state)));
@@ -378,7 +408,7 @@ static polyad_status cuda_linalg_multiply(polyad_context *context, struct pd_lin
                                           const struct pd_matrix *phi, double tolerance,
                                           struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   return PD_CUDA(context, state,
                  pd_gpu_multiply_unless(gpu_matrix(phi), tolerance, gpu_matrix(b), work->processors,
                                         work->scalars, pd_cuda_stream(state)));
@@ -389,7 +419,7 @@ static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_li
                                            struct pd_matrix *lambda) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix matrix = gpu_matrix(x);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   int blocks = pd_gpu_row_blocks(x->rows, work->rank);
   PD_TRY(
       PD_CUDA(context, state,
@@ -407,7 +437,7 @@ static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_
 static polyad_status cuda_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
                                        double scalars[PD_SCALARS]) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(linalg_enter(context, work));
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
                                  cudaMemcpyDeviceToHost, pd_cuda_stream(state))));
