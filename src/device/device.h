@@ -60,6 +60,10 @@ struct pd_device_functions {
    *  both waits for it. NULL: the data has to go through the host. */
   polyad_status (*copy_peer)(polyad_context *context, const struct pd_device *device, void *to,
                              const struct pd_device *from_device, const void *from, uint64_t bytes);
+  /** Keeps memory of the host where it is (`pinned`), so that copies from it go on beside the
+   * host's and the device's work, or lets it go again. Where the system does not let so much be
+   * kept, copies still work. NULL: it makes no difference. */
+  void (*pin)(const struct pd_device *device, void *host, uint64_t bytes, bool pinned);
   polyad_status (*fill_zero)(polyad_context *context, const struct pd_device *device, void *to,
                              uint64_t bytes);
   /** Waits until all work is done; reports errors of earlier work. */

@@ -18,7 +18,7 @@
 struct polyad_kernels;
 struct pd_portable_cpu;
 
-#define PD_MODULE_INTERFACE 8 /* changes whenever a struct in these contracts does */
+#define PD_MODULE_INTERFACE 9 /* changes whenever a struct in these contracts does */
 
 /** What the core offers to modules. Same meaning as the functions of core.h. */
 struct pd_services {

@@ -22,6 +22,7 @@ struct pd_parameter {
   const int *trials; /* values to measure, ended by 0; NULL: it is not tuned */
 };
 
+struct pd_arrays;
 struct pd_traits;
 
 /** What is asked of a format. */
@@ -95,6 +96,11 @@ struct polyad_format {
    *  freed early (its pointers then set to NULL). */
   polyad_status (*build)(polyad_context *context, polyad_tensor *tensor, bool take,
                          const struct pd_request *request, void **storage);
+  /** A storage is a header of so many bytes, and arrays that it points to. arrays() shows each of
+   *  them that there can be by what the header says, with pd_show_array() (formats/storage.h): what
+   *  frees a storage, and moves it to a device and back. NULL: it stays where it is. */
+  size_t header_bytes;
+  void (*arrays)(void *storage, struct pd_arrays *arrays);
   /** Makes the storage without any arrays, for a builder on a device to complete; NULL: there are
    *  no such builders. */
   polyad_status (*begin)(polyad_context *context, const polyad_tensor *tensor,

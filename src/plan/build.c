@@ -3,6 +3,7 @@
  * memory is not kept on the host as well, where it can be brought back. A cancelled context ends
  * planning before a storage is built and after. */
 #include "core/radix_sort.h"
+#include "formats/storage.h"
 #include "plan/plan.h"
 
 static polyad_status sort_on_device(polyad_context *context, const void *user, uint64_t count,
@@ -73,8 +74,13 @@ static polyad_status build_there(polyad_context *context, const struct pd_making
 /* ---- wherever ---------------------------------------------------------------------------------
  */
 
+static bool moves(const struct pd_making *making) {
+  bool far = !making->request->device->functions->host_memory;
+  return making->kernels->upload != NULL || (far && making->format->arrays != NULL);
+}
+
 static bool sheds(const struct polyad_format *format, const struct polyad_kernels *kernels) {
-  return kernels->download != NULL && format->shed != NULL;
+  return kernels->upload == NULL || (kernels->download != NULL && format->shed != NULL);
 }
 
 static polyad_status build_here(polyad_context *context, const struct pd_making *making,
@@ -83,17 +89,23 @@ static polyad_status build_here(polyad_context *context, const struct pd_making 
   const struct pd_device *device = making->request->device;
   PD_TRY(
       pd_storage_build(context, making->format, tensor, take, making->request, &stored->storage));
-  if (kernels->upload == NULL) {
+  if (!moves(making)) {
     stored->on_device = stored->storage;
     return POLYAD_OK;
   }
-  polyad_status status = kernels->upload(context, device, stored->storage, &stored->on_device);
+  polyad_status status =
+      kernels->upload != NULL
+          ? kernels->upload(context, device, stored->storage, &stored->on_device)
+          : pd_storage_put(context, making->format, device, stored->storage, &stored->on_device);
   if (status != POLYAD_OK) {
     pd_stored_clear(context, making->format, kernels, device, stored);
     return status;
   }
   stored->shed = sheds(making->format, kernels);
-  if (stored->shed) making->format->shed(context, stored->storage);
+  if (stored->shed && kernels->upload == NULL)
+    pd_storage_shed(context, making->format, stored->storage);
+  else if (stored->shed)
+    making->format->shed(context, stored->storage);
   return POLYAD_OK;
 }
 
@@ -117,11 +129,22 @@ polyad_status pd_storage_make(polyad_context *context, const struct pd_making *a
   return build_here(context, &making, tensor, take, stored);
 }
 
+polyad_status pd_stored_bring(polyad_context *context, const struct polyad_format *format,
+                              const struct polyad_kernels *kernels, const struct pd_device *device,
+                              const void *on_device, bool whole, void **storage) {
+  if (kernels->download != NULL)
+    return kernels->download(context, device, on_device, whole, storage);
+  return pd_storage_bring(context, format, device, on_device, whole, storage);
+}
+
 void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
                      const struct polyad_kernels *kernels, const struct pd_device *device,
                      struct pd_stored *stored) {
-  if (stored->on_device != NULL && stored->on_device != stored->storage && kernels->unload != NULL)
+  bool apart = stored->on_device != NULL && stored->on_device != stored->storage;
+  if (apart && kernels->unload != NULL)
     kernels->unload(context, device, stored->on_device);
+  else if (apart)
+    pd_storage_release(context, format, device, stored->on_device);
   if (stored->storage != NULL) format->destroy(context, stored->storage);
   *stored = (struct pd_stored){0};
 }

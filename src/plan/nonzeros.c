@@ -16,7 +16,8 @@ static polyad_status nonzeros_bring(polyad_context *context, const polyad_plan *
   *storage = plan->storage;
   *brought = NULL;
   if (!plan->shed) return POLYAD_OK;
-  PD_TRY(plan->kernels->download(context, plan->device, plan->on_device, whole, brought));
+  PD_TRY(pd_stored_bring(context, plan->format, plan->kernels, plan->device, plan->on_device, whole,
+                         brought));
   *storage = *brought;
   return POLYAD_OK;
 }

@@ -69,8 +69,8 @@ static polyad_status download(polyad_context *context, const struct pd_device *d
   for (int k = 0; k < 2 && status == POLYAD_OK; ++k) {
     const polyad_plan *part = pair->part[k];
     if (!part->shed) continue;
-    status =
-        part->kernels->download(context, part->device, part->on_device, whole, &view->brought[k]);
+    status = pd_stored_bring(context, part->format, part->kernels, part->device, part->on_device,
+                             whole, &view->brought[k]);
     view->readable[k] = view->brought[k];
   }
   if (status == POLYAD_OK)

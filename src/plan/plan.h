@@ -12,7 +12,7 @@ struct polyad_plan {
   const struct polyad_format *format;
   const struct polyad_kernels *kernels;
   void *storage;   /* on the host */
-  void *on_device; /* what kernels get: `storage` itself where they have no upload */
+  void *on_device; /* what kernels get: `storage` itself where it is the host's memory */
   bool shed;       /* the arrays are on the device alone: `storage` is what describes them */
   int order;
   uint64_t dims[POLYAD_MAX_ORDER];
@@ -69,6 +69,11 @@ struct pd_stored {
 /** Makes a storage on the device, or on the host and copies it to the device. */
 polyad_status pd_storage_make(polyad_context *context, const struct pd_making *making,
                               polyad_tensor *tensor, bool take, struct pd_stored *stored);
+/** Brings a storage that lies on the device back to the host, where the format's destroy() frees
+ * it: `whole`, or no more than the format's decode() reads. */
+polyad_status pd_stored_bring(polyad_context *context, const struct polyad_format *format,
+                              const struct polyad_kernels *kernels, const struct pd_device *device,
+                              const void *on_device, bool whole, void **storage);
 void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
                      const struct polyad_kernels *kernels, const struct pd_device *device,
                      struct pd_stored *stored);

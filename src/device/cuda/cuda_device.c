@@ -244,6 +244,14 @@ static polyad_status between(polyad_context *context, const struct pd_device *de
   return POLYAD_OK;
 }
 
+static void cuda_device_pin(const struct pd_device *device, void *host, uint64_t bytes,
+                            bool pinned) {
+  if (bytes == 0 || cudaSetDevice(device->index) != cudaSuccess) return;
+  cudaError_t code =
+      pinned ? cudaHostRegister(host, bytes, cudaHostRegisterDefault) : cudaHostUnregister(host);
+  if (code != cudaSuccess) (void)cudaGetLastError();
+}
+
 polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,
                                uint64_t count, size_t size, void **out) {
   uint64_t bytes;
@@ -275,6 +283,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .copy_out = pd_cuda_copy_out,
     .copy = cuda_device_copy,
     .copy_peer = copy_peer,
+    .pin = cuda_device_pin,
     .fill_zero = cuda_device_fill_zero,
     .synchronize = cuda_device_synchronize,
     .memory_available = cuda_device_memory_available,

@@ -14,12 +14,15 @@ static void bcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void bcsf_destroy(polyad_context *context, void *storage) {
+static void bcsf_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_bcsf *bcsf = storage;
-  if (bcsf == NULL) return;
   for (int n = 0; n < bcsf->head.order; ++n)
-    pd_fibers_clear(context, &bcsf->tree[n]);
-  pd_free(context, bcsf);
+    pd_fibers_arrays(&bcsf->tree[n], bcsf->head.type, n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES,
+                     arrays);
+}
+
+static void bcsf_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_bcsf_format, storage);
 }
 
 static const int *bcsf_levels_of(const void *storage, int mode) {

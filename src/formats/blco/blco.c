@@ -2,6 +2,7 @@
 #include "formats/blco/blco.h"
 #include "core/numbers.h"
 #include "formats/blco/blco_layout.h"
+#include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -50,16 +51,21 @@ static bool blco_supports(const struct pd_traits *traits, const struct pd_reques
   return pd_nz_supports(traits, request, reason);
 }
 
-static void blco_destroy(polyad_context *context, void *storage) {
+static void blco_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_blco *blco = storage;
-  if (blco == NULL) return;
+  uint64_t nnz = blco->head.nnz, blocks = blco->blocks;
+  enum pd_array_use nonzeros = blco->stream ? PD_ARRAY_STREAMED : PD_ARRAY_DECODED;
   for (int n = 0; n < blco->head.order; ++n)
-    pd_free(context, blco->base[n]);
-  pd_free(context, blco->start);
-  pd_free(context, blco->key);
-  pd_free(context, blco->values);
-  pd_free(context, blco->tile_block);
-  pd_free(context, blco);
+    pd_show_array(arrays, &blco->base[n], blocks, sizeof *blco->base[n], PD_ARRAY_DECODED);
+  pd_show_array(arrays, &blco->start, blocks + 1, sizeof *blco->start, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &blco->key, nnz, sizeof *blco->key, nonzeros);
+  pd_show_array(arrays, &blco->values, nnz, pd_type_bytes(blco->head.type), nonzeros);
+  pd_show_array(arrays, &blco->tile_block, pd_nz_units(nnz, PD_BLCO_TILE), sizeof *blco->tile_block,
+                PD_ARRAY_MOVES);
+}
+
+static void blco_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_blco_format, storage);
 }
 
 static polyad_status blco_build_blocks(polyad_context *context, const polyad_tensor *tensor,
@@ -119,6 +125,17 @@ static void blco_decode(const void *storage, int mode, uint64_t first, int count
 static const struct pd_nz_ops ops = {
     .levels = levels, .row_runs = blco_row_runs, .decode = blco_decode};
 
+/* Whether the nonzeros stay on the host: as asked, or since a device of its own memory has not
+ * enough for them and for computing. */
+static bool blco_streams(polyad_context *context, const polyad_tensor *tensor,
+                         const struct pd_request *request) {
+  const struct pd_device *device = request->device;
+  if (strcmp(request->variant, "stream") == 0) return true;
+  if (device->functions->host_memory) return false;
+  uint64_t available = device->functions->memory_available(context, device);
+  return tensor->nnz * (8 + pd_type_bytes(tensor->type)) > available - available / 5;
+}
+
 static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                 const struct pd_request *request, void **out) {
   (void)take;
@@ -129,7 +146,7 @@ static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, 
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &blco));
   pd_nz_init(&blco->head, &ops, tensor);
-  blco->stream = strcmp(request->variant, "stream") == 0;
+  blco->stream = blco_streams(context, tensor, request);
   blco->ordered_for = pd_parameter(request, ORDER_FOR_MODE, 0) - 1;
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   divide_bits(&curve, tensor->order, blco->bits, blco->shift);

@@ -1,4 +1,4 @@
-/* MTTKRP of "blco" on a GPU: blocks on the device, or in the host's memory and streamed. */
+/* MTTKRP of "blco" on a GPU: nonzeros on the device, or in the host's memory and streamed. */
 #include "device/cuda/cuda_sum.h"
 #include "formats/blco/blco.h"
 #include "formats/blco/blco_gpu.h"
@@ -7,15 +7,6 @@
 #include "formats/nonzeros/nonzeros_cuda.h"
 
 enum { BATCH_TILES = 1 << 14, BUFFERS = 3 };
-
-struct on_device {
-  const struct pd_blco *host;
-  bool streamed;
-  bool pinned[2]; /* keys, values */
-  uint64_t *key;  /* NULL when streamed */
-  void *values;
-  uint32_t *tile_block, *start, *base[POLYAD_MAX_ORDER];
-};
 
 /** Where a batch of nonzeros is while it is computed. */
 struct buffer {
@@ -43,93 +34,12 @@ static uint64_t batch_tiles(const struct pd_blco *blco) {
   return batch < 1 ? 1 : batch > BATCH_TILES ? BATCH_TILES : batch;
 }
 
-static void unpin(struct on_device *made) {
-  const void *memory[2] = {made->host->key, made->host->values};
-  for (int k = 0; k < 2; ++k)
-    if (made->pinned[k] && cudaHostUnregister((void *)memory[k]) != cudaSuccess)
-      (void)cudaGetLastError();
-}
-
-static void blco_cuda_unload(polyad_context *context, const struct pd_device *device,
-                             void *pointer) {
-  struct on_device *made = pointer;
-  if (made == NULL) return;
-  unpin(made);
-  pd_cuda_release(context, device, made->key);
-  pd_cuda_release(context, device, made->values);
-  pd_cuda_release(context, device, made->tile_block);
-  pd_cuda_release(context, device, made->start);
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-    pd_cuda_release(context, device, made->base[n]);
-  pd_cuda_services->free(context, made);
-}
-
-/* Transfers overlap with kernels only from memory that stays where it is; where the system does
- * not let so much be pinned, they still work. */
-static void pin(struct on_device *made) {
-  const struct pd_blco *blco = made->host;
-  void *memory[2] = {blco->key, blco->values};
-  size_t bytes[2] = {blco->head.nnz * sizeof *blco->key,
-                     blco->head.nnz * pd_type_bytes(blco->head.type)};
-  for (int k = 0; k < 2; ++k) {
-    made->pinned[k] = bytes[k] > 0 &&
-                      cudaHostRegister(memory[k], bytes[k], cudaHostRegisterDefault) == cudaSuccess;
-    if (!made->pinned[k]) (void)cudaGetLastError();
-  }
-}
-
-static polyad_status upload_blocks(polyad_context *context, const struct pd_device *device,
-                                   struct on_device *made) {
-  const struct pd_blco *blco = made->host;
-  PD_TRY(pd_cuda_upload(context, device, pd_nz_units(blco->head.nnz, PD_BLCO_TILE),
-                        sizeof *blco->tile_block, blco->tile_block, (void **)&made->tile_block));
-  PD_TRY(pd_cuda_upload(context, device, (uint64_t)blco->blocks + 1, sizeof *blco->start,
-                        blco->start, (void **)&made->start));
-  for (int n = 0; n < blco->head.order; ++n)
-    PD_TRY(pd_cuda_upload(context, device, blco->blocks, sizeof *blco->base[n], blco->base[n],
-                          (void **)&made->base[n]));
-  return POLYAD_OK;
-}
-
-static polyad_status blco_cuda_upload_nonzeros(polyad_context *context,
-                                               const struct pd_device *device,
-                                               struct on_device *made) {
-  const struct pd_blco *blco = made->host;
-  uint64_t bytes = blco->head.nnz * (sizeof *blco->key + pd_type_bytes(blco->head.type));
-  uint64_t available = device->functions->memory_available(context, device);
-  made->streamed = blco->stream || bytes > available - available / 5;
-  if (made->streamed) {
-    pin(made);
-    return POLYAD_OK;
-  }
-  PD_TRY(pd_cuda_upload(context, device, blco->head.nnz, sizeof *blco->key, blco->key,
-                        (void **)&made->key));
-  return pd_cuda_upload(context, device, blco->head.nnz, pd_type_bytes(blco->head.type),
-                        blco->values, &made->values);
-}
-
-static polyad_status blco_cuda_upload(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, void **out) {
-  struct on_device *made;
-  *out = NULL;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
-  *made = (struct on_device){.host = storage};
-  polyad_status status = upload_blocks(context, device, made);
-  if (status == POLYAD_OK) status = blco_cuda_upload_nonzeros(context, device, made);
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    blco_cuda_unload(context, device, made);
-  return status;
-}
-
 static uint64_t blco_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
   (void)threads;
-  const struct on_device *made = storage;
-  uint64_t size = pd_type_bytes(made->host->head.type);
-  uint64_t bytes = pd_mul_saturated(pd_nz_copies_numbers(&made->host->head, rank), size);
-  if (made->streamed) bytes += BUFFERS * batch_tiles(made->host) * PD_BLCO_TILE * (8 + size);
+  const struct pd_blco *blco = storage;
+  uint64_t size = pd_type_bytes(blco->head.type);
+  uint64_t bytes = pd_mul_saturated(pd_nz_copies_numbers(&blco->head, rank), size);
+  if (blco->stream) bytes += BUFFERS * batch_tiles(blco) * PD_BLCO_TILE * (8 + size);
   return bytes;
 }
 
@@ -149,11 +59,11 @@ static void blco_cuda_workspace_destroy(polyad_context *context, void *pointer) 
   pd_cuda_services->free(context, scratch);
 }
 
-static polyad_status blco_cuda_open_stream(polyad_context *context, const struct on_device *made,
+static polyad_status blco_cuda_open_stream(polyad_context *context, const struct pd_blco *blco,
                                            struct scratch *scratch) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  size_t size = pd_type_bytes(made->host->head.type);
-  scratch->batch = batch_tiles(made->host);
+  size_t size = pd_type_bytes(blco->head.type);
+  scratch->batch = batch_tiles(blco);
   PD_TRY(
       PD_CUDA(context, state, cudaStreamCreateWithFlags(&scratch->stream, cudaStreamNonBlocking)));
   PD_TRY(
@@ -175,7 +85,7 @@ static polyad_status blco_cuda_open_stream(polyad_context *context, const struct
 static polyad_status blco_cuda_workspace_create(polyad_context *context,
                                                 const struct pd_device *device, const void *storage,
                                                 uint64_t rank, void **out) {
-  const struct on_device *made = storage;
+  const struct pd_blco *blco = storage;
   struct scratch *scratch;
   *out = NULL;
   if (rank > INT32_MAX / 16)
@@ -184,10 +94,9 @@ static polyad_status blco_cuda_workspace_create(polyad_context *context,
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct scratch){.device = device};
-  polyad_status status =
-      pd_cuda_allocate(context, device, pd_nz_copies_numbers(&made->host->head, rank),
-                       pd_type_bytes(made->host->head.type), &scratch->copies);
-  if (status == POLYAD_OK && made->streamed) status = blco_cuda_open_stream(context, made, scratch);
+  polyad_status status = pd_cuda_allocate(context, device, pd_nz_copies_numbers(&blco->head, rank),
+                                          pd_type_bytes(blco->head.type), &scratch->copies);
+  if (status == POLYAD_OK && blco->stream) status = blco_cuda_open_stream(context, blco, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -198,28 +107,27 @@ static polyad_status blco_cuda_workspace_create(polyad_context *context,
 /* One call. */
 struct job {
   struct pd_cuda_state *state;
-  const struct on_device *made;
+  const struct pd_blco *blco;
   struct scratch *scratch;
   struct pd_blco_launch launch;
   int aligned;
   polyad_type type;
 };
 
-static int blco_cuda_prepare(const struct on_device *made, int mode,
+static int blco_cuda_prepare(const struct pd_blco *blco, int mode,
                              const struct pd_matrix *const *factors, struct pd_matrix *out,
                              struct pd_blco_launch *launch) {
-  const struct pd_blco *blco = made->host;
   struct pd_nz_device_list list = {.levels = blco->head.order};
   list.list.nnz = blco->head.nnz;
-  list.list.values = made->values;
+  list.list.values = blco->values;
   for (int n = 0; n < blco->head.order; ++n)
     list.level[n] = n;
-  *launch = (struct pd_blco_launch){.key = made->key,
-                                    .tile_block = made->tile_block,
-                                    .start = made->start,
+  *launch = (struct pd_blco_launch){.key = blco->key,
+                                    .tile_block = blco->tile_block,
+                                    .start = blco->start,
                                     .row_bits = out->rows < 2 ? 1 : pd_bit_length(out->rows - 1)};
   for (int n = 0; n < blco->head.order; ++n) {
-    launch->base[n] = made->base[n];
+    launch->base[n] = blco->base[n];
     launch->shift[n] = blco->shift[n];
     launch->mask[n] = pd_low_mask(blco->bits[n]);
   }
@@ -239,7 +147,7 @@ static polyad_status run_batch(polyad_context *context, const struct job *job,
                                struct buffer *buffer, uint64_t first, uint64_t tiles) {
   struct pd_cuda_state *state = job->state;
   struct scratch *scratch = job->scratch;
-  const struct pd_blco *blco = job->made->host;
+  const struct pd_blco *blco = job->blco;
   struct pd_blco_launch launch = job->launch;
   size_t size = pd_type_bytes(job->type);
   uint64_t begin = first * PD_BLCO_TILE, end = begin + tiles * PD_BLCO_TILE;
@@ -265,7 +173,7 @@ static polyad_status run_batch(polyad_context *context, const struct job *job,
 static polyad_status run_streamed(polyad_context *context, const struct job *job) {
   struct pd_cuda_state *state = job->state;
   struct scratch *scratch = job->scratch;
-  uint64_t all = blco_cuda_tiles_of(job->made->host);
+  uint64_t all = blco_cuda_tiles_of(job->blco);
   ++scratch->passes;
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, scratch->begin, 0)));
@@ -281,17 +189,17 @@ static polyad_status blco_cuda_mttkrp(polyad_context *context, const void *stora
                                       struct pd_matrix *out) {
   struct scratch *scratch = workspace;
   struct job job = {.state = pd_cuda_state_of(scratch->device),
-                    .made = storage,
+                    .blco = storage,
                     .scratch = scratch,
                     .type = out->type};
   struct pd_blco_launch *launch = &job.launch;
   PD_TRY(pd_cuda_enter(context, job.state));
-  job.aligned = blco_cuda_prepare(job.made, mode, factors, out, launch);
+  job.aligned = blco_cuda_prepare(job.blco, mode, factors, out, launch);
   PD_TRY(pd_nz_copies_begin(context, job.state, scratch->copies, out, &launch->nz.out));
-  if (job.made->host->head.nnz > 0 && job.made->streamed) {
+  if (job.blco->head.nnz > 0 && job.blco->stream) {
     PD_TRY(run_streamed(context, &job));
-  } else if (job.made->host->head.nnz > 0) {
-    launch->tiles = blco_cuda_tiles_of(job.made->host);
+  } else if (job.blco->head.nnz > 0) {
+    launch->tiles = blco_cuda_tiles_of(job.blco);
     PD_TRY(blco_cuda_start(context, &job, launch));
   }
   return pd_nz_copies_end(context, job.state, &launch->nz.out, out);
@@ -305,8 +213,6 @@ static uint64_t blco_cuda_position(const void *workspace) {
 const struct polyad_kernels pd_blco_kernels_cuda = {
     .format = "blco",
     .device = "cuda",
-    .upload = blco_cuda_upload,
-    .unload = blco_cuda_unload,
     .workspace_bytes = blco_cuda_workspace_bytes,
     .workspace_create = blco_cuda_workspace_create,
     .workspace_destroy = blco_cuda_workspace_destroy,

@@ -19,7 +19,7 @@ struct pd_blco {
   uint32_t *tile_block; /* block of nonzero 512 t, see pd_nz_pieces */
   int levels[POLYAD_MAX_ORDER];
   int ordered_for; /* mode, -1: none */
-  bool stream;     /* keep the nonzeros in the host's memory */
+  bool stream;     /* the nonzeros stay in the host's memory, which kernels of devices stream */
   double seconds_order;
 };
 

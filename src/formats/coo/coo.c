@@ -1,7 +1,7 @@
 /* Building, checking and describing "coo". */
 #include "formats/coo/coo.h"
-#include "formats/coo/coo_layout.h"
-#include "formats/rowsum/rowsum_build.h"
+#include "formats/coo/coo_flat.h"
+#include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +17,11 @@ static bool coo_supports(const struct pd_traits *traits, const struct pd_request
   return !tiled && pd_nz_supports(traits, request, reason);
 }
 
-/* Variants plain and paper cut nothing, nor does any on a GPU; variant tiled cuts the output and
- * the first two columns in four. */
+/* Variants plain and paper cut nothing; variant tiled cuts the output and the first two columns in
+ * four. */
 static void choose_tiling(const struct pd_traits *traits, const struct pd_request *request,
                           int mode, struct pd_tiling *tiling) {
-  bool cut = strcmp(request->variant, "auto") == 0 && !coo_on_gpu(request);
+  bool cut = strcmp(request->variant, "auto") == 0;
   pd_tiling_choose(traits, request, mode, cut, tiling);
   if (strcmp(request->variant, "tiled") != 0) return;
   int bits = pd_index_bits(traits->dims[mode]) - 2;
@@ -39,6 +39,12 @@ static bool is_permuted(const struct pd_request *request) {
   return strcmp(request->variant, "paper") == 0 && !coo_on_gpu(request);
 }
 
+/* Lists of a device. */
+static int flats_of(int order, const struct pd_request *request) {
+  if (!coo_on_gpu(request)) return 0;
+  return strcmp(request->variant, "paper") == 0 ? 1 : order;
+}
+
 static uint64_t shared_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
                              bool force_index64) {
   uint64_t item = pd_type_bytes(type);
@@ -50,7 +56,14 @@ static uint64_t shared_bytes(int order, const uint64_t *dims, uint64_t nnz, poly
 static void coo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                uint64_t *storage, uint64_t *building) {
   bool wide = request->force_index64, permuted = is_permuted(request);
+  int flats = flats_of(traits->order, request);
   *storage = sizeof(struct pd_coo);
+  if (flats > 0) {
+    *storage = pd_add_saturated(
+        *storage, pd_coo_flat_bytes(flats, traits->order, traits->nnz, request->precision));
+    *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+    return;
+  }
   if (permuted)
     *storage = pd_add_saturated(
         *storage, shared_bytes(traits->order, traits->dims, traits->nnz, request->precision, wide));
@@ -80,13 +93,24 @@ static double coo_estimate_seconds(const struct pd_traits *traits,
   return 1e-9 * sum / request->threads;
 }
 
+static void coo_arrays(void *storage, struct pd_arrays *arrays) {
+  struct pd_coo *coo = storage;
+  for (int n = 0; n < coo->flats; ++n) {
+    struct pd_coo_flat *list = &coo->flat[n];
+    enum pd_array_use use = n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES;
+    for (int l = 0; l < coo->order; ++l)
+      pd_show_array(arrays, &list->index[l], coo->nnz, sizeof *list->index[l], use);
+    pd_show_array(arrays, &list->values, coo->nnz, pd_type_bytes(coo->type), use);
+  }
+}
+
 static void coo_destroy(polyad_context *context, void *storage) {
   struct pd_coo *coo = storage;
   if (coo == NULL) return;
   for (int n = 0; n < coo->order; ++n)
     pd_rowsum_clear(context, &coo->list[n]);
   pd_rowsum_unshare(context, &coo->shared);
-  pd_free(context, coo);
+  pd_storage_free(context, &pd_coo_format, coo);
 }
 
 static polyad_status coo_build_list(polyad_context *context, const polyad_tensor *tensor,
@@ -102,12 +126,26 @@ static polyad_status coo_build_list(polyad_context *context, const polyad_tensor
                                   &coo->list[mode]);
 }
 
+static polyad_status coo_build_lists(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_traits *traits,
+                                     const struct pd_request *request, struct pd_coo *coo) {
+  polyad_status status = POLYAD_OK;
+  struct pd_room room = {0};
+  if (is_permuted(request))
+    status = pd_rowsum_share(context, tensor, request->force_index64, &coo->shared);
+  if (status == POLYAD_OK)
+    status = pd_rowsum_room_create(context, tensor, is_permuted(request), &room);
+  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
+    status = coo_build_list(context, tensor, traits, request, n, &room, coo);
+  pd_room_destroy(context, &room);
+  return status;
+}
+
 static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                const struct pd_request *request, void **storage) {
   (void)take; /* every list is made from the tensor's arrays */
   struct pd_coo *coo;
   struct pd_traits traits;
-  struct pd_room room = {0};
   *storage = NULL;
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY(PD_NEW_ZERO(context, 1, &coo));
@@ -117,14 +155,9 @@ static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, b
   coo->type = tensor->type;
   memcpy(coo->dims, tensor->dims, sizeof coo->dims);
   coo->atomic = strcmp(request->variant, "paper") == 0;
-  polyad_status status = POLYAD_OK;
-  if (is_permuted(request))
-    status = pd_rowsum_share(context, tensor, request->force_index64, &coo->shared);
-  if (status == POLYAD_OK)
-    status = pd_rowsum_room_create(context, tensor, is_permuted(request), &room);
-  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
-    status = coo_build_list(context, tensor, &traits, request, n, &room, coo);
-  pd_room_destroy(context, &room);
+  coo->flats = flats_of(coo->order, request);
+  polyad_status status = coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
+                                        : coo_build_lists(context, tensor, &traits, request, coo);
   if (status != POLYAD_OK) {
     coo_destroy(context, coo);
     return status;
@@ -135,6 +168,7 @@ static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, b
 
 static polyad_status coo_check(polyad_context *context, const void *storage) {
   const struct pd_coo *coo = storage;
+  if (coo->flats > 0) return pd_coo_flat_check(context, coo);
   for (int n = 0; n < coo->order; ++n)
     PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->dims));
   return POLYAD_OK;
@@ -143,6 +177,7 @@ static polyad_status coo_check(polyad_context *context, const void *storage) {
 static uint64_t coo_bytes(const void *storage) {
   const struct pd_coo *coo = storage;
   uint64_t total = sizeof *coo;
+  if (coo->flats > 0) return total + pd_coo_flat_bytes(coo->flats, coo->order, coo->nnz, coo->type);
   if (coo->shared.values != NULL)
     total += shared_bytes(coo->order, coo->dims, coo->nnz, coo->type, coo->shared.id_bytes[0] == 8);
   for (int n = 0; n < coo->order; ++n)
@@ -167,7 +202,10 @@ static void coo_describe(const void *storage, int first_mode, char text[PD_REASO
 
 static void coo_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_coo *coo = storage;
-  pd_rowsum_decode(&coo->list[0], 0, coo->type, first, count, chunk);
+  if (coo->flats > 0)
+    pd_coo_flat_decode(coo, first, count, chunk);
+  else
+    pd_rowsum_decode(&coo->list[0], 0, coo->type, first, count, chunk);
 }
 
 const struct polyad_format pd_coo_format = {
@@ -181,6 +219,8 @@ const struct polyad_format pd_coo_format = {
     .supports = coo_supports,
     .estimate_bytes = coo_estimate_bytes,
     .estimate_seconds = coo_estimate_seconds,
+    .header_bytes = sizeof(struct pd_coo),
+    .arrays = coo_arrays,
     .build = coo_build,
     .check = coo_check,
     .bytes = coo_bytes,

@@ -2,6 +2,7 @@
 #include "formats/fcoo/fcoo.h"
 #include "core/numbers.h"
 #include "formats/fcoo/fcoo_layout.h"
+#include "formats/storage.h"
 #include <stdio.h>
 
 static uint64_t fcoo_bytes_of(int order, uint64_t nnz, uint64_t rows, polyad_type type) {
@@ -23,19 +24,23 @@ static double fcoo_estimate_seconds(const struct pd_traits *traits,
   return 1.01 * pd_nz_estimate_seconds(traits, request);
 }
 
-static void fcoo_destroy(polyad_context *context, void *storage) {
+static void fcoo_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_fcoo *fcoo = storage;
-  if (fcoo == NULL) return;
+  uint64_t nnz = fcoo->head.nnz, units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
   for (int n = 0; n < fcoo->head.order; ++n) {
     struct pd_fcoo_mode *mode = &fcoo->mode[n];
-    for (int l = 0; l < POLYAD_MAX_ORDER; ++l)
-      pd_free(context, mode->id[l]);
-    pd_free(context, mode->flags);
-    pd_free(context, mode->row_id);
-    pd_free(context, mode->unit_row);
-    pd_free(context, mode->values);
+    enum pd_array_use use = n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES;
+    for (int l = 1; l < fcoo->head.order; ++l)
+      pd_show_array(arrays, &mode->id[l], nnz, sizeof *mode->id[l], use);
+    pd_show_array(arrays, &mode->flags, units, sizeof *mode->flags, use);
+    pd_show_array(arrays, &mode->row_id, mode->rows, sizeof *mode->row_id, use);
+    pd_show_array(arrays, &mode->unit_row, units, sizeof *mode->unit_row, use);
+    pd_show_array(arrays, &mode->values, nnz, pd_type_bytes(fcoo->head.type), use);
   }
-  pd_free(context, fcoo);
+}
+
+static void fcoo_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_fcoo_format, storage);
 }
 
 static const int *fcoo_levels_of(const void *storage, int mode) {

@@ -189,16 +189,19 @@ polyad_status pd_fibers_build(polyad_context *context, const polyad_tensor *tens
   return status;
 }
 
-void pd_fibers_clear(polyad_context *context, struct pd_fibers *tree) {
-  for (int l = 0; l < POLYAD_MAX_ORDER; ++l) {
-    pd_free(context, tree->id[l]);
-    pd_free(context, tree->start[l]);
+void pd_fibers_arrays(struct pd_fibers *tree, polyad_type type, enum pd_array_use use,
+                      struct pd_arrays *arrays) {
+  int leaf = tree->order - 1;
+  for (int l = 0; l <= leaf; ++l) {
+    uint64_t nodes = tree->nodes[l];
+    pd_show_array(arrays, &tree->id[l], nodes, sizeof *tree->id[l], use);
+    if (l < leaf) pd_show_array(arrays, &tree->start[l], nodes + 1, sizeof *tree->start[l], use);
   }
-  pd_free(context, tree->values);
-  pd_free(context, tree->item);
-  pd_free(context, tree->path);
-  pd_free(context, tree->whole);
-  *tree = (struct pd_fibers){0};
+  pd_show_array(arrays, &tree->values, tree->nnz, pd_type_bytes(type), use);
+  pd_show_array(arrays, &tree->item, (uint64_t)tree->items + 1, sizeof *tree->item, PD_ARRAY_MOVES);
+  pd_show_array(arrays, &tree->path, (uint64_t)tree->items * (uint64_t)(leaf > 0 ? leaf : 0),
+                sizeof *tree->path, PD_ARRAY_MOVES);
+  pd_show_array(arrays, &tree->whole, tree->items, sizeof *tree->whole, PD_ARRAY_MOVES);
 }
 
 /* ---- checking ------------------------------------------------------------------------------- */

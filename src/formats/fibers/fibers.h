@@ -6,6 +6,7 @@
 #define PD_FIBERS_H
 
 #include "formats/nonzeros/nonzeros.h"
+#include "formats/storage.h"
 
 /** Nonzeros after which a piece of a slice ends: short enough that a GPU has many thousand groups
  *  at work at once, since one group's loads wait for each other, and long enough that most of its
@@ -42,7 +43,9 @@ struct pd_fibers {
 polyad_status pd_fibers_build(polyad_context *context, const polyad_tensor *tensor,
                               const int *levels, uint32_t count, const uint32_t *permutation,
                               uint32_t fiber_most, struct pd_fibers *tree);
-void pd_fibers_clear(polyad_context *context, struct pd_fibers *tree);
+/** Shows the arrays; `use` is that of those which decoding reads. */
+void pd_fibers_arrays(struct pd_fibers *tree, polyad_type type, enum pd_array_use use,
+                      struct pd_arrays *arrays);
 polyad_status pd_fibers_check(polyad_context *context, const struct pd_fibers *tree,
                               const char *format, uint32_t fiber_most);
 uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type);

@@ -1,4 +1,4 @@
-/* Putting trees of compressed fibers on a GPU. */
+/* Trees of compressed fibers on a GPU. */
 #ifndef PD_FIBERS_CUDA_H
 #define PD_FIBERS_CUDA_H
 
@@ -7,8 +7,7 @@
 #include "formats/nonzeros/nonzeros_cuda.h"
 
 /** Adds the tree as a list for output `mode` (-1: all). `alone`: no other list has its slices. */
-polyad_status pd_fibers_put(polyad_context *context, const struct pd_device *device,
-                            const struct pd_fibers *tree, int mode, bool alone, int kind,
-                            struct pd_nz_on_device *made);
+void pd_fibers_list(const struct pd_fibers *tree, int mode, bool alone, int kind,
+                    struct pd_nz_lists *to);
 
 #endif

@@ -4,6 +4,7 @@
 #include "core/radix_sort.h"
 #include "formats/fibers/fibers.h"
 #include "formats/fwc/fwc_layout.h"
+#include "formats/storage.h"
 #include <stdio.h>
 
 static uint64_t fwc_bytes_of(int order, uint64_t nnz, uint64_t fibers, polyad_type type) {
@@ -21,18 +22,23 @@ static void fwc_estimate_bytes(const struct pd_traits *traits, const struct pd_r
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void fwc_destroy(polyad_context *context, void *storage) {
+static void fwc_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_fwc *fwc = storage;
-  if (fwc == NULL) return;
-  for (int n = 0; n < fwc->head.order; ++n) {
+  uint64_t nnz = fwc->head.nnz;
+  for (int n = 0, leaf = fwc->head.order - 1; n <= leaf; ++n) {
     struct pd_fwc_mode *mode = &fwc->mode[n];
-    for (int l = 0; l < POLYAD_MAX_ORDER; ++l)
-      pd_free(context, mode->id[l]);
-    pd_free(context, mode->start);
-    pd_free(context, mode->unit_fiber);
-    pd_free(context, mode->values);
+    enum pd_array_use use = n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES;
+    for (int l = 0; l <= leaf; ++l)
+      pd_show_array(arrays, &mode->id[l], l < leaf ? mode->fibers : nnz, sizeof *mode->id[l], use);
+    pd_show_array(arrays, &mode->start, (uint64_t)mode->fibers + 1, sizeof *mode->start, use);
+    pd_show_array(arrays, &mode->unit_fiber, pd_nz_units(nnz, PD_FWC_UNIT),
+                  sizeof *mode->unit_fiber, use);
+    pd_show_array(arrays, &mode->values, nnz, pd_type_bytes(fwc->head.type), use);
   }
-  pd_free(context, fwc);
+}
+
+static void fwc_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_fwc_format, storage);
 }
 
 static const int *fwc_levels_of(const void *storage, int mode) {

@@ -17,12 +17,33 @@ static void hbcsf_estimate_bytes(const struct pd_traits *traits, const struct pd
                                                           pd_mul_saturated(traits->nnz, 4)));
 }
 
-static void hbcsf_destroy(polyad_context *context, void *storage) {
+/* `use` is that of the arrays which decoding reads. */
+static void hbcsf_mode_arrays(struct pd_hbcsf_mode *mode, int order, polyad_type type,
+                              enum pd_array_use use, struct pd_arrays *arrays) {
+  for (int l = 0; l < order; ++l) {
+    pd_show_array(arrays, &mode->single_id[l], mode->singles, sizeof *mode->single_id[l], use);
+    if (l > 0)
+      pd_show_array(arrays, &mode->listed_id[l], mode->listed, sizeof *mode->listed_id[l], use);
+  }
+  pd_show_array(arrays, &mode->single_values, mode->singles, pd_type_bytes(type), use);
+  pd_show_array(arrays, &mode->slice_id, mode->slices, sizeof *mode->slice_id, use);
+  pd_show_array(arrays, &mode->slice_start, (uint64_t)mode->slices + 1, sizeof *mode->slice_start,
+                use);
+  pd_show_array(arrays, &mode->listed_values, mode->listed, pd_type_bytes(type), use);
+  pd_show_array(arrays, &mode->unit_slice, pd_nz_units(mode->listed, PD_HBCSF_UNIT),
+                sizeof *mode->unit_slice, use);
+  pd_fibers_arrays(&mode->tree, type, use, arrays);
+}
+
+static void hbcsf_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_hbcsf *hbcsf = storage;
-  if (hbcsf == NULL) return;
   for (int n = 0; n < hbcsf->head.order; ++n)
-    pd_hbcsf_clear(context, &hbcsf->mode[n]);
-  pd_free(context, hbcsf);
+    hbcsf_mode_arrays(&hbcsf->mode[n], hbcsf->head.order, hbcsf->head.type,
+                      n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES, arrays);
+}
+
+static void hbcsf_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_hbcsf_format, storage);
 }
 
 static const int *hbcsf_levels_of(const void *storage, int mode) {

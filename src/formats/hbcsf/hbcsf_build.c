@@ -4,19 +4,6 @@
 
 enum kind { SINGLE, LISTED, TREE, KINDS };
 
-void pd_hbcsf_clear(polyad_context *context, struct pd_hbcsf_mode *mode) {
-  for (int l = 0; l < POLYAD_MAX_ORDER; ++l) {
-    pd_free(context, mode->single_id[l]);
-    pd_free(context, mode->listed_id[l]);
-  }
-  pd_free(context, mode->single_values);
-  pd_free(context, mode->slice_id);
-  pd_free(context, mode->slice_start);
-  pd_free(context, mode->listed_values);
-  pd_free(context, mode->unit_slice);
-  pd_fibers_clear(context, &mode->tree);
-}
-
 /* Nonzeros in their order. */
 struct sorted {
   const polyad_tensor *tensor;

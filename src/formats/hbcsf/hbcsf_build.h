@@ -7,6 +7,5 @@
 /** Fills the mode, whose levels are set; what was allocated is in it also on failure. */
 polyad_status pd_hbcsf_build(polyad_context *context, const polyad_tensor *tensor,
                              struct pd_hbcsf_mode *mode);
-void pd_hbcsf_clear(polyad_context *context, struct pd_hbcsf_mode *mode);
 
 #endif

@@ -6,58 +6,43 @@
 
 enum { SINGLE, LISTED, TREE };
 
-static polyad_status put_singles(polyad_context *context, const struct pd_device *device,
-                                 const struct pd_hbcsf_mode *from, int mode,
-                                 struct pd_nz_on_device *made) {
-  struct pd_nz_device_list *list = pd_nz_add_list(made, mode, from->level);
+static void list_singles(const struct pd_hbcsf_mode *from, int order, int mode,
+                         struct pd_nz_lists *to) {
+  struct pd_nz_device_list *list = pd_nz_add_list(to, mode, from->level);
   list->kind = SINGLE;
   list->list.nnz = from->singles;
-  for (int l = 0; l < list->levels; ++l)
-    PD_TRY(pd_nz_put(context, device, list, l, from->singles, sizeof *from->single_id[l],
-                     from->single_id[l]));
-  return pd_nz_put(context, device, list, -1, from->singles, pd_type_bytes(made->host->type),
-                   from->single_values);
+  list->list.values = from->single_values;
+  for (int l = 0; l < order; ++l)
+    list->list.array[l] = from->single_id[l];
 }
 
-static polyad_status put_listed(polyad_context *context, const struct pd_device *device,
-                                const struct pd_hbcsf_mode *from, int mode,
-                                struct pd_nz_on_device *made) {
-  struct pd_nz_device_list *list = pd_nz_add_list(made, mode, from->level);
+static void list_listed(const struct pd_hbcsf_mode *from, int order, int mode,
+                        struct pd_nz_lists *to) {
+  struct pd_nz_device_list *list = pd_nz_add_list(to, mode, from->level);
   list->kind = LISTED;
   list->list.nnz = from->listed;
-  PD_TRY(pd_nz_put(context, device, list, 0, from->slices, sizeof *from->slice_id, from->slice_id));
-  for (int l = 1; l < list->levels; ++l)
-    PD_TRY(pd_nz_put(context, device, list, l, from->listed, sizeof *from->listed_id[l],
-                     from->listed_id[l]));
-  PD_TRY(pd_nz_put(context, device, list, PD_HBCSF_START, (uint64_t)from->slices + 1,
-                   sizeof *from->slice_start, from->slice_start));
-  PD_TRY(pd_nz_put(context, device, list, PD_HBCSF_UNIT_SLICE,
-                   pd_nz_units(from->listed, PD_HBCSF_UNIT), sizeof *from->unit_slice,
-                   from->unit_slice));
-  return pd_nz_put(context, device, list, -1, from->listed, pd_type_bytes(made->host->type),
-                   from->listed_values);
+  list->list.values = from->listed_values;
+  list->list.array[0] = from->slice_id;
+  for (int l = 1; l < order; ++l)
+    list->list.array[l] = from->listed_id[l];
+  list->list.array[PD_HBCSF_START] = from->slice_start;
+  list->list.array[PD_HBCSF_UNIT_SLICE] = from->unit_slice;
 }
 
-static polyad_status hbcsf_cuda_describe(polyad_context *context, const struct pd_device *device,
-                                         const void *storage, struct pd_nz_on_device *made) {
+static void hbcsf_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_hbcsf *hbcsf = storage;
   for (int n = 0; n < hbcsf->head.order; ++n) {
-    PD_TRY(put_singles(context, device, &hbcsf->mode[n], n, made));
-    PD_TRY(put_listed(context, device, &hbcsf->mode[n], n, made));
-    PD_TRY(pd_fibers_put(context, device, &hbcsf->mode[n].tree, n, true, TREE, made));
+    list_singles(&hbcsf->mode[n], hbcsf->head.order, n, to);
+    list_listed(&hbcsf->mode[n], hbcsf->head.order, n, to);
+    pd_fibers_list(&hbcsf->mode[n].tree, n, true, TREE, to);
   }
-  return POLYAD_OK;
 }
 
 static const struct pd_nz_cuda hbcsf_on_cuda = {
-    .name = "hbcsf",
     .describe = hbcsf_cuda_describe,
     .f32 = {pd_hbcsf_single_f32, pd_hbcsf_listed_f32, pd_fibers_add_f32},
     .f64 = {pd_hbcsf_single_f64, pd_hbcsf_listed_f64, pd_fibers_add_f64}};
 
-static polyad_status hbcsf_cuda_upload(polyad_context *context, const struct pd_device *device,
-                                       const void *storage, void **on_device) {
-  return pd_nz_upload_as(context, device, &hbcsf_on_cuda, storage, on_device);
-}
+PD_NZ_CUDA_WORKSPACES(hbcsf)
 
-const struct polyad_kernels pd_hbcsf_kernels_cuda = PD_NZ_KERNELS_CUDA("hbcsf", hbcsf_cuda_upload);
+const struct polyad_kernels pd_hbcsf_kernels_cuda = {PD_NZ_CUDA_SLOTS(hbcsf)};

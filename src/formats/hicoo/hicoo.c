@@ -3,6 +3,7 @@
 #include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/hicoo/hicoo_layout.h"
+#include "formats/storage.h"
 #include <stdio.h>
 
 /* `groups`: of all modes. */
@@ -37,20 +38,26 @@ static void hicoo_estimate_bytes(const struct pd_traits *traits, const struct pd
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, curve.words));
 }
 
-static void hicoo_destroy(polyad_context *context, void *storage) {
+static void hicoo_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_hicoo *hicoo = storage;
-  if (hicoo == NULL) return;
+  uint64_t nnz = hicoo->head.nnz, blocks = hicoo->blocks, supers = hicoo->superblocks;
   for (int n = 0; n < hicoo->head.order; ++n) {
-    pd_free(context, hicoo->block[n]);
-    pd_free(context, hicoo->element[n]);
-    pd_free(context, hicoo->group_start[n]);
-    pd_free(context, hicoo->group_super[n]);
+    pd_show_array(arrays, &hicoo->block[n], blocks, sizeof *hicoo->block[n], PD_ARRAY_DECODED);
+    pd_show_array(arrays, &hicoo->element[n], nnz, sizeof *hicoo->element[n], PD_ARRAY_DECODED);
+    pd_show_array(arrays, &hicoo->group_start[n], (uint64_t)hicoo->schedule[n].groups + 1,
+                  sizeof *hicoo->group_start[n], PD_ARRAY_HOST);
+    pd_show_array(arrays, &hicoo->group_super[n], supers, sizeof *hicoo->group_super[n],
+                  PD_ARRAY_HOST);
   }
-  pd_free(context, hicoo->super_start);
-  pd_free(context, hicoo->start);
-  pd_free(context, hicoo->values);
-  pd_free(context, hicoo->unit_block);
-  pd_free(context, hicoo);
+  pd_show_array(arrays, &hicoo->super_start, supers + 1, sizeof *hicoo->super_start, PD_ARRAY_HOST);
+  pd_show_array(arrays, &hicoo->start, blocks + 1, sizeof *hicoo->start, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hicoo->values, nnz, pd_type_bytes(hicoo->head.type), PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hicoo->unit_block, pd_nz_units(nnz, PD_HICOO_UNIT),
+                sizeof *hicoo->unit_block, PD_ARRAY_DECODED);
+}
+
+static void hicoo_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_hicoo_format, storage);
 }
 
 static polyad_status hicoo_build_blocks(polyad_context *context, const polyad_tensor *tensor,
@@ -230,7 +237,8 @@ static polyad_status check_groups(polyad_context *context, const struct pd_hicoo
 
 static polyad_status hicoo_check(polyad_context *context, const void *storage) {
   const struct pd_hicoo *hicoo = storage;
-  for (int n = 0; n < hicoo->head.order; ++n)
+  /* Devices have no superblocks. */
+  for (int n = 0; n < hicoo->head.order && hicoo->super_start != NULL; ++n)
     PD_TRY(check_groups(context, hicoo, n));
   if (hicoo->start[0] != 0 || hicoo->start[hicoo->blocks] != hicoo->head.nnz)
     return pd_nz_broken(context, "hicoo", "blocks do not hold all nonzeros", 0);

@@ -17,12 +17,14 @@ static void mmcsf_estimate_bytes(const struct pd_traits *traits, const struct pd
       pd_add_saturated(pd_add_saturated(*storage, more), pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
-static void mmcsf_destroy(polyad_context *context, void *storage) {
+static void mmcsf_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_mmcsf *mmcsf = storage;
-  if (mmcsf == NULL) return;
   for (int t = 0; t < mmcsf->trees; ++t)
-    pd_fibers_clear(context, &mmcsf->tree[t]);
-  pd_free(context, mmcsf);
+    pd_fibers_arrays(&mmcsf->tree[t], mmcsf->head.type, PD_ARRAY_DECODED, arrays);
+}
+
+static void mmcsf_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_mmcsf_format, storage);
 }
 
 static const int *mmcsf_levels_of(const void *storage, int mode) {

@@ -127,7 +127,8 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *s
 #define PD_NZ_FORMAT_SLOTS(name)                                                                   \
   .min_order = 3, .max_order = POLYAD_MAX_ORDER, .estimate_bytes = name##_estimate_bytes,          \
   .build = name##_build, .check = name##_check, .bytes = name##_bytes,                             \
-  .describe = name##_describe, .destroy = name##_destroy, .decode = pd_nz_decode
+  .describe = name##_describe, .destroy = name##_destroy, .decode = pd_nz_decode,                  \
+  .header_bytes = sizeof(struct pd_##name), .arrays = name##_arrays
 
 /** The slots of a struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \

@@ -1,60 +1,27 @@
-/* Uploading lists of nonzeros and running a format's kernels on them. */
+/* Running a format's kernels on its lists of nonzeros. */
 #include "formats/nonzeros/nonzeros_cuda.h"
 #include "device/cuda/cuda_sum.h"
 #include "formats/nonzeros/nonzeros_copies.h"
 
-struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_on_device *made, int mode,
-                                         const int *levels) {
-  struct pd_nz_device_list *list = &made->list[made->lists++];
-  *list = (struct pd_nz_device_list){.levels = made->host->order, .mode = mode};
+struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_lists *to, int mode, const int *levels) {
+  struct pd_nz_device_list *list = &to->list[to->count++];
+  *list = (struct pd_nz_device_list){.levels = to->head->order, .mode = mode};
   for (int l = 0; l < list->levels; ++l)
     list->level[l] = levels[l];
   return list;
 }
 
-polyad_status pd_nz_put(polyad_context *context, const struct pd_device *device,
-                        struct pd_nz_device_list *list, int array, uint64_t count, size_t size,
-                        const void *host) {
-  void *made = NULL;
-  polyad_status status = pd_cuda_upload(context, device, count, size, host, &made);
-  if (array < 0)
-    list->list.values = made;
-  else
-    list->list.array[array] = made;
-  return status;
-}
-
-void pd_nz_unload(polyad_context *context, const struct pd_device *device, void *pointer) {
-  struct pd_nz_on_device *made = pointer;
-  if (made == NULL) return;
-  for (int k = 0; k < made->lists; ++k) {
-    for (int a = 0; a < PD_NZ_ARRAYS; ++a)
-      pd_cuda_release(context, device, (void *)made->list[k].list.array[a]);
-    pd_cuda_release(context, device, (void *)made->list[k].list.values);
-  }
-  pd_cuda_services->free(context, made);
-}
-
-polyad_status pd_nz_upload_as(polyad_context *context, const struct pd_device *device,
-                              const struct pd_nz_cuda *format, const void *storage, void **out) {
-  struct pd_nz_on_device *made;
-  *out = NULL;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
-  memset(made, 0, sizeof *made);
-  made->host = storage;
-  made->format = format;
-  polyad_status status = format->describe(context, device, storage, made);
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    pd_nz_unload(context, device, made);
-  return status;
+static void describe_lists(const struct pd_nz_cuda *format, const void *storage,
+                           struct pd_nz_lists *to) {
+  *to = (struct pd_nz_lists){.head = storage, .format = format};
+  format->describe(storage, to);
 }
 
 enum { SIDES = 2 /* streams beside the device's own */ };
 
 struct scratch {
   const struct pd_device *device;
+  struct pd_nz_lists lists;
   void *head, *tail;
   void *copies; /* of a short output; NULL: none */
   /* Where lists of one mode run beside each other; NULL where a mode has one list. */
@@ -70,45 +37,46 @@ static uint64_t nonzeros_cuda_segment_of(const struct pd_cuda_state *state,
 }
 
 /* Heads of the list with most segments; `segment` 64 gives the most there can be. */
-static uint64_t carries(const struct pd_nz_on_device *made, const struct pd_cuda_state *state) {
+static uint64_t carries(const struct pd_nz_lists *lists, const struct pd_cuda_state *state) {
   uint64_t most = 0;
-  for (int k = 0; k < made->lists; ++k) {
-    const struct pd_nz_device_list *list = &made->list[k];
+  for (int k = 0; k < lists->count; ++k) {
+    const struct pd_nz_device_list *list = &lists->list[k];
     uint64_t nnz = list->list.nnz, segment = 64;
-    if (!made->format->sorted[list->kind]) continue;
-    if (state != NULL) segment = nonzeros_cuda_segment_of(state, made->host, nnz);
+    if (!lists->format->sorted[list->kind]) continue;
+    if (state != NULL) segment = nonzeros_cuda_segment_of(state, lists->head, nnz);
     if ((nnz + segment - 1) / segment > most) most = (nnz + segment - 1) / segment;
   }
   return most;
 }
 
 /* Where no list is sorted, sums of rows meet in atomic operations. */
-static bool adds_atomically(const struct pd_nz_on_device *made) {
-  for (int k = 0; k < made->lists; ++k)
-    if (made->format->sorted[made->list[k].kind]) return false;
+static bool adds_atomically(const struct pd_nz_lists *lists) {
+  for (int k = 0; k < lists->count; ++k)
+    if (lists->format->sorted[lists->list[k].kind]) return false;
   return true;
 }
 
-static uint64_t nonzeros_cuda_copy_numbers(const struct pd_nz_on_device *made, uint64_t rank) {
-  return adds_atomically(made) ? pd_nz_copies_numbers(made->host, rank) : 0;
+static uint64_t nonzeros_cuda_copy_numbers(const struct pd_nz_lists *lists, uint64_t rank) {
+  return adds_atomically(lists) ? pd_nz_copies_numbers(lists->head, rank) : 0;
 }
 
-uint64_t pd_nz_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  (void)threads;
-  const struct pd_nz_on_device *made = storage;
-  uint64_t numbers = pd_add_saturated(pd_mul_saturated(2 * carries(made, NULL), rank),
-                                      nonzeros_cuda_copy_numbers(made, rank));
-  return pd_mul_saturated(numbers, pd_type_bytes(made->host->type));
+uint64_t pd_nz_cuda_workspace_bytes(const struct pd_nz_cuda *format, const void *storage,
+                                    uint64_t rank) {
+  struct pd_nz_lists described, *lists = &described;
+  describe_lists(format, storage, lists);
+  uint64_t numbers = pd_add_saturated(pd_mul_saturated(2 * carries(lists, NULL), rank),
+                                      nonzeros_cuda_copy_numbers(lists, rank));
+  return pd_mul_saturated(numbers, pd_type_bytes(lists->head->type));
 }
 
 static bool nonzeros_cuda_serves(const struct pd_nz_device_list *list, int mode) {
   return list->list.nnz > 0 && (list->mode < 0 || list->mode == mode);
 }
 
-static bool has_sides(const struct pd_nz_on_device *made) {
-  for (int mode = 0, lists = 0; mode < made->host->order; ++mode, lists = 0)
-    for (int k = 0; k < made->lists; ++k)
-      if (nonzeros_cuda_serves(&made->list[k], mode) && ++lists > 1) return true;
+static bool has_sides(const struct pd_nz_lists *lists) {
+  for (int mode = 0, serving = 0; mode < lists->head->order; ++mode, serving = 0)
+    for (int k = 0; k < lists->count; ++k)
+      if (nonzeros_cuda_serves(&lists->list[k], mode) && ++serving > 1) return true;
   return false;
 }
 
@@ -134,25 +102,37 @@ static void close_sides(struct scratch *scratch) {
   if (scratch->begin != NULL) (void)cudaEventDestroy(scratch->begin);
 }
 
+/* Without arrays. */
+static polyad_status new_scratch(polyad_context *context, const struct pd_device *device,
+                                 const struct pd_nz_cuda *format, const void *storage,
+                                 struct scratch **out) {
+  struct scratch *scratch;
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct scratch){.device = device};
+  describe_lists(format, storage, &scratch->lists);
+  *out = scratch;
+  return POLYAD_OK;
+}
+
 polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
-                                          const void *storage, uint64_t rank, void **out) {
-  const struct pd_nz_on_device *made = storage;
+                                          const struct pd_nz_cuda *format, const void *storage,
+                                          uint64_t rank, void **out) {
   struct scratch *scratch;
   *out = NULL;
   if (rank > INT32_MAX / 16)
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                   (unsigned long long)rank);
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
-  uint64_t numbers = carries(made, pd_cuda_state_of(device)) * rank;
-  size_t size = pd_type_bytes(made->host->type);
+  PD_TRY(new_scratch(context, device, format, storage, &scratch));
+  const struct pd_nz_lists *lists = &scratch->lists;
+  uint64_t numbers = carries(lists, pd_cuda_state_of(device)) * rank;
+  size_t size = pd_type_bytes(lists->head->type);
   polyad_status status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
   if (status == POLYAD_OK)
     status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
-  uint64_t copies = nonzeros_cuda_copy_numbers(made, rank);
+  uint64_t copies = nonzeros_cuda_copy_numbers(lists, rank);
   if (status == POLYAD_OK && copies > 0)
     status = pd_cuda_allocate(context, device, copies, size, &scratch->copies);
-  if (status == POLYAD_OK && has_sides(made)) status = open_sides(context, scratch);
+  if (status == POLYAD_OK && has_sides(lists)) status = open_sides(context, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -203,7 +183,7 @@ static void nonzeros_cuda_divide(const struct pd_cuda_state *state, const struct
 
 /* One MTTKRP. */
 struct job {
-  const struct pd_nz_on_device *made;
+  const struct pd_nz_lists *lists;
   const struct scratch *scratch;
   int mode;
   const struct pd_matrix *const *factors;
@@ -215,11 +195,11 @@ struct job {
 static polyad_status run_list(polyad_context *context, const struct job *job,
                               const struct pd_nz_device_list *list, cudaStream_t stream) {
   struct pd_cuda_state *state = pd_cuda_state_of(job->scratch->device);
-  const struct pd_nz_cuda *format = job->made->format;
+  const struct pd_nz_cuda *format = job->lists->format;
   const pd_nz_launcher *start = job->out->type == POLYAD_F32 ? format->f32 : format->f64;
   struct pd_nz_launch launch;
   int aligned = pd_nz_prepare(list, job->mode, job->factors, job->out, &launch);
-  nonzeros_cuda_divide(state, job->made->host, &launch);
+  nonzeros_cuda_divide(state, job->lists->head, &launch);
   launch.out = job->to;
   launch.head = job->scratch->head;
   launch.tail = job->scratch->tail;
@@ -234,8 +214,8 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
   bool used[SIDES] = {false};
   if (scratch->begin != NULL)
     PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, pd_cuda_stream(state))));
-  for (int k = 0, started = 0; k < job->made->lists; ++k) {
-    const struct pd_nz_device_list *list = &job->made->list[k];
+  for (int k = 0, started = 0; k < job->lists->count; ++k) {
+    const struct pd_nz_device_list *list = &job->lists->list[k];
     if (!nonzeros_cuda_serves(list, job->mode)) continue;
     int s = started++ % (SIDES + 1) - 1;
     if (s >= 0 && !used[s])
@@ -258,7 +238,8 @@ polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, vo
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   struct job job = {
-      .made = storage, .scratch = scratch, .mode = mode, .factors = factors, .out = out};
+      .lists = &scratch->lists, .scratch = scratch, .mode = mode, .factors = factors, .out = out};
+  (void)storage;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(pd_nz_copies_begin(context, state, scratch->copies, out, &job.to));
   PD_TRY(run_lists(context, &job));
@@ -273,13 +254,14 @@ uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks,
 }
 
 polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks, void **out) {
-  const struct pd_nz_on_device *made = storage;
+                                           const struct pd_nz_cuda *format, const void *storage,
+                                           const uint64_t *ranks, void **out) {
+  const struct pd_nz *head = storage;
   struct scratch *scratch;
   *out = NULL;
-  for (int mode = 0; mode < made->host->order; ++mode) {
+  for (int mode = 0; mode < head->order; ++mode) {
     uint64_t columns = 1;
-    for (int n = 0; n < made->host->order; ++n)
+    for (int n = 0; n < head->order; ++n)
       columns = pd_mul_saturated(columns, n == mode ? 1 : ranks[n]);
     if (columns > INT32_MAX / 2)
       return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
@@ -287,8 +269,7 @@ polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct
                                     pd_cuda_services->shown_mode(context, mode),
                                     (unsigned long long)columns);
   }
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
+  PD_TRY(new_scratch(context, device, format, storage, &scratch));
   *out = scratch;
   return POLYAD_OK;
 }
@@ -314,22 +295,23 @@ polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, voi
                                int mode, const struct pd_matrix *const *factors,
                                struct pd_matrix *out) {
   const struct scratch *scratch = workspace;
-  const struct pd_nz_on_device *made = storage;
+  const struct pd_nz_lists *lists = &scratch->lists;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  (void)storage;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
                                  state->stream)));
-  for (int k = 0; k < made->lists; ++k) {
-    const struct pd_nz_device_list *list = &made->list[k];
+  for (int k = 0; k < lists->count; ++k) {
+    const struct pd_nz_device_list *list = &lists->list[k];
     if (list->list.nnz == 0 || (list->mode >= 0 && list->mode != mode)) continue;
     struct pd_nz_chain chain = {.weight = {0}};
     (void)pd_nz_prepare(list, mode, factors, out, &chain.nz);
     weigh_columns(list, mode, factors, &chain);
-    nonzeros_cuda_divide(state, made->host, &chain.nz);
+    nonzeros_cuda_divide(state, lists->head, &chain.nz);
     PD_TRY(PD_CUDA(context, state,
-                   (out->type == POLYAD_F32 ? made->format->chain_f32
-                                            : made->format->chain_f64)(&chain, state->stream)));
+                   (out->type == POLYAD_F32 ? lists->format->chain_f32
+                                            : lists->format->chain_f64)(&chain, state->stream)));
   }
   return POLYAD_OK;
 }

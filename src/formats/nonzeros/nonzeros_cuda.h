@@ -1,4 +1,5 @@
-/* GPU side of formats that list every nonzero: putting lists on the device and running them. */
+/* GPU side of formats that list every nonzero: what their lists are to the kernels, and running
+ * them. */
 #ifndef PD_NONZEROS_CUDA_H
 #define PD_NONZEROS_CUDA_H
 
@@ -8,7 +9,7 @@
 
 enum { PD_NZ_LISTS = 3 * POLYAD_MAX_ORDER };
 
-/** One list while it is put on the device. */
+/** One list. */
 struct pd_nz_device_list {
   struct pd_nz_list list;
   int levels;                  /* the order of the tensor */
@@ -17,39 +18,31 @@ struct pd_nz_device_list {
   int kind;                    /* which of the format's kernels runs it */
 };
 
-/** What kernels get as `storage`. */
-struct pd_nz_on_device {
-  const struct pd_nz *host;
+/** The lists of a storage on the device. */
+struct pd_nz_lists {
+  const struct pd_nz *head;
   const struct pd_nz_cuda *format;
-  int lists;
+  int count;
   struct pd_nz_device_list list[PD_NZ_LISTS];
 };
 
 /** What a format says about itself. */
 struct pd_nz_cuda {
-  const char *name;
-  /** Adds the lists with pd_nz_add_list() and pd_nz_put(). */
-  polyad_status (*describe)(polyad_context *context, const struct pd_device *device,
-                            const void *storage, struct pd_nz_on_device *made);
+  /** Adds the lists of a storage on the device with pd_nz_add_list(). */
+  void (*describe)(const void *storage, struct pd_nz_lists *to);
   pd_nz_launcher f32[3], f64[3];             /* by kind */
   pd_nz_chain_launcher chain_f32, chain_f64; /* of kind 0, which is its only one; NULL: none */
   bool sorted[3];                            /* by kind: whether its kernels need heads and tails */
 };
 
-/** A new list; NULL never. `levels` are the modes of its slots. */
-struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_on_device *made, int mode, const int *levels);
-/** Copies `count` items into array `array` of the list (-1: its values). */
-polyad_status pd_nz_put(polyad_context *context, const struct pd_device *device,
-                        struct pd_nz_device_list *list, int array, uint64_t count, size_t size,
-                        const void *host);
+/** A new list, without arrays; `levels` are the modes of its slots. */
+struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_lists *to, int mode, const int *levels);
 
-polyad_status pd_nz_upload_as(polyad_context *context, const struct pd_device *device,
-                              const struct pd_nz_cuda *format, const void *storage,
-                              void **on_device);
-void pd_nz_unload(polyad_context *context, const struct pd_device *device, void *on_device);
-uint64_t pd_nz_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads);
+uint64_t pd_nz_cuda_workspace_bytes(const struct pd_nz_cuda *format, const void *storage,
+                                    uint64_t rank);
 polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
-                                          const void *storage, uint64_t rank, void **scratch);
+                                          const struct pd_nz_cuda *format, const void *storage,
+                                          uint64_t rank, void **scratch);
 void pd_nz_cuda_workspace_destroy(polyad_context *context, void *scratch);
 polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, void *scratch,
                                 int mode, const struct pd_matrix *const *factors,
@@ -58,8 +51,8 @@ polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, vo
 /** The tensor-times-matrix chain. */
 uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
 polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch);
+                                           const struct pd_nz_cuda *format, const void *storage,
+                                           const uint64_t *ranks, void **scratch);
 void pd_nz_chain_workspace_destroy(polyad_context *context, void *scratch);
 polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, void *scratch,
                                int mode, const struct pd_matrix *const *factors,
@@ -71,20 +64,34 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
                   const struct pd_matrix *const *factors, const struct pd_matrix *out,
                   struct pd_nz_launch *launch);
 
-/** The slots of a struct polyad_kernels for CUDA; `upload_function` calls pd_nz_upload_as(). */
-#define PD_NZ_SLOTS_CUDA(name, upload_function)                                                    \
-  .format = (name), .device = "cuda", .upload = (upload_function), .unload = pd_nz_unload,         \
-  .workspace_bytes = pd_nz_cuda_workspace_bytes, .workspace_create = pd_nz_cuda_workspace_create,  \
-  .workspace_destroy = pd_nz_cuda_workspace_destroy, .mttkrp = pd_nz_cuda_mttkrp
-#define PD_NZ_KERNELS_CUDA(name, upload_function)                                                  \
-  { PD_NZ_SLOTS_CUDA(name, upload_function) }
-/** The same with the chain. */
-#define PD_NZ_KERNELS_CUDA_CHAIN(name, upload_function)                                            \
-  {                                                                                                \
-    PD_NZ_SLOTS_CUDA(name, upload_function),                                                       \
-        .ttmc_workspace_bytes = pd_nz_chain_workspace_bytes,                                       \
-        .ttmc_workspace_create = pd_nz_chain_workspace_create,                                     \
-        .ttmc_workspace_destroy = pd_nz_chain_workspace_destroy, .ttmc = pd_nz_cuda_chain          \
+/** Slots of a format that says NAME_on_cuda about itself. */
+#define PD_NZ_CUDA_WORKSPACES(name)                                                                \
+  static uint64_t name##_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {   \
+    (void)threads;                                                                                 \
+    return pd_nz_cuda_workspace_bytes(&name##_on_cuda, storage, rank);                             \
+  }                                                                                                \
+  static polyad_status name##_cuda_workspace_create(                                               \
+      polyad_context *context, const struct pd_device *device, const void *storage, uint64_t rank, \
+      void **scratch) {                                                                            \
+    return pd_nz_cuda_workspace_create(context, device, &name##_on_cuda, storage, rank, scratch);  \
   }
+#define PD_NZ_CUDA_CHAIN_WORKSPACE(name)                                                           \
+  static polyad_status name##_cuda_chain_create(                                                   \
+      polyad_context *context, const struct pd_device *device, const void *storage,                \
+      const uint64_t *ranks, void **scratch) {                                                     \
+    return pd_nz_chain_workspace_create(context, device, &name##_on_cuda, storage, ranks,          \
+                                        scratch);                                                  \
+  }
+
+/** The slots of a struct polyad_kernels for CUDA, */
+#define PD_NZ_CUDA_SLOTS(name)                                                                     \
+  .format = #name, .device = "cuda", .workspace_bytes = name##_cuda_workspace_bytes,               \
+  .workspace_create = name##_cuda_workspace_create,                                                \
+  .workspace_destroy = pd_nz_cuda_workspace_destroy, .mttkrp = pd_nz_cuda_mttkrp
+/** and those of the chain. */
+#define PD_NZ_CUDA_CHAIN_SLOTS(name)                                                               \
+  .ttmc_workspace_bytes = pd_nz_chain_workspace_bytes,                                             \
+  .ttmc_workspace_create = name##_cuda_chain_create,                                               \
+  .ttmc_workspace_destroy = pd_nz_chain_workspace_destroy, .ttmc = pd_nz_cuda_chain
 
 #endif
