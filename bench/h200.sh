@@ -9,6 +9,7 @@
 #             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  compute-sanitizer: memcheck and racecheck on a small set
+#   mutate    the mutation gate (tools/mutate.py) on all cores, for MUTATE_SECONDS (480) at most: report.json
 #   small     measures `gpu-small` of bench/tensors.py, generated and real tensors, and movies: both
 #             formats, the papers' variants, CP-ALS
 #   medium    `gpu-medium`        large   `gpu-large`
@@ -133,6 +134,12 @@ sanitize() {
   finish
 }
 
+mutate() {
+  build=build-mutation
+  use_carried
+  python3 tools/mutate.py --jobs "$(nproc)" --seconds "${MUTATE_SECONDS:-480}" --report "$OUT/report.json"
+}
+
 # Appends what was just measured to the stage's results, as one line.
 keep() {
   tr -d '\n' <"$OUT/one.json" >>"$OUT/$1.jsonl" && echo >>"$OUT/$1.jsonl"
@@ -198,6 +205,7 @@ for stage in "$@"; do
       build) build ;;
       test) test_gpu ;;
       sanitize) sanitize ;;
+      mutate) mutate ;;
       small) measure small "gpu-small default paper columns als" "movies default paper" ;;
       medium) measure medium "gpu-medium f32" "nell-2 default" "vast paper" ;;
       medium-paper) measure medium-paper "nell-2 paper" "enron paper" ;;

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """Mutation gate: how many small faults in the sources do the tests notice?
 
-Each mutant is a copy of the sources with one operator changed by rule: a comparison, a sum, a
-conjunction, an integer constant or a call that is left out. It is built step by step (one object,
-the static library, one test after the other) and counts as killed by the first test that fails,
-crashes or takes much longer than usual. A mutant whose object code is that of the original is
-none. Which mutants are made depends on the seed and on the text of the lines only: a change
-elsewhere keeps them. Results go into the report after each mutant, and a later run goes on where
-an earlier one stopped.
+Each mutant is a source file with one operator changed by rule: a comparison, a sum, a conjunction,
+an integer constant or a call that is left out. The file is compiled aside, and each test program is
+linked once more with this object before the library, so that one build of the whole serves every
+mutant and several are tested at a time. A mutant counts as killed by the first test that fails,
+crashes or takes much longer than usual; tests that know the file come first, then all others, the
+quickest first. A mutant whose object code is that of the original is none. Which mutants are made
+depends on the seed and on the text of the lines only: a change elsewhere keeps them. Results go
+into the report after each mutant, and a later run goes on where an earlier one stopped.
 
 usage: tools/mutate.py [options]            make and test mutants
        tools/mutate.py --list [options]     say which ones there are
        tools/mutate.py --only ID            show one and test it again
 
-The copy of the sources and its build lie in build-mutation/, so that the tree itself is never
-touched. Survivors that change nothing a caller could see are listed with their reasons in
-tests/mutation/equivalent.json; the gate passes when at least 90% of the others are killed.
+The tree itself is never touched, but must rest while the gate runs. Survivors that change nothing
+a caller could see are listed with their reasons in tests/mutation/equivalent.json; the gate passes
+when at least 90% of the others are killed.
 """
 
 import argparse
@@ -24,11 +25,12 @@ import hashlib
 import json
 import os
 import re
-import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -39,61 +41,50 @@ GATE = 0.90
 
 # Mutants of each folder.
 COUNTS = {"io": 40, "algorithms": 28, "linalg": 24, "core": 20, "formats": 28, "plan": 16,
-          "tensor": 16}
+          "tensor": 16, "build": 8}
 
 # Files that this machine cannot test (other devices).
 SKIPPED = ["*_cuda.c", "*_opencl.c"]
 
-# Tests for a file: those of every pattern that matches, in this order, each once. Quick ones and
-# those that know the file come first.
+# The tests that know a file, which are tried first; then follow all others, the quickest first.
 TESTS = [
     ("io/number.c", "io_text_number fuzz_number"),
     ("io/tns_*", "io_tns_lines io_text_cases io_text_stream fuzz_tns"),
     ("io/ptn_*", "io_ptn io_ptn_damage generate_file fuzz_ptn"),
+    ("io/ptm_*", "io_ptm io_directory fuzz_ptm"),
     ("io/delimited_*", "io_delimited_block io_delimited fuzz_delimited fuzz_columns"),
     ("io/labels_*", "io_labels fuzz_labels"),
     ("io/toolbox*", "io_text_toolbox ttensor fuzz_toolbox fuzz_ttensor"),
-    ("io/scanner.c", "io_text_toolbox fuzz_toolbox"),
     ("io/checkpoint_*", "checkpoint fuzz_checkpoint"),
     ("io/*directory.c", "io_directory fuzz_directory"),
-    ("io/decoder*", "io_text_stream fuzz_stream io_text_calls"),
-    ("io/input.c", "io_text_stream fuzz_stream io_text_calls"),
-    ("io/compressor.c", "io_text_stream"),
-    ("io/generate_file.c", "generate_file"),
-    ("io/coordinates.c", "io_text_cases io_delimited"),
-    ("io/*", "io_atomic_file io_limits io_text_stream io_text_number io_tns_lines io_text_cases io_text_toolbox "
-             "io_labels io_directory io_arguments io_delimited io_ptn io_text_calls generate_file "
-             "checkpoint fault"),
+    ("io/*", "io_atomic_file io_limits io_arguments io_text_stream io_text_calls"),
     ("core/*sort*", "radix_sort"),
-    ("core/*", "core_error refused_calls radix_sort stream tensor generate expand device io_text_stream "
-               "io_text_calls io_text_cases cp_als measurement fault"),
-    ("linalg/*apr.c", "linalg_apr cp_apr"),
-    ("linalg/*", "linalg ktensor tucker cp_als cp_als_compute cp_als_start cp_als_hostile cp_apr"),
-    ("algorithms/als_revive.c", "als_revive"),
-    ("algorithms/archive.c", "method als_resume_count checkpoint fuzz_checkpoint"),
-    ("algorithms/method.c", "method cp_als tucker checkpoint"),
-    ("algorithms/run_*", "method cp_als cp_als_start checkpoint"),
-    ("plan/rows.c", "plan_rows cp_apr"),
-    ("algorithms/apr_*", "apr_search cp_apr fuzz_checkpoint"),
+    ("core/*", "core_error device tensor"),
+    ("linalg/*apr.c", "linalg_apr"),
+    ("linalg/*", "linalg ktensor"),
+    ("algorithms/archive.c", "method als_resume_count checkpoint"),
+    ("algorithms/run_*", "method"),
+    ("algorithms/apr_*", "apr_search cp_apr"),
     ("algorithms/tucker*", "tucker_limits tucker"),
-    ("algorithms/hosvd.c", "tucker cp_als_start"),
-    ("algorithms/*", "als_revive als_resume_count cp_als_start cp_als cp_als_compute checkpoint "
-                     "cp_apr tucker cp_als_hostile pair fault"),
+    ("algorithms/hosvd.c", "tucker"),
+    ("algorithms/complet*", "completion"),
+    ("algorithms/*", "als_revive method cp_als_start cp_als"),
     ("formats/alto/*", "alto"),
     ("formats/flycoo/*", "flycoo"),
     ("formats/hls/*", "hls_fragment hls"),
     ("formats/modecopy/*", "modecopy"),
+    ("formats/twotree/*", "twotree"),
     ("formats/portable/*", "portable_property"),
-    ("formats/csf/*", "baseline_formats tucker ttmc_property"),
     ("formats/*ttmc*", "tucker ttmc_property"),
-    ("formats/*", "baseline_formats cp_als plan phi_property mttkrp_property"),
-    ("plan/tune_cache.c", "tune_cache fuzz_tune_cache"),
+    ("formats/*", "baseline_formats mttkrp_property"),
+    ("plan/rows.c", "plan_rows"),
+    ("plan/tune_*", "tune_cache"),
     ("plan/pair*", "pair"),
-    ("plan/*", "plan tune_cache measurement stream pair cp_als cp_apr tucker"),
-    ("tensor/ktensor*", "ktensor ktensor_fit io_directory"),
-    ("tensor/generate*", "generate generate_file"),
-    ("tensor/*", "tensor tensor_use expand statistics ktensor ktensor_fit ttensor generate "
-                 "io_text_cases io_ptn io_delimited cp_als tucker baseline_formats fault"),
+    ("plan/*", "plan"),
+    ("build/*", "build_steps records"),
+    ("tensor/ktensor*", "ktensor ktensor_fit"),
+    ("tensor/generate*", "generate generate_children generate_fibers"),
+    ("tensor/*", "tensor tensor_use expand statistics ttensor"),
 ]
 
 # ---- reading C ------------------------------------------------------------------------------------
@@ -202,7 +193,8 @@ def starts_statement(tokens, k):
 class Mutant:
     def __init__(self, file, text, change, copy, seed):
         begin, end, self.new, self.rule = change
-        self.file, self.begin, self.end, self.old = file, begin, end, text[begin:end]
+        self.file, self.text, self.begin, self.end = file, text, begin, end
+        self.old = text[begin:end]
         self.line = text.count("\n", 0, begin) + 1
         start = text.rfind("\n", 0, begin) + 1
         stop = text.find("\n", begin)
@@ -234,160 +226,180 @@ def mutants_of(folder, seed):
     return sorted(found.values(), key=lambda mutant: mutant.rank)
 
 
-def tests_of(file, known):
-    """Names of the tests for a file, in their order."""
-    inside, names = file.removeprefix("src/"), []
-    for pattern, tests in TESTS:
-        if fnmatch.fnmatch(inside, pattern):
-            names += [name for name in tests.split() if name in known and name not in names]
-    if "refused_calls" not in names:  # it knows every public function
-        names.insert(1, "refused_calls")
-    return [name for name in names if name in known]
-
-
 # ---- building and running ---------------------------------------------------------------------------
 
 
-class Bench:
-    """The copy of the sources, its build, and the tests."""
+class Stopped(Exception):
+    """The time is over."""
 
-    def __init__(self, place):
-        self.place, self.build = place, place / "build"
-        self.scratch = place / "scratch"
-        self.usual = {}  # processor seconds of the tests on the original
+
+class Bench:
+    """The build of the original, its tests, and how their programs are compiled and linked."""
+
+    def __init__(self, build, jobs, deadline):
+        self.build, self.jobs, self.deadline = build, jobs, deadline
+        self.measured = load(build / "usual.json", {})
+        self.usual, self.left_out = {}, []
 
     def prepare(self):
-        self.copy_tree()
-        self.scratch.mkdir(exist_ok=True)
-        environment = dict(os.environ, CMAKE_BUILD_PARALLEL_LEVEL="2")
-        subprocess.run(["cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DPOLYAD_CUDA=off",
-                        "-DPOLYAD_OPENCL=off", "-DPOLYAD_BUILD_PYTHON=OFF",
-                        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-                        "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1",
-                        *(["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else [])],
-                       cwd=self.place, check=True, stdout=subprocess.DEVNULL, env=environment)
-        if self.ninja("all") != 0:  # ctest knows the commands of programs that are there
-            sys.exit("mutate: the sources cannot be built")
+        if not (self.build / "build.ninja").exists():
+            launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+            subprocess.run(["cmake", "-S", ROOT, "-B", self.build, "-G", "Ninja",
+                            "-DPOLYAD_CUDA=off", "-DPOLYAD_OPENCL=off", "-DPOLYAD_BUILD_CLI=OFF",
+                            "-DPOLYAD_BUILD_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+                            "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1", *launcher],
+                           check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", self.build, "-j", str(self.jobs)], check=True,
+                       stdout=subprocess.DEVNULL)
+        commands = json.loads((self.build / "compile_commands.json").read_text())
+        self.compiling = {entry["file"]: entry for entry in commands
+                          if "polyad_objects.dir" in entry["command"]}
         listing = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.build, check=True,
                                  capture_output=True, text=True).stdout
-        self.tests = {test["name"]: test for test in json.loads(listing)["tests"]
-                      if "command" in test}
-        measured = load(self.place / "usual.json", {})
-        if measured.get("sources") == self.sources:
-            self.usual = measured["seconds"]
+        self.tests = {test["name"]: test for test in json.loads(listing)["tests"] if is_quick(test)}
+        self.linking = {program: self.link_command(program)
+                        for program in {Path(test["command"][0]).name for test in self.tests.values()}}
 
-    def copy_tree(self):
-        """Copies the tracked and new files whose bytes differ; others keep their times."""
-        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
-                                check=True, capture_output=True, text=True).stdout
-        digest = hashlib.sha1()
-        for name in sorted(listed.split("\0")):
-            if not name or not (ROOT / name).is_file():
-                continue
-            target, data = self.place / name, (ROOT / name).read_bytes()
-            if name.split("/")[0] in ("src", "include", "tests") and "mutation" not in name:
-                digest.update(name.encode() + data)
-            if target.is_file() and target.read_bytes() == data:
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-            shutil.copymode(ROOT / name, target)
-        self.sources = digest.hexdigest()
+    def link_command(self, program):
+        """The words that link a program, as ninja runs them in the build folder."""
+        printed = subprocess.run(["ninja", "-t", "commands", program], cwd=self.build, check=True,
+                                 capture_output=True, text=True).stdout
+        last = printed.rstrip().splitlines()[-1]
+        return shlex.split(last.removeprefix(": && ").split(" && ")[0])
 
-    def ninja(self, *targets):
-        return subprocess.run(["ninja", "-C", "build", "-j2", *targets], cwd=self.place,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              check=False).returncode
+    def order(self, file):
+        """Names of all tests: those that know the file, then the others, the quickest first."""
+        inside, names = file.removeprefix("src/"), []
+        for pattern, tests in TESTS:
+            if fnmatch.fnmatch(inside, pattern):
+                names += [name for name in tests.split() if name in self.usual and name not in names]
+        return names + sorted((name for name in self.usual if name not in names),
+                              key=lambda name: self.usual[name][0])
 
-    def program_of(self, test):
-        """The targets that a test needs."""
-        command = test["command"]
-        name = Path(command[0]).name
-        return [name] if name.startswith(("test_", "replay_")) else ["all"]
 
-    def object_of(self, file):
-        return self.build / "CMakeFiles/polyad_objects.dir" / (file + ".o")
+def is_quick(test):
+    """Whether a test is a C program that `make check` runs on a machine without a GPU."""
+    labels = [label for item in test.get("properties", []) if item["name"] == "LABELS"
+              for label in item["value"]]
+    name = Path(test.get("command", [""])[0]).name
+    return name.startswith(("test_", "replay_")) and not {"long", "gpu"} & set(labels) and (
+        test["name"] != "portable_opencl")
 
-    def run(self, name):
-        """(verdict, processor seconds): "passed", "failed", "crashed" or "slow"."""
-        test = self.tests[name]
+
+def end_group(leader):
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Worker:
+    """One of those that test mutants at the same time, in a folder of its own."""
+
+    def __init__(self, bench, number):
+        self.bench, self.number = bench, number
+        self.place = bench.build / "workers" / str(number)
+        (self.place / "scratch").mkdir(parents=True, exist_ok=True)
+
+    def stay(self):
+        """Tests take as many threads as there are processors: this thread's children have two."""
+        processors = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {processors[(self.number + k) % len(processors)] for k in (0, 1)})
+
+    def compile(self, mutant):
+        """The object of the changed file, with all that the compiler says of it as in the original."""
+        original = ROOT / mutant.file
+        entry = self.bench.compiling.get(str(original))
+        if entry is None:
+            return None
+        source = self.place / original.name
+        source.write_text(f'#line 1 "{original}"\n' + mutant.text[:mutant.begin] + mutant.new +
+                          mutant.text[mutant.end:])
+        words = shlex.split(entry["command"])
+        at = words.index("-o")
+        target, words[at + 1] = Path(entry["directory"]) / words[at + 1], str(source) + ".o"
+        words[words.index("-c") + 1] = str(source)
+        done = subprocess.run([*words, "-iquote", original.parent], cwd=entry["directory"],
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            return None
+        same = Path(str(source) + ".o").read_bytes() == target.read_bytes()
+        return "same" if same else str(source) + ".o"
+
+    def link(self, program, code):
+        """Links a program of the build with an object before the library, whose own is then left out."""
+        words = list(self.bench.linking[program])
+        words[words.index("-o") + 1] = str(self.place / program)
+        if code:
+            words.insert(words.index("lib/libpolyad.a"), code)
+        return subprocess.run(words, cwd=self.bench.build, capture_output=True,
+                              check=False).returncode == 0
+
+    def run(self, name, program):
+        """(verdict, processor seconds, seconds): "passed", "failed", "crashed" or "slow"."""
+        test, usual = self.bench.tests[name], self.bench.usual.get(name)
         environment = dict(os.environ)
         for item in test.get("properties", []):
             if item["name"] == "ENVIRONMENT":
                 environment.update(pair.split("=", 1) for pair in item["value"])
-        usual = self.usual.get(name)
-        seconds = 100 if usual is None else int(4 + 6 * usual)
-
-        def limit():
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
-            resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        process = subprocess.Popen(test["command"], cwd=self.scratch, env=environment,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   preexec_fn=limit)
-        try:
-            status = process.wait(timeout=60 + 20 * seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            status = -signal.SIGXCPU
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        if status == 0 or status == 77:
-            return "passed", spent
+        most, wall = (int(4 + 6 * usual[0]), 30 + 10 * usual[1]) if usual else (100, 600)
+        left = self.bench.deadline - time.monotonic()
+        if left <= 0:
+            raise Stopped
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", f'ulimit -t {most}; ulimit -d {8 << 20}; ulimit -c 0; exec "$@"', "sh",
+             program, *test["command"][1:]],
+            cwd=self.place / "scratch", env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        timer = threading.Timer(min(left, wall), end_group, (process.pid,))
+        timer.start()
+        _, status, spent = os.wait4(process.pid, 0)
+        timer.cancel()
+        end_group(process.pid)  # children that it left
+        status = process.returncode = os.waitstatus_to_exitcode(status)
+        if time.monotonic() > self.bench.deadline:
+            raise Stopped
+        figures = (spent.ru_utime + spent.ru_stime, time.monotonic() - begin)
+        if status in (0, 77):
+            return "passed", *figures
         if status in (-signal.SIGXCPU, -signal.SIGKILL):
-            return "slow", spent
-        return ("crashed" if status < 0 else "failed"), spent
+            return "slow", *figures
+        return "crashed" if status < 0 else "failed", *figures
 
-    def note(self, name, spent):
-        """Remembers how long a test takes where nothing is wrong."""
-        self.usual[name] = spent
-        keep(self.place / "usual.json", {"sources": self.sources, "seconds": self.usual})
-
-    def confirm(self, name):
-        """A test that fails on a mutant must pass on the original."""
-        if name in self.usual:
+    def measure(self, name):
+        """What a test takes on the original; one that fails there can judge no mutant."""
+        program = self.bench.tests[name]["command"][0]
+        built = os.stat(program).st_mtime_ns
+        known = self.bench.measured.get(name)
+        if known and known[2] == built:
+            self.bench.usual[name] = known
             return
-        if self.ninja(*self.program_of(self.tests[name])) != 0:
-            sys.exit(f"mutate: test {name} cannot be built")
-        verdict, spent = self.run(name)
-        if verdict != "passed":
-            sys.exit(f"mutate: test {name} {verdict} on the sources as they are")
-        self.note(name, spent)
+        verdict, spent, seconds = self.run(name, program)
+        if verdict == "passed":
+            self.bench.usual[name] = spent, seconds, built
+        else:
+            self.bench.left_out.append(name)
 
-    def try_mutant(self, mutant):
+    def judge(self, mutant):
         """The result of one mutant, as the report keeps it."""
-        target = self.place / mutant.file
-        text = target.read_text()
-        if self.ninja("polyad_static") != 0:
-            sys.exit("mutate: the sources cannot be built")
-        code = self.object_of(mutant.file).read_bytes()
-        target.write_text(text[:mutant.begin] + mutant.new + text[mutant.end:])
+        code = self.compile(mutant)
+        if code in (None, "same"):
+            return {"result": "same code" if code else "not compiled"}
+        linked, names = set(), self.bench.order(mutant.file)
         try:
-            result = self.judge(mutant, tests_of(mutant.file, self.tests), code)
+            for name in names:
+                program = Path(self.bench.tests[name]["command"][0]).name
+                if program not in linked and not self.link(program, code):
+                    return {"result": "not compiled"}
+                linked.add(program)
+                verdict, _, _ = self.run(name, self.place / program)
+                if verdict != "passed":
+                    return {"result": "killed", "by": name, "how": verdict}
         finally:
-            target.write_text(text)
-        if result["result"] == "killed":
-            self.confirm(result["by"])
-        return result
-
-    def judge(self, mutant, names, code):
-        if self.ninja("polyad_static") != 0:
-            return {"result": "not compiled"}
-        if self.object_of(mutant.file).read_bytes() == code:
-            return {"result": "same code"}
-        for name in names:
-            if self.ninja(*self.program_of(self.tests[name])) != 0:
-                return {"result": "not compiled"}
-            verdict, spent = self.run(name)
-            if verdict != "passed":
-                return {"result": "killed", "by": name, "how": verdict}
-            if name not in self.usual:
-                self.note(name, spent)
-        return {"result": "survived", "tests": names}
+            for program in linked:
+                (self.place / program).unlink()
+        return {"result": "survived", "tests": len(names)}
 
 
 # ---- the gate -------------------------------------------------------------------------------------
@@ -447,7 +459,7 @@ def wanted(every, done):
     """Those of a folder still to be tried: until enough of the tried ones are mutants."""
     def still(folder):
         have = sum(1 for m in every[folder]
-                   if done.get(m.id, {}).get("result") in ("killed", "survived"))
+                   if done.get(m.id, {}).get("result") in ("killed", "survived", "begun"))
         for mutant in every[folder]:
             if have >= COUNTS[folder]:
                 return
@@ -457,10 +469,107 @@ def wanted(every, done):
     return in_turn(still(folder) for folder in every)
 
 
-def main():
+class Gate:
+    """What is known of the mutants, shared by the workers."""
+
+    def __init__(self, arguments, every, done, equivalent):
+        self.arguments, self.every, self.done, self.equivalent = arguments, every, done, equivalent
+        self.changed, self.tried, self.failure = threading.Condition(), 0, None
+
+    def take(self):
+        """The next mutant to be tried, or none; waits while one that is being tried may be none."""
+        with self.changed:
+            while self.failure is None:
+                if self.arguments.limit is not None and self.tried >= self.arguments.limit:
+                    return None
+                if mutant := next(wanted(self.every, self.done), None):
+                    self.done[mutant.id] = {"result": "begun"}
+                    self.tried += 1
+                    return mutant
+                if not any(m["result"] == "begun" for m in self.done.values()):
+                    return None
+                self.changed.wait()
+        return None
+
+    def put(self, mutant, result):
+        with self.changed:
+            if result is None:
+                del self.done[mutant.id]
+            else:
+                self.done[mutant.id] = {**mutant.about(), **result}
+                say_result(mutant, result)
+                keep(self.arguments.report, self.report())
+            self.changed.notify_all()
+
+    def report(self):
+        results = sorted((m for m in self.done.values() if m["result"] != "begun"),
+                         key=lambda m: (m["file"], m["line"], m["id"]))
+        return {"seed": self.arguments.seed, "summary": summarise(results, self.equivalent),
+                "mutants": results}
+
+    def work(self, worker):
+        """Tests mutants until there are none, the time is over, or something is wrong with the bench."""
+        worker.stay()
+        try:
+            while mutant := self.take():
+                result = None
+                try:
+                    result = worker.judge(mutant)
+                finally:
+                    self.put(mutant, result)
+        except Stopped:
+            pass
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+def say_result(mutant, result):
+    print(f"{mutant.file}:{mutant.line}: {mutant.old.split('(')[0]} -> {mutant.new}: "
+          f"{result['result']} {result.get('by', '')}", flush=True)
+
+
+def in_threads(workers, work):
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def set_up(arguments, deadline):
+    """The bench, which knows how long the tests take, and its workers."""
+    bench = Bench(arguments.build.resolve(), arguments.jobs, deadline)
+    bench.prepare()
+    workers = [Worker(bench, number) for number in range(arguments.jobs)]
+    names, lock = sorted(bench.tests), threading.Lock()
+
+    def measure(worker):
+        worker.stay()
+        try:
+            while True:
+                with lock:
+                    name = names.pop() if names else None
+                if name is None:
+                    return
+                worker.measure(name)
+        except Stopped:
+            pass
+
+    in_threads(workers, measure)
+    keep(bench.build / "usual.json", bench.usual)
+    print(f"mutate: {len(bench.usual)} tests take {sum(one[0] for one in bench.usual.values()):.0f} s "
+          f"of processor time" + "".join(f"; {name} fails as things are and is left out"
+                                         for name in bench.left_out), flush=True)
+    return bench, workers
+
+
+def arguments_of():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=1, help="which mutants are taken (default 1)")
-    parser.add_argument("--minutes", type=float, help="stop after so long; a later run goes on")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at a time (default 2)")
+    parser.add_argument("--seconds", type=float, default=float("inf"),
+                        help="stop after so long; a later run goes on")
     parser.add_argument("--limit", type=int, help="most mutants to test in this run")
     parser.add_argument("--again", action="store_true", help="test survivors of the report again")
     parser.add_argument("--only", help="test the mutant of this id")
@@ -468,7 +577,12 @@ def main():
     parser.add_argument("--report", type=Path, default=REPORT, help="JSON file of results")
     parser.add_argument("--build", type=Path, default=ROOT / "build-mutation")
     parser.add_argument("folders", nargs="*", help=f"of {', '.join(COUNTS)} (default: all)")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    arguments = arguments_of()
+    deadline = time.monotonic() + arguments.seconds
     every = choose(arguments)
     known = {m.id: m for folder in every.values() for m in folder}
     equivalent = {m["id"] for m in load(EQUIVALENT, [])}
@@ -486,33 +600,21 @@ def main():
         for mutant in todo:
             print(f"{mutant.id} {mutant.file}:{mutant.line}\n  - {mutant.before}\n  + {mutant.after}")
         return 0
-    bench, begin = Bench(arguments.build), time.monotonic()
-    if todo:
-        bench.prepare()
-    tried = 0
-    for mutant in todo:
-        if (arguments.limit is not None and tried >= arguments.limit) or (
-                arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes):
-            break
-        result = bench.try_mutant(mutant)
-        tried += 1
-        done[mutant.id] = {**mutant.about(), **result}
-        print(f"{mutant.file}:{mutant.line}: {mutant.old.split('(')[0]} -> {mutant.new}: "
-              f"{result['result']} {result.get('by', '')}", flush=True)
-        if not arguments.only:
-            results = sorted(done.values(), key=lambda m: (m["file"], m["line"], m["id"]))
-            keep(arguments.report, {"seed": arguments.seed,
-                                    "summary": summarise(results, equivalent),
-                                    "mutants": results})
     if arguments.only:
+        _, workers = set_up(arguments, deadline)
+        say_result(todo[0], workers[0].judge(todo[0]))
         return 0
-    results = list(done.values())
-    print_summary(results, equivalent)
-    summary, left = summarise(results, equivalent), sum(1 for _ in wanted(every, done))
+    gate = Gate(arguments, every, done, equivalent)
+    if todo:
+        _, workers = set_up(arguments, deadline)
+        in_threads(workers, gate.work)
+    report = gate.report()
+    print_summary(report["mutants"], equivalent)
+    summary, left = report["summary"], sum(1 for _ in wanted(every, done))
     print(f"mutate: {summary['killed']} of {summary['killed'] + summary['survived']} killed "
           f"({summary['equivalent']} equivalent ones set aside), {left} not tried yet; "
           f"expected at least {GATE:.0%}")
-    return 0 if summary["score"] is not None and summary["score"] >= GATE else 1
+    return 0 if gate.failure is None and not left and (summary["score"] or 0) >= GATE else 1
 
 
 if __name__ == "__main__":
