@@ -59,7 +59,7 @@ TESTS = [
     ("io/*directory.c", "io_directory fuzz_directory"),
     ("io/*", "io_atomic_file io_limits io_arguments io_text_stream io_text_calls"),
     ("core/*sort*", "radix_sort"),
-    ("core/*", "core_error device tensor"),
+    ("core/*", "machine core_error device tensor"),
     ("linalg/*apr.c", "linalg_apr"),
     ("linalg/*", "linalg ktensor"),
     ("algorithms/archive.c", "method als_resume_count checkpoint"),

@@ -78,13 +78,14 @@ struct sorted {
 
 static bool run_begins(const void *user, uint64_t p) {
   const struct sorted *sorted = user;
-  for (int n = 0; n < sorted->tensor->order && p > 0; ++n)
+  if (p == 0) return true;
+  for (int n = 0; n < sorted->tensor->order; ++n)
     if (sorted->shift[n] < PD_NZ_LEFT_OUT &&
         (pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
          pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
             sorted->shift[n])
       return true;
-  return p == 0;
+  return false;
 }
 
 polyad_status pd_nz_runs(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
