@@ -87,6 +87,10 @@ static void print_row(struct run *run, const struct choice *choice, int mode, do
          flops, 1e-9 * flops / median, build, (unsigned long long)bytes, error, about);
 }
 
+static struct pd_op op_of(const struct choice *choice) {
+  return choice->phi ? PD_GRADIENT(1e-10) : PD_MTTKRP;
+}
+
 /* All modes in turn, `runs` times after two rounds that are not counted. */
 static void time_modes(struct run *run, const struct choice *choice,
                        const struct polyad_kernels *kernels, const void *storage,
@@ -108,7 +112,12 @@ static void time_modes(struct run *run, const struct choice *choice,
         pd_matrix_create(run->context, run->device, choice->type, run->dims[n], run->rank, &out[n]),
         "output");
   }
-  must(run, kernels->workspace_create(run->context, run->device, on_device, run->rank, &scratch),
+  const struct pd_op op = op_of(choice);
+  const struct pd_walk *walk = pd_walk_of(kernels, pd_op_bit(&op));
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < order; ++n)
+    ranks[n] = run->rank;
+  must(run, walk->workspace_create(run->context, run->device, on_device, ranks, &scratch),
        "workspace");
   const struct pd_device_functions *device = run->device->functions;
   for (int round = 0; round < WARM_UP + run->runs; ++round)
@@ -116,10 +125,8 @@ static void time_modes(struct run *run, const struct choice *choice,
       double once = pd_seconds();
       if (device->timer_start != NULL)
         must(run, device->timer_start(run->context, run->device), "timer");
-      if (choice->phi)
-        must(run, kernels->phi(run->context, on_device, scratch, n, list, 1e-10, &out[n]), "phi");
-      else
-        must(run, kernels->mttkrp(run->context, on_device, scratch, n, list, &out[n]), "mttkrp");
+      const struct pd_call call = {.op = op, .mode = n, .factors = list, .out = &out[n]};
+      must(run, walk->run(run->context, on_device, scratch, &call), pd_op_name(&op));
       if (device->timer_stop != NULL)
         must(run, device->timer_stop(run->context, run->device, &once), "timer");
       else
@@ -143,7 +150,7 @@ static void time_modes(struct run *run, const struct choice *choice,
     fprintf(stderr, "%s%.3f", n > 0 ? " " : "", 1e3 * seconds[n * run->runs + run->runs / 2]);
   fprintf(stderr, ")  build %.2f s, %.3f GB, %s\n", build, 1e-9 * (double)bytes, about);
   fflush(stdout);
-  kernels->workspace_destroy(run->context, scratch);
+  walk->workspace_destroy(run->context, scratch);
   for (int n = 0; n < order; ++n) {
     pd_matrix_destroy(run->context, &factor[n]);
     pd_matrix_destroy(run->context, &out[n]);
@@ -210,7 +217,7 @@ static void time_phi(struct run *run) {
   for (size_t k = 0; k < sizeof formats / sizeof *formats; ++k) {
     const struct polyad_kernels *kernels = pd_kernels_find(formats[k], run->device->kind);
     struct choice choice = {formats[k], "auto", POLYAD_F64, 32, true};
-    if (kernels == NULL || kernels->phi == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT) == NULL) continue;
     time_choice(run, &choice, &columns, 1);
   }
 }
@@ -262,8 +269,9 @@ static void time_field(struct run *run, polyad_type type) {
                                  .threads = polyad_threads(run->context),
                                  .device = run->device};
     char reason[PD_REASON_BYTES];
-    if (kernels == NULL || kernels->mttkrp == NULL || run->traits.order < format->min_order ||
-        run->traits.order > format->max_order || !format->supports(&run->traits, &request, reason))
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL ||
+        run->traits.order < format->min_order || run->traits.order > format->max_order ||
+        !format->supports(&run->traits, &request, reason))
       continue;
     time_one(run, format->name, "auto", type);
   }

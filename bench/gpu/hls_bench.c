@@ -68,15 +68,20 @@ static uint64_t columns_of(const struct run *run) {
   return run->chain ? run->rank * run->rank : run->rank;
 }
 
+static struct pd_op op_of(const struct run *run) { return run->chain ? PD_TTMC : PD_MTTKRP; }
+
+static const struct pd_walk *walk_of(const struct run *run, const struct polyad_kernels *kernels) {
+  const struct pd_op op = op_of(run);
+  return pd_walk_of(kernels, pd_op_bit(&op));
+}
+
 static polyad_status make_scratch(const struct run *run, polyad_context *context,
-                                  const struct polyad_kernels *kernels,
-                                  const struct pd_device *device, const void *storage,
-                                  void **scratch) {
+                                  const struct pd_walk *walk, const struct pd_device *device,
+                                  const void *storage, void **scratch) {
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = run->rank;
-  return run->chain ? kernels->ttmc_workspace_create(context, device, storage, ranks, scratch)
-                    : kernels->workspace_create(context, device, storage, run->rank, scratch);
+  return walk->workspace_create(context, device, storage, ranks, scratch);
 }
 
 /* Every mode in double precision, by the CPU's kernels on a storage that rounds nothing. */
@@ -90,11 +95,11 @@ static void compute_exact(struct run *run) {
   const struct pd_matrix *list[THREE];
   polyad_tensor *wide = NULL;
   void *storage = NULL, *scratch = NULL;
+  const struct pd_walk *walk = walk_of(run, &pd_hls_kernels_cpu);
   must(run, polyad_tensor_convert(run->host, run->tensor, POLYAD_F64, &wide), "conversion");
   must(run, pd_hls_format.build(run->host, wide, false, &request, &storage), "build");
   make_factors(run, run->host, run->cpu, POLYAD_F64, factor);
-  must(run, make_scratch(run, run->host, &pd_hls_kernels_cpu, run->cpu, storage, &scratch),
-       "workspace");
+  must(run, make_scratch(run, run->host, walk, run->cpu, storage, &scratch), "workspace");
   for (int n = 0; n < THREE; ++n)
     list[n] = &factor[n];
   for (int n = 0; n < THREE; ++n) {
@@ -102,10 +107,8 @@ static void compute_exact(struct run *run) {
     uint64_t rows = run->tensor->dims[n], count = rows * columns_of(run);
     must(run, pd_matrix_create(run->host, run->cpu, POLYAD_F64, rows, columns_of(run), &out),
          "output");
-    must(run,
-         (run->chain ? pd_hls_kernels_cpu.ttmc : pd_hls_kernels_cpu.mttkrp)(run->host, storage,
-                                                                            scratch, n, list, &out),
-         "kernel");
+    const struct pd_call call = {.op = op_of(run), .mode = n, .factors = list, .out = &out};
+    must(run, walk->run(run->host, storage, scratch, &call), "kernel");
     free(run->exact[n]);
     run->exact[n] = malloc(count * sizeof(double));
     if (run->exact[n] == NULL) exit(1);
@@ -114,7 +117,7 @@ static void compute_exact(struct run *run) {
   }
   for (int n = 0; n < THREE; ++n)
     pd_matrix_destroy(run->host, &factor[n]);
-  pd_hls_kernels_cpu.ttmc_workspace_destroy(run->host, scratch);
+  walk->workspace_destroy(run->host, scratch);
   pd_hls_format.destroy(run->host, storage);
   polyad_tensor_destroy(wide);
 }
@@ -152,6 +155,7 @@ static void time_modes(struct run *run, const struct polyad_kernels *kernels, co
   struct pd_matrix factor[THREE], out[THREE];
   const struct pd_matrix *list[THREE];
   const struct pd_device_functions *functions = run->device->functions;
+  const struct pd_walk *walk = walk_of(run, kernels);
   double *seconds = calloc((size_t)(THREE * run->runs), sizeof *seconds);
   void *scratch = NULL;
   if (seconds == NULL) exit(1);
@@ -163,17 +167,14 @@ static void time_modes(struct run *run, const struct polyad_kernels *kernels, co
                           columns_of(run), &out[n]),
          "output");
   }
-  must(run, make_scratch(run, run->context, kernels, run->device, on_device, &scratch),
-       "workspace");
+  must(run, make_scratch(run, run->context, walk, run->device, on_device, &scratch), "workspace");
   for (int round = 0; round < WARM_UP + run->runs; ++round)
     for (int n = 0; n < THREE; ++n) {
       double once = pd_seconds();
       if (functions->timer_start != NULL)
         must(run, functions->timer_start(run->context, run->device), "timer");
-      must(run,
-           (run->chain ? kernels->ttmc : kernels->mttkrp)(run->context, on_device, scratch, n, list,
-                                                          &out[n]),
-           "kernel");
+      const struct pd_call call = {.op = op_of(run), .mode = n, .factors = list, .out = &out[n]};
+      must(run, walk->run(run->context, on_device, scratch, &call), "kernel");
       if (functions->timer_stop != NULL)
         must(run, functions->timer_stop(run->context, run->device, &once), "timer");
       else
@@ -192,8 +193,7 @@ static void time_modes(struct run *run, const struct polyad_kernels *kernels, co
     pd_matrix_destroy(run->context, &out[n]);
     pd_matrix_destroy(run->context, &factor[n]);
   }
-  (run->chain ? kernels->ttmc_workspace_destroy : kernels->workspace_destroy)(run->context,
-                                                                              scratch);
+  walk->workspace_destroy(run->context, scratch);
   free(seconds);
 }
 
@@ -233,8 +233,7 @@ static void time_choice(struct run *run, const struct choice *choice) {
                                .device = run->device,
                                .compute = choice->compute,
                                .parameter = {[PD_HLS_TILE_THRESHOLD] = choice->threshold}};
-  if (format == NULL || kernels == NULL ||
-      (run->chain ? kernels->ttmc == NULL : kernels->mttkrp == NULL)) {
+  if (format == NULL || kernels == NULL || walk_of(run, kernels) == NULL) {
     fprintf(stderr, "%-7s %-6s %s: not in this build\n", run->name, run->chain ? "ttmc" : "mttkrp",
             choice->label);
     return;

@@ -33,9 +33,10 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
 static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m, double *seconds) {
   polyad_context *context = als->context;
   const struct pd_device_functions *device = als->device->functions;
+  const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m};
   double begin = pd_seconds();
   if (device->mark != NULL) PD_TRY(device->mark(context, als->device, 2 * n));
-  PD_TRY(pd_plan_mttkrp(context, als->plan, als->workspace, n, als->factor_list, m));
+  PD_TRY(pd_plan_run(context, als->plan, als->workspace, &call));
   if (device->mark != NULL) return device->mark(context, als->device, 2 * n + 1);
   *seconds = pd_seconds() - begin;
   return POLYAD_OK;

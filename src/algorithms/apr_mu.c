@@ -26,6 +26,12 @@ static polyad_status apr_mu_fetch(struct pd_apr *apr, int n, double scalar[PD_SC
                  apr->run.iteration + 1, pd_shown_mode(apr->context, n));
 }
 
+/* An operation on the nonzeros of mode n. */
+static polyad_status apr_mu_run(struct pd_apr *apr, struct pd_op op, int n, struct pd_matrix *out) {
+  const struct pd_call call = {.op = op, .mode = n, .factors = apr->factor_list, .out = out};
+  return pd_plan_run(apr->context, apr->plan, apr->workspace, &call);
+}
+
 /* B = (A + S) diag(lambda), and Pi where it is to be stored. */
 static polyad_status begin_mode(struct pd_apr *apr, int n) {
   const polyad_cp_apr_options *options = apr->options;
@@ -38,7 +44,7 @@ static polyad_status begin_mode(struct pd_apr *apr, int n) {
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, n));
   if (!options->store_pi) return POLYAD_OK;
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(pd_plan_pi(apr->context, apr->plan, apr->workspace, n, apr->factor_list));
+  PD_TRY(apr_mu_run(apr, PD_PI, n, NULL));
   return pd_apr_tock(apr, clock, PD_APR_PI, n);
 }
 
@@ -48,8 +54,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   const polyad_cp_apr_options *options = apr->options;
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(pd_plan_phi(context, apr->plan, apr->workspace, n, apr->factor_list, options->epsilon,
-                     &apr->phi[n]));
+  PD_TRY(apr_mu_run(apr, PD_GRADIENT(options->epsilon), n, &apr->phi[n]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, n));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->kkt(context, apr->work, &apr->phi[n], &apr->factor[n]));
@@ -63,9 +68,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
 
 static polyad_status end_mode(struct pd_apr *apr, int n) {
   double clock;
-  if (n == apr->order - 1)
-    PD_TRY(pd_plan_log_likelihood(apr->context, apr->plan, apr->workspace, n, apr->factor_list,
-                                  &apr->logarithms));
+  if (n == apr->order - 1) PD_TRY(apr_mu_run(apr, PD_GAIN_SUM, n, &apr->logarithms));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[n],
                                 &apr->lambda));

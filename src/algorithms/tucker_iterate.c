@@ -94,8 +94,10 @@ static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
 static polyad_status tucker_iterate_update_all(struct pd_tucker *t, double *seconds) {
   for (int n = 0; n < t->order; ++n) {
     struct pd_matrix chain = chain_of(t, n);
+    const struct pd_call call = {
+        .op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = &chain};
     double begin = pd_seconds();
-    PD_TRY(pd_plan_ttmc(t->context, t->plan, t->workspace, n, t->factor_list, &chain));
+    PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
     seconds[n] = pd_seconds() - begin;
     PD_TRY(t->svd->leading(t->context, t->work, &chain, &t->factor[n]));
     pd_matrix_touch(&t->factor[n]);

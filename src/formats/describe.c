@@ -5,6 +5,38 @@
 
 int polyad_format_count(void) { return pd_format_count(); }
 
+/* What users and messages call the operations, in the order in which users see them. */
+static const struct {
+  uint64_t bit;
+  const char *word; /* NULL: not a kernel of its own to users */
+  const char *name;
+} operations[] = {
+    {PD_OPS_MTTKRP, "mttkrp", "MTTKRP"},      {PD_OPS_TTMC, "ttmc", "tensor-times-matrix chain"},
+    {PD_OPS_GRADIENT, "phi", "Phi (CP-APR)"}, {PD_OPS_PI, "pi", "stored Pi"},
+    {PD_OPS_GAIN, NULL, "log-likelihood"},
+};
+
+const char *pd_op_name(const struct pd_op *op) {
+  uint64_t bit = pd_op_bit(op);
+  for (size_t k = 0; k < sizeof operations / sizeof *operations; ++k)
+    if (operations[k].bit == bit) return operations[k].name;
+  return "such operation";
+}
+
+struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon) {
+  switch (kernel) {
+  case POLYAD_KERNEL_TTMC:
+    return PD_TTMC;
+  case POLYAD_KERNEL_PHI:
+    return PD_GRADIENT(epsilon);
+  case POLYAD_KERNEL_PI:
+    return PD_PI;
+  case POLYAD_KERNEL_MTTKRP:
+    break;
+  }
+  return PD_MTTKRP;
+}
+
 /* Appends a word to a list of words. */
 static void describe_append(char *list, size_t size, const char *word) {
   size_t length = strlen(list);
@@ -15,19 +47,17 @@ static void describe_append(char *list, size_t size, const char *word) {
  */
 static void list_kernels(polyad_format_description *about) {
   static const char *const kinds[] = {"cpu", "cuda", "opencl"};
-  bool ttmc = false, phi = false, pi = false;
+  uint64_t ops = 0;
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
     const struct polyad_kernels *kernels = pd_kernels_find(about->name, kinds[k]);
     if (kernels == NULL) continue;
     describe_append(about->devices, sizeof about->devices, kinds[k]);
-    ttmc = ttmc || kernels->ttmc != NULL;
-    phi = phi || kernels->phi != NULL;
-    pi = pi || kernels->pi != NULL;
+    for (int w = 0; w < PD_WALKS_MAX && kernels->walks[w] != NULL; ++w)
+      ops |= kernels->walks[w]->ops;
   }
-  describe_append(about->kernels, sizeof about->kernels, "mttkrp"); /* all formats have it */
-  if (ttmc) describe_append(about->kernels, sizeof about->kernels, "ttmc");
-  if (phi) describe_append(about->kernels, sizeof about->kernels, "phi");
-  if (pi) describe_append(about->kernels, sizeof about->kernels, "pi");
+  for (size_t k = 0; k < sizeof operations / sizeof *operations; ++k)
+    if ((ops & operations[k].bit) != 0 && operations[k].word != NULL)
+      describe_append(about->kernels, sizeof about->kernels, operations[k].word);
 }
 
 polyad_status polyad_format_describe(int which, polyad_format_description *about) {

@@ -6,6 +6,7 @@
 #define PD_FORMAT_H
 
 #include "device/device.h"
+#include "engine/op.h"
 #include "formats/versions.h"
 #include "tensor/chunk.h"
 #include "tensor/tensor.h"
@@ -130,9 +131,10 @@ struct polyad_format {
                struct pd_ttmc_segments *segments);
 };
 
-/** Kernels of one format on one device. `scratch` is what `workspace_create` made. Matrices are
- *  on the kernels' device, of the plan's type. All work is stream-ordered. What `scratch` keeps of
- *  factors counts only for factors of the same version (formats/versions.h). */
+/** The most walks that a kernel table has. */
+enum { PD_WALKS_MAX = 2 };
+
+/** Kernels of one format on one device. */
 struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
@@ -156,17 +158,12 @@ struct polyad_kernels {
   polyad_status (*upload)(polyad_context *context, const struct pd_device *device,
                           const void *storage, void **on_device);
   void (*unload)(polyad_context *context, const struct pd_device *device, void *on_device);
-  uint64_t (*workspace_bytes)(const void *storage, uint64_t rank, int threads);
-  polyad_status (*workspace_create)(polyad_context *context, const struct pd_device *device,
-                                    const void *storage, uint64_t rank, void **scratch);
-  void (*workspace_destroy)(polyad_context *context, void *scratch);
-  /** out = MTTKRP of `mode`: out is I_mode x rank and wholly overwritten; factors[mode] is not
-   *  read. Two modes may not run at once on one scratch. */
-  polyad_status (*mttkrp)(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out);
+  /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
+   *  then those by Kronecker. */
+  const struct pd_walk *walks[PD_WALKS_MAX];
   /** The most additions in the type of the matrices (those in a wider one do not count) that a
-   *  product goes through in mttkrp(), where the fullest row has `longest_row` nonzeros. NULL: that
-   *  many, all of the row's nonzeros being added to its entry one by one. */
+   *  product goes through in an MTTKRP, where the fullest row has `longest_row` nonzeros. NULL:
+   * that many, all of the row's nonzeros being added to its entry one by one. */
   uint64_t (*sum_depth)(const void *storage, const void *scratch, int mode, uint64_t longest_row);
   /** Tells how `scratch` and what it has moved lie: what a call enqueues depends on nothing else
    *  but its arguments and the versions of the factors. Where a round through all modes in turn
@@ -176,37 +173,21 @@ struct polyad_kernels {
    *  own; NULL: storage_bytes. */
   uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,
                            uint64_t storage_bytes);
-  /** Stores the rows of Pi in `scratch` for phi() of this mode, until it is called for another
-   *  mode. phi() stores them anew where a factor has another version, and computes Pi on the fly
-   *  where one has none. NULL: always on the fly. */
-  polyad_status (*pi)(polyad_context *context, const void *storage, void *scratch, int mode,
-                      const struct pd_matrix *const *factors);
-  /** out = Phi of `mode`, CP-APR's (X_(n) ./ max(B Pi, epsilon)) Pi' (Chi and Kolda 2012, eq.
-   *  4.4): B is factors[mode], with the weights in it; out is I_mode x rank, wholly overwritten. */
-  polyad_status (*phi)(polyad_context *context, const void *storage, void *scratch, int mode,
-                       const struct pd_matrix *const *factors, double epsilon,
-                       struct pd_matrix *out);
-  /** Measured time of phi() divided by that of mttkrp(). The plan estimates Phi as its estimate for
+  /** Measured time of Phi divided by that of MTTKRP. The plan estimates Phi as its estimate for
    *  MTTKRP times this ratio. 0: not known, counts as 1. */
   double phi_over_mttkrp;
-  /** out (1 x 1, F64) = sum over nonzeros x of x log m, with m = (B Pi) at the nonzero: the data's
-   *  part of the Poisson log-likelihood, summed in double and in an order that depends on the
-   * number of threads only. B as for phi(). -infinity when some m is 0. */
-  polyad_status (*log_likelihood)(polyad_context *context, const void *storage, void *scratch,
-                                  int mode, const struct pd_matrix *const *factors,
-                                  struct pd_matrix *out);
-  /** Bytes and making of what ttmc() needs: for factors of ranks[k] columns in mode k. */
-  uint64_t (*ttmc_workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);
-  polyad_status (*ttmc_workspace_create)(polyad_context *context, const struct pd_device *device,
-                                         const void *storage, const uint64_t *ranks,
-                                         void **scratch);
-  void (*ttmc_workspace_destroy)(polyad_context *context, void *scratch);
-  /** out = the tensor times the transpose of every factor but that of `mode`, unfolded along
-   *  `mode`: I_mode x (product of the other ranks), the last other mode's column varying fastest;
-   *  wholly overwritten. factors[k] is I_k x ranks[k]; factors[mode] is not read. */
-  polyad_status (*ttmc)(polyad_context *context, const void *storage, void *scratch, int mode,
-                        const struct pd_matrix *const *factors, struct pd_matrix *out);
 };
+
+/** The walk that runs all of these operations; NULL: there is none. */
+static inline const struct pd_walk *pd_walk_of(const struct polyad_kernels *kernels, uint64_t ops) {
+  for (int k = 0; k < PD_WALKS_MAX && kernels->walks[k] != NULL; ++k)
+    if ((kernels->walks[k]->ops & ops) == ops) return kernels->walks[k];
+  return NULL;
+}
+/** The operation that a public kernel stands for; `epsilon` is Phi's. */
+struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon);
+/** Its name in messages. */
+const char *pd_op_name(const struct pd_op *op);
 
 /** The tensor that a storage holds, which was built from one with the shape and type of `like`. */
 polyad_status pd_storage_expand(polyad_context *context, const struct polyad_format *format,

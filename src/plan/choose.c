@@ -57,16 +57,13 @@ static void assess(polyad_context *context, const struct polyad_format *format,
   *candidate = (struct pd_candidate){.format = format};
   memcpy(candidate->parameter, request->parameter, sizeof candidate->parameter);
   candidate->kernels = pd_kernels_find(format->name, request->device->kind);
+  const struct pd_op op = pd_op_of_kernel(request->kernel, 0);
   char *reason = candidate->reason;
   if (candidate->kernels == NULL)
     snprintf(reason, PD_REASON_BYTES, "it has no kernels for device %s", request->device->kind);
-  else if (request->kernel == POLYAD_KERNEL_TTMC && candidate->kernels->ttmc == NULL)
-    snprintf(reason, PD_REASON_BYTES, "it has no tensor-times-matrix chain on device %s",
+  else if (pd_walk_of(candidate->kernels, pd_op_bit(&op)) == NULL)
+    snprintf(reason, PD_REASON_BYTES, "it has no %s on device %s", pd_op_name(&op),
              request->device->kind);
-  else if ((request->kernel == POLYAD_KERNEL_PHI && candidate->kernels->phi == NULL) ||
-           (request->kernel == POLYAD_KERNEL_PI && candidate->kernels->pi == NULL))
-    snprintf(reason, PD_REASON_BYTES, "it has no %s on device %s",
-             request->kernel == POLYAD_KERNEL_PHI ? "Phi" : "stored Pi", request->device->kind);
   else if (!has_variant(format, request->variant))
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);

@@ -1,79 +1,92 @@
-/* Kernels on arrays of the host: in place on the CPU, by copies on other devices. */
+/* Operations on arrays of the host: in place on the CPU, by copies on other devices. */
 #include "plan/host_call.h"
 #include <math.h>
 #include <string.h>
 
-polyad_status pd_host_call_check(polyad_context *context, const polyad_plan *plan,
-                                 const polyad_workspace *workspace, int mode,
-                                 const void *const *factors, const void *out) {
-  if (plan == NULL || workspace == NULL || factors == NULL || out == NULL)
+/* Arrays are row major, without padding, of the plan's type. */
+struct host_call {
+  const polyad_plan *plan;
+  polyad_workspace *workspace;
+  struct pd_op op;
+  int mode;
+  const void *const *factors;
+  uint64_t columns; /* of the result */
+};
+
+static polyad_status host_call_check(polyad_context *context, const struct host_call *call,
+                                     const void *out) {
+  const polyad_plan *plan = call->plan;
+  if (plan == NULL || call->workspace == NULL || call->factors == NULL || out == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, workspace, factors or out is NULL");
-  if (workspace->plan != plan)
+  if (call->workspace->plan != plan)
     return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for another plan");
-  if (mode < 0 || mode >= plan->order)
+  if (call->mode < 0 || call->mode >= plan->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
-                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+                   pd_shown_mode(context, call->mode), pd_shown_mode(context, 0),
                    pd_shown_mode(context, plan->order - 1));
   for (int n = 0; n < plan->order; ++n)
-    if (n != mode && factors[n] == NULL)
+    if (call->factors[n] == NULL && (n != call->mode || pd_op_needs_model(&call->op)))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
                      pd_shown_mode(context, n));
+  if (call->workspace->combine != call->op.combine)
+    return pd_fail(context, POLYAD_MISMATCH,
+                   call->op.combine == PD_HADAMARD
+                       ? "the workspace was made for polyad_ttmc()"
+                       : "the workspace was not made by polyad_ttmc_workspace_create()");
   return POLYAD_OK;
 }
 
+static polyad_status host_call_run(polyad_context *context, const struct host_call *call,
+                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
+  const struct pd_call now = {.op = call->op, .mode = call->mode, .factors = factors, .out = out};
+  return pd_plan_run(context, call->plan, call->workspace, &now);
+}
+
 /* A matrix that is host memory; the CPU's kernels write only into their `out`. */
-static struct pd_matrix wrap(const struct pd_host_call *call, int mode, const void *data) {
+static struct pd_matrix wrap(const struct host_call *call, int mode, uint64_t columns,
+                             const void *data) {
   return (struct pd_matrix){.device = call->plan->device,
                             .type = call->plan->type,
                             .rows = call->plan->dims[mode],
-                            .columns = call->columns[mode],
-                            .stride = call->columns[mode],
+                            .columns = columns,
+                            .stride = columns,
                             .data = (void *)data,
                             .version = call->workspace->versions[mode]};
 }
 
-static polyad_status host_call_run(polyad_context *context, const struct pd_host_call *call,
-                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  if (call->phi != NULL)
-    return call->phi(context, call->plan, call->workspace, call->mode, factors, call->epsilon, out);
-  return call->kernel(context, call->plan, call->workspace, call->mode, factors, out);
-}
-
-static polyad_status on_cpu(polyad_context *context, const struct pd_host_call *call, void *out) {
-  struct pd_matrix matrix[POLYAD_MAX_ORDER], result = wrap(call, call->mode, out);
+static polyad_status on_cpu(polyad_context *context, const struct host_call *call, void *out) {
+  struct pd_matrix matrix[POLYAD_MAX_ORDER], result = wrap(call, call->mode, call->columns, out);
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   for (int n = 0; n < call->plan->order; ++n) {
-    matrix[n] = wrap(call, n, call->factors[n]);
+    matrix[n] = wrap(call, n, call->workspace->ranks[n], call->factors[n]);
     pointer[n] = &matrix[n];
   }
   return host_call_run(context, call, pointer, &result);
 }
 
 /* Copies the factors onto the device and the result back. */
-static polyad_status on_device(polyad_context *context, const struct pd_host_call *call,
-                               void *out) {
+static polyad_status on_device(polyad_context *context, const struct host_call *call, void *out) {
   const polyad_plan *plan = call->plan;
   polyad_status status = POLYAD_OK;
-  struct pd_matrix matrix[POLYAD_MAX_ORDER], apart = {0}, *result = &matrix[call->mode];
+  struct pd_matrix matrix[POLYAD_MAX_ORDER], result = {0};
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   memset(matrix, 0, sizeof matrix);
   for (int n = 0; n < plan->order; ++n) {
-    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
-                                    call->columns[n], &matrix[n]));
     pointer[n] = &matrix[n];
-    if (n != call->mode || call->phi != NULL)
-      PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
+    matrix[n].columns = call->workspace->ranks[n];
+    if (n == call->mode && !pd_op_needs_model(&call->op)) continue;
+    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
+                                    call->workspace->ranks[n], &matrix[n]));
+    PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
     matrix[n].version = call->workspace->versions[n];
   }
-  if (call->phi != NULL) {
-    result = &apart;
+  if (out != NULL)
     PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[call->mode],
-                                    call->columns[call->mode], result));
-  }
-  PD_TRY_CLEANUP(host_call_run(context, call, pointer, result));
-  if (out != NULL) status = pd_matrix_to_host(context, result, out);
+                                    call->columns, &result));
+  PD_TRY_CLEANUP(host_call_run(context, call, pointer, &result));
+  if (out != NULL) status = pd_matrix_to_host(context, &result, out);
 cleanup:
-  if (apart.data != NULL) pd_matrix_destroy(context, &apart);
+  if (result.data != NULL) pd_matrix_destroy(context, &result);
   for (int n = 0; n < plan->order; ++n)
     if (matrix[n].data != NULL) pd_matrix_destroy(context, &matrix[n]);
   return status;
@@ -87,12 +100,60 @@ void pd_plan_unscale(const polyad_plan *plan, void *out, uint64_t count) {
       ((float *)out)[k] = ldexpf(((float *)out)[k], plan->value_exponent);
 }
 
-polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out) {
-  if (strcmp(call->plan->device->kind, "cpu") == 0)
+/* `out` gets dims[mode] x columns numbers; NULL: the operation has no result. */
+static polyad_status host_call(polyad_context *context, const struct host_call *call, void *out) {
+  if (call->plan->device->functions->host_memory)
     PD_TRY(on_cpu(context, call, out));
   else
     PD_TRY(on_device(context, call, out));
-  if (out != NULL)
-    pd_plan_unscale(call->plan, out, call->plan->dims[call->mode] * call->columns[call->mode]);
+  if (out != NULL) pd_plan_unscale(call->plan, out, call->plan->dims[call->mode] * call->columns);
   return POLYAD_OK;
+}
+
+/* An operation with a row of `rank` numbers for each index of the mode. */
+static polyad_status host_call_rows(polyad_context *context, struct host_call *call, void *out) {
+  PD_TRY(host_call_check(context, call, out));
+  call->columns = call->workspace->ranks[call->mode];
+  return host_call(context, call, out);
+}
+
+polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
+                            polyad_workspace *workspace, int mode, const void *const *factors,
+                            void *out) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  struct host_call call = {plan, workspace, PD_MTTKRP, mode, factors, 0};
+  return host_call_rows(context, &call, out);
+}
+
+polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
+                         polyad_workspace *workspace, int mode, const void *const *factors,
+                         double epsilon, void *out) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (!(isfinite(epsilon) && epsilon > 0))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "epsilon %g found; expected a finite number above 0", epsilon);
+  struct host_call call = {plan, workspace, PD_GRADIENT(epsilon), mode, factors, 0};
+  return host_call_rows(context, &call, out);
+}
+
+polyad_status polyad_pi(polyad_context *context, const polyad_plan *plan,
+                        polyad_workspace *workspace, int mode, const void *const *factors) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  struct host_call call = {plan, workspace, PD_PI, mode, factors, 0};
+  PD_TRY(host_call_check(context, &call, factors));
+  return host_call(context, &call, NULL);
+}
+
+polyad_status polyad_ttmc(polyad_context *context, const polyad_plan *plan,
+                          polyad_workspace *workspace, int mode, const void *const *factors,
+                          void *out) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  struct host_call call = {plan, workspace, PD_TTMC, mode, factors, 0};
+  PD_TRY(host_call_check(context, &call, out));
+  PD_TRY(polyad_ttmc_columns(context, plan, workspace->ranks, mode, &call.columns));
+  return host_call(context, &call, out);
 }

@@ -27,8 +27,7 @@ static polyad_status check_create(polyad_context *context, const polyad_plan *pl
 }
 
 /* Takes the workspace over, also when it fails. */
-static polyad_status measurement_create(polyad_workspace *workspace, const uint64_t *ranks,
-                                        const void *const *factors,
+static polyad_status measurement_create(polyad_workspace *workspace, const void *const *factors,
                                         polyad_measurement **measurement) {
   polyad_context *context = workspace->context;
   const polyad_plan *plan = workspace->plan;
@@ -41,7 +40,7 @@ static polyad_status measurement_create(polyad_workspace *workspace, const uint6
   *m = (polyad_measurement){.context = context, .plan = plan, .workspace = workspace, .mode = -1};
   for (int n = 0; n < plan->order; ++n) {
     PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
-                                    ranks != NULL ? ranks[n] : workspace->rank, &m->factor[n]));
+                                    workspace->ranks[n], &m->factor[n]));
     PD_TRY_CLEANUP(pd_matrix_from_host(context, &m->factor[n], factors[n]));
     pd_matrix_touch(&m->factor[n]);
   }
@@ -60,7 +59,7 @@ polyad_status polyad_measurement_create(polyad_context *context, const polyad_pl
   pd_begin(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_workspace_create(context, plan, rank, &workspace));
-  return measurement_create(workspace, NULL, factors, measurement);
+  return measurement_create(workspace, factors, measurement);
 }
 
 polyad_status polyad_ttmc_measurement_create(polyad_context *context, const polyad_plan *plan,
@@ -71,7 +70,7 @@ polyad_status polyad_ttmc_measurement_create(polyad_context *context, const poly
   pd_begin(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &workspace));
-  return measurement_create(workspace, ranks, factors, measurement);
+  return measurement_create(workspace, factors, measurement);
 }
 
 void polyad_measurement_destroy(polyad_measurement *measurement) {
@@ -109,8 +108,8 @@ polyad_status polyad_measurement_set_cold(polyad_measurement *measurement, int c
 /* `out` for the mode; made anew only when its size changes, before the clock starts. */
 static polyad_status prepare_out(polyad_measurement *m, int mode) {
   const polyad_plan *plan = m->plan;
-  uint64_t columns = m->workspace->rank, bytes;
-  if (columns == 0) {
+  uint64_t columns = m->workspace->ranks[mode], bytes;
+  if (m->workspace->combine == PD_KRONECKER) {
     PD_TRY(pd_plan_ttmc_bytes(m->context, plan, m->workspace->ranks, mode, &bytes));
     PD_TRY(polyad_ttmc_columns(m->context, plan, m->workspace->ranks, mode, &columns));
   }
@@ -125,17 +124,9 @@ static polyad_status measurement_launch(polyad_measurement *m, polyad_kernel ker
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
   for (int n = 0; n < m->plan->order; ++n)
     factors[n] = &m->factor[n];
-  switch (kernel) {
-  case POLYAD_KERNEL_TTMC:
-    return pd_plan_ttmc(m->context, m->plan, m->workspace, mode, factors, &m->out);
-  case POLYAD_KERNEL_PHI:
-    return pd_plan_phi(m->context, m->plan, m->workspace, mode, factors, epsilon, &m->out);
-  case POLYAD_KERNEL_PI:
-    return pd_plan_pi(m->context, m->plan, m->workspace, mode, factors);
-  case POLYAD_KERNEL_MTTKRP:
-    break;
-  }
-  return pd_plan_mttkrp(m->context, m->plan, m->workspace, mode, factors, &m->out);
+  const struct pd_call call = {
+      .op = pd_op_of_kernel(kernel, epsilon), .mode = mode, .factors = factors, .out = &m->out};
+  return pd_plan_run(m->context, m->plan, m->workspace, &call);
 }
 
 static polyad_status check_run(const polyad_measurement *m, polyad_kernel kernel, int mode,
@@ -147,10 +138,11 @@ static polyad_status check_run(const polyad_measurement *m, polyad_kernel kernel
                    "from %d to %d, an epsilon that is not negative, and a place for the seconds",
                    (int)kernel, pd_shown_mode(m->context, mode), epsilon,
                    pd_shown_mode(m->context, 0), pd_shown_mode(m->context, m->plan->order - 1));
-  if ((kernel == POLYAD_KERNEL_TTMC) != (m->workspace->rank == 0))
+  bool chain = m->workspace->combine == PD_KRONECKER;
+  if ((kernel == POLYAD_KERNEL_TTMC) != chain)
     return pd_fail(m->context, POLYAD_MISMATCH,
                    "the measurement was made by polyad_%smeasurement_create(): for other kernels",
-                   m->workspace->rank == 0 ? "ttmc_" : "");
+                   chain ? "ttmc_" : "");
   return POLYAD_OK;
 }
 

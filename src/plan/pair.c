@@ -112,14 +112,16 @@ static uint64_t pair_rows_of(const polyad_plan *plan, int n) {
   return n < plan->order ? plan->dims[n] : pair_longest_of(plan);
 }
 
-static uint64_t pair_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t pair_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_pair *pair = storage;
   const polyad_plan *first = pair->part[0];
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(first->type)), total = 0;
   for (int k = 0; k < 2; ++k)
     if (pair->part[k]->device->functions->host_memory)
-      total = pd_add_saturated(
-          total, pair->part[k]->kernels->workspace_bytes(pair->part[k]->on_device, rank, threads));
+      total =
+          pd_add_saturated(total, pd_walk_of(pair->part[k]->kernels, PD_OPS_MTTKRP)
+                                      ->workspace_bytes(pair->part[k]->on_device, ranks, threads));
   for (int n = 0; n <= first->order; ++n)
     total = pd_add_saturated(total, pd_mul_saturated(pair_rows_of(first, n), row));
   return total;
@@ -164,7 +166,8 @@ static polyad_status pair_fill(polyad_context *context, const struct pd_pair *pa
 }
 
 static polyad_status pair_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, uint64_t rank, void **out) {
+                                           const void *storage, const uint64_t *ranks, void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   struct pd_pair_scratch *scratch = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
@@ -179,33 +182,14 @@ static polyad_status pair_workspace_create(polyad_context *context, const struct
 /* ---- kernels -----------------------------------------------------------------------------------
  */
 
-enum kind { MTTKRP, PHI, LIKELIHOOD };
-
-/* A kernel whose result is a sum over nonzeros. */
-struct call {
-  enum kind kind;
-  int mode;
-  double epsilon;
-};
-
-static polyad_status pair_run_part(polyad_context *context, const polyad_plan *part,
-                                   polyad_workspace *workspace, const struct call *call,
-                                   const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  if (call->kind == PHI)
-    return pd_plan_phi(context, part, workspace, call->mode, factors, call->epsilon, out);
-  if (call->kind == LIKELIHOOD)
-    return pd_plan_log_likelihood(context, part, workspace, call->mode, factors, out);
-  return pd_plan_mttkrp(context, part, workspace, call->mode, factors, out);
-}
-
 /* The factors that the kernel reads, for the second device: those that have changed. */
 static polyad_status bring_factors(polyad_context *context, const struct pd_pair *pair,
-                                   struct pd_pair_scratch *scratch, const struct call *call,
-                                   const struct pd_matrix *const *factors,
+                                   struct pd_pair_scratch *scratch, const struct pd_call *call,
                                    const struct pd_matrix **there) {
+  const struct pd_matrix *const *factors = call->factors;
   for (int n = 0; n < pair->part[0]->order; ++n) {
     there[n] = &scratch->there[n];
-    if (n == call->mode && call->kind == MTTKRP) continue;
+    if (n == call->mode && !pd_op_needs_model(&call->op)) continue;
     if (factors[n]->version != 0 && scratch->there[n].version == factors[n]->version) continue;
     PD_TRY(pd_matrix_transfer(context, factors[n], scratch->host[n], &scratch->there[n]));
     scratch->there[n].version = factors[n]->version;
@@ -222,47 +206,36 @@ static polyad_status add_result(polyad_context *context, const struct pd_pair *p
 }
 
 /* The first device computes while the second does, where it does not make the host wait. */
-static polyad_status pair_run(polyad_context *context, const struct pd_pair *pair,
-                              struct pd_pair_scratch *scratch, const struct call *call,
-                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status pair_run(polyad_context *context, const void *storage, void *workspace,
+                              const struct pd_call *call) {
+  const struct pd_pair *pair = storage;
+  struct pd_pair_scratch *scratch = workspace;
   const struct pd_matrix *there[POLYAD_MAX_ORDER] = {NULL};
   int order = pair->part[0]->order;
   struct pd_matrix result = scratch->there[order], here = scratch->sum;
   void *host = scratch->host[order];
   double number = 0;
-  if (call->kind == LIKELIHOOD) {
+  if (call->op.into == PD_INTO_SCALAR) {
     result = scratch->number[0];
     here = scratch->number[1];
     host = &number;
   }
-  result.rows = here.rows = out->rows;
-  PD_TRY(bring_factors(context, pair, scratch, call, factors, there));
-  PD_TRY(pair_run_part(context, pair->part[0], scratch->workspace[0], call, factors, out));
-  PD_TRY(pair_run_part(context, pair->part[1], scratch->workspace[1], call, there, &result));
-  return add_result(context, pair, scratch, &result, host, &here, out);
+  result.rows = here.rows = call->out->rows;
+  PD_TRY(bring_factors(context, pair, scratch, call, there));
+  const struct pd_call second = {
+      .op = call->op, .mode = call->mode, .factors = there, .out = &result};
+  PD_TRY(pd_plan_run(context, pair->part[0], scratch->workspace[0], call));
+  PD_TRY(pd_plan_run(context, pair->part[1], scratch->workspace[1], &second));
+  return add_result(context, pair, scratch, &result, host, &here, call->out);
 }
 
-static polyad_status pair_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                 int mode, const struct pd_matrix *const *factors,
-                                 struct pd_matrix *out) {
-  const struct call call = {.kind = MTTKRP, .mode = mode};
-  return pair_run(context, storage, scratch, &call, factors, out);
-}
-
-static polyad_status pair_phi(polyad_context *context, const void *storage, void *scratch, int mode,
-                              const struct pd_matrix *const *factors, double epsilon,
-                              struct pd_matrix *out) {
-  const struct call call = {.kind = PHI, .mode = mode, .epsilon = epsilon};
-  return pair_run(context, storage, scratch, &call, factors, out);
-}
-
-static polyad_status pair_log_likelihood(polyad_context *context, const void *storage,
-                                         void *scratch, int mode,
-                                         const struct pd_matrix *const *factors,
-                                         struct pd_matrix *out) {
-  const struct call call = {.kind = LIKELIHOOD, .mode = mode};
-  return pair_run(context, storage, scratch, &call, factors, out);
-}
+static const struct pd_walk pair_walk = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = pair_workspace_bytes,
+    .workspace_create = pair_workspace_create,
+    .workspace_destroy = pair_workspace_destroy,
+    .run = pair_run,
+};
 
 /* That of the deeper part, and the addition of the two. */
 static uint64_t pair_sum_depth(const void *storage, const void *pointer, int mode,
@@ -283,10 +256,5 @@ const struct polyad_kernels pd_pair_kernels = {
     .download = download,
     .format = "pair",
     .device = "pair",
-    .workspace_bytes = pair_workspace_bytes,
-    .workspace_create = pair_workspace_create,
-    .workspace_destroy = pair_workspace_destroy,
-    .mttkrp = pair_mttkrp,
-    .phi = pair_phi,
-    .log_likelihood = pair_log_likelihood,
+    .walks = {&pair_walk},
 };

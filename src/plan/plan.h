@@ -41,8 +41,9 @@ struct polyad_plan {
 struct polyad_workspace {
   polyad_context *context;
   const polyad_plan *plan;
-  uint64_t rank;                       /* 0: of the tensor-times-matrix chain */
-  uint64_t ranks[POLYAD_MAX_ORDER];    /* of that */
+  const struct pd_walk *walk;          /* of the plan's kernels: what `scratch` belongs to */
+  enum pd_combine combine;             /* of the operations that it was made for */
+  uint64_t ranks[POLYAD_MAX_ORDER];    /* columns of each mode's factor */
   uint64_t versions[POLYAD_MAX_ORDER]; /* of the arrays that callers hand in; 0: not known */
   void *scratch;
 };
@@ -104,35 +105,17 @@ polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
  *  this mode's MTTKRP. */
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode);
 
-/** MTTKRP on matrices of the plan's device. factors[mode] may be NULL. */
-polyad_status pd_plan_mttkrp(polyad_context *context, const polyad_plan *plan,
-                             polyad_workspace *workspace, int mode,
-                             const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** A workspace for operations of this set, which one of the plan's walks has to run, on factors of
+ *  ranks[k] columns in mode k. */
+polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *plan, uint64_t ops,
+                                  const uint64_t *ranks, polyad_workspace **workspace);
+/** Runs an operation on matrices of the plan's device. */
+polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
+                          polyad_workspace *workspace, const struct pd_call *call);
 
-/** Tensor-times-matrix chain on matrices of the plan's device, with a workspace of
- *  polyad_ttmc_workspace_create(); see struct polyad_kernels. factors[mode] may be NULL. */
-polyad_status pd_plan_ttmc(polyad_context *context, const polyad_plan *plan,
-                           polyad_workspace *workspace, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out);
 /** Bytes of the chain's result; fails with POLYAD_OVERFLOW or POLYAD_MEMORY_LIMIT, naming the
  *  mode and the bytes. */
 polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *plan,
                                  const uint64_t *ranks, int mode, uint64_t *bytes);
-/** Stores the rows of Pi of one mode, for the calls of pd_plan_phi() of this mode that follow,
- * which make them anew where another mode's factor has another version. Without it Pi is computed
- * on the fly. */
-polyad_status pd_plan_pi(polyad_context *context, const polyad_plan *plan,
-                         polyad_workspace *workspace, int mode,
-                         const struct pd_matrix *const *factors);
-/** Phi of CP-APR on matrices of the plan's device; factors[mode] is B. */
-polyad_status pd_plan_phi(polyad_context *context, const polyad_plan *plan,
-                          polyad_workspace *workspace, int mode,
-                          const struct pd_matrix *const *factors, double epsilon,
-                          struct pd_matrix *out);
-/** Sum of the plan's values times log of the model at their places into a 1 x 1 F64 matrix of the
- *  device; factors[mode] is B. */
-polyad_status pd_plan_log_likelihood(polyad_context *context, const polyad_plan *plan,
-                                     polyad_workspace *workspace, int mode,
-                                     const struct pd_matrix *const *factors, struct pd_matrix *out);
 
 #endif

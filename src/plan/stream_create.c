@@ -77,8 +77,8 @@ static uint64_t memory_of(polyad_context *context, const struct pd_stream *strea
   uint64_t total = polyad_memory_in_use(context), peak = polyad_memory_peak(context);
   for (int n = 0; n < stream->order; ++n)
     total = pd_add_saturated(total, pd_mul_saturated(2 * stream->dims[n], row));
-  total = pd_add_saturated(
-      total, pd_stream_kernels.workspace_bytes(stream, request->rank, polyad_threads(context)));
+  total = pd_add_saturated(total, pd_stream_kernels.walks[0]->workspace_bytes(
+                                      stream, &request->rank, polyad_threads(context)));
   total = pd_add_saturated(
       total, request->device->linalg->work_bytes(request->rank, polyad_threads(context)));
   return total > peak ? total : peak;

@@ -121,7 +121,9 @@ static uint64_t stream_kernels_table_bytes(const struct pd_stream *stream, uint6
   return most;
 }
 
-static uint64_t stream_kernels_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t stream_kernels_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                               int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_stream *stream = storage;
   (void)threads;
   uint64_t total = pd_rowsum_scratch_bytes(rank, 1, PD_STREAM_PARTS);
@@ -142,8 +144,9 @@ static void stream_kernels_workspace_destroy(polyad_context *context, void *user
 
 static polyad_status stream_kernels_workspace_create(polyad_context *context,
                                                      const struct pd_device *device,
-                                                     const void *storage, uint64_t rank,
+                                                     const void *storage, const uint64_t *ranks,
                                                      void **out) {
+  const uint64_t rank = ranks[0];
   const struct pd_stream *stream = storage;
   struct scratch *scratch = NULL;
   polyad_status status = POLYAD_OK;
@@ -166,47 +169,20 @@ cleanup:
 /* ---- kernels -----------------------------------------------------------------------------------
  */
 
-enum kind { MTTKRP, PHI, LIKELIHOOD };
-
-/* A kernel whose result is a sum over nonzeros. */
-struct call {
-  enum kind kind;
-  int mode;
-  double epsilon;
-  const struct pd_matrix *const *factors;
-  struct pd_matrix *out;
-  double likelihood;
-};
-
 /* The place of a row of the matrix. */
 static void *stream_kernels_row_at(const struct pd_matrix *matrix, uint64_t row) {
   return (char *)matrix->data + row * matrix->stride * pd_type_bytes(matrix->type);
 }
 
+/* The job of a chunk: its rows are those from chunk->base on. */
 static struct pd_rowsum_job stream_kernels_job_of(const struct pd_stream *stream,
-                                                  const struct call *call,
+                                                  const struct pd_call *call,
                                                   const struct pd_stream_chunk *chunk,
                                                   const struct pd_rowsum *list) {
-  struct pd_rowsum_job job = {.list = list, .type = stream->type};
-  for (int g = 0; g < list->columns; ++g) {
-    const struct pd_matrix *factor = call->factors[list->mode[g]];
-    job.factor[g] = factor->data;
-    job.stride[g] = factor->stride;
-    job.factor_rows[g] = factor->rows;
-    job.version[g] = factor->version;
-  }
+  struct pd_rowsum_job job = pd_rowsum_job_of(list, stream->type, call);
   job.out_rows = chunk->rows;
-  if (call->kind != MTTKRP) {
-    const struct pd_matrix *b = call->factors[call->mode];
-    job.b = stream_kernels_row_at(b, chunk->base);
-    job.b_stride = b->stride;
-    job.epsilon = call->epsilon;
-    job.rank = b->columns;
-  }
-  if (call->kind == LIKELIHOOD) return job;
-  job.rank = call->out->columns;
-  job.out = stream_kernels_row_at(call->out, chunk->base);
-  job.out_stride = call->out->stride;
+  if (job.b != NULL) job.b = stream_kernels_row_at(call->factors[call->mode], chunk->base);
+  if (job.out != NULL) job.out = stream_kernels_row_at(call->out, chunk->base);
   return job;
 }
 
@@ -218,12 +194,14 @@ static void add_row(polyad_type type, uint64_t rank, const void *from, void *to)
       ((double *)to)[r] = ((const double *)from)[r] + ((const double *)to)[r];
 }
 
-static void run_chunk(const struct pd_stream *stream, struct scratch *scratch, struct call *call,
-                      uint64_t k, const struct pd_rowsum *list) {
+/* `sum` gets what the chunk adds to a result of one number. */
+static void run_chunk(const struct pd_stream *stream, struct scratch *scratch,
+                      const struct pd_call *call, uint64_t k, const struct pd_rowsum *list,
+                      double *sum) {
   const struct pd_stream_chunk *chunk = &stream->chunk[call->mode][k];
   struct pd_rowsum_job job = stream_kernels_job_of(stream, call, chunk, list);
-  if (call->kind == LIKELIHOOD) {
-    call->likelihood += pd_rowsum_log_likelihood(&job, scratch->sums);
+  if (job.out == NULL) {
+    *sum += pd_rowsum_log_likelihood(&job, scratch->sums);
     return;
   }
   size_t row = job.rank * pd_type_bytes(stream->type);
@@ -232,46 +210,32 @@ static void run_chunk(const struct pd_stream *stream, struct scratch *scratch, s
   if (chunk->shared) add_row(stream->type, job.rank, scratch->row, job.out);
 }
 
-static polyad_status stream_kernels_run(polyad_context *context, const struct pd_stream *stream,
-                                        struct scratch *scratch, struct call *call) {
+static polyad_status stream_kernels_run(polyad_context *context, const void *storage,
+                                        void *workspace, const struct pd_call *call) {
+  const struct pd_stream *stream = storage;
+  struct scratch *scratch = workspace;
   struct pd_stream_reader reader;
+  double sum = 0;
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_ptn_blocks_same(&stream->file));
   pd_stream_reader_open(&reader, stream, call->mode, scratch->buffer);
   for (uint64_t k = 0; k < stream->chunks && status == POLYAD_OK; ++k) {
     struct pd_rowsum list;
     status = pd_stream_reader_next(context, &reader, k, &list);
-    if (status == POLYAD_OK) run_chunk(stream, scratch, call, k, &list);
+    if (status == POLYAD_OK) run_chunk(stream, scratch, call, k, &list, &sum);
   }
   pd_stream_reader_close(&reader);
+  if (call->op.into == PD_INTO_SCALAR) *(double *)call->out->data = sum;
   return status;
 }
 
-static polyad_status stream_kernels_mttkrp(polyad_context *context, const void *storage,
-                                           void *scratch, int mode,
-                                           const struct pd_matrix *const *factors,
-                                           struct pd_matrix *out) {
-  struct call call = {.kind = MTTKRP, .mode = mode, .factors = factors, .out = out};
-  return stream_kernels_run(context, storage, scratch, &call);
-}
-
-static polyad_status stream_kernels_phi(polyad_context *context, const void *storage, void *scratch,
-                                        int mode, const struct pd_matrix *const *factors,
-                                        double epsilon, struct pd_matrix *out) {
-  struct call call = {
-      .kind = PHI, .mode = mode, .epsilon = epsilon, .factors = factors, .out = out};
-  return stream_kernels_run(context, storage, scratch, &call);
-}
-
-static polyad_status stream_kernels_log_likelihood(polyad_context *context, const void *storage,
-                                                   void *scratch, int mode,
-                                                   const struct pd_matrix *const *factors,
-                                                   struct pd_matrix *out) {
-  struct call call = {.kind = LIKELIHOOD, .mode = mode, .factors = factors};
-  PD_TRY(stream_kernels_run(context, storage, scratch, &call));
-  *(double *)out->data = call.likelihood;
-  return POLYAD_OK;
-}
+static const struct pd_walk stream_kernels_rows = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = stream_kernels_workspace_bytes,
+    .workspace_create = stream_kernels_workspace_create,
+    .workspace_destroy = stream_kernels_workspace_destroy,
+    .run = stream_kernels_run,
+};
 
 /* That of a chunk, and the additions of a row's parts. */
 static uint64_t stream_kernels_sum_depth(const void *storage, const void *scratch, int mode,
@@ -284,12 +248,7 @@ static uint64_t stream_kernels_sum_depth(const void *storage, const void *scratc
 const struct polyad_kernels pd_stream_kernels = {
     .format = "coo",
     .device = "cpu",
-    .workspace_bytes = stream_kernels_workspace_bytes,
-    .workspace_create = stream_kernels_workspace_create,
-    .workspace_destroy = stream_kernels_workspace_destroy,
-    .mttkrp = stream_kernels_mttkrp,
+    .walks = {&stream_kernels_rows},
     .sum_depth = stream_kernels_sum_depth,
-    .phi = stream_kernels_phi,
     .phi_over_mttkrp = 1.9,
-    .log_likelihood = stream_kernels_log_likelihood,
 };

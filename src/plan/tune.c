@@ -9,14 +9,15 @@ enum { RUNS = 3 };
 struct trial {
   const struct pd_candidate *candidate;
   const struct pd_device *device;
-  polyad_kernel kernel;
+  struct pd_op op;
+  const struct pd_walk *walk;
   struct pd_stored stored;
   void *scratch;
 };
 
 static void tune_trial_clear(polyad_context *context, struct trial *trial) {
   const struct polyad_kernels *kernels = trial->candidate->kernels;
-  if (trial->scratch != NULL) kernels->workspace_destroy(context, trial->scratch);
+  if (trial->scratch != NULL) trial->walk->workspace_destroy(context, trial->scratch);
   pd_stored_clear(context, trial->candidate->format, kernels, trial->device, &trial->stored);
 }
 
@@ -26,20 +27,11 @@ static polyad_status trial_make(polyad_context *context, const polyad_tensor *te
   const struct pd_making making = {trial->candidate->format, kernels, request};
   /* Without `take` a build leaves the tensor as it is. */
   PD_TRY(pd_storage_make(context, &making, (polyad_tensor *)tensor, false, &trial->stored));
-  return kernels->workspace_create(context, trial->device, trial->stored.on_device, request->rank,
-                                   &trial->scratch);
-}
-
-static polyad_status trial_kernel(polyad_context *context, const struct trial *trial, int mode,
-                                  const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  const struct polyad_kernels *kernels = trial->candidate->kernels;
-  if (trial->kernel == POLYAD_KERNEL_PHI)
-    return kernels->phi(context, trial->stored.on_device, trial->scratch, mode, factors, 1e-10,
-                        out);
-  if (kernels->mttkrp == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED, "it has no MTTKRP on device %s",
-                   trial->device->kind);
-  return kernels->mttkrp(context, trial->stored.on_device, trial->scratch, mode, factors, out);
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    ranks[n] = request->rank;
+  return trial->walk->workspace_create(context, trial->device, trial->stored.on_device, ranks,
+                                       &trial->scratch);
 }
 
 /* The fastest of a few runs, all modes one after the other as an algorithm calls them. */
@@ -54,7 +46,8 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
     for (int n = 0; n < order; ++n) {
       struct pd_matrix out = factors[order];
       out.rows = factors[n].rows;
-      PD_TRY(trial_kernel(context, trial, n, pointers, &out));
+      const struct pd_call call = {.op = trial->op, .mode = n, .factors = pointers, .out = &out};
+      PD_TRY(trial->walk->run(context, trial->stored.on_device, trial->scratch, &call));
       pd_matrix_touch(&factors[n]);
     }
     PD_TRY(trial->device->functions->synchronize(context, trial->device));
@@ -67,7 +60,12 @@ static polyad_status trial_run(polyad_context *context, int order, struct trial 
 static void tune_measure(polyad_context *context, const polyad_tensor *tensor,
                          struct pd_request request, struct pd_matrix *factors, const char *variant,
                          struct pd_candidate *candidate) {
-  struct trial trial = {.candidate = candidate, .device = request.device, .kernel = request.kernel};
+  /* The other kernels take about as long as MTTKRP. */
+  const struct pd_op op = request.kernel == POLYAD_KERNEL_PHI ? PD_GRADIENT(1e-10) : PD_MTTKRP;
+  struct trial trial = {.candidate = candidate,
+                        .device = request.device,
+                        .op = op,
+                        .walk = pd_walk_of(candidate->kernels, pd_op_bit(&op))};
   double seconds = INFINITY;
   request.variant = variant;
   polyad_status status = trial_make(context, tensor, &request, &trial);

@@ -80,16 +80,18 @@ static void *run_mode(const struct setting *s, const void *on_device, int mode,
   assert_non_null(result);
   for (int n = 0; n < s->tensor->order; ++n)
     pointers[n] = &factors[n];
-  must(s, s->kernels->workspace_create(s->context, s->device, on_device, RANK, &scratch),
-       "workspace");
+  const struct pd_walk *walk = pd_walk_of(s->kernels, PD_OPS_MTTKRP);
+  const struct pd_call call = {.op = PD_MTTKRP, .mode = mode, .factors = pointers, .out = &out};
+  const uint64_t ranks[POLYAD_MAX_ORDER] = {RANK, RANK, RANK, RANK, RANK};
+  must(s, walk->workspace_create(s->context, s->device, on_device, ranks, &scratch), "workspace");
   must(s,
        pd_matrix_create(s->context, s->device, s->request.precision, s->tensor->dims[mode], RANK,
                         &out),
        "output");
-  must(s, s->kernels->mttkrp(s->context, on_device, scratch, mode, pointers, &out), "mttkrp");
+  must(s, walk->run(s->context, on_device, scratch, &call), "mttkrp");
   must(s, pd_matrix_to_host(s->context, &out, result), "output");
   pd_matrix_destroy(s->context, &out);
-  s->kernels->workspace_destroy(s->context, scratch);
+  walk->workspace_destroy(s->context, scratch);
   return result;
 }
 

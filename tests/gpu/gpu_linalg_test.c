@@ -500,7 +500,7 @@ static void test_every_format(void **state) {
   for (int k = 0; k < pd_format_count(); ++k) {
     const struct polyad_format *format = pd_format_at(k);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
-    if (kernels == NULL || kernels->mttkrp == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
     compare_runs(format->name, "auto", 16, 0);
     ++count;
   }

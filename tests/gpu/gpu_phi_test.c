@@ -80,8 +80,9 @@ static double *side_phi(struct side *side, int mode, size_t rank) {
                                     side->plan->dims[mode], rank, &out),
                    POLYAD_OK);
   assert_int_equal(pd_matrix_from_host(side->context, &out, raw), POLYAD_OK);
-  if (side->plan->kernels->phi(side->context, side->plan->on_device, side->workspace->scratch, mode,
-                               side->factor, EPSILON, &out) != POLYAD_OK)
+  const struct pd_call call = {
+      .op = PD_GRADIENT(EPSILON), .mode = mode, .factors = side->factor, .out = &out};
+  if (pd_plan_run(side->context, side->plan, side->workspace, &call) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(side->context));
   assert_int_equal(pd_matrix_to_host(side->context, &out, raw), POLYAD_OK);
   for (size_t k = 0; k < count; ++k)
@@ -96,10 +97,9 @@ static double side_logarithms(struct side *side, int mode) {
   double result = NAN;
   assert_int_equal(pd_matrix_create(side->context, side->plan->device, POLYAD_F64, 1, 1, &out),
                    POLYAD_OK);
-  assert_int_equal(side->plan->kernels->log_likelihood(side->context, side->plan->on_device,
-                                                       side->workspace->scratch, mode, side->factor,
-                                                       &out),
-                   POLYAD_OK);
+  const struct pd_call call = {
+      .op = PD_GAIN_SUM, .mode = mode, .factors = side->factor, .out = &out};
+  assert_int_equal(pd_plan_run(side->context, side->plan, side->workspace, &call), POLYAD_OK);
   assert_int_equal(pd_matrix_to_host(side->context, &out, &result), POLYAD_OK);
   pd_matrix_destroy(side->context, &out);
   return result;
@@ -129,7 +129,8 @@ static void compare_mode(struct side *cpu, struct side *gpu, const struct proble
   free(expected);
   free(found);
   free(again);
-  if (gpu->plan->kernels->log_likelihood == NULL || cpu->plan->kernels->log_likelihood == NULL)
+  if (pd_walk_of(gpu->plan->kernels, PD_OPS_GAIN) == NULL ||
+      pd_walk_of(cpu->plan->kernels, PD_OPS_GAIN) == NULL)
     return;
   double there = side_logarithms(gpu, mode), here = side_logarithms(cpu, mode), size = 1;
   for (size_t p = 0; p < problem->entries; ++p)
@@ -190,7 +191,7 @@ static void compare_all(bool few) {
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
-    if (kernels == NULL || kernels->phi == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT) == NULL) continue;
     char variants[PD_REASON_BYTES], *rest = variants;
     snprintf(variants, sizeof variants, "%s", format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))

@@ -136,16 +136,19 @@ static void sum_exactly(struct problem *problem, uint64_t nnz, int mode, int phi
 static void run_mode(polyad_context *context, struct problem *problem, const void *storage,
                      void *scratch, uint64_t nnz, int mode, int what, const char *where) {
   const struct pd_matrix *factor[POLYAD_MAX_ORDER];
-  const struct polyad_kernels *kernels = &pd_alto_kernels_cpu;
+  const struct pd_walk *walk = pd_alto_kernels_cpu.walks[0];
   struct pd_matrix out = problem->out;
   out.rows = problem->dims[mode];
   for (int n = 0; n < problem->order; ++n)
     factor[n] = &problem->factor[n];
   polyad_status status = POLYAD_OK;
-  if (what == 2) status = kernels->pi(context, storage, scratch, mode, factor);
-  if (status == POLYAD_OK)
-    status = what == 0 ? kernels->mttkrp(context, storage, scratch, mode, factor, &out)
-                       : kernels->phi(context, storage, scratch, mode, factor, 1e-10, &out);
+  const struct pd_call pi = {.op = PD_PI, .mode = mode, .factors = factor};
+  const struct pd_call call = {.op = what == 0 ? PD_MTTKRP : PD_GRADIENT(1e-10),
+                               .mode = mode,
+                               .factors = factor,
+                               .out = &out};
+  if (what == 2) status = walk->run(context, storage, scratch, &pi);
+  if (status == POLYAD_OK) status = walk->run(context, storage, scratch, &call);
   require(status == POLYAD_OK, polyad_last_error(context), where);
   sum_exactly(problem, nnz, mode, what > 0);
   double unit = out.type == POLYAD_F32 ? 0x1p-23 : 0x1p-52;
@@ -175,13 +178,13 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
   for (int n = 0; n < tensor->order; ++n)
     for (uint64_t p = 0; p < tensor->nnz; ++p)
       require(pd_tensor_index(back, n, p) == pd_tensor_index(tensor, n, p), "an index", variant);
-  require(pd_alto_kernels_cpu.workspace_create(context, &here, storage, problem->rank, &scratch) ==
-              POLYAD_OK,
+  const struct pd_walk *walk = pd_alto_kernels_cpu.walks[0];
+  require(walk->workspace_create(context, &here, storage, &problem->rank, &scratch) == POLYAD_OK,
           polyad_last_error(context), variant);
   for (int mode = 0; mode < problem->order; ++mode)
     for (int what = 0; what < 3; ++what) /* MTTKRP; Phi, Pi on the fly; Phi, Pi stored */
       run_mode(context, problem, storage, scratch, tensor->nnz, mode, what, variant);
-  pd_alto_kernels_cpu.workspace_destroy(context, scratch);
+  walk->workspace_destroy(context, scratch);
   pd_alto_format.destroy(context, storage);
   polyad_tensor_destroy(back);
 }

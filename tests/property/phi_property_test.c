@@ -126,7 +126,6 @@ static void compare(const struct problem *problem, const struct setting *setting
 
 static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                      const struct problem *problem, const struct setting *setting, int mode) {
-  const struct polyad_kernels *kernels = plan->kernels;
   struct pd_matrix matrix[POLYAD_MAX_ORDER], out;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   size_t item = setting->type == POLYAD_F32 ? 4 : 8;
@@ -148,17 +147,16 @@ static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_wo
   bool paper = strcmp(setting->format, "coo") == 0 && strcmp(setting->variant, "paper") == 0;
   bool atomic = paper || strstr(setting->variant, "atomic") != NULL;
   struct expected expected = expect(problem, mode);
-  for (int stored = 0; stored <= (kernels->pi != NULL); ++stored) {
+  const struct pd_call pi = {.op = PD_PI, .mode = mode, .factors = pointer};
+  const struct pd_call phi = {
+      .op = PD_GRADIENT(EPSILON), .mode = mode, .factors = pointer, .out = &out};
+  for (int stored = 0; stored <= (pd_walk_of(plan->kernels, PD_OPS_PI) != NULL); ++stored) {
     for (int n = 0; stored && n < plan->order; ++n)
       pd_matrix_touch(&matrix[n]); /* what has no version is not kept */
-    if (stored)
-      assert_int_equal(kernels->pi(context, plan->on_device, workspace->scratch, mode, pointer),
-                       POLYAD_OK);
+    if (stored) assert_int_equal(pd_plan_run(context, plan, workspace, &pi), POLYAD_OK);
     for (int run = 0; run < 2; ++run) {
       memset(out.data, 0xFF, bytes);
-      assert_int_equal(
-          kernels->phi(context, plan->on_device, workspace->scratch, mode, pointer, EPSILON, &out),
-          POLYAD_OK);
+      assert_int_equal(pd_plan_run(context, plan, workspace, &phi), POLYAD_OK);
       compare(problem, setting, mode, &expected, out.data, stored ? "stored" : "on the fly");
       if (run == 0) memcpy(again, out.data, bytes);
       if (!atomic) assert_memory_equal(again, out.data, bytes);
@@ -209,7 +207,7 @@ static void each_variant(void (*visit)(const char *format, const char *variant))
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL || kernels->phi == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT) == NULL) continue;
     char variants[PD_REASON_BYTES], *rest = variants;
     snprintf(variants, sizeof variants, "%s", format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {

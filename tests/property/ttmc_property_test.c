@@ -34,7 +34,7 @@ static int each_variant(void (*visit)(const char *format, const char *variant)) 
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL || kernels->ttmc == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_TTMC) == NULL) continue;
     ++formats;
     char variants[PD_REASON_BYTES], *rest = variants;
     snprintf(variants, sizeof variants, "%s",

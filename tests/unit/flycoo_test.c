@@ -423,23 +423,23 @@ static void kernels_bring_the_elements_back(void **state) {
       factors[n] = &factor[n];
     }
     void *scratch = NULL;
-    assert_int_equal(
-        pd_flycoo_kernels_cpu.workspace_create(context, device, storage, RANK, &scratch),
-        POLYAD_OK);
+    const struct pd_walk *walk = pd_flycoo_kernels_cpu.walks[0];
+    const uint64_t ranks[1] = {RANK};
+    assert_int_equal(walk->workspace_create(context, device, storage, ranks, &scratch), POLYAD_OK);
     uint64_t bytes = storage->nnz * (uint64_t)storage->packing.words * 4;
     for (int round = 0; round < 2; ++round)
       for (int mode = 0; mode < shape->order; ++mode) {
         int now;
-        assert_int_equal(
-            pd_flycoo_kernels_cpu.mttkrp(context, storage, scratch, mode, factors, &out[mode]),
-            POLYAD_OK);
+        const struct pd_call call = {
+            .op = PD_MTTKRP, .mode = mode, .factors = factors, .out = &out[mode]};
+        assert_int_equal(walk->run(context, storage, scratch, &call), POLYAD_OK);
         const uint32_t *elements = pd_flycoo_cpu_elements(scratch, &now);
         if (!storage->remap) continue;
         assert_int_equal(now, (mode + 1) % shape->order);
         if (now == 0) assert_memory_equal(elements, storage->elements[0], bytes);
         if (now == 0 && !storage->sorted) assert_ptr_not_equal(elements, storage->elements[0]);
       }
-    pd_flycoo_kernels_cpu.workspace_destroy(context, scratch);
+    walk->workspace_destroy(context, scratch);
     for (int n = 0; n < shape->order; ++n) {
       pd_matrix_destroy(context, &factor[n]);
       pd_matrix_destroy(context, &out[n]);

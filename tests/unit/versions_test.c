@@ -137,11 +137,11 @@ static void each_variant(void (*visit)(const char *format, const char *variant, 
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL || kernels->mttkrp == NULL) continue;
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
     char variants[PD_REASON_BYTES], *rest = variants;
     snprintf(variants, sizeof variants, "%s", format->variants);
     for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
-      visit(format->name, v, kernels->phi != NULL);
+      visit(format->name, v, pd_walk_of(kernels, PD_OPS_GRADIENT) != NULL);
       ++visited;
     }
   }
@@ -172,7 +172,7 @@ static void visit_stored(const char *format, const char *variant, bool phi) {
   double before[LONGEST * RANK], after[LONGEST * RANK];
   bool stores = strcmp(format, "portable") != 0 || strcmp(variant, "stored") == 0;
   const struct polyad_kernels *kernels = pd_kernels_find(format, "cpu");
-  if (!phi || kernels->pi == NULL || !stores) return;
+  if (!phi || pd_walk_of(kernels, PD_OPS_PI) == NULL || !stores) return;
   assert_true(open_problem(&p, format, variant));
   polyad_workspace_set_versions(p.workspace, p.version);
   assert_int_equal(polyad_pi(p.context, p.plan, p.workspace, 1, p.pointer), POLYAD_OK);

@@ -37,8 +37,11 @@ static void set_sources(const struct pd_alto *alto, struct pd_alto_scratch *s, i
   pd_sources_fill(&columns, &job->sources, s->threads, &s->sums->made);
 }
 
-static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int mode,
-                     const struct pd_matrix *const *factors, bool stored, struct call *call) {
+/* All but the output; `stored`: rows of Pi are read from the scratch. */
+static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s,
+                     const struct pd_call *asked, bool stored, struct call *call) {
+  const int mode = asked->mode;
+  const struct pd_matrix *const *factors = asked->factors;
   const uint64_t item = pd_type_bytes(alto->type);
   struct pd_alto_job *job = &call->job;
   *call = (struct call){.scratch = s, .sharing = &s->sharing[mode]};
@@ -53,7 +56,10 @@ static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s, int 
                               .keep = s->keep,
                               .ones = s->ones,
                               .column_of = s->column_of,
-                              .sums_columns = s->sums_columns};
+                              .sums_columns = s->sums_columns,
+                              .phi = asked->op.weight == PD_GAIN_GRADIENT,
+                              .logarithms = asked->op.weight == PD_GAIN,
+                              .epsilon = asked->op.epsilon};
   if (factors[mode] != NULL) {
     job->own = factors[mode]->data;
     job->own_stride = factors[mode]->stride * item;
@@ -171,7 +177,7 @@ static void pull_rows(const struct call *call, uint64_t begin, uint64_t end, int
   }
 }
 
-static void alto_cpu_run(const struct call *call) {
+static void sum_rows(const struct call *call) {
   enum { ROWS = 64 };
   const struct pd_alto_scratch *s = call->scratch;
   const int parts = call->sharing->parts, threads = s->threads;
@@ -204,21 +210,19 @@ static void alto_cpu_run(const struct call *call) {
   }
 }
 
-static polyad_status alto_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                     int mode, const struct pd_matrix *const *factors,
-                                     struct pd_matrix *out) {
-  (void)context;
-  struct call call;
-  set_call(storage, scratch, mode, factors, false, &call);
-  alto_cpu_set_output(&call, out);
-  alto_cpu_run(&call);
-  return POLYAD_OK;
+/* Every part, without rows: products or logarithms. */
+static void drive_all(const struct call *call) {
+#pragma omp parallel for num_threads(call->scratch->threads) schedule(static, 1)
+  for (int t = 0; t < call->sharing->parts; ++t) {
+    struct pd_alto_part part;
+    alto_cpu_set_part(call, t, &part);
+    *part.logarithms = 0;
+    call->scratch->isa->drive(&call->job, &part);
+  }
 }
 
-static polyad_status alto_cpu_pi(polyad_context *context, const void *storage, void *scratch,
-                                 int mode, const struct pd_matrix *const *factors) {
-  const struct pd_alto *alto = storage;
-  struct pd_alto_scratch *s = scratch;
+static polyad_status alto_cpu_pi(polyad_context *context, const struct pd_alto *alto,
+                                 struct pd_alto_scratch *s, const struct pd_call *asked) {
   struct call call;
   uint64_t count;
   if (!pd_mul(alto->nnz, s->rank, &count))
@@ -227,83 +231,64 @@ static polyad_status alto_cpu_pi(polyad_context *context, const void *storage, v
   s->products_mode = -1;
   if (s->products == NULL)
     PD_TRY(pd_alloc(context, count, pd_type_bytes(alto->type), (void **)&s->products));
-  set_call(storage, scratch, mode, factors, false, &call);
+  set_call(alto, s, asked, false, &call);
   call.job.products_out = s->products;
-#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
-  for (int t = 0; t < call.sharing->parts; ++t) {
-    struct pd_alto_part part;
-    alto_cpu_set_part(&call, t, &part);
-    s->isa->drive(&call.job, &part);
-  }
-  s->products_mode = mode;
-  pd_versions_set(&s->products_versions, factors, pd_modes_but(alto->order, mode));
+  drive_all(&call);
+  s->products_mode = asked->mode;
+  pd_versions_set(&s->products_versions, asked->factors, pd_modes_but(alto->order, asked->mode));
   return POLYAD_OK;
 }
 
 /* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
  * versions. */
 static polyad_status find_products(polyad_context *context, const struct pd_alto *alto,
-                                   struct pd_alto_scratch *s, int mode,
-                                   const struct pd_matrix *const *factors, bool *stored) {
-  uint64_t others = pd_modes_but(alto->order, mode);
-  *stored = s->products_mode == mode && pd_versions_known(factors, others);
-  if (!*stored || pd_versions_hold(&s->products_versions, factors, others)) return POLYAD_OK;
-  return alto_cpu_pi(context, alto, s, mode, factors);
-}
-
-static polyad_status alto_cpu_phi(polyad_context *context, const void *storage, void *scratch,
-                                  int mode, const struct pd_matrix *const *factors, double epsilon,
-                                  struct pd_matrix *out) {
-  struct call call;
-  bool stored;
-  PD_TRY(find_products(context, storage, scratch, mode, factors, &stored));
-  set_call(storage, scratch, mode, factors, stored, &call);
-  alto_cpu_set_output(&call, out);
-  call.job.phi = true;
-  call.job.epsilon = epsilon;
-  alto_cpu_run(&call);
-  return POLYAD_OK;
+                                   struct pd_alto_scratch *s, const struct pd_call *asked,
+                                   bool *stored) {
+  uint64_t others = pd_modes_but(alto->order, asked->mode);
+  *stored = s->products_mode == asked->mode && pd_versions_known(asked->factors, others);
+  if (!*stored || pd_versions_hold(&s->products_versions, asked->factors, others)) return POLYAD_OK;
+  const struct pd_call pi = {.op = PD_PI, .mode = asked->mode, .factors = asked->factors};
+  return alto_cpu_pi(context, alto, s, &pi);
 }
 
 /* Values times logarithms of models: each part by itself, then the parts in their order. */
-static polyad_status alto_cpu_log_likelihood(polyad_context *context, const void *storage,
-                                             void *scratch, int mode,
-                                             const struct pd_matrix *const *factors,
-                                             struct pd_matrix *out) {
-  const struct pd_alto_scratch *s = scratch;
-  struct call call;
+static double alto_cpu_sum_logarithms(const struct call *call) {
   double sum = 0;
-  bool stored;
-  PD_TRY(find_products(context, storage, scratch, mode, factors, &stored));
-  set_call(storage, scratch, mode, factors, stored, &call);
-  call.job.logarithms = true;
-#pragma omp parallel for num_threads(s->threads) schedule(static, 1)
-  for (int t = 0; t < call.sharing->parts; ++t) {
-    struct pd_alto_part part;
-    alto_cpu_set_part(&call, t, &part);
-    *part.logarithms = 0;
-    s->isa->drive(&call.job, &part);
+  drive_all(call);
+  for (int t = 0; t < call->sharing->parts; ++t)
+    sum += call->scratch->logarithms[t * PD_ALTO_LINE];
+  return sum;
+}
+
+static polyad_status alto_cpu_run(polyad_context *context, const void *storage, void *scratch,
+                                  const struct pd_call *asked) {
+  struct call call;
+  bool stored = false;
+  if (asked->op.into == PD_INTO_NONZEROS) return alto_cpu_pi(context, storage, scratch, asked);
+  if (pd_op_needs_model(&asked->op))
+    PD_TRY(find_products(context, storage, scratch, asked, &stored));
+  set_call(storage, scratch, asked, stored, &call);
+  if (asked->op.into == PD_INTO_SCALAR) {
+    *(double *)asked->out->data = alto_cpu_sum_logarithms(&call);
+  } else {
+    alto_cpu_set_output(&call, asked->out);
+    sum_rows(&call);
   }
-  for (int t = 0; t < call.sharing->parts; ++t)
-    sum += s->logarithms[t * PD_ALTO_LINE];
-  *(double *)out->data = sum;
   return POLYAD_OK;
 }
+
+static const struct pd_walk alto_cpu_scatter = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = pd_alto_scratch_bytes,
+    .workspace_create = pd_alto_scratch_create,
+    .workspace_destroy = pd_alto_scratch_destroy,
+    .run = alto_cpu_run,
+};
 
 const struct polyad_kernels pd_alto_kernels_cpu = {
     .format = "alto",
     .device = "cpu",
-    .workspace_bytes = pd_alto_scratch_bytes,
-    .workspace_create = pd_alto_scratch_create,
-    .workspace_destroy = pd_alto_scratch_destroy,
-    .mttkrp = alto_cpu_mttkrp,
+    .walks = {&alto_cpu_scatter, &pd_alto_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
-    .pi = alto_cpu_pi,
-    .phi = alto_cpu_phi,
     .phi_over_mttkrp = 1.6,
-    .ttmc_workspace_bytes = pd_alto_ttmc_workspace_bytes,
-    .ttmc_workspace_create = pd_alto_ttmc_workspace_create,
-    .ttmc_workspace_destroy = pd_alto_ttmc_workspace_destroy,
-    .ttmc = pd_alto_ttmc,
-    .log_likelihood = alto_cpu_log_likelihood,
 };

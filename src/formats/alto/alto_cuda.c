@@ -5,7 +5,6 @@
 #include "formats/alto/alto_layout.h"
 #include "formats/alto/alto_ttmc_cuda.h"
 #include "formats/ordered/ordered_launch.h"
-#include "formats/ttmc/ttmc_cuda.h"
 
 /* The nonzeros of each output row of a mode, on the device. */
 struct device_rows {
@@ -209,7 +208,8 @@ static bool weighs_first(const struct pd_alto *host, uint64_t rank) {
   return rank > (uint64_t)pd_alto_gpu_columns((int)pd_type_bytes(host->type));
 }
 
-static uint64_t alto_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t alto_cuda_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   (void)threads;
   const struct on_device *made = storage;
   uint64_t item = pd_type_bytes(made->host->type);
@@ -246,7 +246,8 @@ static polyad_status fill_scratch(polyad_context *context, const struct on_devic
 
 static polyad_status alto_cuda_workspace_create(polyad_context *context,
                                                 const struct pd_device *device, const void *storage,
-                                                uint64_t rank, void **out) {
+                                                const uint64_t *ranks, void **out) {
+  const uint64_t rank = ranks[0];
   struct scratch *scratch;
   *out = NULL;
   if (rank > INT32_MAX / 16)
@@ -276,9 +277,10 @@ static struct pd_gpu_alto_mode mode_of(const struct on_device *made, int mode,
   return to;
 }
 
-static void set_arguments(const struct on_device *made, const struct scratch *scratch, int mode,
-                          const struct pd_matrix *const *factors, const struct pd_matrix *out,
-                          struct pd_gpu_alto *a) {
+/* The arguments but for the output. */
+static void set_arguments(const struct on_device *made, const struct scratch *scratch,
+                          const struct pd_call *call, struct pd_gpu_alto *a) {
+  const int mode = call->mode;
   const struct pd_alto *host = made->host;
   const struct device_rows *list = &made->list[mode];
   *a = (struct pd_gpu_alto){.nnz = host->nnz,
@@ -287,7 +289,7 @@ static void set_arguments(const struct on_device *made, const struct scratch *sc
                             .low_bytes = host->low_bytes,
                             .high_bytes = host->high_bytes,
                             .values = made->values,
-                            .rank = (int)out->columns,
+                            .rank = (int)pd_call_rank(call),
                             .segment = scratch->segment,
                             .order = list->order,
                             .row_start = list->row_start,
@@ -296,13 +298,14 @@ static void set_arguments(const struct on_device *made, const struct scratch *sc
                             .rows = list->rows,
                             .head = scratch->head,
                             .tail = scratch->tail,
-                            .out = out->data,
-                            .out_stride = out->stride,
+                            .out = call->out->data,
+                            .out_stride = call->out->stride,
+                            .epsilon = call->op.epsilon,
                             .weights = scratch->weights};
   memcpy(a->run, made->run, sizeof a->run);
-  a->output = mode_of(made, mode, factors[mode]);
+  a->output = mode_of(made, mode, call->factors[mode]);
   for (int n = 0; n < host->order; ++n)
-    if (n != mode) a->input[a->inputs++] = mode_of(made, n, factors[n]);
+    if (n != mode) a->input[a->inputs++] = mode_of(made, n, call->factors[n]);
 }
 
 static polyad_status sum(polyad_context *context, struct pd_cuda_state *state,
@@ -315,44 +318,46 @@ static polyad_status sum(polyad_context *context, struct pd_cuda_state *state,
   return PD_CUDA(context, state, pd_alto_sum_f64(a, aligned, phi, pd_cuda_stream(state)));
 }
 
-static bool all_aligned(const struct pd_alto *host, int mode,
-                        const struct pd_matrix *const *factors, const struct pd_matrix *out) {
-  bool aligned = pd_cuda_aligned(out);
+static bool all_aligned(const struct pd_alto *host, const struct pd_call *call) {
+  bool aligned = pd_cuda_aligned(call->out);
   for (int n = 0; n < host->order; ++n)
-    if (n != mode) aligned = aligned && pd_cuda_aligned(factors[n]);
+    if (n != call->mode || pd_op_needs_model(&call->op))
+      aligned = aligned && pd_cuda_aligned(call->factors[n]);
   return aligned;
 }
 
-static polyad_status alto_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
-                                      int mode, const struct pd_matrix *const *factors,
-                                      struct pd_matrix *out) {
-  const struct on_device *made = storage;
-  const struct scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  struct pd_gpu_alto a;
-  PD_TRY(pd_cuda_enter(context, state));
-  set_arguments(made, scratch, mode, factors, out, &a);
-  return sum(context, state, &a, all_aligned(made->host, mode, factors, out), false, out);
+/* Rows. Phi of a high rank is an MTTKRP of weights that are computed first. */
+static polyad_status alto_cuda_run_rows(polyad_context *context, const struct on_device *made,
+                                        struct pd_gpu_alto *a, const struct pd_call *call) {
+  struct pd_matrix *out = call->out;
+  struct pd_cuda_state *state = pd_cuda_state_of(out->device);
+  bool aligned = all_aligned(made->host, call), phi = pd_op_needs_model(&call->op);
+  if (!phi || !weighs_first(made->host, out->columns))
+    return sum(context, state, a, aligned, phi, out);
+  if (out->type == POLYAD_F32)
+    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f32(a, pd_cuda_stream(state))));
+  else
+    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f64(a, pd_cuda_stream(state))));
+  a->weighed = a->weights;
+  return sum(context, state, a, aligned, false, out);
 }
 
-static polyad_status alto_cuda_phi(polyad_context *context, const void *storage, void *workspace,
-                                   int mode, const struct pd_matrix *const *factors, double epsilon,
-                                   struct pd_matrix *out) {
+static polyad_status alto_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                                   const struct pd_call *call) {
   const struct on_device *made = storage;
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  bool aligned = all_aligned(made->host, mode, factors, out) && pd_cuda_aligned(factors[mode]);
   struct pd_gpu_alto a;
   PD_TRY(pd_cuda_enter(context, state));
-  set_arguments(made, scratch, mode, factors, out, &a);
-  a.epsilon = epsilon;
-  if (!weighs_first(made->host, out->columns)) return sum(context, state, &a, aligned, true, out);
-  if (out->type == POLYAD_F32)
-    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f32(&a, pd_cuda_stream(state))));
-  else
-    PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f64(&a, pd_cuda_stream(state))));
-  a.weighed = a.weights;
-  return sum(context, state, &a, aligned, false, out);
+  set_arguments(made, scratch, call, &a);
+  if (call->op.into == PD_INTO_ROWS) return alto_cuda_run_rows(context, made, &a, call);
+  if (made->host->type == POLYAD_F32)
+    return PD_CUDA(
+        context, state,
+        pd_alto_logarithms_f32(&a, scratch->partial, call->out->data, pd_cuda_stream(state)));
+  return PD_CUDA(
+      context, state,
+      pd_alto_logarithms_f64(&a, scratch->partial, call->out->data, pd_cuda_stream(state)));
 }
 
 void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view) {
@@ -362,36 +367,18 @@ void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view
     view->order[n] = made->list[n].order;
 }
 
-static polyad_status alto_cuda_log_likelihood(polyad_context *context, const void *storage,
-                                              void *workspace, int mode,
-                                              const struct pd_matrix *const *factors,
-                                              struct pd_matrix *out) {
-  const struct on_device *made = storage;
-  const struct scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  struct pd_gpu_alto a;
-  PD_TRY(pd_cuda_enter(context, state));
-  set_arguments(made, scratch, mode, factors, factors[mode], &a);
-  if (made->host->type == POLYAD_F32)
-    return PD_CUDA(context, state,
-                   pd_alto_logarithms_f32(&a, scratch->partial, out->data, pd_cuda_stream(state)));
-  return PD_CUDA(context, state,
-                 pd_alto_logarithms_f64(&a, scratch->partial, out->data, pd_cuda_stream(state)));
-}
+static const struct pd_walk alto_cuda_lists = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = alto_cuda_workspace_bytes,
+    .workspace_create = alto_cuda_workspace_create,
+    .workspace_destroy = alto_cuda_workspace_destroy,
+    .run = alto_cuda_run,
+};
 
 const struct polyad_kernels pd_alto_kernels_cuda = {
     .format = "alto",
     .device = "cuda",
     .upload = alto_cuda_upload,
     .unload = alto_cuda_unload,
-    .workspace_bytes = alto_cuda_workspace_bytes,
-    .workspace_create = alto_cuda_workspace_create,
-    .workspace_destroy = alto_cuda_workspace_destroy,
-    .mttkrp = alto_cuda_mttkrp,
-    .phi = alto_cuda_phi,
-    .ttmc_workspace_bytes = pd_alto_ttmc_gpu_bytes,
-    .ttmc_workspace_create = pd_alto_ttmc_gpu_create,
-    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
-    .ttmc = pd_ttmc_gpu_run,
-    .log_likelihood = alto_cuda_log_likelihood,
+    .walks = {&alto_cuda_lists, &pd_alto_ttmc_walk_cuda},
 };

@@ -70,7 +70,8 @@ static uint64_t alto_scratch_table_bytes(const struct pd_alto *alto, uint64_t ra
   return most;
 }
 
-uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads) {
+uint64_t pd_alto_scratch_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_alto *alto = storage;
   uint64_t row = alto_scratch_row_bytes(rank), t = (uint64_t)threads;
   uint64_t rows = pd_add_saturated(rows_bound(alto, rank, threads), t * PD_ALTO_BLOCK + 1);
@@ -148,7 +149,8 @@ static polyad_status set_sharing(polyad_context *context, const struct pd_alto *
 }
 
 polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, uint64_t rank, void **scratch) {
+                                     const void *storage, const uint64_t *ranks, void **scratch) {
+  const uint64_t rank = ranks[0];
   (void)device;
   const struct pd_alto *alto = storage;
   polyad_status status = POLYAD_OK;

@@ -28,9 +28,9 @@ struct pd_alto_scratch {
 /** The modes but one as columns of a list, for pair_tables.h; it has no nonzeros of its own. */
 struct pd_rowsum pd_alto_other_modes(const struct pd_alto *alto, int mode);
 
-uint64_t pd_alto_scratch_bytes(const void *storage, uint64_t rank, int threads);
+uint64_t pd_alto_scratch_bytes(const void *storage, const uint64_t *ranks, int threads);
 polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, uint64_t rank, void **scratch);
+                                     const void *storage, const uint64_t *ranks, void **scratch);
 void pd_alto_scratch_destroy(polyad_context *context, void *scratch);
 
 #endif

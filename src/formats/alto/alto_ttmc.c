@@ -14,7 +14,7 @@ static uint64_t alto_ttmc_index_at(const struct pd_alto *alto, int mode, uint64_
   return pd_alto_extract(&alto->field[mode], pd_alto_words_at(alto, p));
 }
 
-uint64_t pd_alto_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t alto_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_alto *alto = storage;
   struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
   uint64_t orders = pd_mul_saturated((uint64_t)alto->order, pd_ttmc_order_bytes(alto->nnz, true));
@@ -53,23 +53,12 @@ static void row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                                         .row = alto_ttmc_row_of_nonzero};
 }
 
-polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                            const void *storage, const uint64_t *ranks,
-                                            void **scratch) {
+static polyad_status alto_ttmc_create(polyad_context *context, const struct pd_device *device,
+                                      const void *storage, const uint64_t *ranks, void **scratch) {
   (void)device;
   const struct pd_alto *alto = storage;
   struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
   return pd_ttmc_work_create(context, &shape, ranks, storage, row_source, scratch);
 }
 
-void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
-polyad_status pd_alto_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  (void)storage;
-  pd_ttmc_run(scratch, mode, factors, out);
-  return POLYAD_OK;
-}
+const struct pd_walk pd_alto_ttmc_walk = PD_TTMC_WALK(alto_ttmc);

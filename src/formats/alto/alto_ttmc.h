@@ -4,12 +4,7 @@
 
 #include "formats/format.h"
 
-uint64_t pd_alto_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
-polyad_status pd_alto_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                            const void *storage, const uint64_t *ranks,
-                                            void **scratch);
-void pd_alto_ttmc_workspace_destroy(polyad_context *context, void *scratch);
-polyad_status pd_alto_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** The tensor-times-matrix chain. */
+extern const struct pd_walk pd_alto_ttmc_walk;
 
 #endif

@@ -5,7 +5,7 @@
 #include "formats/alto/alto_layout.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
-uint64_t pd_alto_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t alto_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)threads;
   struct pd_alto_device_view view;
   pd_alto_view_device(storage, &view);
@@ -49,8 +49,9 @@ static void alto_ttmc_cuda_fill_list(const struct pd_alto_device_view *view, int
   }
 }
 
-polyad_status pd_alto_ttmc_gpu_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, const uint64_t *ranks, void **scratch) {
+static polyad_status alto_ttmc_cuda_create(polyad_context *context, const struct pd_device *device,
+                                           const void *storage, const uint64_t *ranks,
+                                           void **scratch) {
   struct pd_alto_device_view view;
   struct pd_ttmc_gpu_work *work;
   const void *plane[POLYAD_MAX_ORDER] = {NULL};
@@ -67,3 +68,5 @@ polyad_status pd_alto_ttmc_gpu_create(polyad_context *context, const struct pd_d
     pd_ttmc_gpu_destroy(context, work);
   return status;
 }
+
+const struct pd_walk pd_alto_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(alto_ttmc_cuda);

@@ -15,8 +15,11 @@ static const struct pd_nz_cuda bcsf_on_cuda = {.describe = bcsf_cuda_describe,
                                                .chain_f32 = pd_fibers_chain_f32,
                                                .chain_f64 = pd_fibers_chain_f64};
 
-PD_NZ_CUDA_WORKSPACES(bcsf)
-PD_NZ_CUDA_CHAIN_WORKSPACE(bcsf)
+PD_NZ_WALK_CUDA(bcsf)
+PD_NZ_CHAIN_CUDA(bcsf)
 
-const struct polyad_kernels pd_bcsf_kernels_cuda = {PD_NZ_CUDA_SLOTS(bcsf),
-                                                    PD_NZ_CUDA_CHAIN_SLOTS(bcsf)};
+const struct polyad_kernels pd_bcsf_kernels_cuda = {
+    .format = "bcsf",
+    .device = "cuda",
+    .walks = {&bcsf_cuda_lists, &bcsf_cuda_chain},
+};

@@ -34,7 +34,8 @@ static uint64_t batch_tiles(const struct pd_blco *blco) {
   return batch < 1 ? 1 : batch > BATCH_TILES ? BATCH_TILES : batch;
 }
 
-static uint64_t blco_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t blco_cuda_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   (void)threads;
   const struct pd_blco *blco = storage;
   uint64_t size = pd_type_bytes(blco->head.type);
@@ -84,7 +85,8 @@ static polyad_status blco_cuda_open_stream(polyad_context *context, const struct
 
 static polyad_status blco_cuda_workspace_create(polyad_context *context,
                                                 const struct pd_device *device, const void *storage,
-                                                uint64_t rank, void **out) {
+                                                const uint64_t *ranks, void **out) {
+  const uint64_t rank = ranks[0];
   const struct pd_blco *blco = storage;
   struct scratch *scratch;
   *out = NULL;
@@ -184,9 +186,9 @@ static polyad_status run_streamed(polyad_context *context, const struct job *job
   return POLYAD_OK;
 }
 
-static polyad_status blco_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
-                                      int mode, const struct pd_matrix *const *factors,
-                                      struct pd_matrix *out) {
+static polyad_status blco_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                                   const struct pd_call *call) {
+  struct pd_matrix *out = call->out;
   struct scratch *scratch = workspace;
   struct job job = {.state = pd_cuda_state_of(scratch->device),
                     .blco = storage,
@@ -194,7 +196,7 @@ static polyad_status blco_cuda_mttkrp(polyad_context *context, const void *stora
                     .type = out->type};
   struct pd_blco_launch *launch = &job.launch;
   PD_TRY(pd_cuda_enter(context, job.state));
-  job.aligned = blco_cuda_prepare(job.blco, mode, factors, out, launch);
+  job.aligned = blco_cuda_prepare(job.blco, call->mode, call->factors, out, launch);
   PD_TRY(pd_nz_copies_begin(context, job.state, scratch->copies, out, &launch->nz.out));
   if (job.blco->head.nnz > 0 && job.blco->stream) {
     PD_TRY(run_streamed(context, &job));
@@ -210,12 +212,17 @@ static uint64_t blco_cuda_position(const void *workspace) {
   return ((const struct scratch *)workspace)->passes;
 }
 
-const struct polyad_kernels pd_blco_kernels_cuda = {
-    .format = "blco",
-    .device = "cuda",
+static const struct pd_walk blco_cuda_tiles = {
+    .ops = PD_OPS_MTTKRP,
     .workspace_bytes = blco_cuda_workspace_bytes,
     .workspace_create = blco_cuda_workspace_create,
     .workspace_destroy = blco_cuda_workspace_destroy,
-    .mttkrp = blco_cuda_mttkrp,
+    .run = blco_cuda_run,
+};
+
+const struct polyad_kernels pd_blco_kernels_cuda = {
+    .format = "blco",
+    .device = "cuda",
+    .walks = {&blco_cuda_tiles},
     .position = blco_cuda_position,
 };

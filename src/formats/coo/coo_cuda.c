@@ -4,7 +4,6 @@
 #include "formats/coo/coo_layout.h"
 #include "formats/coo/coo_ttmc_cuda.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
-#include "formats/ttmc/ttmc_cuda.h"
 
 enum { SORTED, ATOMIC };
 
@@ -28,12 +27,10 @@ static const struct pd_nz_cuda coo_on_cuda = {
     .sorted = {[SORTED] = true},
 };
 
-PD_NZ_CUDA_WORKSPACES(coo)
+PD_NZ_WALK_CUDA(coo)
 
 const struct polyad_kernels pd_coo_kernels_cuda = {
-    PD_NZ_CUDA_SLOTS(coo),
-    .ttmc_workspace_bytes = pd_coo_ttmc_gpu_bytes,
-    .ttmc_workspace_create = pd_coo_ttmc_gpu_create,
-    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
-    .ttmc = pd_ttmc_gpu_run,
+    .format = "coo",
+    .device = "cuda",
+    .walks = {&coo_cuda_lists, &pd_coo_ttmc_walk_cuda},
 };

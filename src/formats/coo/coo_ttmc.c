@@ -9,7 +9,7 @@ static struct pd_ttmc_shape coo_ttmc_shape_of(const struct pd_coo *coo) {
   return (struct pd_ttmc_shape){.order = coo->order, .nnz = coo->nnz, .type = coo->type};
 }
 
-uint64_t pd_coo_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t coo_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_coo *coo = storage;
   struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
@@ -64,23 +64,12 @@ void pd_coo_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                                         .start = start_of_run};
 }
 
-polyad_status pd_coo_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch) {
+static polyad_status coo_ttmc_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, const uint64_t *ranks, void **scratch) {
   (void)device;
   const struct pd_coo *coo = storage;
   struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_coo_row_source, scratch);
 }
 
-void pd_coo_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
-polyad_status pd_coo_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  (void)storage;
-  pd_ttmc_run(scratch, mode, factors, out);
-  return POLYAD_OK;
-}
+const struct pd_walk pd_coo_ttmc_walk = PD_TTMC_WALK(coo_ttmc);

@@ -3,7 +3,7 @@
 #include "formats/coo/coo_layout.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
-uint64_t pd_coo_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t coo_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)threads;
   const struct pd_coo *coo = storage;
   return coo->atomic ? 0 : pd_ttmc_gpu_carry_bytes(coo->order, coo->nnz, ranks);
@@ -23,8 +23,9 @@ static void coo_ttmc_cuda_fill_list(const struct pd_coo *coo, int mode, struct p
   }
 }
 
-polyad_status pd_coo_ttmc_gpu_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, const uint64_t *ranks, void **scratch) {
+static polyad_status coo_ttmc_cuda_create(polyad_context *context, const struct pd_device *device,
+                                          const void *storage, const uint64_t *ranks,
+                                          void **scratch) {
   const struct pd_coo *coo = storage;
   struct pd_ttmc_gpu_work *work;
   *scratch = NULL;
@@ -38,3 +39,5 @@ polyad_status pd_coo_ttmc_gpu_create(polyad_context *context, const struct pd_de
     pd_ttmc_gpu_destroy(context, work);
   return status;
 }
+
+const struct pd_walk pd_coo_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(coo_ttmc_cuda);

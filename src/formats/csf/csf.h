@@ -11,12 +11,7 @@ extern const struct polyad_kernels pd_csf_kernels_cpu;
 /** Slot `rows` of struct polyad_format. */
 void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
                        struct pd_ttmc_segments *segments);
-uint64_t pd_csf_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
-polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch);
-void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch);
-polyad_status pd_csf_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** The tensor-times-matrix chain. */
+extern const struct pd_walk pd_csf_ttmc_walk;
 
 #endif

@@ -34,7 +34,8 @@ static uint64_t private_rows(const struct pd_csf *csf) {
 /* up and down per level, head, tail; of CP-APR: whole per level, b, a row in float32 */
 static uint64_t vectors_each(const struct pd_csf *csf) { return 3 * (uint64_t)csf->order + 4; }
 
-static uint64_t csf_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t csf_cpu_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   uint64_t lines = pd_add_saturated(private_rows(storage), vectors_each(storage));
   uint64_t each = pd_mul_saturated(lines, pd_mul_saturated(pd_rowsum_padded(rank), sizeof(double)));
   return pd_add_saturated(pd_mul_saturated(each, (uint64_t)threads),
@@ -53,7 +54,8 @@ static void csf_cpu_workspace_destroy(polyad_context *context, void *scratch) {
 
 static polyad_status csf_cpu_workspace_create(polyad_context *context,
                                               const struct pd_device *device, const void *storage,
-                                              uint64_t rank, void **scratch) {
+                                              const uint64_t *ranks, void **scratch) {
+  const uint64_t rank = ranks[0];
   (void)device;
   const struct pd_csf *csf = storage;
   polyad_status status = POLYAD_OK;
@@ -80,20 +82,24 @@ cleanup:
   return status;
 }
 
-static void set_job(const struct pd_csf *csf, const struct scratch *s, int mode,
-                    const struct pd_matrix *const *factors, const struct pd_matrix *out, bool phi,
+static void set_job(const struct pd_csf *csf, const struct scratch *s, const struct pd_call *call,
                     struct pd_csf_job *job) {
   const uint64_t item = pd_type_bytes(csf->type);
+  const int mode = call->mode;
+  const bool model = pd_op_needs_model(&call->op);
+  const struct pd_matrix *out = call->op.into == PD_INTO_ROWS ? call->out : call->factors[mode];
   *job = (struct pd_csf_job){.csf = csf,
                              .tree = &csf->tree[csf->tree_of[mode]],
                              .level = csf->level_of[mode],
                              .sums = s->sums,
                              .rank = out->columns,
                              .padded = s->padded,
-                             .phi = phi};
+                             .phi = model,
+                             .logarithms = call->op.into == PD_INTO_SCALAR,
+                             .epsilon = call->op.epsilon};
   for (int l = 0; l < csf->order; ++l) {
-    const struct pd_matrix *factor = factors[job->tree->mode[l]];
-    if (l == job->level && !phi) continue;
+    const struct pd_matrix *factor = call->factors[job->tree->mode[l]];
+    if (l == job->level && !model) continue;
     job->factor[l] = factor->data;
     job->stride[l] = factor->stride * item;
     if (l == csf->order - 1) job->prefetch = factor->rows * job->stride[l] > PD_PREFETCH_FROM;
@@ -176,68 +182,45 @@ static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s
   }
 }
 
-static void csf_cpu_run(const struct pd_csf_job *job, const struct scratch *s) {
-  if (job->level == 0 && job->csf->order > 1)
-    root_mttkrp(job, s);
-  else
-    private_mttkrp(job, s);
-}
-
-static polyad_status csf_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
-  (void)context;
-  struct pd_csf_job job;
-  set_job(storage, scratch, mode, factors, out, false, &job);
-  csf_cpu_run(&job, scratch);
-  return POLYAD_OK;
-}
-
-static polyad_status csf_cpu_phi(polyad_context *context, const void *storage, void *scratch,
-                                 int mode, const struct pd_matrix *const *factors, double epsilon,
-                                 struct pd_matrix *out) {
-  (void)context;
-  struct pd_csf_job job;
-  set_job(storage, scratch, mode, factors, out, true, &job);
-  job.epsilon = epsilon;
-  csf_cpu_run(&job, scratch);
-  return POLYAD_OK;
-}
-
-static polyad_status csf_cpu_log_likelihood(polyad_context *context, const void *storage,
-                                            void *scratch, int mode,
-                                            const struct pd_matrix *const *factors,
-                                            struct pd_matrix *out) {
-  (void)context;
-  const struct scratch *s = scratch;
-  struct pd_csf_job job;
+/* The sum of the parts' logarithms, in the threads' order. */
+static double csf_cpu_sum_logarithms(const struct pd_csf_job *job, const struct scratch *s) {
   double sum = 0;
-  set_job(storage, s, mode, factors, factors[mode], true, &job);
-  job.logarithms = true;
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < s->threads; ++t) {
-    csf_cpu_set_part(&job, s, t, &s->part[t]);
-    s->walk(&job, &s->part[t]);
+    csf_cpu_set_part(job, s, t, &s->part[t]);
+    s->walk(job, &s->part[t]);
   }
   for (int t = 0; t < s->threads; ++t)
     sum += s->part[t].logarithms;
-  *(double *)out->data = sum;
+  return sum;
+}
+
+static polyad_status csf_cpu_run(polyad_context *context, const void *storage, void *scratch,
+                                 const struct pd_call *call) {
+  (void)context;
+  struct pd_csf_job job;
+  set_job(storage, scratch, call, &job);
+  if (job.logarithms)
+    *(double *)call->out->data = csf_cpu_sum_logarithms(&job, scratch);
+  else if (job.level == 0 && job.csf->order > 1)
+    root_mttkrp(&job, scratch);
+  else
+    private_mttkrp(&job, scratch);
   return POLYAD_OK;
 }
+
+static const struct pd_walk csf_cpu_tree = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = csf_cpu_workspace_bytes,
+    .workspace_create = csf_cpu_workspace_create,
+    .workspace_destroy = csf_cpu_workspace_destroy,
+    .run = csf_cpu_run,
+};
 
 const struct polyad_kernels pd_csf_kernels_cpu = {
     .format = "csf",
     .device = "cpu",
-    .workspace_bytes = csf_cpu_workspace_bytes,
-    .workspace_create = csf_cpu_workspace_create,
-    .workspace_destroy = csf_cpu_workspace_destroy,
-    .mttkrp = csf_cpu_mttkrp,
+    .walks = {&csf_cpu_tree, &pd_csf_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi = csf_cpu_phi,
     .phi_over_mttkrp = 2.3,
-    .log_likelihood = csf_cpu_log_likelihood,
-    .ttmc_workspace_bytes = pd_csf_ttmc_workspace_bytes,
-    .ttmc_workspace_create = pd_csf_ttmc_workspace_create,
-    .ttmc_workspace_destroy = pd_csf_ttmc_workspace_destroy,
-    .ttmc = pd_csf_ttmc,
 };

@@ -21,7 +21,7 @@ static bool is_leaf(const struct pd_csf *csf, int mode) {
   return csf->level_of[mode] == csf->order - 1;
 }
 
-uint64_t pd_csf_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t csf_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_csf *csf = storage;
   struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
@@ -89,23 +89,12 @@ void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
   segments->start = is_leaf(csf, mode) ? NULL : start_of_node;
 }
 
-polyad_status pd_csf_ttmc_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch) {
+static polyad_status csf_ttmc_create(polyad_context *context, const struct pd_device *device,
+                                     const void *storage, const uint64_t *ranks, void **scratch) {
   (void)device;
   const struct pd_csf *csf = storage;
   struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_csf_row_source, scratch);
 }
 
-void pd_csf_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
-polyad_status pd_csf_ttmc(polyad_context *context, const void *storage, void *scratch, int mode,
-                          const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  (void)context;
-  (void)storage;
-  pd_ttmc_run(scratch, mode, factors, out);
-  return POLYAD_OK;
-}
+const struct pd_walk pd_csf_ttmc_walk = PD_TTMC_WALK(csf_ttmc);

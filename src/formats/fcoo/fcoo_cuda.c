@@ -26,8 +26,11 @@ static const struct pd_nz_cuda fcoo_on_cuda = {.describe = fcoo_cuda_describe,
                                                .chain_f64 = pd_fcoo_chain_f64,
                                                .sorted = {true}};
 
-PD_NZ_CUDA_WORKSPACES(fcoo)
-PD_NZ_CUDA_CHAIN_WORKSPACE(fcoo)
+PD_NZ_WALK_CUDA(fcoo)
+PD_NZ_CHAIN_CUDA(fcoo)
 
-const struct polyad_kernels pd_fcoo_kernels_cuda = {PD_NZ_CUDA_SLOTS(fcoo),
-                                                    PD_NZ_CUDA_CHAIN_SLOTS(fcoo)};
+const struct polyad_kernels pd_fcoo_kernels_cuda = {
+    .format = "fcoo",
+    .device = "cuda",
+    .walks = {&fcoo_cuda_lists, &fcoo_cuda_chain},
+};

@@ -44,7 +44,9 @@ static inline const uint32_t *element_at(const struct sweep *sweep, uint64_t p) 
 
 #include "formats/flycoo/flycoo_cpu_body.h"
 
-static uint64_t flycoo_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t flycoo_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                           int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_flycoo *host = storage;
   uint64_t numbers = pd_mul_saturated(pd_mul_saturated((uint64_t)threads, rank), 16);
   return pd_add_saturated(host->remap ? 2 * pd_flycoo_copy_bytes(host) : 0, numbers);
@@ -61,7 +63,9 @@ static void flycoo_cpu_workspace_destroy(polyad_context *context, void *pointer)
 
 static polyad_status flycoo_cpu_workspace_create(polyad_context *context,
                                                  const struct pd_device *device,
-                                                 const void *storage, uint64_t rank, void **out) {
+                                                 const void *storage, const uint64_t *ranks,
+                                                 void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   const struct pd_flycoo *host = storage;
   polyad_status status = POLYAD_OK;
@@ -118,7 +122,7 @@ static void flycoo_cpu_zero(const struct scratch *scratch, struct pd_matrix *out
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
 }
 
-static void flycoo_cpu_run(const struct pd_flycoo *host, const struct scratch *scratch,
+static void run_partitions(const struct pd_flycoo *host, const struct scratch *scratch,
                            const struct sweep *sweep, int mode) {
   const uint64_t *start = host->mode[mode].part_start;
 #pragma omp parallel num_threads(scratch->threads)
@@ -133,10 +137,11 @@ static void flycoo_cpu_run(const struct pd_flycoo *host, const struct scratch *s
   }
 }
 
-static polyad_status flycoo_cpu_mttkrp(polyad_context *context, const void *storage,
-                                       void *workspace, int mode,
-                                       const struct pd_matrix *const *factors,
-                                       struct pd_matrix *out) {
+static polyad_status flycoo_cpu_run(polyad_context *context, const void *storage, void *workspace,
+                                    const struct pd_call *call) {
+  const int mode = call->mode;
+  const struct pd_matrix *const *factors = call->factors;
+  struct pd_matrix *out = call->out;
   const struct pd_flycoo *host = storage;
   struct scratch *scratch = workspace;
   int next = (mode + 1) % host->order;
@@ -159,7 +164,7 @@ static polyad_status flycoo_cpu_mttkrp(polyad_context *context, const void *stor
   bool moves = host->remap && next != mode && (next != 0 || !host->sorted);
   if (moves) sweep.to = flycoo_cpu_other_copy(scratch);
   flycoo_cpu_zero(scratch, out);
-  flycoo_cpu_run(host, scratch, &sweep, mode);
+  run_partitions(host, scratch, &sweep, mode);
   if (moves) {
     scratch->current = sweep.to;
     scratch->mode = next;
@@ -176,12 +181,17 @@ const uint32_t *pd_flycoo_cpu_elements(const void *pointer, int *mode) {
   return scratch->current;
 }
 
-const struct polyad_kernels pd_flycoo_kernels_cpu = {
-    .format = "flycoo",
-    .device = "cpu",
+static const struct pd_walk flycoo_cpu_partitions = {
+    .ops = PD_OPS_MTTKRP,
     .workspace_bytes = flycoo_cpu_workspace_bytes,
     .workspace_create = flycoo_cpu_workspace_create,
     .workspace_destroy = flycoo_cpu_workspace_destroy,
-    .mttkrp = flycoo_cpu_mttkrp,
+    .run = flycoo_cpu_run,
+};
+
+const struct polyad_kernels pd_flycoo_kernels_cpu = {
+    .format = "flycoo",
+    .device = "cpu",
+    .walks = {&flycoo_cpu_partitions},
     .sum_depth = pd_sum_depth_on_cpu,
 };

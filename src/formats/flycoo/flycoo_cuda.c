@@ -70,7 +70,9 @@ static polyad_status flycoo_cuda_upload(polyad_context *context, const struct pd
   return status;
 }
 
-static uint64_t flycoo_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t flycoo_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                            int threads) {
+  const uint64_t rank = ranks[0];
   (void)threads;
   const struct on_device *made = storage;
   uint64_t copies = made->host->remap ? 2 * pd_flycoo_copy_bytes(made->host) : 0;
@@ -130,7 +132,9 @@ static polyad_status flycoo_cuda_bring(polyad_context *context, const struct on_
 
 static polyad_status flycoo_cuda_workspace_create(polyad_context *context,
                                                   const struct pd_device *device,
-                                                  const void *storage, uint64_t rank, void **out) {
+                                                  const void *storage, const uint64_t *ranks,
+                                                  void **out) {
+  const uint64_t rank = ranks[0];
   const struct on_device *made = storage;
   struct scratch *scratch;
   *out = NULL;
@@ -201,14 +205,15 @@ static struct pd_gpu_elements elements_of(const struct pd_flycoo *host,
 
 static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struct on_device *made,
                                             const struct scratch *scratch,
-                                            const struct pd_gpu_elements *elements, int mode,
-                                            const struct pd_matrix *const *factors,
-                                            struct pd_matrix *out) {
+                                            const struct pd_gpu_elements *elements,
+                                            const struct pd_call *call) {
+  const int mode = call->mode;
+  struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   const struct pd_flycoo *host = made->host;
   const struct pd_ordered_device *tables = &made->mode[mode].order;
-  struct pd_gpu_sum sum = pd_ordered_sum(host->nnz, mode, &host->mode[mode].order, tables,
-                                         &scratch->sum, PD_GPU_MTTKRP, factors, out);
+  struct pd_gpu_sum sum =
+      pd_ordered_sum(host->nnz, &host->mode[mode].order, tables, &scratch->sum, call);
   PD_TRY(pd_ordered_zero_unused(context, tables, out));
   return PD_CUDA(context, state,
                  out->type == POLYAD_F64
@@ -217,9 +222,11 @@ static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struc
 }
 
 static polyad_status flycoo_cuda_run_paper(polyad_context *context, const struct on_device *made,
-                                           const struct pd_gpu_elements *elements, int mode,
-                                           const struct pd_matrix *const *factors,
-                                           struct pd_matrix *out) {
+                                           const struct pd_gpu_elements *elements,
+                                           const struct pd_call *call) {
+  const int mode = call->mode;
+  const struct pd_matrix *const *factors = call->factors;
+  struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   const struct pd_flycoo *host = made->host;
   const struct pd_ordered *order = &host->mode[mode].order;
@@ -250,10 +257,9 @@ static polyad_status forget(struct scratch *scratch, polyad_status status) {
   return status;
 }
 
-static polyad_status flycoo_cuda_mttkrp(polyad_context *context, const void *storage,
-                                        void *workspace, int mode,
-                                        const struct pd_matrix *const *factors,
-                                        struct pd_matrix *out) {
+static polyad_status flycoo_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                                     const struct pd_call *call) {
+  const int mode = call->mode;
   const struct on_device *made = storage;
   const struct pd_flycoo *host = made->host;
   struct scratch *scratch = workspace;
@@ -266,9 +272,8 @@ static polyad_status flycoo_cuda_mttkrp(polyad_context *context, const void *sto
   bool moves = host->remap && next != mode && (next != 0 || scratch->home == NULL);
   struct pd_gpu_elements elements =
       elements_of(host, scratch, mode, moves ? flycoo_cuda_other_copy(scratch) : NULL);
-  status = host->sorted
-               ? flycoo_cuda_run_sorted(context, made, scratch, &elements, mode, factors, out)
-               : flycoo_cuda_run_paper(context, made, &elements, mode, factors, out);
+  status = host->sorted ? flycoo_cuda_run_sorted(context, made, scratch, &elements, call)
+                        : flycoo_cuda_run_paper(context, made, &elements, call);
   if (status != POLYAD_OK) return forget(scratch, status);
   if (moves) {
     scratch->current = elements.to;
@@ -307,15 +312,20 @@ static uint64_t flycoo_cuda_device_bytes(const struct pd_traits *traits,
   return pd_add_saturated(storage_bytes, scratch);
 }
 
+static const struct pd_walk flycoo_cuda_elements = {
+    .ops = PD_OPS_MTTKRP,
+    .workspace_bytes = flycoo_cuda_workspace_bytes,
+    .workspace_create = flycoo_cuda_workspace_create,
+    .workspace_destroy = flycoo_cuda_workspace_destroy,
+    .run = flycoo_cuda_run,
+};
+
 const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .format = "flycoo",
     .device = "cuda",
     .upload = flycoo_cuda_upload,
     .unload = flycoo_cuda_unload,
-    .workspace_bytes = flycoo_cuda_workspace_bytes,
-    .workspace_create = flycoo_cuda_workspace_create,
-    .workspace_destroy = flycoo_cuda_workspace_destroy,
-    .mttkrp = flycoo_cuda_mttkrp,
+    .walks = {&flycoo_cuda_elements},
     .sum_depth = flycoo_cuda_sum_depth,
     .position = flycoo_cuda_position,
     .device_bytes = flycoo_cuda_device_bytes,

@@ -26,8 +26,11 @@ static const struct pd_nz_cuda hicoo_on_cuda = {.describe = hicoo_cuda_describe,
                                                 .chain_f32 = pd_hicoo_chain_f32,
                                                 .chain_f64 = pd_hicoo_chain_f64};
 
-PD_NZ_CUDA_WORKSPACES(hicoo)
-PD_NZ_CUDA_CHAIN_WORKSPACE(hicoo)
+PD_NZ_WALK_CUDA(hicoo)
+PD_NZ_CHAIN_CUDA(hicoo)
 
-const struct polyad_kernels pd_hicoo_kernels_cuda = {PD_NZ_CUDA_SLOTS(hicoo),
-                                                     PD_NZ_CUDA_CHAIN_SLOTS(hicoo)};
+const struct polyad_kernels pd_hicoo_kernels_cuda = {
+    .format = "hicoo",
+    .device = "cuda",
+    .walks = {&hicoo_cuda_lists, &hicoo_cuda_chain},
+};

@@ -114,13 +114,15 @@ cleanup:
   return status;
 }
 
-static uint64_t hls_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t hls_cpu_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  const uint64_t rank = ranks[0];
   return hls_cpu_scratch_bytes(storage, rank, rank, threads);
 }
 
 static polyad_status hls_cpu_workspace_create(polyad_context *context,
                                               const struct pd_device *device, const void *storage,
-                                              uint64_t rank, void **out) {
+                                              const uint64_t *ranks, void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   return hls_cpu_create(context, storage, rank, rank, out);
 }
@@ -174,8 +176,8 @@ static void store_group(const struct pd_hls_sweep *sweep, uint64_t group, const 
   }
 }
 
-static void hls_cpu_run(const struct scratch *scratch, const struct pd_hls_sweep *sweep,
-                        struct pd_matrix *out) {
+static void run_groups(const struct scratch *scratch, const struct pd_hls_sweep *sweep,
+                       struct pd_matrix *out) {
   uint64_t groups = pd_hls_tiles_along(out->rows), parts = parts_of(groups, scratch->threads);
   uint64_t block = PD_HLS_SIDE * sweep->columns;
 #pragma omp parallel num_threads(scratch->threads)
@@ -201,50 +203,47 @@ static void hls_cpu_run(const struct scratch *scratch, const struct pd_hls_sweep
   }
 }
 
-static polyad_status sweep_mode(const struct pd_hls *hls, const struct scratch *scratch, int mode,
-                                bool chain, const struct pd_matrix *const *factors,
-                                struct pd_matrix *out) {
+static polyad_status hls_cpu_run(polyad_context *context, const void *storage, void *pointer,
+                                 const struct pd_call *call) {
+  (void)context;
+  const struct pd_hls *hls = storage;
+  const struct scratch *scratch = pointer;
   struct pd_hls_sweep sweep = {.hls = hls,
-                               .order = &scratch->orders[mode],
-                               .mode = mode,
-                               .chain = chain,
-                               .columns = out->columns};
+                               .order = &scratch->orders[call->mode],
+                               .mode = call->mode,
+                               .chain = call->op.combine == PD_KRONECKER,
+                               .columns = call->out->columns};
   for (int n = 0; n < hls->order; ++n) {
-    if (n == mode) continue;
-    sweep.rank[n] = factors[n]->columns;
+    if (n == call->mode) continue;
+    sweep.rank[n] = call->factors[n]->columns;
     if (sweep.rank[n] > sweep.widest) sweep.widest = sweep.rank[n];
-    sweep.factor[n] = factors[n]->data;
-    sweep.stride[n] = factors[n]->stride;
+    sweep.factor[n] = call->factors[n]->data;
+    sweep.stride[n] = call->factors[n]->stride;
   }
-  hls_cpu_run(scratch, &sweep, out);
+  run_groups(scratch, &sweep, call->out);
   return POLYAD_OK;
 }
 
-static polyad_status hls_cpu_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                    int mode, const struct pd_matrix *const *factors,
-                                    struct pd_matrix *out) {
-  (void)context;
-  return sweep_mode(storage, scratch, mode, false, factors, out);
-}
+static const struct pd_walk hls_cpu_tiles = {
+    .ops = PD_OPS_MTTKRP,
+    .workspace_bytes = hls_cpu_workspace_bytes,
+    .workspace_create = hls_cpu_workspace_create,
+    .workspace_destroy = hls_cpu_workspace_destroy,
+    .run = hls_cpu_run,
+};
 
-static polyad_status hls_cpu_ttmc(polyad_context *context, const void *storage, void *scratch,
-                                  int mode, const struct pd_matrix *const *factors,
-                                  struct pd_matrix *out) {
-  (void)context;
-  return sweep_mode(storage, scratch, mode, true, factors, out);
-}
+static const struct pd_walk hls_cpu_ttmc = {
+    .ops = PD_OPS_TTMC,
+    .workspace_bytes = hls_cpu_ttmc_workspace_bytes,
+    .workspace_create = hls_cpu_ttmc_workspace_create,
+    .workspace_destroy = hls_cpu_workspace_destroy,
+    .run = hls_cpu_run,
+};
 
 const struct polyad_kernels pd_hls_kernels_cpu = {
     .format = "hls",
     .device = "cpu",
     .variants = "auto",
-    .workspace_bytes = hls_cpu_workspace_bytes,
-    .workspace_create = hls_cpu_workspace_create,
-    .workspace_destroy = hls_cpu_workspace_destroy,
-    .mttkrp = hls_cpu_mttkrp,
+    .walks = {&hls_cpu_tiles, &hls_cpu_ttmc},
     .sum_depth = pd_sum_depth_on_cpu,
-    .ttmc_workspace_bytes = hls_cpu_ttmc_workspace_bytes,
-    .ttmc_workspace_create = hls_cpu_ttmc_workspace_create,
-    .ttmc_workspace_destroy = hls_cpu_workspace_destroy,
-    .ttmc = hls_cpu_ttmc,
 };

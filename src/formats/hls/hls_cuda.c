@@ -226,10 +226,7 @@ static polyad_status hls_cuda_create(polyad_context *context, const struct pd_de
 
 static polyad_status hls_cuda_workspace_create(polyad_context *context,
                                                const struct pd_device *device, const void *storage,
-                                               uint64_t rank, void **out) {
-  uint64_t ranks[PD_HLS_MAX_ORDER];
-  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
-    ranks[n] = rank;
+                                               const uint64_t *ranks, void **out) {
   return hls_cuda_create(context, device, storage, ranks, false, out);
 }
 
@@ -242,7 +239,9 @@ static polyad_status hls_cuda_ttmc_workspace_create(polyad_context *context,
 
 /* Orders of all modes, copies of the nonzeros, fragments and copies of factors; sums follow from
  * how the work is cut, which depends on the device: allocating them checks the limit again. */
-static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
+static uint64_t hls_cuda_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  (void)threads;
+  const struct on_device *made = storage;
   const struct pd_hls *hls = made->host;
   uint64_t bytes = 0;
   for (int n = 0; n < hls->order; ++n) {
@@ -252,20 +251,6 @@ static uint64_t bytes_for(const struct on_device *made, const uint64_t *ranks) {
     bytes = pd_add_saturated(bytes, pd_mul_saturated(hls->dims[n], 6 * columns));
   }
   return bytes;
-}
-
-static uint64_t hls_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
-  uint64_t ranks[PD_HLS_MAX_ORDER];
-  (void)threads;
-  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
-    ranks[n] = rank;
-  return bytes_for(storage, ranks);
-}
-
-static uint64_t hls_cuda_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks,
-                                              int threads) {
-  (void)threads;
-  return bytes_for(storage, ranks);
 }
 
 /* ---- one call ---------------------------------------------------------------------------------
@@ -426,14 +411,18 @@ static polyad_status hls_cuda_finish(polyad_context *context, const struct scrat
   return PD_CUDA(context, state, pd_hls_finish_run(&last, pd_cuda_stream(state)));
 }
 
-static polyad_status run_mode(polyad_context *context, struct scratch *scratch, int mode,
-                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status hls_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                                  const struct pd_call *call) {
+  (void)storage;
+  const int mode = call->mode;
+  struct scratch *scratch = workspace;
+  struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   struct pd_hls_run run = {.mode = mode};
   struct pd_hls_pack pack = {.count = 0};
   PD_TRY(pd_cuda_enter(context, state));
   set_parts(scratch->made->host, mode, &run);
-  PD_TRY(set_inputs(context, scratch, factors, out, &run, &pack));
+  PD_TRY(set_inputs(context, scratch, call->factors, out, &run, &pack));
   hls_cuda_set_columns(scratch, &run);
   set_work(scratch, &run);
   PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, pd_cuda_stream(state))));
@@ -445,31 +434,26 @@ static polyad_status run_mode(polyad_context *context, struct scratch *scratch, 
   return hls_cuda_finish(context, scratch, &run, out);
 }
 
-static polyad_status hls_cuda_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                     int mode, const struct pd_matrix *const *factors,
-                                     struct pd_matrix *out) {
-  (void)storage;
-  return run_mode(context, scratch, mode, factors, out);
-}
+static const struct pd_walk hls_cuda_tiles = {
+    .ops = PD_OPS_MTTKRP,
+    .workspace_bytes = hls_cuda_workspace_bytes,
+    .workspace_create = hls_cuda_workspace_create,
+    .workspace_destroy = hls_cuda_workspace_destroy,
+    .run = hls_cuda_run,
+};
 
-static polyad_status hls_cuda_ttmc(polyad_context *context, const void *storage, void *scratch,
-                                   int mode, const struct pd_matrix *const *factors,
-                                   struct pd_matrix *out) {
-  (void)storage;
-  return run_mode(context, scratch, mode, factors, out);
-}
+static const struct pd_walk hls_cuda_ttmc = {
+    .ops = PD_OPS_TTMC,
+    .workspace_bytes = hls_cuda_workspace_bytes,
+    .workspace_create = hls_cuda_ttmc_workspace_create,
+    .workspace_destroy = hls_cuda_workspace_destroy,
+    .run = hls_cuda_run,
+};
 
 const struct polyad_kernels pd_hls_kernels_cuda = {
     .format = "hls",
     .device = "cuda",
     .upload = hls_cuda_upload,
     .unload = hls_cuda_unload,
-    .workspace_bytes = hls_cuda_workspace_bytes,
-    .workspace_create = hls_cuda_workspace_create,
-    .workspace_destroy = hls_cuda_workspace_destroy,
-    .mttkrp = hls_cuda_mttkrp,
-    .ttmc_workspace_bytes = hls_cuda_ttmc_workspace_bytes,
-    .ttmc_workspace_create = hls_cuda_ttmc_workspace_create,
-    .ttmc_workspace_destroy = hls_cuda_workspace_destroy,
-    .ttmc = hls_cuda_ttmc,
+    .walks = {&hls_cuda_tiles, &hls_cuda_ttmc},
 };

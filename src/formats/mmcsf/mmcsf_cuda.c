@@ -15,8 +15,11 @@ static const struct pd_nz_cuda mmcsf_on_cuda = {.describe = mmcsf_cuda_describe,
                                                 .chain_f32 = pd_fibers_chain_f32,
                                                 .chain_f64 = pd_fibers_chain_f64};
 
-PD_NZ_CUDA_WORKSPACES(mmcsf)
-PD_NZ_CUDA_CHAIN_WORKSPACE(mmcsf)
+PD_NZ_WALK_CUDA(mmcsf)
+PD_NZ_CHAIN_CUDA(mmcsf)
 
-const struct polyad_kernels pd_mmcsf_kernels_cuda = {PD_NZ_CUDA_SLOTS(mmcsf),
-                                                     PD_NZ_CUDA_CHAIN_SLOTS(mmcsf)};
+const struct polyad_kernels pd_mmcsf_kernels_cuda = {
+    .format = "mmcsf",
+    .device = "cuda",
+    .walks = {&mmcsf_cuda_lists, &mmcsf_cuda_chain},
+};

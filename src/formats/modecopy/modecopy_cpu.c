@@ -43,7 +43,9 @@ struct sweep {
 
 #include "formats/modecopy/modecopy_cpu_body.h"
 
-static uint64_t modecopy_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t modecopy_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                             int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_modecopy *host = storage;
   uint64_t rows = 4 * (uint64_t)threads;
   if (host->variant != PD_MODECOPY_SORTED) rows += 2 * (uint64_t)host->partitions;
@@ -61,7 +63,9 @@ static void modecopy_cpu_workspace_destroy(polyad_context *context, void *pointe
 
 static polyad_status modecopy_cpu_workspace_create(polyad_context *context,
                                                    const struct pd_device *device,
-                                                   const void *storage, uint64_t rank, void **out) {
+                                                   const void *storage, const uint64_t *ranks,
+                                                   void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   const struct pd_modecopy *host = storage;
   polyad_status status = POLYAD_OK;
@@ -231,50 +235,20 @@ static void modecopy_cpu_run_paper(const struct pd_modecopy *storage, const stru
   if (sweep->copy->scheme == 2) join_partitions(storage, scratch, sweep);
 }
 
-static struct sweep sweep_of(const struct pd_modecopy *storage, int mode,
-                             const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  struct sweep sweep = {.copy = &storage->copy[mode],
-                        .inputs = storage->copy[mode].inputs,
-                        .rank = out->columns,
-                        .out = out};
+static struct sweep sweep_of(const struct pd_modecopy *storage, const struct pd_call *call) {
+  const struct pd_modecopy_copy *copy = &storage->copy[call->mode];
+  struct sweep sweep = {
+      .copy = copy, .inputs = copy->inputs, .rank = pd_call_rank(call), .out = call->out};
   for (int k = 0; k < sweep.inputs; ++k) {
-    sweep.factor[k] = factors[sweep.copy->field[k].mode]->data;
-    sweep.stride[k] = factors[sweep.copy->field[k].mode]->stride;
+    sweep.factor[k] = call->factors[copy->field[k].mode]->data;
+    sweep.stride[k] = call->factors[copy->field[k].mode]->stride;
+  }
+  if (pd_op_needs_model(&call->op)) {
+    sweep.b = call->factors[call->mode]->data;
+    sweep.b_stride = call->factors[call->mode]->stride;
+    sweep.epsilon = call->op.epsilon;
   }
   return sweep;
-}
-
-static void set_b(struct sweep *sweep, const struct pd_matrix *b, double epsilon) {
-  sweep->b = b->data;
-  sweep->b_stride = b->stride;
-  sweep->epsilon = epsilon;
-}
-
-static polyad_status modecopy_cpu_run(const struct pd_modecopy *storage,
-                                      const struct scratch *scratch, const struct sweep *sweep) {
-  if (storage->variant == PD_MODECOPY_SORTED)
-    modecopy_cpu_run_sorted(storage, scratch, sweep);
-  else
-    modecopy_cpu_run_paper(storage, scratch, sweep);
-  return POLYAD_OK;
-}
-
-static polyad_status modecopy_cpu_mttkrp(polyad_context *context, const void *pointer,
-                                         void *workspace, int mode,
-                                         const struct pd_matrix *const *factors,
-                                         struct pd_matrix *out) {
-  (void)context;
-  struct sweep sweep = sweep_of(pointer, mode, factors, out);
-  return modecopy_cpu_run(pointer, workspace, &sweep);
-}
-
-static polyad_status modecopy_cpu_phi(polyad_context *context, const void *pointer, void *workspace,
-                                      int mode, const struct pd_matrix *const *factors,
-                                      double epsilon, struct pd_matrix *out) {
-  (void)context;
-  struct sweep sweep = sweep_of(pointer, mode, factors, out);
-  set_b(&sweep, factors[mode], epsilon);
-  return modecopy_cpu_run(pointer, workspace, &sweep);
 }
 
 /* Ends the row that nonzero p belongs to, and gives its output row. */
@@ -298,46 +272,51 @@ static double log_part(const struct pd_modecopy *storage, const struct sweep *sw
   double sum = 0;
   for (uint64_t p = part->begin, next, index; p < part->end; p = next) {
     next = end_of_row(storage, sweep, p, part->end, &index);
-    sum += sweep->out->type == POLYAD_F32 ? log_row_f32(sweep, p, next, index, part->buffer)
-                                          : log_row_f64(sweep, p, next, index, part->buffer);
+    sum += storage->type == POLYAD_F32 ? log_row_f32(sweep, p, next, index, part->buffer)
+                                       : log_row_f64(sweep, p, next, index, part->buffer);
   }
   return sum;
 }
 
-static polyad_status modecopy_cpu_log_likelihood(polyad_context *context, const void *pointer,
-                                                 void *workspace, int mode,
-                                                 const struct pd_matrix *const *factors,
-                                                 struct pd_matrix *out) {
-  (void)context;
-  const struct pd_modecopy *storage = pointer;
-  const struct scratch *scratch = workspace;
-  struct pd_matrix b = *factors[mode];
-  struct sweep sweep = sweep_of(storage, mode, factors, &b);
+static double modecopy_cpu_sum_logarithms(const struct pd_modecopy *storage,
+                                          const struct scratch *scratch,
+                                          const struct sweep *sweep) {
   double sum = 0;
-  set_b(&sweep, factors[mode], 0);
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
-    struct part part = modecopy_cpu_part_of(&sweep, scratch, storage->nnz, t, scratch->threads);
-    part.row[0] = log_part(storage, &sweep, &part);
+    struct part part = modecopy_cpu_part_of(sweep, scratch, storage->nnz, t, scratch->threads);
+    part.row[0] = log_part(storage, sweep, &part);
   }
   for (int t = 0; t < scratch->threads; ++t)
-    sum += modecopy_cpu_part_of(&sweep, scratch, storage->nnz, t, scratch->threads).row[0];
-  *(double *)out->data = sum;
+    sum += modecopy_cpu_part_of(sweep, scratch, storage->nnz, t, scratch->threads).row[0];
+  return sum;
+}
+
+static polyad_status modecopy_cpu_run(polyad_context *context, const void *pointer, void *scratch,
+                                      const struct pd_call *call) {
+  (void)context;
+  const struct pd_modecopy *storage = pointer;
+  struct sweep sweep = sweep_of(storage, call);
+  if (call->op.into == PD_INTO_SCALAR)
+    *(double *)call->out->data = modecopy_cpu_sum_logarithms(storage, scratch, &sweep);
+  else if (storage->variant == PD_MODECOPY_SORTED)
+    modecopy_cpu_run_sorted(storage, scratch, &sweep);
+  else
+    modecopy_cpu_run_paper(storage, scratch, &sweep);
   return POLYAD_OK;
 }
+
+static const struct pd_walk modecopy_cpu_rows = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = modecopy_cpu_workspace_bytes,
+    .workspace_create = modecopy_cpu_workspace_create,
+    .workspace_destroy = modecopy_cpu_workspace_destroy,
+    .run = modecopy_cpu_run,
+};
 
 const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .format = "modecopy",
     .device = "cpu",
-    .workspace_bytes = modecopy_cpu_workspace_bytes,
-    .workspace_create = modecopy_cpu_workspace_create,
-    .workspace_destroy = modecopy_cpu_workspace_destroy,
-    .mttkrp = modecopy_cpu_mttkrp,
+    .walks = {&modecopy_cpu_rows, &pd_modecopy_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi = modecopy_cpu_phi,
-    .log_likelihood = modecopy_cpu_log_likelihood,
-    .ttmc_workspace_bytes = pd_modecopy_ttmc_workspace_bytes,
-    .ttmc_workspace_create = pd_modecopy_ttmc_workspace_create,
-    .ttmc_workspace_destroy = pd_modecopy_ttmc_workspace_destroy,
-    .ttmc = pd_modecopy_ttmc,
 };

@@ -4,9 +4,10 @@
 #include "formats/modecopy/modecopy_layout.h"
 #include "formats/modecopy/modecopy_store_cuda.h"
 #include "formats/modecopy/modecopy_ttmc_cuda.h"
-#include "formats/ttmc/ttmc_cuda.h"
 
-static uint64_t modecopy_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t modecopy_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                              int threads) {
+  const uint64_t rank = ranks[0];
   (void)threads;
   const struct pd_modecopy_on_device *made = storage;
   if (made->host->variant != PD_MODECOPY_SORTED) return 0;
@@ -22,8 +23,9 @@ static void modecopy_cuda_workspace_destroy(polyad_context *context, void *point
 
 static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
                                                     const struct pd_device *device,
-                                                    const void *storage, uint64_t rank,
+                                                    const void *storage, const uint64_t *ranks,
                                                     void **out) {
+  const uint64_t rank = ranks[0];
   const struct pd_modecopy_on_device *made = storage;
   struct pd_ordered_scratch *scratch;
   *out = NULL;
@@ -57,19 +59,17 @@ static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
 static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
                                               const struct pd_modecopy_on_device *made,
                                               const struct pd_ordered_scratch *scratch,
-                                              enum pd_gpu_what what, int mode,
-                                              const struct pd_matrix *const *factors,
-                                              double epsilon, struct pd_matrix *out) {
+                                              const struct pd_call *call) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_modecopy_copy *host = &made->host->copy[mode];
-  const struct pd_modecopy_device_copy *copy = &made->copy[mode];
+  const struct pd_modecopy_copy *host = &made->host->copy[call->mode];
+  const struct pd_modecopy_device_copy *copy = &made->copy[call->mode];
   bool wide = made->host->type == POLYAD_F64;
   struct pd_gpu_planes planes = planes_of(host, copy);
-  struct pd_gpu_sum sum = pd_ordered_sum(made->host->nnz, mode, &host->order, &copy->order, scratch,
-                                         what, factors, out);
-  sum.epsilon = epsilon;
-  if (what != PD_GPU_LOG_LIKELIHOOD) PD_TRY(pd_ordered_zero_unused(context, &copy->order, out));
-  if (what == PD_GPU_MTTKRP)
+  struct pd_gpu_sum sum =
+      pd_ordered_sum(made->host->nnz, &host->order, &copy->order, scratch, call);
+  if (call->op.into == PD_INTO_ROWS)
+    PD_TRY(pd_ordered_zero_unused(context, &copy->order, call->out));
+  if (!pd_op_needs_model(&call->op))
     return PD_CUDA(context, state,
                    wide ? pd_gpu_sum_planes_f64(&sum, &planes, pd_cuda_stream(state))
                         : pd_gpu_sum_planes_f32(&sum, &planes, pd_cuda_stream(state)));
@@ -114,51 +114,22 @@ static polyad_status modecopy_cuda_run_paper(polyad_context *context,
   return PD_CUDA(context, state, pd_modecopy_paper_f64(&paper, pd_cuda_stream(state)));
 }
 
-static polyad_status modecopy_cuda_mttkrp(polyad_context *context, const void *storage,
-                                          void *workspace, int mode,
-                                          const struct pd_matrix *const *factors,
-                                          struct pd_matrix *out) {
+static polyad_status modecopy_cuda_run(polyad_context *context, const void *storage,
+                                       void *workspace, const struct pd_call *call) {
   const struct pd_modecopy_on_device *made = storage;
-  const struct pd_ordered_scratch *scratch = workspace;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
-  if (made->host->variant == PD_MODECOPY_SORTED)
-    return modecopy_cuda_run_sorted(context, made, scratch, PD_GPU_MTTKRP, mode, factors, 0, out);
-  return modecopy_cuda_run_paper(context, made, mode, factors, out);
-}
-
-static polyad_status only_sorted(polyad_context *context,
-                                 const struct pd_modecopy_on_device *made) {
-  if (made->host->variant == PD_MODECOPY_SORTED) return POLYAD_OK;
-  return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
-                                "variant paper of format modecopy has no Phi on a GPU; expected "
-                                "variant auto");
-}
-
-static polyad_status modecopy_cuda_phi(polyad_context *context, const void *storage,
-                                       void *workspace, int mode,
-                                       const struct pd_matrix *const *factors, double epsilon,
-                                       struct pd_matrix *out) {
-  const struct pd_ordered_scratch *scratch = workspace;
-  PD_TRY(only_sorted(context, storage));
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
-  return modecopy_cuda_run_sorted(context, storage, scratch, PD_GPU_PHI, mode, factors, epsilon,
-                                  out);
-}
-
-static polyad_status modecopy_cuda_log_likelihood(polyad_context *context, const void *storage,
-                                                  void *workspace, int mode,
-                                                  const struct pd_matrix *const *factors,
-                                                  struct pd_matrix *out) {
   const struct pd_ordered_scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_modecopy_on_device *made = storage;
-  PD_TRY(only_sorted(context, made));
+  bool sorted = made->host->variant == PD_MODECOPY_SORTED;
+  if (pd_op_needs_model(&call->op) && !sorted)
+    return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
+                                  "variant paper of format modecopy has no Phi on a GPU; expected "
+                                  "variant auto");
   PD_TRY(pd_cuda_enter(context, state));
-  if (made->host->nnz == 0)
+  if (call->op.into == PD_INTO_SCALAR && made->host->nnz == 0)
     return PD_CUDA(context, state,
-                   cudaMemsetAsync(out->data, 0, sizeof(double), pd_cuda_stream(state)));
-  return modecopy_cuda_run_sorted(context, made, scratch, PD_GPU_LOG_LIKELIHOOD, mode, factors, 0,
-                                  out);
+                   cudaMemsetAsync(call->out->data, 0, sizeof(double), pd_cuda_stream(state)));
+  if (sorted) return modecopy_cuda_run_sorted(context, made, scratch, call);
+  return modecopy_cuda_run_paper(context, made, call->mode, call->factors, call->out);
 }
 
 static uint64_t modecopy_cuda_sum_depth(const void *storage, const void *workspace, int mode,
@@ -176,6 +147,14 @@ static uint64_t modecopy_cuda_device_bytes(const struct pd_traits *traits,
                           pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision));
 }
 
+static const struct pd_walk modecopy_cuda_rows = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
+    .workspace_bytes = modecopy_cuda_workspace_bytes,
+    .workspace_create = modecopy_cuda_workspace_create,
+    .workspace_destroy = modecopy_cuda_workspace_destroy,
+    .run = modecopy_cuda_run,
+};
+
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .format = "modecopy",
     .device = "cuda",
@@ -184,16 +163,7 @@ const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .download = pd_modecopy_cuda_download,
     .upload = pd_modecopy_cuda_upload,
     .unload = pd_modecopy_cuda_unload,
-    .workspace_bytes = modecopy_cuda_workspace_bytes,
-    .workspace_create = modecopy_cuda_workspace_create,
-    .workspace_destroy = modecopy_cuda_workspace_destroy,
-    .mttkrp = modecopy_cuda_mttkrp,
+    .walks = {&modecopy_cuda_rows, &pd_modecopy_ttmc_walk_cuda},
     .sum_depth = modecopy_cuda_sum_depth,
     .device_bytes = modecopy_cuda_device_bytes,
-    .phi = modecopy_cuda_phi,
-    .log_likelihood = modecopy_cuda_log_likelihood,
-    .ttmc_workspace_bytes = pd_modecopy_ttmc_gpu_bytes,
-    .ttmc_workspace_create = pd_modecopy_ttmc_gpu_create,
-    .ttmc_workspace_destroy = pd_ttmc_gpu_destroy,
-    .ttmc = pd_ttmc_gpu_run,
 };

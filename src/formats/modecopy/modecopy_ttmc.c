@@ -9,7 +9,7 @@ static struct pd_ttmc_shape modecopy_ttmc_shape_of(const struct pd_modecopy *hos
   return (struct pd_ttmc_shape){.order = host->order, .nnz = host->nnz, .type = host->type};
 }
 
-uint64_t pd_modecopy_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t modecopy_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
   const struct pd_modecopy *host = storage;
   struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
   uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
@@ -62,24 +62,13 @@ void pd_modecopy_row_source(const void *storage, int mode, struct pd_ttmc_source
                                 .row = modecopy_ttmc_row_of_nonzero};
 }
 
-polyad_status pd_modecopy_ttmc_workspace_create(polyad_context *context,
-                                                const struct pd_device *device, const void *storage,
-                                                const uint64_t *ranks, void **scratch) {
+static polyad_status modecopy_ttmc_create(polyad_context *context, const struct pd_device *device,
+                                          const void *storage, const uint64_t *ranks,
+                                          void **scratch) {
   (void)device;
   const struct pd_modecopy *host = storage;
   struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
   return pd_ttmc_work_create(context, &shape, ranks, storage, pd_modecopy_row_source, scratch);
 }
 
-void pd_modecopy_ttmc_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_ttmc_work_destroy(context, scratch);
-}
-
-polyad_status pd_modecopy_ttmc(polyad_context *context, const void *storage, void *scratch,
-                               int mode, const struct pd_matrix *const *factors,
-                               struct pd_matrix *out) {
-  (void)context;
-  (void)storage;
-  pd_ttmc_run(scratch, mode, factors, out);
-  return POLYAD_OK;
-}
+const struct pd_walk pd_modecopy_ttmc_walk = PD_TTMC_WALK(modecopy_ttmc);

@@ -6,7 +6,7 @@
 #include "formats/modecopy/modecopy_store_cuda.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
-uint64_t pd_modecopy_ttmc_gpu_bytes(const void *storage, const uint64_t *ranks, int threads) {
+static uint64_t modecopy_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)threads;
   const struct pd_modecopy *host = ((const struct pd_modecopy_on_device *)storage)->host;
   if (host->variant != PD_MODECOPY_SORTED) return 0;
@@ -58,9 +58,9 @@ static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const
   return POLYAD_OK;
 }
 
-polyad_status pd_modecopy_ttmc_gpu_create(polyad_context *context, const struct pd_device *device,
-                                          const void *storage, const uint64_t *ranks,
-                                          void **scratch) {
+static polyad_status modecopy_ttmc_cuda_create(polyad_context *context,
+                                               const struct pd_device *device, const void *storage,
+                                               const uint64_t *ranks, void **scratch) {
   const struct pd_modecopy *host = ((const struct pd_modecopy_on_device *)storage)->host;
   struct pd_ttmc_gpu_work *work;
   *scratch = NULL;
@@ -75,3 +75,5 @@ polyad_status pd_modecopy_ttmc_gpu_create(polyad_context *context, const struct 
     pd_ttmc_gpu_destroy(context, work);
   return status;
 }
+
+const struct pd_walk pd_modecopy_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(modecopy_ttmc_cuda);

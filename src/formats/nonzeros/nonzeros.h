@@ -114,12 +114,7 @@ uint64_t pd_nz_piece_of(const uint32_t *start, uint64_t pieces, uint64_t p);
 
 /* ---- MTTKRP on the CPU -------------------------------------------------------------------- */
 
-uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads);
-polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, uint64_t rank, void **scratch);
-void pd_nz_workspace_destroy(polyad_context *context, void *scratch);
-polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *scratch, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out);
+extern const struct pd_walk pd_nz_walk_cpu;
 
 /** The slots of a struct polyad_format that every baseline fills alike: orders from 3 on, the
  * functions NAME_build() and so on of its file, and nonzeros given back through struct pd_nz_ops.
@@ -130,12 +125,11 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *s
   .describe = name##_describe, .destroy = name##_destroy, .decode = pd_nz_decode,                  \
   .header_bytes = sizeof(struct pd_##name), .arrays = name##_arrays
 
-/** The slots of a struct polyad_kernels for the CPU. */
+/** A struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \
   {                                                                                                \
-    .format = (name), .device = "cpu", .workspace_bytes = pd_nz_workspace_bytes,                   \
-    .workspace_create = pd_nz_workspace_create, .workspace_destroy = pd_nz_workspace_destroy,      \
-    .mttkrp = pd_nz_mttkrp, .sum_depth = pd_sum_depth_on_cpu                                       \
+    .format = (name), .device = "cpu", .walks = {&pd_nz_walk_cpu},                                 \
+    .sum_depth = pd_sum_depth_on_cpu                                                               \
   }
 
 /** Seconds of an MTTKRP in every mode that a baseline is estimated at: never the best choice. */

@@ -52,7 +52,9 @@ static bool fits_private(const struct pd_nz *head, uint64_t rank, int threads) {
                           8 * (uint64_t)threads) <= PRIVATE_BYTES;
 }
 
-uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                             int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_nz *head = storage;
   uint64_t rows = (uint64_t)threads * ((uint64_t)head->order + 1);
   if (!all_runs(head)) {
@@ -62,7 +64,7 @@ uint64_t pd_nz_workspace_bytes(const void *storage, uint64_t rank, int threads) 
   return pd_mul_saturated(pd_mul_saturated(rows, rank), sizeof(double));
 }
 
-void pd_nz_workspace_destroy(polyad_context *context, void *pointer) {
+static void nonzeros_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
   pd_free(context, scratch->prefix);
@@ -70,8 +72,11 @@ void pd_nz_workspace_destroy(polyad_context *context, void *pointer) {
   pd_free(context, scratch);
 }
 
-polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, uint64_t rank, void **out) {
+static polyad_status nonzeros_cpu_workspace_create(polyad_context *context,
+                                                   const struct pd_device *device,
+                                                   const void *storage, const uint64_t *ranks,
+                                                   void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   const struct pd_nz *head = storage;
   polyad_status status = POLYAD_OK;
@@ -93,7 +98,7 @@ polyad_status pd_nz_workspace_create(polyad_context *context, const struct pd_de
   *out = scratch;
   scratch = NULL;
 cleanup:
-  pd_nz_workspace_destroy(context, scratch);
+  nonzeros_cpu_workspace_destroy(context, scratch);
   return status;
 }
 
@@ -288,11 +293,13 @@ static struct walk walk_of(const void *storage, int mode, const struct pd_matrix
   return walk;
 }
 
-polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *pointer, int mode,
-                           const struct pd_matrix *const *factors, struct pd_matrix *out) {
+static polyad_status nonzeros_cpu_run(polyad_context *context, const void *storage, void *pointer,
+                                      const struct pd_call *call) {
   (void)context;
+  const int mode = call->mode;
+  struct pd_matrix *out = call->out;
   const struct scratch *scratch = pointer;
-  struct walk walk = walk_of(storage, mode, factors, out);
+  struct walk walk = walk_of(storage, mode, call->factors, out);
   enum sharing sharing = choose_sharing(storage, scratch, mode);
   const struct pd_nz_schedule *schedule =
       sharing == BY_SCHEDULE ? walk.head->ops->schedule(storage, mode) : NULL;
@@ -321,6 +328,14 @@ polyad_status pd_nz_mttkrp(polyad_context *context, const void *storage, void *p
   }
   return POLYAD_OK;
 }
+
+const struct pd_walk pd_nz_walk_cpu = {
+    .ops = PD_OPS_MTTKRP,
+    .workspace_bytes = nonzeros_cpu_workspace_bytes,
+    .workspace_create = nonzeros_cpu_workspace_create,
+    .workspace_destroy = nonzeros_cpu_workspace_destroy,
+    .run = nonzeros_cpu_run,
+};
 
 double pd_nz_estimate_seconds(const struct pd_traits *traits, const struct pd_request *request) {
   double row = (double)(request->rank * pd_type_bytes(request->precision));

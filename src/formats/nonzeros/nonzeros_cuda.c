@@ -232,13 +232,16 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
   return POLYAD_OK;
 }
 
-polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, void *workspace,
-                                int mode, const struct pd_matrix *const *factors,
-                                struct pd_matrix *out) {
+polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                             const struct pd_call *call) {
+  struct pd_matrix *out = call->out;
   const struct scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  struct job job = {
-      .lists = &scratch->lists, .scratch = scratch, .mode = mode, .factors = factors, .out = out};
+  struct job job = {.lists = &scratch->lists,
+                    .scratch = scratch,
+                    .mode = call->mode,
+                    .factors = call->factors,
+                    .out = out};
   (void)storage;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(pd_nz_copies_begin(context, state, scratch->copies, out, &job.to));
@@ -274,10 +277,6 @@ polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct
   return POLYAD_OK;
 }
 
-void pd_nz_chain_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_nz_cuda_workspace_destroy(context, scratch);
-}
-
 /* Along an output row the last other mode's column varies fastest. */
 static void weigh_columns(const struct pd_nz_device_list *list, int mode,
                           const struct pd_matrix *const *factors, struct pd_nz_chain *chain) {
@@ -291,9 +290,10 @@ static void weigh_columns(const struct pd_nz_device_list *list, int mode,
   }
 }
 
-polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, void *workspace,
-                               int mode, const struct pd_matrix *const *factors,
-                               struct pd_matrix *out) {
+polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void *workspace,
+                              const struct pd_call *call) {
+  const int mode = call->mode;
+  struct pd_matrix *out = call->out;
   const struct scratch *scratch = workspace;
   const struct pd_nz_lists *lists = &scratch->lists;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
@@ -306,8 +306,8 @@ polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, voi
     const struct pd_nz_device_list *list = &lists->list[k];
     if (list->list.nnz == 0 || (list->mode >= 0 && list->mode != mode)) continue;
     struct pd_nz_chain chain = {.weight = {0}};
-    (void)pd_nz_prepare(list, mode, factors, out, &chain.nz);
-    weigh_columns(list, mode, factors, &chain);
+    (void)pd_nz_prepare(list, mode, call->factors, out, &chain.nz);
+    weigh_columns(list, mode, call->factors, &chain);
     nonzeros_cuda_divide(state, lists->head, &chain.nz);
     PD_TRY(PD_CUDA(context, state,
                    (out->type == POLYAD_F32 ? lists->format->chain_f32

@@ -44,19 +44,16 @@ polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct 
                                           const struct pd_nz_cuda *format, const void *storage,
                                           uint64_t rank, void **scratch);
 void pd_nz_cuda_workspace_destroy(polyad_context *context, void *scratch);
-polyad_status pd_nz_cuda_mttkrp(polyad_context *context, const void *storage, void *scratch,
-                                int mode, const struct pd_matrix *const *factors,
-                                struct pd_matrix *out);
+polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void *scratch,
+                             const struct pd_call *call);
 
 /** The tensor-times-matrix chain. */
 uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
 polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
                                            const struct pd_nz_cuda *format, const void *storage,
                                            const uint64_t *ranks, void **scratch);
-void pd_nz_chain_workspace_destroy(polyad_context *context, void *scratch);
-polyad_status pd_nz_cuda_chain(polyad_context *context, const void *storage, void *scratch,
-                               int mode, const struct pd_matrix *const *factors,
-                               struct pd_matrix *out);
+polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void *scratch,
+                              const struct pd_call *call);
 
 /** The launch of one list for an output mode: inputs in the order of the list's levels. Returns
  *  whether all matrices are aligned. */
@@ -64,34 +61,40 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
                   const struct pd_matrix *const *factors, const struct pd_matrix *out,
                   struct pd_nz_launch *launch);
 
-/** Slots of a format that says NAME_on_cuda about itself. */
-#define PD_NZ_CUDA_WORKSPACES(name)                                                                \
-  static uint64_t name##_cuda_workspace_bytes(const void *storage, uint64_t rank, int threads) {   \
+/** NAME_cuda_lists, the walk of a format that says NAME_on_cuda about itself, */
+#define PD_NZ_WALK_CUDA(name)                                                                      \
+  static uint64_t name##_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,          \
+                                              int threads) {                                       \
     (void)threads;                                                                                 \
-    return pd_nz_cuda_workspace_bytes(&name##_on_cuda, storage, rank);                             \
+    return pd_nz_cuda_workspace_bytes(&name##_on_cuda, storage, ranks[0]);                         \
   }                                                                                                \
   static polyad_status name##_cuda_workspace_create(                                               \
-      polyad_context *context, const struct pd_device *device, const void *storage, uint64_t rank, \
-      void **scratch) {                                                                            \
-    return pd_nz_cuda_workspace_create(context, device, &name##_on_cuda, storage, rank, scratch);  \
-  }
-#define PD_NZ_CUDA_CHAIN_WORKSPACE(name)                                                           \
+      polyad_context *context, const struct pd_device *device, const void *storage,                \
+      const uint64_t *ranks, void **scratch) {                                                     \
+    return pd_nz_cuda_workspace_create(context, device, &name##_on_cuda, storage, ranks[0],        \
+                                       scratch);                                                   \
+  }                                                                                                \
+  static const struct pd_walk name##_cuda_lists = {                                                \
+      .ops = PD_OPS_MTTKRP,                                                                        \
+      .workspace_bytes = name##_cuda_workspace_bytes,                                              \
+      .workspace_create = name##_cuda_workspace_create,                                            \
+      .workspace_destroy = pd_nz_cuda_workspace_destroy,                                           \
+      .run = pd_nz_cuda_run,                                                                       \
+  };
+/** and NAME_cuda_chain, that of the chain. */
+#define PD_NZ_CHAIN_CUDA(name)                                                                     \
   static polyad_status name##_cuda_chain_create(                                                   \
       polyad_context *context, const struct pd_device *device, const void *storage,                \
       const uint64_t *ranks, void **scratch) {                                                     \
     return pd_nz_chain_workspace_create(context, device, &name##_on_cuda, storage, ranks,          \
                                         scratch);                                                  \
-  }
-
-/** The slots of a struct polyad_kernels for CUDA, */
-#define PD_NZ_CUDA_SLOTS(name)                                                                     \
-  .format = #name, .device = "cuda", .workspace_bytes = name##_cuda_workspace_bytes,               \
-  .workspace_create = name##_cuda_workspace_create,                                                \
-  .workspace_destroy = pd_nz_cuda_workspace_destroy, .mttkrp = pd_nz_cuda_mttkrp
-/** and those of the chain. */
-#define PD_NZ_CUDA_CHAIN_SLOTS(name)                                                               \
-  .ttmc_workspace_bytes = pd_nz_chain_workspace_bytes,                                             \
-  .ttmc_workspace_create = name##_cuda_chain_create,                                               \
-  .ttmc_workspace_destroy = pd_nz_chain_workspace_destroy, .ttmc = pd_nz_cuda_chain
+  }                                                                                                \
+  static const struct pd_walk name##_cuda_chain = {                                                \
+      .ops = PD_OPS_TTMC,                                                                          \
+      .workspace_bytes = pd_nz_chain_workspace_bytes,                                              \
+      .workspace_create = name##_cuda_chain_create,                                                \
+      .workspace_destroy = pd_nz_cuda_workspace_destroy,                                           \
+      .run = pd_nz_chain_run,                                                                      \
+  };
 
 #endif

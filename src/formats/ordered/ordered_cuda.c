@@ -85,11 +85,12 @@ void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scrat
   pd_cuda_release(context, scratch->device, scratch->tail);
 }
 
-struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, int mode, const struct pd_ordered *host,
+struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
                                  const struct pd_ordered_device *tables,
-                                 const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
-                                 const struct pd_matrix *const *factors, struct pd_matrix *out) {
-  bool has_rows = what != PD_GPU_LOG_LIKELIHOOD, aligned = !has_rows || pd_cuda_aligned(out);
+                                 const struct pd_ordered_scratch *scratch,
+                                 const struct pd_call *call) {
+  struct pd_matrix *out = call->out;
+  bool aligned = call->op.into == PD_INTO_SCALAR || pd_cuda_aligned(out);
   struct pd_gpu_sum sum = {.nnz = nnz,
                            .rows = host->rows,
                            .row_start = tables->row_start,
@@ -101,19 +102,22 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, int mode, const struct pd_ordered
                            .head = scratch->head,
                            .tail = scratch->tail,
                            .inputs = host->inputs,
-                           .rank = (int)(has_rows ? out->columns : factors[mode]->columns),
+                           .rank = (int)pd_call_rank(call),
                            .segment = scratch->segment,
-                           .what = what};
+                           .what = PD_GPU_MTTKRP};
   for (int k = 0; k < host->inputs; ++k) {
-    const struct pd_matrix *factor = factors[host->input[k]];
+    const struct pd_matrix *factor = call->factors[host->input[k]];
     sum.factor[k] = factor->data;
     sum.stride[k] = factor->stride;
     aligned = aligned && pd_cuda_aligned(factor);
   }
-  if (what != PD_GPU_MTTKRP) {
-    sum.model = factors[mode]->data;
-    sum.model_stride = factors[mode]->stride;
-    aligned = aligned && pd_cuda_aligned(factors[mode]);
+  if (pd_op_needs_model(&call->op)) {
+    const struct pd_matrix *model = call->factors[call->mode];
+    sum.what = call->op.into == PD_INTO_SCALAR ? PD_GPU_LOG_LIKELIHOOD : PD_GPU_PHI;
+    sum.epsilon = call->op.epsilon;
+    sum.model = model->data;
+    sum.model_stride = model->stride;
+    aligned = aligned && pd_cuda_aligned(model);
   }
   sum.aligned = aligned;
   return sum;

@@ -46,11 +46,11 @@ static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scr
 /** Fails unless kernels can take the rank. */
 polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank);
 
-/** Describes a computation of `mode` (Phi and log-likelihood also read factors[mode]). */
-struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, int mode, const struct pd_ordered *host,
+/** Describes an operation. */
+struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
                                  const struct pd_ordered_device *tables,
-                                 const struct pd_ordered_scratch *scratch, enum pd_gpu_what what,
-                                 const struct pd_matrix *const *factors, struct pd_matrix *out);
+                                 const struct pd_ordered_scratch *scratch,
+                                 const struct pd_call *call);
 
 /** Zeroes output rows without nonzeros. */
 polyad_status pd_ordered_zero_unused(polyad_context *context,

@@ -53,7 +53,9 @@ static uint64_t carries_of(const struct pd_rows_shape *shape, uint64_t nnz, uint
   return groups_of(groups_of(nnz, segment), (uint64_t)fewest) + 1;
 }
 
-static uint64_t portable_kernels_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t portable_kernels_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                                 int threads) {
+  const uint64_t rank = ranks[0];
   (void)threads;
   const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
@@ -73,8 +75,9 @@ static void portable_kernels_workspace_destroy(polyad_context *context, void *po
 
 static polyad_status portable_kernels_workspace_create(polyad_context *context,
                                                        const struct pd_device *device,
-                                                       const void *storage, uint64_t rank,
+                                                       const void *storage, const uint64_t *ranks,
                                                        void **out) {
+  const uint64_t rank = ranks[0];
   const struct pd_portable_on_device *made = storage;
   const struct pd_modecopy *lists = made->host->lists;
   struct scratch *scratch = NULL;
@@ -124,8 +127,9 @@ static bool aligned(const struct sweep *sweep, const struct pd_matrix *matrix) {
   return matrix->stride * pd_type_bytes(matrix->type) % (uint64_t)sweep->shape->alignment == 0;
 }
 
-static void portable_kernels_begin(struct sweep *sweep, int mode,
-                                   const struct pd_matrix *const *factors) {
+static void portable_kernels_begin(struct sweep *sweep, const struct pd_call *call) {
+  const int mode = call->mode;
+  const struct pd_matrix *const *factors = call->factors;
   const struct pd_modecopy *lists = sweep->made->host->lists;
   const struct pd_modecopy_copy *copy = &lists->copy[mode];
   const struct pd_portable_list *list = &sweep->made->list[mode];
@@ -237,15 +241,11 @@ static polyad_status portable_kernels_zero_rows(struct sweep *sweep) {
   return portable_kernels_launch(&zero, PD_ROWS_ZERO, sweep->out_rows * job->rank);
 }
 
-static polyad_status portable_kernels_mttkrp(polyad_context *context, const void *storage,
-                                             void *workspace, int mode,
-                                             const struct pd_matrix *const *factors,
-                                             struct pd_matrix *out) {
-  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
-  portable_kernels_begin(&sweep, mode, factors);
-  portable_kernels_set_output(&sweep, out);
-  PD_TRY(portable_kernels_zero_rows(&sweep));
-  return passes(&sweep, PD_ROWS_SUM);
+static polyad_status portable_kernels_mttkrp(struct sweep *sweep, const struct pd_call *call) {
+  portable_kernels_begin(sweep, call);
+  portable_kernels_set_output(sweep, call->out);
+  PD_TRY(portable_kernels_zero_rows(sweep));
+  return passes(sweep, PD_ROWS_SUM);
 }
 
 /* ---- CP-APR
@@ -283,17 +283,15 @@ static polyad_status phi_in_two_steps(struct sweep *sweep, void *out, uint64_t o
   return passes(sweep, PD_ROWS_SUM);
 }
 
-static polyad_status portable_kernels_pi(polyad_context *context, const void *storage,
-                                         void *workspace, int mode,
-                                         const struct pd_matrix *const *factors) {
-  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
-  struct scratch *scratch = workspace;
+static polyad_status portable_kernels_pi(struct sweep *shared, const struct pd_call *call) {
+  struct sweep sweep = *shared;
+  struct scratch *scratch = sweep.scratch;
   uint64_t numbers;
   scratch->pi_mode = -1;
   if (!sweep.made->host->stores_pi) return POLYAD_OK;
-  portable_kernels_begin(&sweep, mode, factors);
+  portable_kernels_begin(&sweep, call);
   if (!pd_mul(sweep.launch.job.nnz, scratch->rank, &numbers))
-    return pd_fail(context, POLYAD_OVERFLOW, "Pi has too many numbers");
+    return pd_fail(sweep.context, POLYAD_OVERFLOW, "Pi has too many numbers");
   PD_TRY(allocate_once(&sweep, numbers, &scratch->pi));
   sweep.whole_tiles =
       sweep.whole_tiles &&
@@ -301,57 +299,65 @@ static polyad_status portable_kernels_pi(polyad_context *context, const void *st
   sweep.launch.at.out = scratch->pi;
   sweep.launch.job.out_stride = scratch->rank;
   PD_TRY(passes(&sweep, PD_ROWS_PI));
-  scratch->pi_mode = mode;
-  pd_versions_set(&scratch->pi_versions, factors,
-                  pd_modes_but(sweep.made->host->lists->order, mode));
+  scratch->pi_mode = call->mode;
+  pd_versions_set(&scratch->pi_versions, call->factors,
+                  pd_modes_but(sweep.made->host->lists->order, call->mode));
   return POLYAD_OK;
 }
 
 /* Whether rows of Pi are stored; they are made anew where they are of other factors, if these have
  * versions. */
-static polyad_status portable_kernels_find_pi(polyad_context *context,
-                                              const struct pd_portable_on_device *made,
-                                              struct scratch *scratch, int mode,
-                                              const struct pd_matrix *const *factors,
+static polyad_status portable_kernels_find_pi(struct sweep *sweep, const struct pd_call *call,
                                               bool *stored) {
-  uint64_t others = pd_modes_but(made->host->lists->order, mode);
-  *stored = scratch->pi_mode == mode && pd_versions_known(factors, others);
-  if (!*stored || pd_versions_hold(&scratch->pi_versions, factors, others)) return POLYAD_OK;
-  return portable_kernels_pi(context, made, scratch, mode, factors);
+  struct scratch *scratch = sweep->scratch;
+  uint64_t others = pd_modes_but(sweep->made->host->lists->order, call->mode);
+  *stored = scratch->pi_mode == call->mode && pd_versions_known(call->factors, others);
+  if (!*stored || pd_versions_hold(&scratch->pi_versions, call->factors, others)) return POLYAD_OK;
+  return portable_kernels_pi(sweep, call);
 }
 
-static polyad_status portable_kernels_phi(polyad_context *context, const void *storage,
-                                          void *workspace, int mode,
-                                          const struct pd_matrix *const *factors, double epsilon,
-                                          struct pd_matrix *out) {
-  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
-  struct scratch *scratch = workspace;
+static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_call *call) {
+  struct scratch *scratch = sweep->scratch;
+  const struct pd_matrix *b = call->factors[call->mode];
   bool stored;
-  PD_TRY(portable_kernels_find_pi(context, storage, scratch, mode, factors, &stored));
-  portable_kernels_begin(&sweep, mode, factors);
-  portable_kernels_set_output(&sweep, out);
-  sweep.launch.job.epsilon = epsilon;
-  sweep.launch.job.b_stride = factors[mode]->stride;
-  sweep.launch.at.b = factors[mode]->data;
-  sweep.whole_tiles = sweep.whole_tiles && aligned(&sweep, factors[mode]);
-  PD_TRY(portable_kernels_zero_rows(&sweep));
-  int tile = tile_of_all(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
-  if (tile < 0) return phi_in_two_steps(&sweep, out->data, out->stride);
+  PD_TRY(portable_kernels_find_pi(sweep, call, &stored));
+  portable_kernels_begin(sweep, call);
+  portable_kernels_set_output(sweep, call->out);
+  sweep->launch.job.epsilon = call->op.epsilon;
+  sweep->launch.job.b_stride = b->stride;
+  sweep->launch.at.b = b->data;
+  sweep->whole_tiles = sweep->whole_tiles && aligned(sweep, b);
+  PD_TRY(portable_kernels_zero_rows(sweep));
+  int tile = tile_of_all(sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
+  if (tile < 0) return phi_in_two_steps(sweep, call->out->data, call->out->stride);
   if (stored) {
-    sweep.launch.at.factor[0] = scratch->pi;
-    sweep.launch.job.stride[0] = scratch->rank;
+    sweep->launch.at.factor[0] = scratch->pi;
+    sweep->launch.job.stride[0] = scratch->rank;
   }
   uint64_t taken;
-  return portable_kernels_pass(&sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
+  return portable_kernels_pass(sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
 }
+
+static polyad_status portable_kernels_run(polyad_context *context, const void *storage,
+                                          void *workspace, const struct pd_call *call) {
+  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
+  if (call->op.into == PD_INTO_NONZEROS) return portable_kernels_pi(&sweep, call);
+  if (pd_op_needs_model(&call->op)) return portable_kernels_phi(&sweep, call);
+  return portable_kernels_mttkrp(&sweep, call);
+}
+
+static const struct pd_walk portable_kernels_rows = {
+    .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT,
+    .workspace_bytes = portable_kernels_workspace_bytes,
+    .workspace_create = portable_kernels_workspace_create,
+    .workspace_destroy = portable_kernels_workspace_destroy,
+    .run = portable_kernels_run,
+};
 
 /* The slots that all devices have. */
 #define PD_PORTABLE_SLOTS(DEVICE)                                                                  \
   .format = "portable", .device = (DEVICE), .upload = pd_portable_upload,                          \
-  .unload = pd_portable_unload, .workspace_bytes = portable_kernels_workspace_bytes,               \
-  .workspace_create = portable_kernels_workspace_create,                                           \
-  .workspace_destroy = portable_kernels_workspace_destroy, .mttkrp = portable_kernels_mttkrp,      \
-  .pi = portable_kernels_pi, .phi = portable_kernels_phi
+  .unload = pd_portable_unload, .walks = {&portable_kernels_rows}
 
 const struct polyad_kernels pd_portable_kernels_cpu = {PD_PORTABLE_SLOTS("cpu")};
 const struct polyad_kernels pd_portable_kernels_cuda = {

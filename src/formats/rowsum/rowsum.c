@@ -39,6 +39,31 @@ void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch
   pd_free(context, scratch);
 }
 
+struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type type,
+                                      const struct pd_call *call) {
+  struct pd_rowsum_job job = {.list = list, .type = type, .rank = pd_call_rank(call)};
+  for (int g = 0; g < list->columns; ++g) {
+    const struct pd_matrix *factor = call->factors[list->mode[g]];
+    job.factor[g] = factor->data;
+    job.stride[g] = factor->stride;
+    job.factor_rows[g] = factor->rows;
+    job.version[g] = factor->version;
+  }
+  if (call->op.into == PD_INTO_ROWS) {
+    job.out = call->out->data;
+    job.out_rows = call->out->rows;
+    job.out_stride = call->out->stride;
+  }
+  if (pd_op_needs_model(&call->op)) {
+    const struct pd_matrix *b = call->factors[call->mode];
+    job.b = b->data;
+    job.b_stride = b->stride;
+    job.out_rows = b->rows;
+    job.epsilon = call->op.epsilon;
+  }
+  return job;
+}
+
 /* Vectors number `from` and on, as many as registers hold. */
 static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_type type,
                                        uint64_t rank, uint64_t lanes, uint64_t from) {

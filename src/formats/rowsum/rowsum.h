@@ -16,6 +16,7 @@
 #define PD_ROWSUM_H
 
 #include "core/core.h"
+#include "engine/op.h"
 #include "formats/versions.h"
 #include <polyad/tensor.h>
 
@@ -83,6 +84,9 @@ struct pd_rowsum_job {
   const void *pi; /* rows of Pi from pd_rowsum_pi(); NULL: made on the fly */
 };
 
+/** The job of an operation on a list; only the lists of the call's mode have its output. */
+struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type type,
+                                      const struct pd_call *call);
 /** out = sums; wholly overwritten. With `b` it is Phi: every value is first divided by the model
  *  at its place, max(<row of b, row of Pi>, epsilon). */
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);

@@ -107,11 +107,13 @@ polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_wor
                           (void **)&work->carries);
 }
 
-polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *pointer, int mode,
-                              const struct pd_matrix *const *factors, struct pd_matrix *out) {
+polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *pointer,
+                              const struct pd_call *call) {
   (void)storage;
+  const struct pd_matrix *const *factors = call->factors;
+  struct pd_matrix *out = call->out;
   const struct pd_ttmc_gpu_work *work = pointer;
-  const struct pd_ttmc_list *list = &work->list[mode];
+  const struct pd_ttmc_list *list = &work->list[call->mode];
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   uint64_t ranks[POLYAD_MAX_ORDER] = {0};
   struct pd_gpu_ttmc a;

@@ -47,8 +47,14 @@ polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_wor
 /** Bytes of heads and tails for nnz nonzeros: an upper bound. */
 uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks);
 
-/** The slot `ttmc` of kernels whose scratch is such a work. */
-polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *work, int mode,
-                              const struct pd_matrix *const *factors, struct pd_matrix *out);
+/** Walk of the chain for a format whose functions NAME_bytes() and NAME_create() make such a work.
+ */
+#define PD_TTMC_WALK_CUDA(NAME)                                                                    \
+  {                                                                                                \
+    .ops = PD_OPS_TTMC, .workspace_bytes = NAME##_bytes, .workspace_create = NAME##_create,        \
+    .workspace_destroy = pd_ttmc_gpu_destroy, .run = pd_ttmc_gpu_run                               \
+  }
+polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *work,
+                              const struct pd_call *call);
 
 #endif

@@ -44,7 +44,8 @@ uint64_t pd_ttmc_work_bytes(const struct pd_ttmc_shape *shape, const uint64_t *r
       pd_add_saturated(pd_mul_saturated(row, sizeof(uint32_t)), sizeof(struct pd_ttmc_work)));
 }
 
-void pd_ttmc_work_destroy(polyad_context *context, struct pd_ttmc_work *work) {
+void pd_ttmc_work_destroy(polyad_context *context, void *pointer) {
+  struct pd_ttmc_work *work = pointer;
   if (work == NULL) return;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_ttmc_order_clear(context, &work->order[n]);
@@ -215,14 +216,16 @@ static pd_ttmc_walk_function *ttmc_rows_current_walk(void) {
   return walks[pd_isa_current()];
 }
 
-void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *const *factors,
-                 struct pd_matrix *out) {
-  const struct pd_ttmc_source *source = &work->source[mode];
-  struct pd_ttmc_job job = make_job(work, source, factors, out);
+polyad_status pd_ttmc_run(polyad_context *context, const void *storage, void *pointer,
+                          const struct pd_call *call) {
+  (void)context, (void)storage;
+  struct pd_ttmc_work *work = pointer;
+  const struct pd_ttmc_source *source = &work->source[call->mode];
+  struct pd_ttmc_job job = make_job(work, source, call->factors, call->out);
   pd_ttmc_walk_function *walk = ttmc_rows_current_walk();
   if (source->nnz == 0) {
-    pd_ttmc_zero_rows(&job, 0, out->rows);
-    return;
+    pd_ttmc_zero_rows(&job, 0, call->out->rows);
+    return POLYAD_OK;
   }
 #pragma omp parallel for num_threads(work->threads) schedule(static, 1)
   for (int t = 0; t < work->threads; ++t) {
@@ -230,4 +233,5 @@ void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *co
     if (work->part[t].begin < work->part[t].end) walk(&job, &work->part[t]);
   }
   ttmc_rows_join_parts(work, &job);
+  return POLYAD_OK;
 }

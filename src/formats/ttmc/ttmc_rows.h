@@ -22,13 +22,19 @@ typedef void pd_ttmc_rows_function(const void *storage, int mode, struct pd_ttmc
 polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
                                   const uint64_t *ranks, const void *storage,
                                   pd_ttmc_rows_function *rows, void **scratch);
-void pd_ttmc_work_destroy(polyad_context *context, struct pd_ttmc_work *work);
 /** Bytes without the orders of single modes; UINT64_MAX when a product overflows. */
 uint64_t pd_ttmc_work_bytes(const struct pd_ttmc_shape *shape, const uint64_t *ranks, int threads);
 
-/** out = the chain of `mode`, wholly overwritten. Same bits for the same threads. */
-void pd_ttmc_run(struct pd_ttmc_work *work, int mode, const struct pd_matrix *const *factors,
-                 struct pd_matrix *out);
+/** Walk of the chain for a format whose functions NAME_bytes() and NAME_create() make the work. The
+ *  bits of a result depend on the number of threads only. */
+#define PD_TTMC_WALK(NAME)                                                                         \
+  {                                                                                                \
+    .ops = PD_OPS_TTMC, .workspace_bytes = NAME##_bytes, .workspace_create = NAME##_create,        \
+    .workspace_destroy = pd_ttmc_work_destroy, .run = pd_ttmc_run                                  \
+  }
+void pd_ttmc_work_destroy(polyad_context *context, void *work);
+polyad_status pd_ttmc_run(polyad_context *context, const void *storage, void *work,
+                          const struct pd_call *call);
 
 /** Product of the ranks of all modes but `mode`; false when it overflows. */
 static inline bool pd_ttmc_columns(int order, const uint64_t *ranks, int mode, uint64_t *columns) {

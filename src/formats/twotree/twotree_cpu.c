@@ -6,6 +6,7 @@
 #include "formats/rowsum/driver.h"
 #include "formats/twotree/twotree.h"
 #include "formats/twotree/twotree_layout.h"
+#include <string.h>
 
 struct scratch {
   struct pd_rowsum_scratch *pass;
@@ -33,7 +34,9 @@ static uint64_t twotree_cpu_table_bytes(const struct pd_twotree *twotree, uint64
   return most;
 }
 
-static uint64_t twotree_cpu_workspace_bytes(const void *storage, uint64_t rank, int threads) {
+static uint64_t twotree_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                            int threads) {
+  const uint64_t rank = ranks[0];
   const struct pd_twotree *twotree = storage;
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(twotree->type));
   uint64_t total = pd_rowsum_scratch_bytes(rank, twotree_cpu_block_rows(twotree), threads);
@@ -78,7 +81,9 @@ static polyad_status twotree_cpu_fill(polyad_context *context, const struct pd_t
 
 static polyad_status twotree_cpu_workspace_create(polyad_context *context,
                                                   const struct pd_device *device,
-                                                  const void *storage, uint64_t rank, void **out) {
+                                                  const void *storage, const uint64_t *ranks,
+                                                  void **out) {
+  const uint64_t rank = ranks[0];
   (void)device;
   struct scratch *scratch;
   *out = NULL;
@@ -91,28 +96,6 @@ static polyad_status twotree_cpu_workspace_create(polyad_context *context,
   return status;
 }
 
-/* A job on a list whose columns are modes of the tensor, or `order` for partial rows. */
-static struct pd_rowsum_job twotree_cpu_job_of(const struct pd_twotree *twotree,
-                                               const struct pd_rowsum *list,
-                                               const struct pd_matrix *const *factors,
-                                               const struct pd_matrix *rows,
-                                               const struct pd_matrix *out) {
-  struct pd_rowsum_job job = {.list = list,
-                              .type = twotree->type,
-                              .rank = out->columns,
-                              .out = out->data,
-                              .out_rows = out->rows,
-                              .out_stride = out->stride};
-  for (int g = 0; g < list->columns; ++g) {
-    const struct pd_matrix *input = list->mode[g] == twotree->order ? rows : factors[list->mode[g]];
-    job.factor[g] = input->data;
-    job.stride[g] = input->stride;
-    job.factor_rows[g] = input->rows;
-    job.version[g] = input->version;
-  }
-  return job;
-}
-
 /* The factors of a side's other modes, on which its partial rows rest. */
 static uint64_t others_of(const struct pd_twotree_side *side) {
   uint64_t modes = 0;
@@ -121,32 +104,34 @@ static uint64_t others_of(const struct pd_twotree_side *side) {
   return modes;
 }
 
-static polyad_status twotree_cpu_mttkrp(polyad_context *context, const void *storage,
-                                        void *workspace, int mode,
-                                        const struct pd_matrix *const *factors,
-                                        struct pd_matrix *out) {
+/* The list of the mode over the side's tuples has the partial rows, as a mode after the last, and
+ * the side's other modes as columns. */
+static polyad_status twotree_cpu_run(polyad_context *context, const void *storage, void *workspace,
+                                     const struct pd_call *call) {
   (void)context;
   const struct pd_twotree *twotree = storage;
   struct scratch *scratch = workspace;
+  const struct pd_matrix *inputs[POLYAD_MAX_ORDER + 1];
   int s = 0, which = 0;
-  while (twotree->side[s].modes.mode[which] != mode)
+  while (twotree->side[s].modes.mode[which] != call->mode)
     if (++which >= twotree->side[s].modes.count) which = 0, ++s;
   const struct pd_twotree_side *side = &twotree->side[s];
   struct pd_matrix rows = {.rows = side->tuples,
-                           .columns = out->columns,
-                           .stride = out->columns,
+                           .columns = call->out->columns,
+                           .stride = call->out->columns,
                            .data = scratch->rows[s]};
-  if (side->tuples == 0) { /* a side of one mode, or no nonzeros */
-    struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->pass, factors, NULL, out);
+  struct pd_call pass = *call, last = *call;
+  if (side->tuples > 0) pass.out = &rows; /* else a side of one mode, or no nonzeros */
+  if (side->tuples == 0 || !pd_versions_hold(&scratch->made[s], call->factors, others_of(side))) {
+    struct pd_rowsum_job job = pd_rowsum_job_of(&side->pass, twotree->type, &pass);
     pd_rowsum_run(&job, scratch->pass);
-    return POLYAD_OK;
   }
-  if (!pd_versions_hold(&scratch->made[s], factors, others_of(side))) {
-    struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->pass, factors, NULL, &rows);
-    pd_rowsum_run(&job, scratch->pass);
-    pd_versions_set(&scratch->made[s], factors, others_of(side));
-  }
-  struct pd_rowsum_job job = twotree_cpu_job_of(twotree, &side->list[which], factors, &rows, out);
+  if (side->tuples == 0) return POLYAD_OK;
+  pd_versions_set(&scratch->made[s], call->factors, others_of(side));
+  memcpy(inputs, call->factors, (size_t)twotree->order * sizeof *inputs);
+  inputs[twotree->order] = &rows;
+  last.factors = inputs;
+  struct pd_rowsum_job job = pd_rowsum_job_of(&side->list[which], twotree->type, &last);
   pd_rowsum_run(&job, scratch->tuples[s]);
   return POLYAD_OK;
 }
@@ -157,12 +142,17 @@ static uint64_t twotree_cpu_sum_depth(const void *storage, const void *scratch, 
   return 2 * pd_sum_depth_on_cpu(storage, scratch, mode, longest_row);
 }
 
-const struct polyad_kernels pd_twotree_kernels_cpu = {
-    .format = "twotree",
-    .device = "cpu",
+static const struct pd_walk twotree_cpu_rows = {
+    .ops = PD_OPS_MTTKRP,
     .workspace_bytes = twotree_cpu_workspace_bytes,
     .workspace_create = twotree_cpu_workspace_create,
     .workspace_destroy = twotree_cpu_workspace_destroy,
-    .mttkrp = twotree_cpu_mttkrp,
+    .run = twotree_cpu_run,
+};
+
+const struct polyad_kernels pd_twotree_kernels_cpu = {
+    .format = "twotree",
+    .device = "cpu",
+    .walks = {&twotree_cpu_rows},
     .sum_depth = twotree_cpu_sum_depth,
 };

@@ -1,0 +1,102 @@
+/* An operation on the nonzeros of a tensor is a value: where the results go, how the rows of the
+ * factors are combined at a nonzero, and what that product is multiplied by. A walk is a way
+ * through a storage that runs some of these operations.
+ *
+ * For a nonzero x at (i_1, ..., i_N) and output mode n let p be the product of the rows i_k of all
+ * factors but that of mode n, entry by entry (Hadamard) or of every entry with every other
+ * (Kronecker), and let m be the model there: the inner product of the Hadamard product with row
+ * i_n of factor n, which has the weights of the components in it. Then, over the nonzeros:
+ *
+ *   MTTKRP                       row i_n += x p
+ *   TTMc                         row i_n += x p, p the Kronecker product
+ *   gain's gradient              row i_n += g'(x, m) p      Phi of CP-APR for the Poisson loss
+ *   gain                         sum of g(x, m)             the log-likelihood's part of the data
+ *   Pi                           rows p, kept in the workspace for the gradient of this mode
+ *
+ * where g(x, m) is the gain of a nonzero: engine/loss.h. */
+#ifndef PD_ENGINE_OP_H
+#define PD_ENGINE_OP_H
+
+#include "device/device.h"
+
+/** Where the results go. */
+enum pd_into {
+  PD_INTO_ROWS,     /* a row for each index of the mode, wholly overwritten */
+  PD_INTO_NONZEROS, /* a row for each nonzero, kept in the workspace; no `out` */
+  PD_INTO_SCALAR    /* 1 x 1, F64, summed in an order that depends on the number of threads only */
+};
+
+/** How rows of the factors make a row. */
+enum pd_combine { PD_HADAMARD, PD_KRONECKER };
+
+/** What the product of the rows is multiplied by, or what is summed. */
+enum pd_weight {
+  PD_VALUE,        /* the nonzero's value */
+  PD_ONE,          /* nothing */
+  PD_GAIN,         /* the loss's gain, which is summed as it is */
+  PD_GAIN_GRADIENT /* its derivative in the model */
+};
+
+struct pd_op {
+  enum pd_into into;
+  enum pd_combine combine;
+  enum pd_weight weight;
+  double epsilon; /* of the loss: the least model that is divided by */
+};
+
+/** A set of operations; two that differ in the loss alone are the same here. */
+#define PD_OP_BIT(into, combine, weight)                                                           \
+  (UINT64_C(1) << ((unsigned)(into) + 4 * (unsigned)(combine) + 8 * (unsigned)(weight)))
+#define PD_OPS_MTTKRP PD_OP_BIT(PD_INTO_ROWS, PD_HADAMARD, PD_VALUE)
+#define PD_OPS_TTMC PD_OP_BIT(PD_INTO_ROWS, PD_KRONECKER, PD_VALUE)
+#define PD_OPS_PI PD_OP_BIT(PD_INTO_NONZEROS, PD_HADAMARD, PD_ONE)
+#define PD_OPS_GRADIENT PD_OP_BIT(PD_INTO_ROWS, PD_HADAMARD, PD_GAIN_GRADIENT)
+#define PD_OPS_GAIN PD_OP_BIT(PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN)
+
+#define PD_MTTKRP ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_VALUE, 0})
+#define PD_TTMC ((struct pd_op){PD_INTO_ROWS, PD_KRONECKER, PD_VALUE, 0})
+#define PD_PI ((struct pd_op){PD_INTO_NONZEROS, PD_HADAMARD, PD_ONE, 0})
+#define PD_GRADIENT(EPSILON) ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_GAIN_GRADIENT, EPSILON})
+#define PD_GAIN_SUM ((struct pd_op){PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN, 0})
+
+static inline uint64_t pd_op_bit(const struct pd_op *op) {
+  return PD_OP_BIT(op->into, op->combine, op->weight);
+}
+
+/** One operation on one mode. Matrices are on the walk's device and of the storage's type. */
+struct pd_call {
+  struct pd_op op;
+  int mode;
+  /* I_k x rank of every mode k. Factor `mode` is read where the model is; else it may be NULL. */
+  const struct pd_matrix *const *factors;
+  struct pd_matrix *out; /* NULL for PD_INTO_NONZEROS */
+};
+
+/** Whether the model is needed, and with it the factor of the call's mode. */
+static inline bool pd_op_needs_model(const struct pd_op *op) {
+  return op->weight == PD_GAIN || op->weight == PD_GAIN_GRADIENT;
+}
+
+/** Columns of the factors, which are the same in all modes unless they combine by Kronecker. */
+static inline uint64_t pd_call_rank(const struct pd_call *call) {
+  return call->op.into == PD_INTO_ROWS ? call->out->columns : call->factors[call->mode]->columns;
+}
+
+/** A way through a storage. `storage` is what its kernels get, `scratch` what workspace_create()
+ *  made. All work is ordered on the device's stream. What `scratch` keeps of factors counts for
+ *  factors of the same version only (formats/versions.h). */
+struct pd_walk {
+  uint64_t ops; /* the operations that it runs */
+  /** Bytes of a workspace for factors of ranks[k] columns in mode k. */
+  uint64_t (*workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);
+  polyad_status (*workspace_create)(polyad_context *context, const struct pd_device *device,
+                                    const void *storage, const uint64_t *ranks, void **scratch);
+  void (*workspace_destroy)(polyad_context *context, void *scratch);
+  /** Two calls may not run at once on one scratch. Pi that is stored for a mode serves the gradient
+   *  of that mode until it is stored for another; it is made anew where another factor has another
+   *  version, and is computed on the fly where one has none. */
+  polyad_status (*run)(polyad_context *context, const void *storage, void *scratch,
+                       const struct pd_call *call);
+};
+
+#endif
