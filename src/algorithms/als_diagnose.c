@@ -3,6 +3,7 @@
  * of the cosines between their columns), and what the run has met on its way. */
 #include "algorithms/als_state.h"
 #include "algorithms/model_start.h"
+#include "core/threads.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -69,6 +70,8 @@ static void report_empty_slices(const struct pd_als *als, polyad_run_info *info)
   const polyad_ktensor *model = als->model;
   for (int n = 0; n < model->order; ++n) {
     uint64_t empty = 0;
+    int threads = pd_worth_threads(polyad_threads(als->context), model->dims[n]);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : empty)
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
       uint64_t r = 0;
       while (r < model->rank && pd_model_number(model, model->factor[n], i * model->rank + r) == 0)
@@ -83,31 +86,32 @@ static void report_empty_slices(const struct pd_als *als, polyad_run_info *info)
   }
 }
 
-/* Multiplies the cosines of one mode's columns into `cosine`, for each pair of components. */
-static polyad_status multiply_cosines(struct pd_als *als, const polyad_ktensor *model, int n,
-                                      double *cosine) {
-  uint64_t rank = model->rank;
-  const double *gram = pd_als_host_gram(als, n);
-  PD_TRY(pd_matrix_from_host(als->context, &als->factor[n], model->factor[n]));
-  PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
-  PD_TRY(pd_matrix_to_host(als->context, &als->gram[n], pd_als_host_gram(als, n)));
-  for (uint64_t r = 0; r < rank; ++r)
-    for (uint64_t s = 0; s < rank; ++s) {
-      double norms = sqrt(gram[r * rank + r]) * sqrt(gram[s * rank + s]);
-      cosine[r * rank + s] *= norms > 0 ? gram[r * rank + s] / norms : 0;
-    }
+polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine) {
+  uint64_t rank = als->options->rank;
+  for (uint64_t k = 0; k < rank * rank; ++k)
+    cosine[k] = 1;
+  for (int n = 0; n < als->order; ++n) {
+    double *gram = pd_als_host_gram(als, n);
+    PD_TRY(pd_matrix_to_host(als->context, &als->gram[n], gram));
+    for (uint64_t r = 0; r < rank; ++r)
+      for (uint64_t s = 0; s < rank; ++s) {
+        double norms = sqrt(gram[r * rank + r]) * sqrt(gram[s * rank + s]);
+        cosine[r * rank + s] *= norms > 0 ? gram[r * rank + s] / norms : 0;
+      }
+  }
   return POLYAD_OK;
 }
 
 /* Pairs of components that nearly cancel are the sign of a model whose best fit does not exist
  * (Kolda and Bader 2009, section 3.3); pairs that are nearly the same, of a rank that is too large
  * or of slow convergence. */
-static void report_pairs(const struct pd_als *als, const double *cosine, polyad_run_info *info) {
+static void report_pairs(const struct pd_als *als, const struct pd_component *order,
+                         const double *cosine, polyad_run_info *info) {
   uint64_t rank = als->model->rank, least[2] = {0, 0}, most[2] = {0, 0};
   double smallest = 0, largest = 0;
   for (uint64_t r = 0; r < rank; ++r)
     for (uint64_t s = r + 1; s < rank; ++s) {
-      double value = cosine[r * rank + s];
+      double value = cosine[order[r].place * rank + order[s].place];
       if (value < smallest) {
         smallest = value;
         least[0] = r;
@@ -134,23 +138,12 @@ static void report_pairs(const struct pd_als *als, const double *cosine, polyad_
                pd_shown(als->context, most[0]), pd_shown(als->context, most[1]), largest);
 }
 
-polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info) {
-  const polyad_ktensor *model = als->model;
-  uint64_t pairs = model->rank * model->rank;
-  double *cosine = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY(PD_NEW(als->context, pairs, &cosine));
-  for (uint64_t k = 0; k < pairs; ++k)
-    cosine[k] = 1;
-  for (int n = 0; n < model->order; ++n)
-    PD_TRY_CLEANUP(multiply_cosines(als, model, n, cosine));
-  report_zero_components(model, info);
-  report_rank(model, info);
+void pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
+                     const double *cosine, polyad_run_info *info) {
+  report_zero_components(als->model, info);
+  report_rank(als->model, info);
   report_breakdown(als, info);
   report_fallbacks(als, info);
-  report_pairs(als, cosine, info);
+  report_pairs(als, order, cosine, info);
   if (!als->options->nonnegative && als->options->ridge == 0) report_empty_slices(als, info);
-cleanup:
-  pd_free(als->context, cosine);
-  return status;
 }

@@ -23,6 +23,16 @@ static void make_nonnegative(struct pd_als *als) {
     }
 }
 
+/* Random factors that the device makes itself; the host's model does not have them. */
+static polyad_status start_on_device(struct pd_als *als, int start) {
+  uint64_t seed = polyad_seed(als->context);
+  PD_TRY(pd_als_put_weights(als));
+  for (int n = 0; n < als->order; ++n)
+    PD_TRY(als->linalg->random(als->context, als->work, seed, pd_model_stream(start, n),
+                               &als->factor[n]));
+  return pd_als_take_factors(als);
+}
+
 polyad_status pd_als_start(void *state, int start) {
   struct pd_als *als = state;
   als->fallbacks = 0;
@@ -31,16 +41,20 @@ polyad_status pd_als_start(void *state, int start) {
   als->damped = 0;
   als->fell_to = NAN;
   pd_model_unit_weights(als->model);
+  /* Later starts of several differ only if they are random. */
+  bool hosvd = als->options->init == POLYAD_INIT_HOSVD && start == 0;
+  if (als->options->init != POLYAD_INIT_MODEL && !hosvd && als->linalg->random != NULL)
+    return start_on_device(als, start);
   if (als->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(pd_model_take_initial(als->context, als->options->initial,
                                  als->options->nonnegative != 0, als->model));
   } else {
     pd_model_fill_random(als->context, start, als->model);
-    /* Later starts of several differ only if they are random. */
-    if (als->options->init == POLYAD_INIT_HOSVD && start == 0) {
+    if (hosvd) {
       PD_TRY(start_by_hosvd(als));
       if (als->options->nonnegative) make_nonnegative(als);
     }
   }
-  return pd_als_upload(als);
+  PD_TRY(pd_als_put_model(als));
+  return pd_als_take_factors(als);
 }

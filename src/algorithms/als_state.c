@@ -145,25 +145,29 @@ void pd_als_forget_records(struct pd_als *als) {
   }
 }
 
-polyad_status pd_als_put_model(struct pd_als *als) {
-  polyad_context *context = als->context;
+polyad_status pd_als_put_weights(struct pd_als *als) {
   for (uint64_t r = 0; r < als->model->rank; ++r)
     als->host_lambda[r] = als->model->type == POLYAD_F64
                               ? ((const double *)als->model->weights)[r]
                               : (double)((const float *)als->model->weights)[r];
-  PD_TRY(pd_matrix_from_host(context, &als->lambda, als->host_lambda));
+  return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
+}
+
+polyad_status pd_als_put_model(struct pd_als *als) {
+  polyad_context *context = als->context;
+  PD_TRY(pd_als_put_weights(als));
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_from_host(context, &als->factor[n], als->model->factor[n]));
     pd_matrix_touch(&als->factor[n]);
-    PD_TRY(als->linalg->gram(context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
   }
   return POLYAD_OK;
 }
 
-polyad_status pd_als_upload(struct pd_als *als) {
-  PD_TRY(pd_als_put_model(als));
-  for (int n = 0; n < als->order && pd_als_rounds(als); ++n)
+polyad_status pd_als_take_factors(struct pd_als *als) {
+  for (int n = 0; n < als->order; ++n) {
+    pd_matrix_touch(&als->factor[n]);
     PD_TRY(pd_als_take_factor(als, n));
+  }
   return POLYAD_OK;
 }
 

@@ -93,13 +93,15 @@ static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
   return als->host_lambda + rank + (uint64_t)n * rank * rank;
 }
 
-/** The first factors of a start, on the host (als->model) and on the device, with weights one and
- *  Gram matrices. Forgets what the start before has counted. */
+/** The first factors of a start on the device, with weights one and Gram matrices. Forgets what the
+ *  start before has counted. */
 polyad_status pd_als_start(void *als, int start);
-/** Puts the host model onto the device, as it is, with Gram matrices. */
+/** Puts the weights of the host model onto the device; and the whole model, without Gram matrices.
+ */
+polyad_status pd_als_put_weights(struct pd_als *als);
 polyad_status pd_als_put_model(struct pd_als *als);
-/** The same for a start: factors are rounded to what MTTKRP reads. */
-polyad_status pd_als_upload(struct pd_als *als);
+/** pd_als_take_factor() of all modes, which are new. */
+polyad_status pd_als_take_factors(struct pd_als *als);
 /** Brings the device's factors and weights into als->model. */
 polyad_status pd_als_download(struct pd_als *als);
 
@@ -135,8 +137,12 @@ bool pd_als_converged(const void *als);
 /** The numbers that iterations go on from. */
 polyad_status pd_als_save(void *als, struct pd_archive *archive);
 
+/** The cosines between the components of the device's model (R x R), from its Gram matrices. */
+polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine);
 /** Writes plain words about a singular or degenerate model into info->diagnosis, if there is
- *  anything to say. Uses the device's matrices: nothing may be computed with them afterwards. */
-polyad_status pd_als_diagnose(struct pd_als *als, polyad_run_info *info);
+ *  anything to say. als->model is arranged, and component r of it is number order[r].place in
+ *  `cosine`. */
+void pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
+                     const double *cosine, polyad_run_info *info);
 
 #endif

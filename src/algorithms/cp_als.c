@@ -93,6 +93,8 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
     return POLYAD_OK;
   }
   PD_TRY(pd_als_put_model(als));
+  if (!pd_als_rounds(als))
+    PD_TRY(pd_als_take_factors(als)); /* else measuring makes them unrounded */
   bool measured;
   PD_TRY(pd_als_measure_fit(als, &measured));
   if (!measured) als->fit.bound += moved;
@@ -100,12 +102,15 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   return POLYAD_OK;
 }
 
-/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. */
-static polyad_status finish_model(struct pd_als *als, polyad_run_info *info) {
+/* Normal form of the result: 2-norm columns, sorted weights, fixed signs; `order` tells where its
+ * components were. */
+static polyad_status finish_model(struct pd_als *als, struct pd_component *order,
+                                  polyad_run_info *info) {
   polyad_ktensor_normalize(als->model, POLYAD_NORM_2);
   PD_TRY(settle_fit(als, info));
   refine_fit(als, als->model, info);
   PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
+  pd_ktensor_order(als->model, order);
   PD_TRY(polyad_ktensor_arrange(als->context, als->model));
   polyad_ktensor_fix_signs(als->model);
   return POLYAD_OK;
@@ -136,9 +141,20 @@ static void cp_als_report(const void *state, polyad_run_info *info) {
 
 static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   struct pd_als *als = state;
-  PD_TRY(pd_als_download(als));
-  PD_TRY(finish_model(als, info));
-  return pd_als_diagnose(als, info);
+  uint64_t rank = als->options->rank;
+  struct pd_component *order = NULL;
+  double *cosine = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(als->context, rank, &order));
+  PD_TRY_CLEANUP(PD_NEW(als->context, rank * rank, &cosine));
+  PD_TRY_CLEANUP(pd_als_find_cosines(als, cosine));
+  PD_TRY_CLEANUP(pd_als_download(als));
+  PD_TRY_CLEANUP(finish_model(als, order, info));
+  pd_als_diagnose(als, order, cosine, info);
+cleanup:
+  pd_free(als->context, order);
+  pd_free(als->context, cosine);
+  return status;
 }
 
 const struct pd_method pd_als_method = {.name = "cp_als",

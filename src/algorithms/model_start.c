@@ -6,7 +6,7 @@
 void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model) {
   uint64_t seed = polyad_seed(context);
   for (int n = 0; n < model->order; ++n) {
-    uint64_t stream = (uint64_t)restart * POLYAD_MAX_ORDER + (uint64_t)n;
+    uint64_t stream = pd_model_stream(restart, n);
     uint64_t count = model->dims[n] * model->rank;
     int threads = pd_threads_for(context, count, 1 << 16);
     void *factor = model->factor[n];

@@ -6,6 +6,10 @@
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
 
+/** The stream of random numbers of a mode and a start. */
+static inline uint64_t pd_model_stream(int start, int mode) {
+  return (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)mode;
+}
 /** Factors uniform in [0, 1): entry (i, r) of mode n is number i * R + r of the stream of mode n
  * and of this start. */
 void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model);

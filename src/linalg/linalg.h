@@ -82,6 +82,10 @@ struct pd_linalg {
   polyad_status (*round)(polyad_context *context, struct pd_linalg_work *work,
                          polyad_compute compute, const struct pd_matrix *from,
                          struct pd_matrix *to);
+  /** Entry (i, r) of a = pd_random_uniform(seed, stream, i * columns + r), rounded to a's type.
+   * NULL: the host fills matrices. */
+  polyad_status (*random)(polyad_context *context, struct pd_linalg_work *work, uint64_t seed,
+                          uint64_t stream, struct pd_matrix *a);
   /** x += y; both of one shape and type. NULL: the device cannot. */
   polyad_status (*add)(polyad_context *context, struct pd_linalg_work *work,
                        const struct pd_matrix *y, struct pd_matrix *x);

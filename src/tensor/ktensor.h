@@ -15,4 +15,14 @@ struct polyad_ktensor {
   void *factor[POLYAD_MAX_ORDER]; /* dims[n] x rank, row major */
 };
 
+/** A component's weight, and its number before components are sorted. */
+struct pd_component {
+  double weight;
+  uint64_t place;
+};
+
+/** The order in which polyad_ktensor_arrange() sorts the components: order[k].place is the number
+ * of what comes to place k. */
+void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order);
+
 #endif

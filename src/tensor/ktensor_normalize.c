@@ -53,14 +53,9 @@ void polyad_ktensor_normalize(polyad_ktensor *ktensor, polyad_norm norm) {
   }
 }
 
-struct component {
-  double weight;
-  uint64_t place;
-};
-
 /* Heavier first; equal ones as they stood; NaN last. */
 static int by_weight(const void *left, const void *right) {
-  const struct component *a = left, *b = right;
+  const struct pd_component *a = left, *b = right;
   if (a->weight > b->weight) return -1;
   if (a->weight < b->weight) return 1;
   int nan_a = isnan(a->weight), nan_b = isnan(b->weight);
@@ -68,7 +63,7 @@ static int by_weight(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-static void permute_rows(polyad_ktensor *ktensor, int mode, const struct component *order,
+static void permute_rows(polyad_ktensor *ktensor, int mode, const struct pd_component *order,
                          char *rows, int threads) {
   size_t item = pd_type_bytes(ktensor->type), row_bytes = (size_t)ktensor->rank * item;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -84,6 +79,12 @@ static void permute_rows(polyad_ktensor *ktensor, int mode, const struct compone
   }
 }
 
+void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order) {
+  for (uint64_t r = 0; r < ktensor->rank; ++r)
+    order[r] = (struct pd_component){pd_ktensor_weight(ktensor, r), r};
+  qsort(order, (size_t)ktensor->rank, sizeof *order, by_weight);
+}
+
 polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
@@ -95,14 +96,12 @@ polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *kt
   int threads = pd_threads_for(context, pd_mul_saturated(longest, ktensor->rank), 1 << 14);
 
   polyad_status status = POLYAD_OK;
-  struct component *order = NULL;
+  struct pd_component *order = NULL;
   char *rows = NULL;
   PD_TRY_CLEANUP(PD_NEW(context, ktensor->rank, &order));
   PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(ktensor->rank, (uint64_t)threads),
                           pd_type_bytes(ktensor->type), (void **)&rows));
-  for (uint64_t r = 0; r < ktensor->rank; ++r)
-    order[r] = (struct component){pd_ktensor_weight(ktensor, r), r};
-  qsort(order, (size_t)ktensor->rank, sizeof *order, by_weight);
+  pd_ktensor_order(ktensor, order);
   for (uint64_t r = 0; r < ktensor->rank; ++r)
     set_weight(ktensor, r, order[r].weight);
   for (int n = 0; n < ktensor->order; ++n)

@@ -1,4 +1,5 @@
 /* The GPU's dense algebra against the CPU's, and CP-ALS on both. */
+#include "core/random.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
 #include "linalg/linalg.h"
@@ -423,6 +424,27 @@ static void test_rounding(void **state) {
     }
 }
 
+/* The device's random numbers are the host's, to the last bit. */
+static void test_random(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {1, 3, 32, 45};
+  for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k) {
+      struct side side;
+      make_side(&side, "cuda", type, 1033, ranks[k], 0);
+      assert_int_equal(side.device->linalg->random(side.context, side.work, 5, 18, &side.x),
+                       POLYAD_OK);
+      double *numbers = to_doubles(&side, &side.x);
+      for (uint64_t p = 0; p < 1033 * ranks[k]; ++p) {
+        double wanted = pd_random_uniform(5, 18, p);
+        if (type == POLYAD_F32) wanted = (double)(float)wanted;
+        assert_true(numbers[p] == wanted);
+      }
+      free(numbers);
+      free_side(&side);
+    }
+}
+
 /* A matrix with a NaN is an error, not an answer. */
 static void test_not_finite(void **state) {
   (void)state;
@@ -516,9 +538,9 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_exact_scaling),
       cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_rounding),
-      cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_residual),
-      cmocka_unit_test(test_ill_posed),      cmocka_unit_test(test_cp_als),
-      cmocka_unit_test(test_every_format),
+      cmocka_unit_test(test_random),         cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_residual),       cmocka_unit_test(test_ill_posed),
+      cmocka_unit_test(test_cp_als),         cmocka_unit_test(test_every_format),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
-/* Operations on single entries of matrices: rounding to types of few bits, sums of two. */
+/* Operations on single entries of matrices: random numbers, rounding to types of few bits, sums of
+ * two. */
+#include "core/random.h"
 #include "device/cuda/cuda_linalg_launch.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -40,6 +42,17 @@ static __global__ void __launch_bounds__(THREADS) add_entries(pd_gpu_matrix y, p
   each_entry(y, x, [&](uint64_t p, uint64_t q) { target[q] += source[p]; });
 }
 
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    random_entries(uint64_t seed, uint64_t stream, pd_gpu_matrix a) {
+  T *target = static_cast<T *>(a.data);
+  int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  for (uint64_t i = (uint64_t)blockIdx.x * WARPS + ty; i < a.rows; i += (uint64_t)gridDim.x * WARPS)
+    for (int r = tx; r < a.rank; r += 32)
+      target[i * a.stride + r] =
+          (T)pd_random_uniform(seed, stream, i * (uint64_t)a.rank + (uint64_t)r);
+}
+
 static unsigned blocks_for(uint64_t rows, int processors) {
   uint64_t most = (uint64_t)processors * 8, needed = (rows + WARPS - 1) / WARPS;
   return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
@@ -52,6 +65,16 @@ extern "C" cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, stru
     round_entries<double><<<blocks, THREADS, 0, stream>>>(compute, from, to);
   else
     round_entries<float><<<blocks, THREADS, 0, stream>>>(compute, from, to);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_random(uint64_t seed, uint64_t stream_of_numbers,
+                                     struct pd_gpu_matrix a, int processors, cudaStream_t stream) {
+  unsigned blocks = blocks_for(a.rows, processors);
+  if (a.wide)
+    random_entries<double><<<blocks, THREADS, 0, stream>>>(seed, stream_of_numbers, a);
+  else
+    random_entries<float><<<blocks, THREADS, 0, stream>>>(seed, stream_of_numbers, a);
   return cudaGetLastError();
 }
 

@@ -216,6 +216,15 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
                               pd_cuda_stream(state)));
 }
 
+static polyad_status cuda_linalg_random(polyad_context *context, struct pd_linalg_work *work,
+                                        uint64_t seed, uint64_t stream, struct pd_matrix *a) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(linalg_enter(context, work));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_random(seed, stream, gpu_matrix(a), work->processors, pd_cuda_stream(state)));
+}
+
 static polyad_status cuda_linalg_add(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *y, struct pd_matrix *x) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
@@ -461,6 +470,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .gram = cuda_linalg_gram,
     .add = cuda_linalg_add,
     .round = round_matrix,
+    .random = cuda_linalg_random,
     .hadamard = cuda_linalg_hadamard,
     .prepare = cuda_linalg_prepare,
     .update_rows = cuda_linalg_update_rows,

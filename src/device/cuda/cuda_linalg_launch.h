@@ -136,6 +136,9 @@ cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStrea
 /** `to` = what `compute` (polyad_compute, not 0) keeps of `from`. */
 cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_matrix to,
                          int processors, cudaStream_t stream);
+/** a = uniform random numbers; see pd_linalg::random. */
+cudaError_t pd_gpu_random(uint64_t seed, uint64_t stream_of_numbers, struct pd_gpu_matrix a,
+                          int processors, cudaStream_t stream);
 /** x += y. */
 cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x, int processors,
                        cudaStream_t stream);
