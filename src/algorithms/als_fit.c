@@ -111,42 +111,44 @@ static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *
   return status;
 }
 
-/* The model's values at the nonzeros, and their distance from these; its norm from Gram matrices of
- * the factors as they are stored: what has rounded them since the update made others needs new
- * ones. */
+/* Whether something has rounded the factors since their Gram matrices were made: then the model's
+ * norm needs others, of the factors as they are stored. */
+static bool rounded_since(const struct pd_als *als) {
+  return pd_als_rounds(als) || pd_als_scaling(als) != PD_SCALE_AS_BEFORE;
+}
+
+/* The model's values at the nonzeros, and their distance from these. */
 static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *nonzeros) {
   const struct pd_linalg *linalg = als->linalg;
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
-  bool rounded = pd_als_rounds(als) || pd_als_scaling(als) != PD_SCALE_AS_BEFORE;
   for (int n = 0; n < als->order; ++n) {
     factors[n] = &als->factor[n];
-    if (rounded)
+    if (rounded_since(als))
       PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
   }
-  PD_TRY(pd_als_enqueue_fit(als));
+  if (rounded_since(als)) PD_TRY(pd_als_enqueue_fit(als));
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
 }
 
-static polyad_status als_fit_sum_residual(struct pd_als *als, double scalar[PD_SCALARS]) {
+/* Enqueues the sums of the residual; where there is no memory for the nonzeros `summed` is false.
+ */
+static polyad_status als_fit_sum_residual(struct pd_als *als, bool *summed) {
   struct pd_plan_nonzeros nonzeros;
-  PD_TRY(open_nonzeros(als, &nonzeros));
-  polyad_status status = sum_opened(als, &nonzeros.all);
-  pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
-  PD_TRY(status);
-  return als->linalg->fetch(als->context, als->work, scalar);
+  polyad_status status = open_nonzeros(als, &nonzeros);
+  if (status == POLYAD_OK) {
+    status = sum_opened(als, &nonzeros.all);
+    pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
+  }
+  *summed = status == POLYAD_OK;
+  if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
+  pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
+         als->fit.bound, polyad_last_error(als->context));
+  pd_begin(als->context);
+  return POLYAD_OK;
 }
 
-polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
-  double scalar[PD_SCALARS];
-  *measured = false;
-  polyad_status status = als_fit_sum_residual(als, scalar);
-  if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
-    pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
-           als->fit.bound, polyad_last_error(als->context));
-    pd_begin(als->context);
-    return POLYAD_OK;
-  }
-  PD_TRY(status);
+/* Sets the fit by the residual, from its sums. */
+static polyad_status set_measured(struct pd_als *als, const double scalar[PD_SCALARS]) {
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
   double rest = scalar[PD_SCALAR_MODEL] - scalar[PD_SCALAR_COVERED];
@@ -157,8 +159,15 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
                  PD_DEVIATIONS * 0x1p-53 * sqrt(count) * als->fit.norms *
                      (als->fit.norms + 2 * sqrt(als->norm_squared)) / als->norm_squared;
   set_fit(als, rho, bound, POLYAD_FIT_RESIDUAL);
-  *measured = true;
   return POLYAD_OK;
+}
+
+polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
+  double scalar[PD_SCALARS];
+  PD_TRY(als_fit_sum_residual(als, measured));
+  if (!*measured) return POLYAD_OK;
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  return set_measured(als, scalar);
 }
 
 polyad_status pd_als_enqueue_fit(struct pd_als *als) {
@@ -205,8 +214,14 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
   return POLYAD_OK;
 }
 
+/* Where the iteration before needed the residual this one will: it is summed at once, so that the
+ * host waits for the device once and not twice. */
 polyad_status pd_als_fetch_fit(struct pd_als *als) {
   double scalar[PD_SCALARS];
+  bool summed = false;
+  if (als->run.iteration > als->run.first_iteration && als->fit.from == POLYAD_FIT_RESIDUAL &&
+      !rounded_since(als))
+    PD_TRY(als_fit_sum_residual(als, &summed));
   PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
   als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
   als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
@@ -217,6 +232,7 @@ polyad_status pd_als_fetch_fit(struct pd_als *als) {
   set_formula(als, scalar, spread_at_most(als));
   if (als->fit.bound > pd_als_fit_limit(als)) PD_TRY(tighten(als, scalar));
   if (als->fit.bound <= pd_als_fit_limit(als)) return POLYAD_OK;
+  if (summed) return set_measured(als, scalar);
   bool measured; /* else the formula's fit stays, with its bound */
   return pd_als_measure_fit(als, &measured);
 }
