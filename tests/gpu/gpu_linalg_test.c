@@ -348,9 +348,9 @@ static void residual(const char *device, polyad_type type, int order, uint64_t n
 /* Both in double: apart by roundings of sums of rank and of nnz terms. */
 static void test_residual(void **state) {
   (void)state;
-  static const uint64_t ranks[] = {1, 3, 8, 33, 40}, counts[] = {1, 31, 4099, 300001};
+  static const uint64_t ranks[] = {1, 3, 16, 32, 33, 40}, counts[] = {1, 31, 4099, 300001};
   for (int order = 1; order <= 8; ++order)
-    for (int k = 0; k < 5; ++k)
+    for (int k = 0; k < 6; ++k)
       for (int type = 0; type < 2; ++type) {
         double cpu[PD_SCALARS], gpu[PD_SCALARS];
         uint64_t nnz = counts[(order + k) % 4];

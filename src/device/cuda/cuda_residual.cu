@@ -1,9 +1,11 @@
-/* The residual of a model summed from the nonzeros, in double: 8 lanes take a nonzero and every
- * eighth column each. Groups of lanes take four nonzeros at once, whose rows are on their way
- * together, by turns; blocks leave partial sums, which one block adds up in fixed order. */
+/* The residual of a model summed from the nonzeros, in double: 8 lanes take a nonzero, and by turns
+ * its columns: 16 bytes of every row at once where rows allow, else one. Groups of lanes take four
+ * nonzeros at once, whose rows are on their way together, by turns; blocks leave partial sums,
+ * which one block adds up in fixed order. */
 #include "device/cuda/cuda_linalg_launch.h"
 
 enum { THREADS = 256, LANES = 8, GROUPS = THREADS / LANES, STEP = 4, MODES = 16 };
+static_assert(STEP == 4, "indices_at() reads as many at once");
 
 struct Residual {
   const void *index[MODES], *factor[MODES];
@@ -15,35 +17,73 @@ struct Residual {
   int order, rank;
 };
 
-__device__ static uint64_t index_at(const Residual &job, int n, uint64_t p) {
-  return job.index_bytes[n] == 4 ? static_cast<const uint32_t *>(job.index[n])[p]
-                                 : static_cast<const uint64_t *>(job.index[n])[p];
+/* Indices of STEP nonzeros from p, a multiple of STEP, on; those beyond the last count as the
+ * first. */
+__device__ static void indices_at(const Residual &job, int n, uint64_t p, uint64_t (&index)[STEP]) {
+  if (job.index_bytes[n] == 4 && p + STEP <= job.nnz) {
+    uint4 all = __ldg(reinterpret_cast<const uint4 *>(job.index[n]) + p / STEP);
+    index[0] = all.x;
+    index[1] = all.y;
+    index[2] = all.z;
+    index[3] = all.w;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < STEP; ++k) {
+    uint64_t q = p + k < job.nnz ? p + k : 0;
+    index[k] = job.index_bytes[n] == 4 ? static_cast<const uint32_t *>(job.index[n])[q]
+                                       : static_cast<const uint64_t *>(job.index[n])[q];
+  }
 }
 
-/* The model's values at STEP nonzeros from p on, known to all lanes of the group; those beyond the
- * last count as the first. ORDER 0: any number of modes. */
-template <typename T, int ORDER>
+template <typename T, int COLUMNS>
+__device__ static void load_columns(const T *from, T (&to)[COLUMNS]) {
+  if constexpr (COLUMNS == 1)
+    to[0] = __ldg(from);
+  else {
+    static_assert(sizeof to == sizeof(int4));
+    int4 all = __ldg(reinterpret_cast<const int4 *>(from));
+    memcpy(to, &all, sizeof to);
+  }
+}
+
+/* The model's values at STEP nonzeros from p on, known to all lanes of the group. ORDER 0: any
+ * number of modes. */
+template <typename T, int ORDER, int COLUMNS>
 __device__ static void model_at(const Residual &job, uint64_t p, int lane, double *sum) {
   constexpr int MOST = ORDER == 0 ? MODES : ORDER;
   const T *row[STEP][MOST];
 #pragma unroll
-  for (int k = 0; k < STEP; ++k) {
-    uint64_t q = p + k < job.nnz ? p + k : 0;
-    sum[k] = 0;
+  for (int n = 0; n < MOST; ++n)
+    if (ORDER > 0 || n < job.order) {
+      uint64_t index[STEP];
+      indices_at(job, n, p, index);
 #pragma unroll
-    for (int n = 0; n < MOST; ++n)
-      if (ORDER > 0 || n < job.order)
-        row[k][n] = static_cast<const T *>(job.factor[n]) + index_at(job, n, q) * job.stride[n];
-  }
-  for (int r = lane; r < job.rank; r += LANES) {
-    double weight = job.weight[r];
+      for (int k = 0; k < STEP; ++k)
+        row[k][n] = static_cast<const T *>(job.factor[n]) + index[k] * job.stride[n];
+    }
+#pragma unroll
+  for (int k = 0; k < STEP; ++k)
+    sum[k] = 0;
+  for (int r = lane * COLUMNS; r < job.rank; r += LANES * COLUMNS) {
 #pragma unroll
     for (int k = 0; k < STEP; ++k) {
-      double product = weight;
+      double product[COLUMNS];
+#pragma unroll
+      for (int c = 0; c < COLUMNS; ++c)
+        product[c] = job.weight[r + c];
 #pragma unroll
       for (int n = 0; n < MOST; ++n)
-        if (ORDER > 0 || n < job.order) product *= (double)__ldg(row[k][n] + r);
-      sum[k] += product;
+        if (ORDER > 0 || n < job.order) {
+          T entry[COLUMNS];
+          load_columns<T, COLUMNS>(row[k][n] + r, entry);
+#pragma unroll
+          for (int c = 0; c < COLUMNS; ++c)
+            product[c] *= (double)entry[c];
+        }
+#pragma unroll
+      for (int c = 0; c < COLUMNS; ++c)
+        sum[k] += product[c];
     }
   }
 #pragma unroll
@@ -64,7 +104,7 @@ __device__ static double sum_groups(double mine, int group, int lane, double *ro
   return sum;
 }
 
-template <typename T, int ORDER>
+template <typename T, int ORDER, int COLUMNS>
 static __global__ void __launch_bounds__(THREADS)
     residual(const __grid_constant__ Residual job, double *parts) {
   __shared__ double room[GROUPS];
@@ -74,7 +114,7 @@ static __global__ void __launch_bounds__(THREADS)
   for (uint64_t first = (uint64_t)blockIdx.x * GROUPS * STEP; first < job.nnz; first += step) {
     uint64_t p = first + (uint64_t)group * STEP; /* all lanes of a warp stay for the shuffles */
     double model[STEP];
-    model_at<T, ORDER>(job, p, lane, model);
+    model_at<T, ORDER, COLUMNS>(job, p, lane, model);
 #pragma unroll
     for (int k = 0; k < STEP; ++k) {
       if (p + k >= job.nnz) break;
@@ -90,21 +130,38 @@ static __global__ void __launch_bounds__(THREADS)
   parts[2 * blockIdx.x + 1] = covered;
 }
 
-template <typename T>
-static void start(const Residual &job, unsigned blocks, double *parts, cudaStream_t stream) {
+template <typename T, int COLUMNS>
+static void start_columns(const Residual &job, unsigned blocks, double *parts,
+                          cudaStream_t stream) {
   switch (job.order) {
   case 3:
-    residual<T, 3><<<blocks, THREADS, 0, stream>>>(job, parts);
+    residual<T, 3, COLUMNS><<<blocks, THREADS, 0, stream>>>(job, parts);
     break;
   case 4:
-    residual<T, 4><<<blocks, THREADS, 0, stream>>>(job, parts);
+    residual<T, 4, COLUMNS><<<blocks, THREADS, 0, stream>>>(job, parts);
     break;
   case 5:
-    residual<T, 5><<<blocks, THREADS, 0, stream>>>(job, parts);
+    residual<T, 5, COLUMNS><<<blocks, THREADS, 0, stream>>>(job, parts);
     break;
   default:
-    residual<T, 0><<<blocks, THREADS, 0, stream>>>(job, parts);
+    residual<T, 0, 1><<<blocks, THREADS, 0, stream>>>(job, parts);
   }
+}
+
+/* Whether every row begins at a multiple of 16 bytes, and every lane has columns of its own. */
+template <typename T> static bool wide_columns(const Residual &job) {
+  bool fits = job.rank % (LANES * 16 / (int)sizeof(T)) == 0;
+  for (int n = 0; n < job.order; ++n)
+    fits = fits && job.stride[n] * sizeof(T) % 16 == 0 && (uintptr_t)job.factor[n] % 16 == 0;
+  return fits;
+}
+
+template <typename T>
+static void start(const Residual &job, unsigned blocks, double *parts, cudaStream_t stream) {
+  if (wide_columns<T>(job))
+    start_columns<T, 16 / sizeof(T)>(job, blocks, parts, stream);
+  else
+    start_columns<T, 1>(job, blocks, parts, stream);
 }
 
 static __global__ void add_parts(int blocks, const double *parts, double *scalars) {
@@ -115,12 +172,15 @@ static __global__ void add_parts(int blocks, const double *parts, double *scalar
       sum[k] += parts[2 * b + k];
   for (int k = 0; k < 2; ++k)
     room[k][threadIdx.x] = sum[k];
-  __syncthreads();
-  if (threadIdx.x >= 2) return;
-  double total = 0;
-  for (int t = 0; t < THREADS; ++t)
-    total += room[threadIdx.x][t];
-  scalars[threadIdx.x == 0 ? PD_GPU_RESIDUAL : PD_GPU_COVERED] = total;
+  for (int half = THREADS / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.x < half)
+      for (int k = 0; k < 2; ++k)
+        room[k][threadIdx.x] += room[k][threadIdx.x + half];
+  }
+  if (threadIdx.x != 0) return;
+  scalars[PD_GPU_RESIDUAL] = room[0][0];
+  scalars[PD_GPU_COVERED] = room[1][0];
 }
 
 extern "C" cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double *parts,
