@@ -302,11 +302,26 @@ static void print_ranks(const struct search *s, const uint64_t *ranks, char *tex
         (size_t)snprintf(text + length, size - length, "%s%" PRIu64, n > 0 ? "," : "", of_mode[n]);
 }
 
+/* The most that any model whose ranks fit may keep: in every mode it keeps no more than that mode's
+ * leading singular vectors do. Eigenvalues of long modes are known up to the tolerance. */
+static double most_possible(struct search *s) {
+  double low = 0, high = 1;
+  for (int step = 0; step < 50; ++step) {
+    s->target = (low + high) / 2;
+    rank_search_find_least(s);
+    if (level_ranks_fit(s, s->limits.least))
+      low = s->target;
+    else
+      high = s->target;
+  }
+  return fmin(high * (1 + tolerance), 1);
+}
+
 /* The error that tells how much can be kept. */
 static polyad_status out_of_reach(struct search *s, double energy) {
   uint64_t columns[POLYAD_MAX_ORDER], ranks[POLYAD_MAX_ORDER];
   char text[120], limit[32];
-  double share = 0;
+  double share = 0, most = most_possible(s);
   for (int l = 0; l < s->order; ++l)
     s->limits.least[l] = 1;
   if (s->core.data == NULL) {
@@ -321,8 +336,10 @@ static polyad_status out_of_reach(struct search *s, double energy) {
   return pd_fail(
       s->context, POLYAD_MEMORY_LIMIT,
       "no ranks found keep the share %g within the memory limit, %s, and the search's (%d "
-      "columns of modes of over %d rows, %.0e operations); the most found is %.3g with ranks %s",
-      energy, limit, (int)MOST, (int)PD_UNFOLDING_WHOLE, most_work, share, text);
+      "columns of modes of over %d rows, %.0e operations); the most found is %.4g with ranks %s, and "
+      "none that fit the memory can keep more than %.4g",
+      energy, limit, (int)MOST, (int)PD_UNFOLDING_WHOLE, most_work, share, text,
+      ceil(most * 1e4) / 1e4);
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */
