@@ -164,7 +164,8 @@ def changes_of(text):
         elif word in ("&&", "||"):
             yield begin, end, "||" if word == "&&" else "&&", "conjunction"
         elif kind == "number" and re.fullmatch(r"\d{1,5}", word) and not is_length(tokens, k):
-            less = int(hashlib.sha1(f"{begin}{word}".encode()).hexdigest(), 16) % 2
+            line = text[text.rfind("\n", 0, begin) + 1:end]
+            less = int(hashlib.sha1(line.strip().encode()).hexdigest(), 16) % 2
             yield begin, end, str(int(word) - 1 if less and int(word) > 0 else int(word) + 1), "constant"
         elif kind == "name" and word not in KEYWORDS and tokens[k + 1][1] == "(" and (
                 before[1] in (";", "{", "}", ")", ":", "else")):
