@@ -8,7 +8,7 @@
 #   build     builds for this machine's GPU (TARGETS: only those); libraries come from .carry
 #             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
-#   sanitize  compute-sanitizer: memcheck and racecheck on a small set
+#   sanitize  tests/gpu/sanitize.sh: compute-sanitizer's four tools on a small set
 #   mutate    the mutation gate (tools/mutate.py) on all cores, for MUTATE_SECONDS (480) at most: report.json
 #   small     measures `gpu-small` of bench/tensors.py, generated and real tensors, and movies: both
 #             formats, the papers' variants, CP-ALS
@@ -122,20 +122,11 @@ test_gpu() {
 
 sanitize() {
   use_carried
-  local tool test
-  for tool in memcheck racecheck; do
-    for test in "linalg test_residual" "mttkrp test_few" "mttkrp test_remapping_keeps_the_order" "mttkrp test_two_copies" \
-      "hls test_few" "hls test_ranges" "ttmc test_few" "linalg test_rank_deficient"; do
-      # shellcheck disable=SC2086
-      begin "$tool-${test/ /-}" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "$build"/tests/gpu/test_gpu_$test
-    done
-  done
-  finish
+  tests/gpu/sanitize.sh run "$build"
 }
 
 mutate() {
-  build=build-mutation
+  build='build-mutation'
   use_carried
   python3 tools/mutate.py --jobs "$(nproc)" --seconds "${MUTATE_SECONDS:-480}" --report "$OUT/report.json"
 }
@@ -227,7 +218,7 @@ for stage in "$@"; do
   code=$?
   echo "== $stage: exit $code, $((SECONDS - start)) s"
   if [ "$code" -ne 0 ]; then tail -n 40 "$OUT/$stage.log"; else
-    grep -E "all modes|cp-als|tests|PASSED|FAILED|WRONG|ERROR SUMMARY|RACECHECK|skipped" "$OUT/$stage.log" |
+    grep -E "all modes|cp-als|tests|PASSED|FAILED|WRONG|NOT RUN|NOT ENDED|tools|skipped" "$OUT/$stage.log" |
       cut -c1-170
   fi
   [ "$stage" != build ] || [ "$code" -eq 0 ] || exit 1

@@ -278,7 +278,8 @@ static void test_memory_limits(void **state) {
   tear_down(&s);
 }
 
-int main(void) {
+/* An argument names the one test to run. */
+int main(int argc, char **argv) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
@@ -286,5 +287,6 @@ int main(void) {
       cmocka_unit_test(test_plan),          cmocka_unit_test(test_empty),
       cmocka_unit_test(test_memory_limits),
   };
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

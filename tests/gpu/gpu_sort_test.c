@@ -105,9 +105,11 @@ static void test_same_storage(void **state) {
     compare_storage(formats[f]);
 }
 
-int main(void) {
+/* An argument names the one test to run. */
+int main(int argc, char **argv) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_sort),
                                      cmocka_unit_test(test_same_storage)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,85 +1,131 @@
 #!/usr/bin/env bash
 # The GPU tests' small cases under compute-sanitizer: memcheck, initcheck, racecheck, synccheck.
-# First each tool must report a bug that was planted for it, and pass a program without one.
+# First each tool must report a bug that was planted for it, and pass a program without one. Then
+# every case runs under every tool, several at a time, the slow tools first; each says how long it
+# took. What has not ended when the time is over fails.
 #
 # usage: tests/gpu/sanitize.sh compile          compiles the planted bugs (no GPU is needed)
 #        tests/gpu/sanitize.sh run BUILD        all tools on the small cases; BUILD has the tests
 #                                               and the CUDA module
-# The GPU's architecture is that of POLYAD_CUDA_ARCHITECTURE (default 90).
+# The GPU's architecture is that of POLYAD_CUDA_ARCHITECTURE (default 90), the time for all that of
+# POLYAD_SANITIZE_SECONDS (default 270), the cases at a time POLYAD_SANITIZE_JOBS (default: half of
+# the processors, at most 8).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=${POLYAD_CUDA_ARCHITECTURE:-90}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 
 find_tool() { # find_tool NAME: its path, also where the toolkit is not in PATH
   command -v "$1" || { [ -x "/usr/local/cuda/bin/$1" ] && echo "/usr/local/cuda/bin/$1"; } ||
     { echo "$1 is missing: install the CUDA toolkit" >&2; return 1; }
 }
 
-compile() {
+compile() { # compile FOLDER
   local nvcc
   nvcc=$(find_tool nvcc) || return 1
-  "$nvcc" -O1 -lineinfo -arch="sm_$architecture" -o "$scratch/planted_bugs" "$here/planted_bugs.cu"
+  "$nvcc" -O1 -lineinfo -arch="sm_$architecture" -o "$1/planted_bugs" "$here/planted_bugs.cu"
 }
 
+tools=(racecheck initcheck synccheck memcheck)
 declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race [synccheck]=barrier)
 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).
-small=("mttkrp test_few" "ttmc test_few" "hls test_few" "linalg test_operations" "linalg test_residual"
-  "phi test_few" "sort" "build test_plan" "build test_empty"
-  "apr test_elementwise_steps" "apr test_normalize" "tucker test_odd_ranks")
+small=("mttkrp test_few" "hls test_few" "ttmc test_few" "build test_plan" "sort test_same_storage"
+  "linalg test_operations" "linalg test_residual" "phi test_few" "tucker test_odd_ranks"
+  "mttkrp test_two_copies" "apr test_elementwise_steps" "apr test_normalize" "hls test_ranges"
+  "sort test_sort" "build test_empty")
 
-# under TOOL COMMAND…: runs it; status 9 where the tool reports anything
+# under TOOL SECONDS OUTPUT COMMAND…: runs it; status 9 where the tool reports anything
 under() {
-  local tool=$1
-  shift
-  "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 3 "$@" >"$scratch/out" 2>&1
+  local tool=$1 seconds=$2 output=$3
+  shift 3
+  timeout "$seconds" "$(find_tool compute-sanitizer)" --tool "$tool" --error-exitcode 9 --print-limit 3 "$@" >"$output" 2>&1
 }
 
-check_tool() { # check_tool NAME: whether it reports its planted bug and nothing else
-  under "$1" "$scratch/planted_bugs" none ||
-    { echo "$1: a correct program is reported (status $?)"; cat "$scratch/out"; return 1; }
+check_tool() { # check_tool NAME FOLDER: whether it reports its planted bug and nothing else
+  local out=$2/$1.planted
+  under "$1" 60 "$out" "$2/planted_bugs" none ||
+    { echo "$1: a correct program is reported (status $?)"; cat "$out"; return 1; }
   # The status alone proves nothing: a bug may end the program without any tool.
-  under "$1" "$scratch/planted_bugs" "${bug_of[$1]}"
-  grep -Eq '(ERROR|RACECHECK) SUMMARY: [1-9][0-9]* (error|hazard)' "$scratch/out" ||
-    { echo "$1: the planted bug (${bug_of[$1]}) passes"; cat "$scratch/out"; return 1; }
+  under "$1" 60 "$out" "$2/planted_bugs" "${bug_of[$1]}"
+  grep -Eq '(ERROR|RACECHECK) SUMMARY: [1-9][0-9]* (error|hazard)' "$out" ||
+    { echo "$1: the planted bug (${bug_of[$1]}) passes"; cat "$out"; return 1; }
   echo "$1: reports the planted bug (${bug_of[$1]})"
 }
 
+# one FOLDER BUILD END "TOOL PROGRAM CASE": runs a case until second END, and says how it went
+one() {
+  local folder=$1 build=$2 end=$3 tool words left begin out
+  read -r tool words <<<"$4"
+  read -ra words <<<"$words"
+  begin=$(date +%s)
+  left=$((end - begin))
+  out="$folder/$tool-${words[*]// /-}"
+  [ "$left" -gt 0 ] || { echo "$4: NOT RUN, the time is over"; return 1; }
+  under "$tool" "$left" "$out" "$build/tests/gpu/test_gpu_${words[0]}" "${words[@]:1}"
+  local status=$?
+  local spent=$(($(date +%s) - begin))
+  if [ $status -eq 0 ] && grep -q '\[       OK \]' "$out"; then
+    echo "$4: no report ($spent s)"
+  elif [ "$spent" -ge "$left" ]; then
+    echo "$4: NOT ENDED, the time is over ($spent s)"
+    return 1
+  else
+    # Two processes must not write between each other's lines.
+    printf '%s: FAILED (%s s, status %s)\n%s\n' "$4" "$spent" "$status" "$(tail -n 40 "$out")"
+    return 1
+  fi
+}
+
+# Every program of the GPU's tests has a case here, but the one that makes calls fail.
+check_programs() {
+  local build=$1 program name missing=0
+  for program in "$build"/tests/gpu/test_gpu_*; do
+    name=${program##*/test_gpu_}
+    if [ ! -x "$program" ] || [ "$name" = fault ]; then continue; fi
+    printf '%s\n' "${small[@]}" | grep -q "^$name " || { echo "$name: no case stands in $0"; missing=1; }
+  done
+  return $missing
+}
+
 run_all() {
-  local build=$1 failed=0 runs=0 tool
-  sanitizer=$(find_tool compute-sanitizer) && compile || return 1
-  "$scratch/planted_bugs" none || { echo "no GPU can be used"; return 1; }
-  for tool in memcheck initcheck racecheck synccheck; do
-    check_tool "$tool" || return 1
+  local build=$1 folder=$2 tool case end failed=0 runs=0 jobs
+  find_tool compute-sanitizer >/dev/null && compile "$folder" && check_programs "$build" || return 1
+  "$folder/planted_bugs" none || { echo "no GPU can be used"; return 1; }
+  end=$(($(date +%s) + ${POLYAD_SANITIZE_SECONDS:-270}))
+  jobs=$(($(nproc) / 2 > 8 ? 8 : $(nproc) / 2))
+  jobs=${POLYAD_SANITIZE_JOBS:-$((jobs > 0 ? jobs : 1))}
+  for tool in "${tools[@]}"; do
+    check_tool "$tool" "$folder" || return 1
   done
-  for tool in memcheck initcheck racecheck synccheck; do
-    # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
-    [ "$tool" != initcheck ] || echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
+  # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
+  echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
+  for tool in "${tools[@]}"; do
     for case in "${small[@]}"; do
-      read -ra words <<<"$case"
-      [ "$tool ${words[0]}" != "initcheck tucker" ] || continue
-      if under "$tool" "$build/tests/gpu/test_gpu_${words[0]}" "${words[@]:1}" &&
-        grep -q '\[       OK \]' "$scratch/out"; then
-        echo "$tool: $case: no report"
-      else
-        echo "$tool: $case: FAILED"
-        tail -n 40 "$scratch/out"
-        failed=1
-      fi
+      [ "$tool ${case%% *}" != "initcheck tucker" ] || continue
+      printf '%s\0' "$tool $case"
       runs=$((runs + 1))
-    done
+    done >>"$folder/cases"
   done
-  echo "$runs runs under 4 tools"
+  xargs -0 -n 1 -P "$jobs" "$here/sanitize.sh" one "$folder" "$build" "$end" <"$folder/cases" || failed=1
+  echo "$runs runs under 4 tools, $jobs at a time"
   return $failed
 }
 
+scratch=
+end_scratch() { [ -z "$scratch" ] || rm -rf "$scratch"; }
+trap end_scratch EXIT
 case ${1:-} in
-  compile) compile && echo "the planted bugs are compiled for sm_$architecture" ;;
-  run) run_all "${2:?the build folder is missing}" ;;
+  compile)
+    scratch=$(mktemp -d)
+    compile "$scratch" && echo "the planted bugs are compiled for sm_$architecture"
+    ;;
+  run)
+    scratch=$(mktemp -d)
+    run_all "$(cd "${2:?the build folder is missing}" && pwd)" "$scratch"
+    ;;
+  one) one "$2" "$3" "$4" "$5" ;; # for the script itself
   *)
-    sed -n '5,8s/^# //p' "$0" >&2
+    sed -n '7,9s/^# //p' "$0" >&2
     exit 2
     ;;
 esac
