@@ -38,6 +38,8 @@ SETS = {
     "idle": ("uber",) + REAL[:3],
     # bench/build_cpu.py
     "build": ("uber-apr-may", "uber@0.3", "nips@0.3", "nell-2@0.02", "chicago-crime-2022"),
+    # bench/auto_choice.py
+    "auto": ("uber", "nips", "chicago", "nell-2@0.02", "enron@0.1", "vast@0.1") + REAL,
     # bench/compare_builds.py
     "compare": ("uber", "nips", "chicago", "nell-2@0.13", "enron@0.1", "vast@0.2") + REAL,
 }

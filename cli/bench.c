@@ -280,6 +280,7 @@ int cli_bench(int argc, char **argv) {
                         .repeat = 10,
                         .warmup = 2,
                         .tolerance = -1,
+                        .sweeps = INFINITY,
                         .log_likelihood = NAN};
   char command[2048];
   join(argc, argv, command, sizeof command);

@@ -32,6 +32,7 @@ struct bench {
   const char *structure; /* of like:NAME; NULL: auto */
   uint64_t rank, repeat, warmup, mode;
   polyad_kernel needs; /* what formats must have */
+  double sweeps;       /* that building counts against; INFINITY: kernels alone are measured */
   polyad_tensor *tensor;
   const char *algorithm;   /* of end-to-end; NULL: als */
   uint64_t max_iterations; /* of end-to-end; 0: the algorithm's default */

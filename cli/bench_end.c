@@ -32,13 +32,28 @@ static double seconds_to_goal(const struct bench *bench, const polyad_run_info *
   return NAN;
 }
 
+/* What was given for runs, over an algorithm's defaults. */
+static void set_run(const struct bench *bench, polyad_run_options *run) {
+  if (bench->max_iterations > 0) run->max_iterations = (int)bench->max_iterations;
+  if (bench->tolerance >= 0) run->tolerance = bench->tolerance;
+}
+
+static double expected_sweeps(const struct bench *bench) {
+  polyad_cp_als_options als;
+  polyad_cp_apr_options apr;
+  polyad_cp_als_options_init(&als);
+  polyad_cp_apr_options_init(&apr);
+  polyad_run_options run = cli_is_apr(bench->algorithm) ? apr.run : als.run;
+  set_run(bench, &run);
+  return polyad_expected_sweeps(&run, bench->needs);
+}
+
 static polyad_status run_als(struct bench *bench, const polyad_plan *plan, polyad_ktensor **model,
                              polyad_run_info *info) {
   polyad_cp_als_options options;
   polyad_cp_als_options_init(&options);
   options.rank = bench->rank;
-  if (bench->max_iterations > 0) options.run.max_iterations = (int)bench->max_iterations;
-  if (bench->tolerance >= 0) options.run.tolerance = bench->tolerance;
+  set_run(bench, &options.run);
   return polyad_cp_als(bench->session.context, plan, &options, model, info);
 }
 
@@ -48,8 +63,7 @@ static polyad_status run_apr(struct bench *bench, const polyad_plan *plan, polya
   cli_apr_options_init(&apr);
   cli_apr_options_finish(&apr, bench->algorithm);
   apr.options.rank = bench->rank;
-  if (bench->max_iterations > 0) apr.options.run.max_iterations = (int)bench->max_iterations;
-  if (bench->tolerance >= 0) apr.options.run.tolerance = bench->tolerance;
+  set_run(bench, &apr.options.run);
   return polyad_cp_apr(bench->session.context, plan, &apr.options, model, info);
 }
 
@@ -109,6 +123,7 @@ int bench_end_to_end(struct bench *bench) {
   if (status != 0) return status;
   struct end_to_end run = {bench, strncmp(bench->file, "like:", 5) == 0 ? 0 : cli_now() - begin};
   bench->needs = cli_kernel_of(bench->algorithm);
+  bench->sweeps = expected_sweeps(bench);
   if (run.read > 0) add_part(bench, "read", "", run.read, 0, NULL);
   return bench_each_format(bench, run_format, &run);
 }

@@ -15,6 +15,7 @@ static polyad_plan_options options_of(const struct bench *bench, const char *for
   cli_set_types(&bench->session, &options);
   options.rank = bench->rank;
   options.kernel = bench->needs;
+  options.sweeps = bench->sweeps;
   return options;
 }
 

@@ -166,6 +166,10 @@ static int build_plan(struct rank *rank) {
   cli_set_types(session, &options);
   if (algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = rank->ranks[rank->rank_count - 1];
+  const polyad_run_options run = {.starts = (int)(rank->starts * (uint64_t)rank->rank_count),
+                                  .max_iterations = (int)rank->max_iterations,
+                                  .tolerance = rank->tolerance};
+  options.sweeps = polyad_expected_sweeps(&run, options.kernel);
   cli_set_tuning(session, &options);
   polyad_status made = polyad_plan_create_take(session->context, &tensor, &options, &rank->plan);
   polyad_tensor_destroy(tensor);

@@ -200,6 +200,10 @@ static int build_plan(struct tucker *tucker) {
   options.variant = tucker->variant;
   cli_set_types(session, &options);
   options.kernel = POLYAD_KERNEL_TTMC;
+  polyad_tucker_options defaults;
+  polyad_tucker_options_init(&defaults);
+  cli_run_options_set(&tucker->run, &defaults.run);
+  options.sweeps = polyad_expected_sweeps(&defaults.run, options.kernel);
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
   if (made == POLYAD_OK && tucker->report != NULL) {
     made = polyad_plan_create(session->context, tensor, &options, &tucker->plan);

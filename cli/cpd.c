@@ -280,6 +280,14 @@ static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options 
   return polyad_tensor_read_outline(cpd->session.context, cpd->file, &cpd->outline);
 }
 
+static double expected_sweeps(const struct cpd *cpd, polyad_kernel kernel) {
+  polyad_cp_als_options als;
+  polyad_cp_als_options_init(&als);
+  polyad_run_options run = cli_is_apr(cpd->algorithm) ? cpd->apr.options.run : als.run;
+  cli_run_options_set(&cpd->run, &run);
+  return polyad_expected_sweeps(&run, kernel);
+}
+
 static int build_plan(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   polyad_plan_options options;
@@ -291,6 +299,7 @@ static int build_plan(struct cpd *cpd) {
   options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
   if (cli_completes(&cpd->complete)) options.zeros = POLYAD_ZEROS_KEEP;
+  options.sweeps = expected_sweeps(cpd, options.kernel);
   cli_set_tuning(session, &options);
   polyad_status made = POLYAD_OK;
   bool able = refuses_streaming(cpd) == NULL;

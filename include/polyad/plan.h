@@ -34,6 +34,13 @@ typedef enum polyad_compute {
   POLYAD_COMPUTE_TF32    /**< float with 10 bits behind the point */
 } polyad_compute;
 
+struct polyad_run_options;
+
+/** Sweeps that a plan's formats are judged by where none are given: as a start of CP-ALS with the
+ *  default tolerance takes until it has converged, in the middle of the tensors that were measured
+ *  (6 to 50). */
+#define POLYAD_SWEEPS_USUAL 15
+
 /** What a plan is to be good at. Start from polyad_plan_options_init(). */
 typedef struct polyad_plan_options {
   const char *format;    /**< "auto" (default), or NAME[:VARIANT][:KEY=VALUE...]: a format's name,
@@ -54,6 +61,10 @@ typedef struct polyad_plan_options {
                                them, as observations of polyad_cp_complete() */
   double second_share;    /**< share of the nonzeros that the second of two devices has, below 1; 0
                                (default): measured, so that both take the same time */
+  double sweeps; /**< how many times the kernel is expected to run in all modes: "auto" takes
+                      the format of the least time of building and so many sweeps. 0
+                      (default): POLYAD_SWEEPS_USUAL; INFINITY: building does not count, as
+                      with `tune`. polyad_expected_sweeps() guesses it */
   const char *tune_cache; /**< file that keeps what tuning measured, and spares measuring the same
                                again; made when it is missing, ignored (POLYAD_LOG_INFO says so)
                                when it is damaged or cannot be used; NULL (default): none. See
@@ -62,6 +73,13 @@ typedef struct polyad_plan_options {
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */
 POLYAD_API void polyad_plan_options_init(polyad_plan_options *options);
+
+/** How many sweeps of its kernel a run with these options is expected to take, for
+ *  polyad_plan_options.sweeps: a guess. A start takes `max_iterations` where the tolerance is 0 and
+ *  where that is fewest, else POLYAD_SWEEPS_USUAL at a tolerance of 1e-4 or above and twice as many
+ *  with every power of ten below; an iteration of CP-APR (POLYAD_KERNEL_PHI) counts as 5 sweeps. */
+POLYAD_API double polyad_expected_sweeps(const struct polyad_run_options *run,
+                                         polyad_kernel kernel);
 
 /** Where a program keeps what tuning measured for this user: $XDG_CACHE_HOME/polyad/tune, else
  *  $HOME/.cache/polyad/tune. Makes the directories.

@@ -15,7 +15,7 @@ from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
 from ._types import Compute, Kernel, Precision, Zeros
 
-_KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC,
+KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC,
             "phi": lib.POLYAD_KERNEL_PHI}
 _COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,
             "bf16": lib.POLYAD_COMPUTE_BF16, "tf32": lib.POLYAD_COMPUTE_TF32}
@@ -52,6 +52,10 @@ class Plan:
         the next plan of the same tensor, in polyad/tune in the user's cache, as the command does.
     zeros : {"drop", "keep"}
         Whether zeros that the tensor keeps are stored, as entries for :func:`cp_complete`.
+    sweeps : float
+        How many times the kernel is expected to run in all modes: format "auto" takes the least
+        time of building and so many sweeps. 0: 15, as :func:`cp_als` takes in the middle; math.inf:
+        building does not count.
 
     Raises
     ------
@@ -62,19 +66,19 @@ class Plan:
     def __init__(self, x: Any, rank: int = 16, *, format: str = "auto",
                  precision: Precision = "f64", device: str = "auto", threads: int | None = None,
                  variant: str = "auto", kernel: Kernel = "mttkrp", compute: Compute = "native",
-                 tune: bool = False, zeros: Zeros = "drop") -> None:
+                 tune: bool = False, zeros: Zeros = "drop", sweeps: float = 0) -> None:
         tensor = as_tensor(x)
         self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune,
-                   zeros)
+                   zeros, sweeps)
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
 
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
               threads: int | None, variant: str, kernel: str, compute: str = "native",
-              tune: bool = False, zeros: str = "drop") -> None:
+              tune: bool = False, zeros: str = "drop", sweeps: float = 0) -> None:
         if zeros not in ("drop", "keep"):
             raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
-        if kernel not in _KERNELS:
+        if kernel not in KERNELS:
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
         if compute not in _COMPUTE:
             raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
@@ -89,8 +93,8 @@ class Plan:
                 ffi.new("char[]", encode(variant, "variant"))]
         options.format, options.variant = kept
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
-        options.kernel, options.compute = _KERNELS[kernel], _COMPUTE[compute]
-        options.tune = bool(tune)
+        options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
+        options.tune, options.sweeps = bool(tune), float(sweeps)
         options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
         cache = ffi.new("char[]", 4096)
         if tune and lib.polyad_tune_cache_path(cache, len(cache)):
@@ -228,8 +232,9 @@ class Plan:
 
 def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
             threads: int | None, variant: str, kernel: str = "mttkrp",
-            zeros: str = "drop") -> tuple[SparseTensor | None, Plan]:
-    """The tensor behind `x` and a plan for it, kept with the tensor for the next call."""
+            zeros: str = "drop", sweeps: float = 0) -> tuple[SparseTensor | None, Plan]:
+    """The tensor behind `x` and a plan for it, kept with the tensor for the next call, whatever
+    number of sweeps that has."""
     if isinstance(x, Plan):
         x._check({"format": format, "precision": precision, "device": device, "variant": variant})
         return None, x
@@ -239,7 +244,7 @@ def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: st
     plan = tensor._plans.get((rank, choice))
     if plan is None:
         plan = Plan.__new__(Plan)
-        plan._make(tensor, rank, *choice)
+        plan._make(tensor, rank, *choice, sweeps)
         tensor._plans = {(rank, choice): plan}  # one; another thread may still use the older
     return tensor, cast(Plan, plan)
 

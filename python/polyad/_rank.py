@@ -13,7 +13,7 @@ from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import rank_argument
 from ._progress import ProgressLine
-from ._run import choose
+from ._run import choose, expected_sweeps
 from ._tensor import as_tensor
 from ._types import OnInterrupt, Precision, RankAlgorithm, Seed
 
@@ -155,7 +155,6 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     choice: dict[str, Any] = {"format": format, "precision": precision, "device": device,
                               "threads": threads, "variant": variant,
                               "kernel": "phi" if algorithm.startswith("apr") else "mttkrp"}
-    _, plan = choose(x, wanted[-1], choice)
     options, numbers = ffi.new("polyad_rank_options *"), ffi.new("uint64_t[]", wanted)
     lib.polyad_rank_options_init(options)
     options.ranks, options.rank_count = numbers, len(wanted)
@@ -165,6 +164,10 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     if max_iters is None:
         max_iters = 1000 if algorithm.startswith("apr") else 50
     options.max_iterations = index(max_iters, "max_iters")
+    run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
+                                           "max_iterations": options.max_iterations,
+                                           "tolerance": options.tolerance})
+    _, plan = choose(x, wanted[-1], choice, expected_sweeps(choice, run[0]))
     number, result = seed_number(seed), ffi.new("polyad_rank_result *")
     with ProgressLine(verbose) as line:
         show, ctx = line.wrap(None), context()

@@ -14,7 +14,7 @@ from ._errors import Interrupted, text
 from ._factors import FactorModel
 from ._model import KruskalTensor, as_kruskal
 from ._native import ffi, lib
-from ._plan import Plan, plan_of, rank_argument
+from ._plan import KERNELS, Plan, plan_of, rank_argument
 from ._progress import ProgressLine
 from ._tensor import SparseTensor
 from ._types import RunInfo
@@ -24,15 +24,22 @@ _INITS = {"random": lib.POLYAD_INIT_RANDOM, "hosvd": lib.POLYAD_INIT_HOSVD,
           "nvecs": lib.POLYAD_INIT_HOSVD}
 
 
-def choose(x: Any, rank: int, choice: dict[str, Any]) -> tuple[SparseTensor | None, Plan]:
-    """The plan that `choice` asks for; a Plan that is given brings threads and device of its own,
-    which `choice` then names."""
+def expected_sweeps(choice: dict[str, Any], options: Any) -> float:
+    """What a run with `options` (a polyad_run_options) is expected to take of the plan's kernel."""
+    kernel = KERNELS[choice.get("kernel", "mttkrp")]
+    return float(lib.polyad_expected_sweeps(ffi.addressof(options), kernel))
+
+
+def choose(x: Any, rank: int, choice: dict[str, Any],
+           sweeps: float) -> tuple[SparseTensor | None, Plan]:
+    """The plan that `choice` asks for, to serve so many sweeps; a Plan that is given brings threads
+    and device of its own, which `choice` then names."""
     if isinstance(x, Plan):
         if choice["threads"] is None:
             choice["threads"] = x.threads
         if choice["device"] == "auto":
             choice["device"] = x.device_asked
-    return plan_of(x, rank, **choice)
+    return plan_of(x, rank, **choice, sweeps=sweeps)
 
 
 def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
@@ -107,8 +114,8 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
               run: dict[str, Any], report: Callable[[Any, Plan], RunInfo]) -> KruskalTensor:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
     options.rank = rank_argument(rank)
-    tensor, plan = choose(x, options.rank, choice)
     kept = run_options(options.run, run)
+    tensor, plan = choose(x, options.rank, choice, expected_sweeps(choice, options.run))
 
     def first() -> KruskalTensor:
         given = as_kruskal(run["init"])

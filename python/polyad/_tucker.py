@@ -12,7 +12,7 @@ from ._context import Callback, context, index
 from ._errors import Interrupted
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
-from ._run import choose, execute, initial, run_info, run_options
+from ._run import choose, execute, expected_sweeps, initial, run_info, run_options
 from ._tucker_model import TuckerTensor, tucker_factors
 from ._types import CPInit, Matrices, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
 
@@ -139,16 +139,16 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
               "variant": variant, "kernel": "ttmc"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "seed": seed,
            "callback": callback, "verbose": verbose, "on_interrupt": on_interrupt}
-    tensor, plan = choose(x, 16, choice)
     options = ffi.new("polyad_tucker_options *")
     lib.polyad_tucker_options_init(options)
+    kept = run_options(options.run, run)
+    tensor, plan = choose(x, 16, choice, expected_sweeps(choice, options.run))
     options.energy = _energy(ranks)
     wanted = () if options.energy else _ranks(ranks, plan)
     if options.energy and not isinstance(init, str):
         raise ValueError(f"ranks {ranks!r} bring first factors of their own; expected init 'hosvd'")
     for mode, rank in enumerate(wanted):
         options.ranks[mode] = rank
-    kept = run_options(options.run, run)
     if svd not in _SVDS:
         raise ValueError(f"svd {svd!r} is unknown; expected 'exact' or 'randomized'")
     options.svd = _SVDS[svd]

@@ -115,6 +115,7 @@ static polyad_status decompose_make_plan(polyad_context *context,
   choice.rank = options->rank;
   choice.precision = options->precision;
   if (options->algorithm >= POLYAD_ALGORITHM_APR_MU) choice.kernel = POLYAD_KERNEL_PHI;
+  choice.sweeps = polyad_expected_sweeps(&options->run, choice.kernel);
   return polyad_plan_create_take(context, tensor, &choice, plan);
 }
 

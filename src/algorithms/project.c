@@ -143,6 +143,7 @@ static polyad_status project_make_plan(struct projection *p) {
   polyad_plan_options_init(&options);
   options.rank = p->model->rank;
   options.precision = POLYAD_F64;
+  options.sweeps = 1;
   PD_TRY(polyad_plan_create(p->context, p->tensor, &options, &p->plan));
   return polyad_workspace_create(p->context, p->plan, p->model->rank, &p->workspace);
 }

@@ -1,10 +1,21 @@
 /* Defaults and checks of the options that every decomposition has. */
 #include "algorithms/run_options.h"
 #include <math.h>
+#include <polyad/plan.h>
 
 polyad_run_options pd_run_options_default(int max_iterations) {
   return (polyad_run_options){
       .starts = 1, .max_iterations = max_iterations, .tolerance = 1e-4, .checkpoint_every = 10};
+}
+
+double polyad_expected_sweeps(const polyad_run_options *options, polyad_kernel kernel) {
+  const double AT_TOLERANCE = 1e-4, INNER = 5; /* of CP-APR's 10 inner iterations at most */
+  double each = fmax(1, options->max_iterations);
+  if (options->tolerance > 0) {
+    double decades = fmax(0, log10(AT_TOLERANCE / options->tolerance));
+    each = fmin(each, POLYAD_SWEEPS_USUAL * exp2(decades));
+  }
+  return each * options->starts * (kernel == POLYAD_KERNEL_PHI ? INNER : 1);
 }
 
 polyad_status pd_run_options_check(polyad_context *context, const polyad_run_options *options,

@@ -190,6 +190,7 @@ static polyad_status updater_add_prepare(struct addition *a) {
   polyad_plan_options_init(&options);
   options.rank = rank;
   options.precision = POLYAD_F64;
+  options.sweeps = 1; /* of the rows of one mode, and of the others where they move */
   PD_TRY(polyad_plan_create(a->context, a->touched, &options, &a->plan));
   return polyad_workspace_create(a->context, a->plan, rank, &a->workspace);
 }

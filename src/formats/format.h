@@ -39,6 +39,7 @@ struct pd_request {
   polyad_compute compute;           /* types that products are computed in */
   int first_mode;                   /* number of mode 0 in reasons: pd_shown_mode(context, 0) */
   bool keep_values;                 /* values are not to be scaled: they have been */
+  double sweeps;    /* through all modes, which building is spread over; 0: it does not count */
   const char *kept; /* tuning cache that may have values of parameters; NULL: none */
   const struct pd_device *device;
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
@@ -93,6 +94,9 @@ struct polyad_format {
                          uint64_t *storage, uint64_t *building);
   /** Estimated seconds of one MTTKRP in every mode: what the plan compares. */
   double (*estimate_seconds)(const struct pd_traits *traits, const struct pd_request *request);
+  /** Estimated nanoseconds in which one thread of the host builds the storage. NULL: about what
+   *  sorting the nonzeros once for each mode takes. */
+  double (*estimate_building)(const struct pd_traits *traits, const struct pd_request *request);
   /** Builds the storage. When `take` is true the tensor's arrays may be moved out of it or
    *  freed early (its pointers then set to NULL). */
   polyad_status (*build)(polyad_context *context, polyad_tensor *tensor, bool take,

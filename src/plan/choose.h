@@ -17,6 +17,7 @@ struct pd_candidate {
   uint64_t device_bytes; /* of storage, workspace and factors there; 0: the host's memory */
   uint64_t device_free;
   double seconds;                /* of one MTTKRP (or Phi) in every mode, estimated or measured */
+  double building;               /* seconds, estimated */
   char variant[PD_REASON_BYTES]; /* to build */
   int parameter[PD_PARAMETERS_MAX]; /* to build with: as requested, else kept or measured before,
                                        else
@@ -33,14 +34,15 @@ void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
                         const struct pd_request *request,
                         struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count);
 
-/** The usable candidate with the least seconds, or a failure that says why there is none. */
+/** The usable candidate with the least seconds of a run of so many sweeps, building included, or a
+ * failure that says why there is none. */
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,
-                                   int count, int *choice);
+                                   int count, double sweeps, int *choice);
 
-/** One line per candidate into `text`, the choice first. The seconds are Phi's for that kernel,
- * else MTTKRP's. */
+/** One line per candidate into `text`, the choice first. The seconds of a sweep are Phi's for that
+ * kernel, else MTTKRP's; those of building are told where they count. */
 void pd_candidates_explain(const struct pd_candidate *candidates, int count, int choice,
-                           const char *variant, polyad_kernel kernel, bool measured,
+                           const char *variant, const struct pd_request *request, bool measured,
                            char text[PD_EXPLANATION_BYTES]);
 
 #endif

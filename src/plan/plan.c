@@ -38,6 +38,9 @@ static polyad_status plan_check_options(polyad_context *context,
   if (!(options->second_share >= 0 && options->second_share < 1))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "second_share %g found; expected at least 0 and below 1", options->second_share);
+  if (!(options->sweeps >= 0))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "sweeps %g found; expected at least 0",
+                   options->sweeps);
   return POLYAD_OK;
 }
 
@@ -58,6 +61,18 @@ static polyad_status settle_zeros(polyad_context *context, const polyad_plan_opt
   return options->zeros == POLYAD_ZEROS_KEEP ? POLYAD_OK : pd_tensor_drop_zeros(context, tensor);
 }
 
+/* Chains and rows of Pi are never measured. */
+static bool tunes(const polyad_plan_options *options) {
+  return options->tune != 0 &&
+         (options->kernel == POLYAD_KERNEL_MTTKRP || options->kernel == POLYAD_KERNEL_PHI);
+}
+
+/* Who has formats measured wants the fastest kernel: building counts no more. */
+static double sweeps_of(const polyad_plan_options *options) {
+  if (tunes(options) || isinf(options->sweeps)) return 0;
+  return options->sweeps == 0 ? POLYAD_SWEEPS_USUAL : options->sweeps;
+}
+
 polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
                                    struct pd_format_text *text, struct pd_request *request) {
   const char *variant;
@@ -73,6 +88,7 @@ polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_op
                                  .first_mode = pd_shown_mode(context, 0),
                                  .kernel = options->kernel,
                                  .compute = options->compute,
+                                 .sweeps = sweeps_of(options),
                                  .kept = options->tune != 0 ? options->tune_cache : NULL};
   memcpy(request->parameter, text->parameter, sizeof request->parameter);
   return pd_devices_of(context, &request->device, &request->second);
@@ -176,12 +192,6 @@ static polyad_status plan_store(polyad_context *context, polyad_tensor *tensor, 
   return POLYAD_OK;
 }
 
-/* Chains and rows of Pi are never measured. */
-static bool tunes(const polyad_plan_options *options) {
-  return options->tune != 0 &&
-         (options->kernel == POLYAD_KERNEL_MTTKRP || options->kernel == POLYAD_KERNEL_PHI);
-}
-
 static polyad_status measure_or_recall(polyad_context *context, const polyad_tensor *tensor,
                                        const struct pd_request *request,
                                        const polyad_plan_options *options,
@@ -210,7 +220,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   pd_candidates_list(context, &traits, request, candidates, &count);
   if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
-  PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, &choice));
+  PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, request->sweeps, &choice));
   request->variant = candidates[choice].variant;
   memcpy(request->parameter, candidates[choice].parameter, sizeof request->parameter);
   plan->device = request->device;
@@ -223,7 +233,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(plan_store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
-  pd_candidates_explain(candidates, count, choice, plan->variant, request->kernel, tunes(options),
+  pd_candidates_explain(candidates, count, choice, plan->variant, request, tunes(options),
                         plan->explanation);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
   *result = plan;
@@ -331,11 +341,9 @@ polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
   PD_TRY(pd_candidates_traits(context, tensor, &request, &traits));
   pd_candidates_list(context, &traits, &request, candidates, &count);
-  for (int c = 0; c < count; ++c)
-    if (candidates[c].supported &&
-        (choice < 0 || candidates[c].seconds < candidates[choice].seconds))
-      choice = c;
-  if (choice < 0) return pd_candidates_choose(context, candidates, count, &choice);
+  for (int c = 0; c < count; ++c) /* a format that does not fit has bytes as well */
+    candidates[c].fits = candidates[c].supported;
+  PD_TRY(pd_candidates_choose(context, candidates, count, request.sweeps, &choice));
   *bytes = candidates[choice].storage_bytes;
   return POLYAD_OK;
 }

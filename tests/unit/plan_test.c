@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include "formats/flycoo/flycoo_layout.h"
+#include "plan/choose.h"
 #include "plan/plan.h"
 #include "unit/failing_allocator.h"
 #include <math.h>
@@ -314,13 +315,72 @@ static double estimate_of(polyad_context *context, const polyad_tensor *tensor, 
   polyad_plan_options_init(&options);
   options.format = format;
   options.kernel = kernel;
+  options.sweeps = INFINITY;
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
   const char *text = strstr(polyad_plan_explanation(plan), "estimated ");
   assert_non_null(text);
   assert_int_equal(sscanf(text, "estimated %lf s", &seconds), 1);
-  assert_int_equal(strstr(text, "for Phi in all modes") != NULL, kernel == POLYAD_KERNEL_PHI);
+  assert_int_equal(strstr(text, "is Phi in all modes") != NULL, kernel == POLYAD_KERNEL_PHI);
   polyad_plan_destroy(plan);
   return seconds;
+}
+
+/* Which of two formats is taken: one that is slow to build and fast to run, and the other way
+ * round. */
+static int taken(double sweeps) {
+  const struct pd_candidate candidates[] = {
+      {.supported = true, .fits = true, .seconds = 1, .building = 10},
+      {.supported = true, .fits = true, .seconds = 2, .building = 1}};
+  int choice = -1;
+  assert_int_equal(pd_candidates_choose(NULL, candidates, 2, sweeps, &choice), POLYAD_OK);
+  return choice;
+}
+
+static void test_building_counts_against_sweeps(void **state) {
+  (void)state;
+  assert_int_equal(taken(1), 1);  /* 11 against 3 */
+  assert_int_equal(taken(8), 1);  /* 18 against 17 */
+  assert_int_equal(taken(10), 0); /* 20 against 21 */
+  assert_int_equal(taken(0), 0);  /* building does not count */
+}
+
+static void test_explanation_has_the_sum(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.format = "coo";
+  options.sweeps = 4;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  double build = 0, sweeps = 0, each = 0, all = 0;
+  const char *text = strstr(polyad_plan_explanation(plan), "estimated ");
+  assert_non_null(text);
+  assert_int_equal(sscanf(text, "estimated %lf s to build and %lf sweeps of %lf s: %lf s", &build,
+                          &sweeps, &each, &all),
+                   4);
+  assert_true(build > 0 && each > 0 && sweeps == 4);
+  /* Two digits are told of each number: a rounding of at most 5 % of it. */
+  assert_true(fabs(build + sweeps * each - all) <= 0.05 * (build + sweeps * each + all));
+  polyad_plan_destroy(plan);
+  options.sweeps = -1;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+static void test_sweeps_of_a_run(void **state) {
+  (void)state;
+  polyad_run_options run = {.starts = 3, .max_iterations = 50, .tolerance = 0};
+  assert_true(polyad_expected_sweeps(&run, POLYAD_KERNEL_MTTKRP) == 150);
+  run.tolerance = 1e-4;
+  assert_true(polyad_expected_sweeps(&run, POLYAD_KERNEL_MTTKRP) == 3 * POLYAD_SWEEPS_USUAL);
+  assert_true(polyad_expected_sweeps(&run, POLYAD_KERNEL_PHI) == 15 * POLYAD_SWEEPS_USUAL);
+  run.tolerance = 1e-12;
+  assert_true(polyad_expected_sweeps(&run, POLYAD_KERNEL_TTMC) == 150);
+  run.max_iterations = 0; /* first factors need no sweep, and a plan is made for one */
+  assert_true(polyad_expected_sweeps(&run, POLYAD_KERNEL_MTTKRP) == 3);
 }
 
 static void test_phi_has_an_estimate_of_its_own(void **state) {
@@ -521,6 +581,9 @@ int main(void) {
       cmocka_unit_test(test_memory_limit),
       cmocka_unit_test(test_take_consumes),
       cmocka_unit_test(test_tuning_measures),
+      cmocka_unit_test(test_building_counts_against_sweeps),
+      cmocka_unit_test(test_explanation_has_the_sum),
+      cmocka_unit_test(test_sweeps_of_a_run),
       cmocka_unit_test(test_phi_has_an_estimate_of_its_own),
       cmocka_unit_test(test_mttkrp_arguments),
       cmocka_unit_test(test_format_list),

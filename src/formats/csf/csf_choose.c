@@ -1,5 +1,6 @@
 /* How many trees "csf" builds, and in which mode orders. */
 #include "formats/csf/csf_layout.h"
+#include "formats/rowsum/rowsum_build.h"
 #include <string.h>
 
 /* Modes from the shortest to the longest, so that the upper levels have few nodes; `root` (-1:
@@ -33,6 +34,15 @@ static void all_trees(const struct pd_traits *traits, struct pd_csf_shape *shape
     add_tree(traits, n, shape);
 }
 
+/* What a row of a leaf costs beyond one that is near: half of what it would at random, since leaves
+ * of a fiber ascend. A leaf that is written is read before. */
+static double far_row(const struct pd_traits *traits, const struct pd_request *request, int leaf) {
+  double row = (double)request->rank * (double)pd_type_bytes(request->precision);
+  double lines = row < 64 ? 1 : row / 64;
+  return 0.5 * lines *
+         (pd_line_nanoseconds((double)traits->nonempty[leaf] * row) - pd_line_nanoseconds(0));
+}
+
 /* Nanoseconds of one thread, fitted on an AMD EPYC (Zen 4); only their ratios matter. */
 static double nanoseconds(const struct pd_traits *traits, const struct pd_request *request,
                           const struct pd_csf_shape *shape, int mode) {
@@ -45,9 +55,11 @@ static double nanoseconds(const struct pd_traits *traits, const struct pd_reques
       ++level;
     double fibers = (double)traits->fibers[leaf];
     double time = nnz * (0.6 + 0.06 * rank * wide) + fibers * (14 + 0.35 * rank);
+    double far = far_row(traits, request, leaf);
     if (level > 0) /* a private copy per thread: set to zero, filled at random, added up */
       time += (double)traits->dims[mode] * rank * 0.8 * request->threads;
-    if (level == traits->order - 1) time += nnz * 0.25 * rank;
+    time += nnz * far;
+    if (level == traits->order - 1) time += nnz * (0.25 * rank + far);
     if (t == 0 || time < best) best = time;
   }
   return best;

@@ -49,7 +49,7 @@ static double flycoo_estimate_seconds(const struct pd_traits *traits,
   double bytes = (double)traits->nnz * traits->order * ((traits->order - 1) * row);
   double moved = (double)traits->nnz * traits->order * packing.words * 8;
   bool gpu = strcmp(request->device->kind, "cuda") == 0;
-  if (gpu) return 1e-5 * traits->order + bytes / 8e12 + moved / 2e12;
+  if (gpu) return 4e-5 * traits->order + bytes / 8e12 + moved / 2e12;
   return bytes / (1e10 * request->threads) + moved / (4e9 * request->threads);
 }
 

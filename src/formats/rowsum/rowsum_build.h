@@ -28,6 +28,9 @@ struct pd_tiling {
 void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *request, int mode,
                       bool tiles, struct pd_tiling *tiling);
 
+/** Nanoseconds in which one thread fetches a cache line, of a table of so many bytes, at random. */
+double pd_line_nanoseconds(double bytes);
+
 /** Builds the list of `mode` from the tensor (left as it is), sorting in `room`. */
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,

@@ -26,8 +26,7 @@ struct model {
   double block_rows;
 };
 
-/* Nanoseconds to fetch a line of a table of so many bytes at random. */
-static double line_cost(double bytes) {
+double pd_line_nanoseconds(double bytes) {
   double near = bytes < NEAR_BYTES ? 1 : NEAR_BYTES / bytes;
   double far = bytes < FAR_BYTES ? 1 : FAR_BYTES / bytes;
   return near * NEAR_LINE + (far - near) * FAR_LINE + (1 - far) * MEMORY_LINE;
@@ -60,10 +59,10 @@ static double tiling_cost(const struct model *model, const struct pd_tiling *til
     double mine = tiling_tiles_of(column, tiling->shift[g]);
     double table = column->rows * column->row_size;
     double fetches = g == leaf ? model->nnz : pieces;
-    double fetched = fetches * line_cost(table / mine);
+    double fetched = fetches * pd_line_nanoseconds(table / mine);
     /* Each tile of this column is loaded anew for every tile of the others and every block. */
-    double loaded = blocks * (tiles / mine) * column->rows * line_cost(table);
-    double once = fetches * line_cost(table);
+    double loaded = blocks * (tiles / mine) * column->rows * pd_line_nanoseconds(table);
+    double once = fetches * pd_line_nanoseconds(table);
     sum += model->lines * (mine == 1 ? once : fmin(fetched + loaded, once));
   }
   return sum + runs_of(model, tiling) * RUN_START + model->nnz * 0.4 * (model->columns + 1);
