@@ -2,13 +2,15 @@
 #include "core/radix_sort.h"
 #include "core/random.h"
 #include <math.h>
+#include <string.h>
 
 enum {
   THREAD_GRAIN = 1 << 14,
   REGISTER_BITS = 14, /* standard error 1.04 / sqrt(2^14) */
   REGISTERS = 1 << REGISTER_BITS,
   BLOCK = 256,
-  SAMPLE_RATE = 16
+  SAMPLE_RATE = 16,
+  CELLS_MOST = 1 << 23 /* a megabyte of bits for each thread */
 };
 
 /* Places where the coordinate without the last mode changes; the tensor is sorted. */
@@ -150,19 +152,78 @@ static polyad_status count_distinct(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
-/* From a sample where there are enough of them, or else from all. */
+/* ---- exactly, of few possible ones ----------------------------------------------------------- */
+
+/* How many tuples of `modes` modes from mode `first` on there can be. */
+static uint64_t cells_of(const polyad_tensor *tensor, int first, int modes) {
+  uint64_t cells = 1;
+  for (int k = 0; k < modes; ++k)
+    cells = pd_mul_saturated(cells, tensor->dims[(first + k) % tensor->order]);
+  return cells;
+}
+
+static void mark_cells(const polyad_tensor *tensor, int first, int modes, uint64_t begin,
+                       uint64_t end, uint64_t *bits) {
+  uint64_t cell[BLOCK];
+  for (uint64_t from = begin; from < end; from += BLOCK) {
+    uint64_t size = end - from < BLOCK ? end - from : BLOCK;
+    memset(cell, 0, sizeof cell);
+    for (int k = 0; k < modes; ++k) {
+      int n = (first + k) % tensor->order;
+      for (uint64_t p = 0; p < size; ++p)
+        cell[p] = cell[p] * tensor->dims[n] + pd_tensor_index(tensor, n, from + p);
+    }
+    for (uint64_t p = 0; p < size; ++p)
+      bits[cell[p] >> 6] |= UINT64_C(1) << (cell[p] & 63);
+  }
+}
+
+/* A bit for each cell, of each thread. */
+static polyad_status count_cells(polyad_context *context, const polyad_tensor *tensor, int first,
+                                 int modes, uint64_t cells, double *count) {
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t words = cells / 64 + 1, found = 0, *bits;
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * words, &bits));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    mark_cells(tensor, first, modes, pd_part_begin(tensor->nnz, part, threads),
+               pd_part_begin(tensor->nnz, part + 1, threads), bits + (uint64_t)part * words);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : found)
+  for (uint64_t w = 0; w < words; ++w) {
+    uint64_t all = bits[w];
+    for (int part = 1; part < threads; ++part)
+      all |= bits[(uint64_t)part * words + w];
+    found += (uint64_t)__builtin_popcountll(all);
+  }
+  *count = (double)found;
+  pd_free(context, bits);
+  return POLYAD_OK;
+}
+
+/* Exactly where few are possible; else from a sample where there are enough, or from all. */
 static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor, int modes,
                                    double count[POLYAD_MAX_ORDER]) {
-  double least = INFINITY;
-  if (tensor->nnz < PD_FIBERS_SAMPLED_LEAST)
-    return count_distinct(context, tensor, modes, see_block, count);
-  PD_TRY(count_distinct(context, tensor, modes, sample_block, count));
+  double least = INFINITY, exact[POLYAD_MAX_ORDER];
+  bool known[POLYAD_MAX_ORDER], all = true;
   for (int n = 0; n < tensor->order; ++n) {
-    count[n] *= SAMPLE_RATE;
+    uint64_t cells = cells_of(tensor, n, modes);
+    known[n] = cells <= CELLS_MOST;
+    all &= known[n];
+    if (known[n]) PD_TRY(count_cells(context, tensor, n, modes, cells, &exact[n]));
+  }
+  bool sample = tensor->nnz >= PD_FIBERS_SAMPLED_LEAST;
+  if (!all)
+    PD_TRY(count_distinct(context, tensor, modes, sample ? sample_block : see_block, count));
+  for (int n = 0; n < tensor->order; ++n) {
+    if (known[n]) continue;
+    if (sample) count[n] *= SAMPLE_RATE;
     least = fmin(least, count[n]);
   }
-  if (least >= PD_FIBERS_SAMPLED_LEAST) return POLYAD_OK;
-  return count_distinct(context, tensor, modes, see_block, count);
+  if (sample && least < PD_FIBERS_SAMPLED_LEAST)
+    PD_TRY(count_distinct(context, tensor, modes, see_block, count));
+  for (int n = 0; n < tensor->order; ++n)
+    if (known[n]) count[n] = exact[n];
+  return POLYAD_OK;
 }
 
 static uint64_t round_count(const polyad_tensor *tensor, double count) {

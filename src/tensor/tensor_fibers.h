@@ -16,9 +16,9 @@ polyad_status pd_tensor_count_fibers(polyad_context *context, const polyad_tenso
 polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
                                         uint64_t fibers[POLYAD_MAX_ORDER]);
 
-/** The same from one fiber in 16, where all modes have PD_FIBERS_SAMPLED_LEAST fibers or more: what
- *  the choice of a format needs. The standard error of n fibers is sqrt(15 / n), at most 2.2%,
- *  beside the 0.8% above. */
+/** What the choice of a format needs: exact where no more than 2^23 fibers are possible; else the
+ * same from one fiber in 16, where all other modes have PD_FIBERS_SAMPLED_LEAST fibers or more. The
+ * standard error of n fibers is sqrt(15 / n), at most 2.2%, beside the 0.8% above. */
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
                                       uint64_t fibers[POLYAD_MAX_ORDER]);
 #define PD_FIBERS_SAMPLED_LEAST (1 << 15)
