@@ -187,8 +187,8 @@ static polyad_status update(struct pd_stage *stage, struct pd_core_work *work,
       pd_threads_for(stage->context, products < 1e18 ? (uint64_t)products : UINT64_MAX, GRAIN),
       outer, dims[n], inner, work->from, work->gram);
   PD_TRY(pd_stage_tick(stage));
-  PD_TRY(pd_symmetric_leading(stage->context, dims[n], work->gram, columns, work->values,
-                              model->vectors[n]));
+  PD_TRY(
+      pd_symmetric_leading(stage, dims[n], work->gram, columns, work->values, model->vectors[n]));
   double size = (double)dims[n];
   work->done += products + 10 * size * size * size + 1e5; /* the last: of LAPACK's own calls */
   for (uint64_t r = 0; r < columns; ++r)

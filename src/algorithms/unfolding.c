@@ -158,7 +158,7 @@ static polyad_status solve_whole(struct pd_stage *stage, const struct pd_unfoldi
   double *gram;
   PD_TRY(unfolding_form_gram(stage, x, &gram));
   polyad_status status =
-      pd_symmetric_leading(stage->context, x->tensor->dims[x->mode], gram, count, values, vectors);
+      pd_symmetric_leading(stage, x->tensor->dims[x->mode], gram, count, values, vectors);
   pd_free(stage->context, gram);
   return status;
 }

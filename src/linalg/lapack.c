@@ -1,6 +1,7 @@
 #include "linalg/lapack.h"
 #include "core/machine.h"
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +14,36 @@ typedef void (*syevd_function)(const char *job, const char *triangle, const int 
                                const int *stride, double *values, double *work,
                                const int *work_size, int *integers, const int *integers_size,
                                int *info, size_t, size_t);
-typedef void (*syevr_function)(const char *job, const char *range, const char *triangle,
-                               const int *n, double *a, const int *stride, const double *from,
-                               const double *to, const int *first, const int *last,
-                               const double *tolerance, int *found, double *values, double *vectors,
-                               const int *vectors_stride, int *support, double *work,
-                               const int *work_size, int *integers, const int *integers_size,
-                               int *info, size_t, size_t, size_t);
+typedef void (*latrd_function)(const char *triangle, const int *n, const int *panel, double *a,
+                               const int *stride, double *beside, double *tau, double *w,
+                               const int *w_stride, size_t);
+typedef void (*syr2k_function)(const char *triangle, const char *transposed, const int *n,
+                               const int *k, const double *alpha, const double *a,
+                               const int *a_stride, const double *b, const int *b_stride,
+                               const double *beta, double *c, const int *c_stride, size_t, size_t);
+typedef void (*sytd2_function)(const char *triangle, const int *n, double *a, const int *stride,
+                               double *diagonal, double *beside, double *tau, int *info, size_t);
+typedef void (*stemr_function)(const char *job, const char *range, const int *n, double *diagonal,
+                               double *beside, const double *from, const double *to,
+                               const int *first, const int *last, int *found, double *values,
+                               double *vectors, const int *stride, const int *room, int *support,
+                               int *accurate, double *work, const int *work_size, int *integers,
+                               const int *integers_size, int *info, size_t, size_t);
+typedef void (*ormtr_function)(const char *side, const char *triangle, const char *transposed,
+                               const int *rows, const int *columns, const double *a,
+                               const int *stride, const double *tau, double *c, const int *c_stride,
+                               double *work, const int *work_size, int *info, size_t, size_t,
+                               size_t);
 
 static struct {
   pthread_mutex_t lock;
   syev_function syev;
   syevd_function syevd;
-  syevr_function syevr;
+  latrd_function latrd;
+  syr2k_function syr2k;
+  sytd2_function sytd2;
+  stemr_function stemr;
+  ormtr_function ormtr;
 } lapack = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Address space that OpenBLAS maps with `threads` threads: its code, and a stack and a buffer of
@@ -51,7 +69,9 @@ static int openblas_threads(void) {
 }
 
 static bool lapack_complete(void) {
-  return lapack.syev != NULL && lapack.syevd != NULL && lapack.syevr != NULL;
+  return lapack.syev != NULL && lapack.syevd != NULL && lapack.latrd != NULL &&
+         lapack.syr2k != NULL && lapack.sytd2 != NULL && lapack.stemr != NULL &&
+         lapack.ormtr != NULL;
 }
 
 /* Takes all routines from one library. */
@@ -61,7 +81,11 @@ static bool lapack_take(const char *library) {
   /* POSIX guarantees that object and function pointers convert; ISO C does not. */
   *(void **)&lapack.syev = dlsym(handle, "dsyev_");
   *(void **)&lapack.syevd = dlsym(handle, "dsyevd_");
-  *(void **)&lapack.syevr = dlsym(handle, "dsyevr_");
+  *(void **)&lapack.latrd = dlsym(handle, "dlatrd_");
+  *(void **)&lapack.syr2k = dlsym(handle, "dsyr2k_");
+  *(void **)&lapack.sytd2 = dlsym(handle, "dsytd2_");
+  *(void **)&lapack.stemr = dlsym(handle, "dstemr_");
+  *(void **)&lapack.ormtr = dlsym(handle, "dormtr_");
   if (lapack_complete()) return true;
   dlclose(handle);
   return false;
@@ -121,19 +145,93 @@ polyad_status pd_eigen_large(polyad_context *context, size_t n, double *a, size_
   return end(context, info);
 }
 
-size_t pd_eigen_leading_numbers(size_t n) { return (BLOCK + 6) * n; }
+/* ---- some eigenvectors, in steps that a caller may end ----------------------------------------
+ */
 
-size_t pd_eigen_leading_integers(size_t n) { return 10 * n + 2 * n; }
+/* Rows that are reduced at last, one by one. */
+enum { LAST_ROWS = 128, STEMR_NUMBERS = 18, STEMR_INTEGERS = 10 };
+/* Of a step: numbers of the matrix that a panel's columns read, and multiply-adds. */
+static const double step_numbers = 4e8, step_products = 1e9;
 
-polyad_status pd_eigen_leading(polyad_context *context, size_t n, double *a, size_t count,
+struct tridiagonal {
+  double *diagonal, *beside, *tau, *room; /* n numbers; room: BLOCK n, and 18 n for dstemr */
+};
+
+size_t pd_eigen_leading_numbers(size_t n) { return (3 + BLOCK + STEMR_NUMBERS) * n; }
+
+size_t pd_eigen_leading_integers(size_t n) { return (STEMR_INTEGERS + 2) * n; }
+
+static int clamp_step(double step, int least, int most) {
+  return step < least ? least : step > most ? most : (int)step;
+}
+
+/* Reduces the upper triangle to tridiagonal form as dsytrd does, a panel of columns after another
+ * from the last one on. */
+static polyad_status reduce(struct pd_stage *stage, int n, double *a, struct tridiagonal *t) {
+  const double minus = -1, one = 1;
+  int info = 0, left = n;
+  int panel = clamp_step(step_numbers / ((double)n * n / 2), 4, BLOCK);
+  while (left > LAST_ROWS + panel) {
+    int above = left - panel;
+    double *first = a + (size_t)above * (size_t)n;
+    PD_TRY(pd_stage_tick(stage));
+    lapack.latrd("U", &left, &panel, a, &n, t->beside, t->tau, t->room, &n, 1);
+    lapack.syr2k("U", "N", &above, &panel, &minus, first, &n, t->room, &n, &one, a, &n, 1, 1);
+    for (int j = above; j < left; ++j) {
+      a[(size_t)j * (size_t)n + (size_t)j - 1] = t->beside[j - 1];
+      t->diagonal[j] = a[(size_t)j * (size_t)n + (size_t)j];
+    }
+    left = above;
+  }
+  PD_TRY(pd_stage_tick(stage));
+  lapack.sytd2("U", &left, a, &n, t->diagonal, t->beside, t->tau, &info, 1);
+  return end(stage->context, info);
+}
+
+/* Eigenvectors of the tridiagonal matrix become those of the matrix, some columns at a time. */
+static polyad_status turn_back(struct pd_stage *stage, int n, const double *a, int count,
+                               const struct tridiagonal *t, double *vectors) {
+  int step = clamp_step(step_products / ((double)n * n), 8, 256), room = BLOCK * n, info = 0;
+  for (int first = 0; first < count && info == 0; first += step) {
+    int columns = count - first < step ? count - first : step;
+    PD_TRY(pd_stage_tick(stage));
+    lapack.ormtr("L", "U", "N", &n, &columns, a, &n, t->tau, vectors + (size_t)first * (size_t)n,
+                 &n, t->room, &room, &info, 1, 1, 1);
+  }
+  return end(stage->context, info);
+}
+
+/* The exponent that brings the largest entry near one, where squares of entries leave the range. */
+static int exponent_of(size_t n, const double *a) {
+  double largest = 0;
+  int exponent = 0;
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j <= i; ++j)
+      largest = fmax(largest, fabs(a[i * n + j]));
+  if (largest > 0 && isfinite(largest) && (largest < 0x1p-480 || largest > 0x1p480))
+    (void)frexp(largest, &exponent);
+  return exponent;
+}
+
+polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers) {
-  int size = (int)n, first = (int)(n - count) + 1, found = 0, info = 0;
-  int work_size = (int)pd_eigen_leading_numbers(n), integers_size = 10 * (int)n;
+  int n = (int)rows, most = (int)count, first = n - most + 1, found = 0, info = 0, accurate = 1;
+  int exponent = exponent_of(rows, a);
+  int work_size = STEMR_NUMBERS * n, integers_size = STEMR_INTEGERS * n;
+  struct tridiagonal t = {work, work + rows, work + 2 * rows, work + 3 * rows};
   double none = 0;
-  PD_TRY(loaded(context));
-  lapack.syevr("V", count == n ? "A" : "I", "U", &size, a, &size, &none, &none, &first, &size,
-               &none, &found, values, vectors, &size, integers + integers_size, work, &work_size,
-               integers, &integers_size, &info, 1, 1, 1);
-  if (info == 0 && (size_t)found < count) info = 1;
-  return end(context, info);
+  PD_TRY(loaded(stage->context));
+  for (size_t k = 0; exponent != 0 && k < rows * rows; ++k)
+    a[k] = ldexp(a[k], -exponent);
+  PD_TRY(reduce(stage, n, a, &t));
+  t.beside[n - 1] = 0;
+  PD_TRY(pd_stage_tick(stage));
+  lapack.stemr("V", most == n ? "A" : "I", &n, t.diagonal, t.beside, &none, &none, &first, &n,
+               &found, values, vectors, &n, &most, integers + integers_size, &accurate,
+               t.room + BLOCK * rows, &work_size, integers, &integers_size, &info, 1, 1);
+  if (info == 0 && found < most) info = 1;
+  PD_TRY(end(stage->context, info));
+  for (size_t k = 0; exponent != 0 && k < count; ++k)
+    values[k] = ldexp(values[k], exponent);
+  return turn_back(stage, n, a, most, &t, vectors);
 }

@@ -7,7 +7,7 @@
 #ifndef PD_LAPACK_H
 #define PD_LAPACK_H
 
-#include "core/core.h"
+#include "core/stage.h"
 
 /** Eigenvalues (ascending) and eigenvectors of the n x n matrix in `a`, whose columns are `stride`
  *  numbers apart; column k of `a` becomes eigenvector k. `work` has pd_eigen_numbers(n) numbers. By
@@ -29,10 +29,13 @@ enum { PD_EIGEN_LARGEST = 32000 };
 
 /** The `count` largest eigenvalues (ascending, in values[0] on; `values` has n numbers) and their
  *  eigenvectors, column k of `vectors` (n numbers each), of the n x n matrix in `a`, which is
- *  overwritten, by relatively robust representations (dsyevr, upper triangle): computes no others.
+ *  overwritten, by relatively robust representations (dstemr, upper triangle): computes no others.
  *  `work` has pd_eigen_leading_numbers(n) numbers and `integers` pd_eigen_leading_integers(n); n is
- *  at most PD_EIGEN_LARGEST. */
-polyad_status pd_eigen_leading(polyad_context *context, size_t n, double *a, size_t count,
+ *  at most PD_EIGEN_LARGEST. It is reduced to tridiagonal form, which is most of the work, and its
+ *  vectors are turned back in steps of a fraction of a second each, between which the stage may end
+ *  it.
+ *  POLYAD_CANCELLED: it did. */
+polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers);
 size_t pd_eigen_leading_numbers(size_t n);
 size_t pd_eigen_leading_integers(size_t n);

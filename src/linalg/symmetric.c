@@ -17,8 +17,9 @@ static polyad_status symmetric_make_room(polyad_context *context, uint64_t rows,
   return PD_NEW(context, rows * count, &room->vectors);
 }
 
-polyad_status pd_symmetric_leading(polyad_context *context, uint64_t rows, double *a,
-                                   uint64_t count, double *values, double *vectors) {
+polyad_status pd_symmetric_leading(struct pd_stage *stage, uint64_t rows, double *a, uint64_t count,
+                                   double *values, double *vectors) {
+  polyad_context *context = stage->context;
   struct room room = {0};
   polyad_status status = POLYAD_OK;
   if (rows > PD_EIGEN_LARGEST)
@@ -26,8 +27,8 @@ polyad_status pd_symmetric_leading(polyad_context *context, uint64_t rows, doubl
                    (unsigned long long)rows);
   if (count == 0) return POLYAD_OK;
   PD_TRY_CLEANUP(symmetric_make_room(context, rows, count, &room));
-  PD_TRY_CLEANUP(pd_eigen_leading(context, (size_t)rows, a, (size_t)count, room.values,
-                                  room.vectors, room.work, room.integers));
+  PD_TRY_CLEANUP(pd_eigen_leading(stage, (size_t)rows, a, (size_t)count, room.values, room.vectors,
+                                  room.work, room.integers));
   for (uint64_t r = 0; r < count; ++r) {
     const double *vector = room.vectors + (count - 1 - r) * rows;
     values[r] = room.values[count - 1 - r];

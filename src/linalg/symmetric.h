@@ -8,9 +8,9 @@
 /** The `count` largest eigenvalues of a symmetric matrix, largest first, and their eigenvectors
  *  (rows x count, row major, orthonormal columns). `a` is rows x rows with its lower triangle (row
  *  major) filled in, and is destroyed.
- *  @return POLYAD_OVERFLOW for more rows than LAPACK counts, POLYAD_NUMERICAL */
-polyad_status pd_symmetric_leading(polyad_context *context, uint64_t rows, double *a,
-                                   uint64_t count, double *values, double *vectors);
+ *  @return POLYAD_OVERFLOW for more rows than LAPACK counts, POLYAD_NUMERICAL, POLYAD_CANCELLED */
+polyad_status pd_symmetric_leading(struct pd_stage *stage, uint64_t rows, double *a, uint64_t count,
+                                   double *values, double *vectors);
 
 /** Columns that a product takes at once. */
 enum { PD_SYMMETRIC_BLOCK = 8 };

@@ -187,7 +187,7 @@ static polyad_status symmetric_krylov_solve(struct krylov *k, size_t wanted, dou
   size_t m = k->panels * BLOCK, stride = k->room * BLOCK;
   for (size_t r = 0; r < m; ++r)
     memcpy(k->schur + r * m, k->h + r * stride, m * sizeof(double));
-  PD_TRY(pd_symmetric_leading(k->context, m, k->schur, m, k->values, k->vectors));
+  PD_TRY(pd_symmetric_leading(k->stage, m, k->schur, m, k->values, k->vectors));
   double most = 0;
   for (size_t v = 0; v < wanted; ++v) {
     double square = 0;

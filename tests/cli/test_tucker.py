@@ -306,10 +306,12 @@ def test_share_out_of_reach(polyad):
     assert float(found) * 0.999 <= 1 - model["trace"][-1]["residual"] <= float(bound)
 
 
-@pytest.mark.parametrize("ranks", ["auto:0.5", "300,4,4"])
-def test_a_signal_ends_the_start(polyad, ranks):
+@pytest.mark.parametrize("dims, nnz, ranks", [
+    ("30000,20000,10000", 1000000, "auto:0.5"), ("30000,20000,10000", 1000000, "300,4,4"),
+    ("5000,60,60", 200000, "1300,40,40")])  # a dense eigenproblem of 5000 rows
+def test_a_signal_ends_the_start(polyad, dims, nnz, ranks):
     """There is no model yet: nothing is written."""
-    polyad.ok("generate", "x.ptn", "--dims", "30000,20000,10000", "--nnz", "1000000", "--seed", "1")
+    polyad.ok("generate", "x.ptn", "--dims", dims, "--nnz", str(nnz), "--seed", "1")
     process = subprocess.Popen([COMMAND, "tucker", "x.ptn", "-r", ranks, "-o", "m.ttensor", "-v"],
                                cwd=polyad.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while b"mode" not in process.stderr.readline():  # of the plan's choice

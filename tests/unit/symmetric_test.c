@@ -1,0 +1,140 @@
+/* Eigenpairs of dense symmetric matrices: residuals and inner products in wider precision, for
+ * sizes below and above what is reduced at once, for few and for all, and at the ends of the range.
+ */
+#include "harness.h"
+
+#include "core/random.h"
+#include "linalg/symmetric.h"
+#include <float.h>
+#include <math.h>
+#include <polyad/polyad.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 421 };
+
+static polyad_context *context;
+
+static double *numbers(size_t count) {
+  double *made = calloc(count, sizeof *made);
+  assert_non_null(made);
+  return made;
+}
+
+/* A full symmetric matrix with eigenvalues of both signs and one of multiplicity two or more. */
+static double *matrix(uint64_t rows, double scale) {
+  double *a = numbers(rows * rows);
+  for (uint64_t i = 0; i < rows; ++i)
+    for (uint64_t j = 0; j <= i; ++j) {
+      double x = i / 3 == j / 3 ? pd_random_uniform(3, i / 3, 0) : 0;
+      if (i % 7 == j % 5) x += pd_random_uniform(4, i, j) - 0.5;
+      a[i * rows + j] = a[j * rows + i] = scale * x;
+    }
+  return a;
+}
+
+static long double product(uint64_t rows, const double *a, const double *vectors, uint64_t count,
+                           uint64_t i, uint64_t r) {
+  long double sum = 0;
+  for (uint64_t j = 0; j < rows; ++j)
+    sum += (long double)a[i * rows + j] * vectors[j * count + r];
+  return sum;
+}
+
+static void check_pairs(uint64_t rows, uint64_t count, double scale) {
+  struct pd_stage stage = pd_stage_begin(context, "a test");
+  double *a = matrix(rows, scale), *copy = numbers(rows * rows), *values = numbers(rows);
+  double *vectors = numbers(rows * count), norm = 0;
+  memcpy(copy, a, rows * rows * sizeof *a);
+  for (uint64_t k = 0; k < rows * rows; ++k)
+    norm = fmax(norm, fabs(a[k]) * (double)rows);
+  if (pd_symmetric_leading(&stage, rows, copy, count, values, vectors) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  long double limit = 32 * DBL_EPSILON * (long double)rows;
+  for (uint64_t r = 0; r < count; ++r) {
+    assert_true(r == 0 || values[r] <= values[r - 1]);
+    for (uint64_t i = 0; i < rows; ++i) {
+      long double missed =
+          product(rows, a, vectors, count, i, r) - (long double)values[r] * vectors[i * count + r];
+      if (!(fabsl(missed) <= limit * norm))
+        fail_msg("%llu rows, pair %llu: residual %.3Lg of %.3g", (unsigned long long)rows,
+                 (unsigned long long)r, missed, norm);
+    }
+    for (uint64_t s = 0; s <= r; ++s) {
+      long double inner = 0;
+      for (uint64_t i = 0; i < rows; ++i)
+        inner += (long double)vectors[i * count + r] * vectors[i * count + s];
+      assert_true(fabsl(inner - (r == s)) <= limit);
+    }
+  }
+  free(a);
+  free(copy);
+  free(values);
+  free(vectors);
+}
+
+static void pairs_are_eigenpairs(void **state) {
+  (void)state;
+  static const uint64_t sizes[] = {1, 2, 3, 31, 128, 129, 160, 161, 193, MOST};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
+    check_pairs(sizes[k], 1, 1);
+    check_pairs(sizes[k], sizes[k] / 3 + 1, 1);
+    if (sizes[k] < MOST) check_pairs(sizes[k], sizes[k], 1);
+  }
+}
+
+static void entries_may_be_tiny_or_huge(void **state) {
+  (void)state;
+  check_pairs(170, 20, 0x1p-900);
+  check_pairs(170, 20, 0x1p900);
+}
+
+/* No eigenvalue is larger than the first: the trace is the sum of all. */
+static void values_are_the_largest(void **state) {
+  (void)state;
+  enum { ROWS = 190 };
+  struct pd_stage stage = pd_stage_begin(context, "a test");
+  double *a = matrix(ROWS, 1), *few = numbers(ROWS), *all = numbers(ROWS), trace = 0, sum = 0;
+  double *copy = numbers((size_t)ROWS * ROWS), *vectors = numbers((size_t)ROWS * ROWS);
+  memcpy(copy, a, ROWS * ROWS * sizeof *a);
+  for (int i = 0; i < ROWS; ++i)
+    trace += a[i * ROWS + i];
+  assert_int_equal(pd_symmetric_leading(&stage, ROWS, copy, ROWS, all, vectors), POLYAD_OK);
+  assert_int_equal(pd_symmetric_leading(&stage, ROWS, a, 9, few, vectors), POLYAD_OK);
+  for (int r = 0; r < ROWS; ++r)
+    sum += all[r];
+  assert_true(fabs(sum - trace) <= 64 * ROWS * DBL_EPSILON * ROWS);
+  for (int r = 0; r < 9; ++r)
+    assert_true(fabs(few[r] - all[r]) <= 64 * ROWS * DBL_EPSILON * ROWS);
+  free(a);
+  free(few);
+  free(all);
+  free(copy);
+  free(vectors);
+}
+
+static void cancelling_ends_it(void **state) {
+  (void)state;
+  enum { ROWS = 300 };
+  struct pd_stage stage = pd_stage_begin(context, "a test");
+  double *a = matrix(ROWS, 1), *values = numbers(ROWS), *vectors = numbers(ROWS);
+  polyad_cancel(context);
+  assert_int_equal(pd_symmetric_leading(&stage, ROWS, a, 1, values, vectors), POLYAD_CANCELLED);
+  polyad_clear_cancel(context);
+  free(a);
+  free(values);
+  free(vectors);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pairs_are_eigenpairs),
+      cmocka_unit_test(entries_may_be_tiny_or_huge),
+      cmocka_unit_test(values_are_the_largest),
+      cmocka_unit_test(cancelling_ends_it),
+  };
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  polyad_context_destroy(context);
+  return failed;
+}
