@@ -105,11 +105,11 @@ static void row_system_substitute(const struct pd_row_system *system, double *x)
 bool pd_row_system_solve(struct pd_row_system *system, const double *ridge, double *x) {
   size_t size = system->unknowns;
   double most = take_matrix(system, ridge), rounding = pd_cholesky_rounding(size), ratio = 1;
-  double added = 0, next = rounding * most;
+  double added = 0, next = fmax(rounding * most, DBL_MIN);
   memset(x, 0, size * sizeof *x);
   if (!(most > 0)) return false;
   while (!pd_cholesky(size, system->matrix, rounding, system->lower, system->inverse, &ratio)) {
-    if (!(next <= most)) { /* not finite: the caller sees it by the objective */
+    if (!(next <= most) || isinf(most)) { /* the caller sees it by the objective */
       x[0] = NAN;
       return true;
     }

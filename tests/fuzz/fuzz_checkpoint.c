@@ -10,23 +10,27 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { RANK = 2, RUNS = 5, LARGEST = 1 << 14 };
+enum { RANK = 2, RUNS = 7, LARGEST = 1 << 14 };
 
 /* An algorithm with the plan that it runs on and the checkpoint of its first two iterations. */
 struct run {
-  int als, nonnegative;
+  enum { APR, ALS, COMPLETE } algorithm;
+  int nonnegative;
   polyad_apr_method method;
+  polyad_complete_method complete;
   polyad_type type;
   polyad_plan *plan;
   uint8_t state[LARGEST];
   size_t bytes;
 };
 static struct run runs[RUNS] = {
-    {.als = 1, .type = POLYAD_F64},
-    {.als = 1, .nonnegative = 1, .type = POLYAD_F32},
+    {.algorithm = ALS, .type = POLYAD_F64},
+    {.algorithm = ALS, .nonnegative = 1, .type = POLYAD_F32},
     {.method = POLYAD_APR_MU, .type = POLYAD_F64},
     {.method = POLYAD_APR_PDNR, .type = POLYAD_F32},
     {.method = POLYAD_APR_PQNR, .type = POLYAD_F64},
+    {.algorithm = COMPLETE, .complete = POLYAD_COMPLETE_ALS, .type = POLYAD_F64},
+    {.algorithm = COMPLETE, .complete = POLYAD_COMPLETE_SGD, .type = POLYAD_F32},
 };
 
 static polyad_tensor *make_tensor(polyad_context *context) {
@@ -53,7 +57,7 @@ static polyad_tensor *make_tensor(polyad_context *context) {
 /* Three iterations in all; `resume` and `checkpoint` may be NULL. */
 static polyad_status run_once(polyad_context *context, const struct run *run, int iterations,
                               const char *resume, const char *checkpoint, polyad_ktensor **model) {
-  if (run->als) {
+  if (run->algorithm == ALS) {
     polyad_cp_als_options options;
     polyad_cp_als_options_init(&options);
     options.rank = RANK;
@@ -63,6 +67,17 @@ static polyad_status run_once(polyad_context *context, const struct run *run, in
     options.run.resume = resume;
     options.run.checkpoint = checkpoint;
     return polyad_cp_als(context, run->plan, &options, model, NULL);
+  }
+  if (run->algorithm == COMPLETE) {
+    polyad_cp_complete_options options;
+    polyad_cp_complete_options_init(&options);
+    options.rank = RANK;
+    options.method = run->complete;
+    options.run.max_iterations = iterations;
+    options.run.tolerance = 0;
+    options.run.resume = resume;
+    options.run.checkpoint = checkpoint;
+    return polyad_cp_complete(context, run->plan, &options, model, NULL);
   }
   polyad_cp_apr_options options;
   polyad_cp_apr_options_init(&options);

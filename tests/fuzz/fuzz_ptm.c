@@ -2,39 +2,15 @@
  * byte chooses what is wanted of the rest. What was read is written and read again, and must be the
  * same file. */
 #include "fuzz_input.h"
+#include "fuzz_ptm_seal.h"
 
-#include "io/ptm_layout.h"
 #include <polyad/io.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { TUCKER = 1, SINGLE = 2, AS_IT_IS = 4 };
-
-static uint64_t checksum(const uint8_t *data, uint64_t bytes) {
-  static uint64_t of_block[64];
-  uint64_t blocks = 0;
-  for (uint64_t at = 0; at < bytes; at += PD_PTM_BLOCK_BYTES)
-    of_block[blocks++] =
-        XXH3_64bits(data + at, bytes - at < PD_PTM_BLOCK_BYTES ? bytes - at : PD_PTM_BLOCK_BYTES);
-  return XXH3_64bits(of_block, blocks * sizeof *of_block);
-}
-
-/* Makes every checksum right of a section that lies within the data. */
-static void seal(uint8_t *data, size_t size) {
-  struct pd_ptm_header header;
-  if (size < sizeof header) return;
-  memcpy(&header, data, sizeof header);
-  for (int s = 0; s < PD_PTM_MAX_SECTIONS; ++s) {
-    struct pd_ptm_section *section = &header.section[s];
-    if ((uint32_t)s < header.section_count && section->offset <= size &&
-        section->bytes <= size - section->offset)
-      section->checksum = checksum(data + section->offset, section->bytes);
-  }
-  pd_binary_seal(&header);
-  memcpy(data, &header, sizeof header);
-}
 
 static polyad_status copy_ktensor(polyad_context *context, const char *from, polyad_type type,
                                   bool write) {
@@ -72,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint8_t *copy = malloc(size);
   fuzz_require(copy != NULL, "memory");
   memcpy(copy, data + 1, size - 1);
-  if ((what & AS_IT_IS) == 0) seal(copy, size - 1);
+  if ((what & AS_IT_IS) == 0) fuzz_ptm_seal(copy, size - 1);
   const char *path = fuzz_file(copy, size - 1);
   polyad_type type = (what & SINGLE) != 0 ? POLYAD_F32 : POLYAD_F64;
   polyad_context *context = fuzz_begin(1);

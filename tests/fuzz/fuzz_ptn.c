@@ -56,6 +56,27 @@ static polyad_status read_in_order(polyad_context *context, const char *path,
   return status;
 }
 
+/* Dims and labels alone, without the nonzeros: those of the whole where it can be read. */
+static void read_outline(polyad_context *context, const char *path, const polyad_tensor *tensor) {
+  polyad_tensor *outline = NULL;
+  polyad_status status = polyad_tensor_read_outline(context, path, &outline);
+  if (status != POLYAD_OK) {
+    fuzz_check_failure(context, status);
+    fuzz_require(tensor == NULL, "the outline of a tensor");
+  } else if (tensor != NULL) {
+    fuzz_require(polyad_tensor_order(outline) == polyad_tensor_order(tensor), "the same order");
+    for (int n = 0; n < polyad_tensor_order(tensor); ++n) {
+      const char *name = polyad_tensor_mode_name(tensor, n);
+      const char *same = polyad_tensor_mode_name(outline, n);
+      fuzz_require(polyad_tensor_dims(outline)[n] == polyad_tensor_dims(tensor)[n],
+                   "the same dims");
+      fuzz_require((name == NULL) == (same == NULL) && (name == NULL || strcmp(name, same) == 0),
+                   "the same names");
+    }
+  }
+  polyad_tensor_destroy(outline);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint8_t *copy = aligned_alloc(64, (size + 64) / 64 * 64);
   fuzz_require(copy != NULL, "memory");
@@ -71,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_require(pd_tensor_check(context, tensor) == POLYAD_OK, "a valid tensor");
   else
     fuzz_check_failure(context, status);
+  read_outline(context, path, tensor);
   polyad_tensor_destroy(tensor);
   fuzz_end(context);
   free(copy);
