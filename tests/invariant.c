@@ -100,7 +100,7 @@ polyad_status __wrap_polyad_cp_als(polyad_context *context, const polyad_plan *p
   polyad_run_info mine = {0};
   polyad_run_info *found = info != NULL ? info : &mine;
   polyad_status status = __real_polyad_cp_als(context, plan, options, model, found);
-  if (status == POLYAD_OK) {
+  if (status == POLYAD_OK && pd_plan_team(plan) == NULL) { /* nobody has all of a team's tensor */
     struct invariant_model seen = invariant_kruskal(*model, plan->value_exponent);
     if (worth_it(plan, &seen, options->rank)) check_fit(plan, &seen, found);
     if (found->reason == POLYAD_REASON_TOLERANCE && options->ridge == 0)
@@ -240,7 +240,7 @@ polyad_status __wrap_polyad_cp_apr(polyad_context *context, const polyad_plan *p
   polyad_run_info mine = {0};
   polyad_run_info *found = info != NULL ? info : &mine;
   polyad_status status = __real_polyad_cp_apr(context, plan, options, model, found);
-  if (status == POLYAD_OK) {
+  if (status == POLYAD_OK && pd_plan_team(plan) == NULL) {
     struct invariant_model seen = invariant_kruskal(*model, plan->value_exponent);
     if (worth_it(plan, &seen, options->rank)) {
       check_likelihood(plan, *model, found);

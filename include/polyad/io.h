@@ -96,6 +96,13 @@ typedef struct polyad_read_options {
                                         time), all of which hold; NULL: all rows */
   polyad_missing missing;          /**< delimited text: rows that lack something (default
                                         POLYAD_MISSING_KEEP) */
+  int shares; /**< parts that the file is read in, by as many members of a team (polyad/team.h); 0
+                   (default) and 1: one, the whole */
+  int share;  /**< which of them to read, from 0: of a .ptn file some blocks, of a plain .tns file
+                   some lines, of others all (share 0) or nothing. Dims are then those that this
+                   part tells, and there are no labels but in share 0 of a file that has them inside
+                   and is no .ptn file; a part without any nonzero has one mode of length 1 where
+                   nothing tells more */
 } polyad_read_options;
 
 /** Sets the defaults named above. */

@@ -6,6 +6,7 @@
 #ifndef POLYAD_PLAN_H
 #define POLYAD_PLAN_H
 
+#include <polyad/team.h>
 #include <polyad/tensor.h>
 
 #ifdef __cplusplus
@@ -69,6 +70,9 @@ typedef struct polyad_plan_options {
                                again; made when it is missing, ignored (POLYAD_LOG_INFO says so)
                                when it is damaged or cannot be used; NULL (default): none. See
                                polyad_tune_cache_path() */
+  polyad_team *team;      /**< the processes that share the plan (polyad/team.h), all of which make
+                               it: each brings a share of the nonzeros, in any way, with the indices
+                               of the whole tensor. NULL (default): the tensor is here as a whole */
 } polyad_plan_options;
 
 /** Sets defaults: format and variant "auto", rank 16, POLYAD_F64, no tuning. */
@@ -124,11 +128,35 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create_take(polyad_context *
 /** Destroys a plan; NULL is fine. Its workspaces must be destroyed before. */
 POLYAD_API void polyad_plan_destroy(polyad_plan *plan);
 
+/** What a team's plan is like. */
+typedef struct polyad_team_info {
+  int rank;                   /**< this member's number */
+  int size;                   /**< members; 1: no team shares the plan, and all is here */
+  int grid[POLYAD_MAX_ORDER]; /**< ranges that each mode is cut into: their product is `size` */
+  uint64_t nnz;               /**< nonzeros of this member */
+  uint64_t most_nnz;          /**< of the member that has most */
+  uint64_t rows_read;         /**< rows of all factors that this member's nonzeros need */
+  uint64_t rows_owned;        /**< rows that it updates */
+  uint64_t bytes_format;      /**< polyad_plan_bytes() */
+  uint64_t peak_bytes;        /**< polyad_memory_peak() of its context */
+  uint64_t bytes_sent;        /**< to other members so far, in everything that was done */
+  double seconds;             /**< in calls to other members so far, waiting for them included */
+} polyad_team_info;
+
+/** Tells what this member of a team has and has done. No other member is asked. */
+POLYAD_API void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info);
+/** The same of all members, to all of them, each of which makes this call.
+ *  @param[out] members  as many as the team has, by rank; without a team one
+ *  @return POLYAD_INVALID_ARGUMENT, or the failure of a member */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_team_gather(polyad_context *context,
+                                                                const polyad_plan *plan,
+                                                                polyad_team_info *members);
+
 /** Number of modes. */
 POLYAD_API int polyad_plan_order(const polyad_plan *plan);
-/** Length of each mode. */
+/** Length of each mode; of a team's plan, of the whole tensor. */
 POLYAD_API const uint64_t *polyad_plan_dims(const polyad_plan *plan);
-/** Number of nonzeros. */
+/** Number of nonzeros; of a team's plan, of the whole tensor. */
 POLYAD_API uint64_t polyad_plan_nnz(const polyad_plan *plan);
 /** Type of values and factors. */
 POLYAD_API polyad_type polyad_plan_type(const polyad_plan *plan);
@@ -140,7 +168,7 @@ POLYAD_API const char *polyad_plan_format(const polyad_plan *plan);
 POLYAD_API const char *polyad_plan_variant(const polyad_plan *plan);
 /** Name of the device that holds the plan. */
 POLYAD_API const char *polyad_plan_device(const polyad_plan *plan);
-/** Bytes that the stored tensor takes (factors and workspaces not counted). */
+/** Bytes that the stored tensor takes here (factors and workspaces not counted). */
 POLYAD_API uint64_t polyad_plan_bytes(const polyad_plan *plan);
 /** Several lines: the choice, the other candidates, and why. */
 POLYAD_API const char *polyad_plan_explanation(const polyad_plan *plan);

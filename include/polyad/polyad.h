@@ -21,6 +21,7 @@
 #include <polyad/run.h>
 #include <polyad/status.h>
 #include <polyad/stream.h>
+#include <polyad/team.h>
 #include <polyad/tensor.h>
 #include <polyad/ttensor.h>
 #include <polyad/tucker.h>

@@ -20,15 +20,16 @@ static void report_zero_components(const polyad_ktensor *model, polyad_run_info 
 }
 
 /* No tensor needs more components than there are fibers along its longest mode. */
-static void report_rank(const polyad_ktensor *model, polyad_run_info *info) {
-  uint64_t longest = 1, product = 1;
-  for (int n = 0; n < model->order; ++n) {
-    product = pd_mul_saturated(product, model->dims[n]);
-    if (model->dims[n] > longest) longest = model->dims[n];
+static void report_rank(const struct pd_als *als, polyad_run_info *info) {
+  uint64_t longest = 1, product = 1, rank = als->options->rank;
+  for (int n = 0; n < als->order; ++n) {
+    uint64_t length = pd_plan_length(als->plan, n);
+    product = pd_mul_saturated(product, length);
+    if (length > longest) longest = length;
   }
-  if (product < UINT64_MAX && model->rank > product / longest)
+  if (product < UINT64_MAX && rank > product / longest)
     pd_run_say(info, "Rank %" PRIu64 " is more than any tensor of this size needs (%" PRIu64 ").",
-               model->rank, product / longest);
+               rank, product / longest);
 }
 
 static const char *precision_of(const struct pd_als *als) {
@@ -66,24 +67,26 @@ static void report_fallbacks(const struct pd_als *als, polyad_run_info *info) {
 
 /* Empty slices have zero rows. So may nonnegative factors and those that a ridge pulls to zero, for
  * other reasons. */
-static void report_empty_slices(const struct pd_als *als, polyad_run_info *info) {
+static polyad_status report_empty_slices(const struct pd_als *als, polyad_run_info *info) {
   const polyad_ktensor *model = als->model;
   for (int n = 0; n < model->order; ++n) {
-    uint64_t empty = 0;
-    int threads = pd_worth_threads(polyad_threads(als->context), model->dims[n]);
+    uint64_t empty = 0, own = pd_plan_own_rows(als->plan, n);
+    int threads = pd_worth_threads(polyad_threads(als->context), own);
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : empty)
-    for (uint64_t i = 0; i < model->dims[n]; ++i) {
+    for (uint64_t i = 0; i < own; ++i) {
       uint64_t r = 0;
       while (r < model->rank && pd_model_number(model, model->factor[n], i * model->rank + r) == 0)
         ++r;
       empty += r == model->rank;
     }
-    if (empty > 0)
+    double all = (double)empty;
+    PD_TRY(pd_team_sum(als->context, pd_plan_team(als->plan), 1, &all));
+    if (all > 0)
       pd_run_say(info,
-                 "%" PRIu64 " of %" PRIu64
-                 " slices of mode %d have no nonzero: their rows are zero.",
-                 empty, model->dims[n], pd_shown_mode(als->context, n));
+                 "%.0f of %" PRIu64 " slices of mode %d have no nonzero: their rows are zero.", all,
+                 pd_plan_length(als->plan, n), pd_shown_mode(als->context, n));
   }
+  return POLYAD_OK;
 }
 
 polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine) {
@@ -138,12 +141,13 @@ static void report_pairs(const struct pd_als *als, const struct pd_component *or
                pd_shown(als->context, most[0]), pd_shown(als->context, most[1]), largest);
 }
 
-void pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
-                     const double *cosine, polyad_run_info *info) {
+polyad_status pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
+                              const double *cosine, polyad_run_info *info) {
   report_zero_components(als->model, info);
-  report_rank(als->model, info);
+  report_rank(als, info);
   report_breakdown(als, info);
   report_fallbacks(als, info);
   report_pairs(als, order, cosine, info);
-  if (!als->options->nonnegative && als->options->ridge == 0) report_empty_slices(als, info);
+  if (als->options->nonnegative || als->options->ridge != 0) return POLYAD_OK;
+  return report_empty_slices(als, info);
 }

@@ -68,7 +68,7 @@ static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_fro
 static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit) {
   uint64_t longest = 1;
   for (int n = 0; n < als->order; ++n)
-    if (als->plan->dims[n] > longest) longest = als->plan->dims[n];
+    if (pd_plan_length(als->plan, n) > longest) longest = pd_plan_length(als->plan, n);
   double count = (double)als->order * (double)longest + 2 * (double)als->options->rank;
   return PD_DEVIATIONS * 0x1p-53 * (sqrt(count) * fit->norms * fit->norms / als->norm_squared + 2);
 }
@@ -80,8 +80,7 @@ static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit
  * full. */
 static double inner_bound(const struct pd_als *als, double inner, double spread) {
   double unit = unit_roundoff(als);
-  double additions =
-      (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1) + als->order;
+  double additions = als->sum_depth + als->order;
   return 2 * unit * roundings(additions, unit) * (PD_DEVIATIONS * sqrt(spread) + fabs(inner)) /
          als->norm_squared;
 }
@@ -122,12 +121,20 @@ static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *no
   const struct pd_linalg *linalg = als->linalg;
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
   for (int n = 0; n < als->order; ++n) {
+    struct pd_matrix own = pd_plan_own(als->plan, n, &als->factor[n]);
     factors[n] = &als->factor[n];
     if (rounded_since(als))
-      PD_TRY(linalg->gram(als->context, als->work, &als->factor[n], &als->gram[n], &als->peak[n]));
+      PD_TRY(linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]));
   }
   if (rounded_since(als)) PD_TRY(pd_als_enqueue_fit(als));
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
+}
+
+/* Whether a fit goes on without what there was no memory for. All members of a team would have to:
+ * there it is an error. */
+static bool may_do_without(const struct pd_als *als, polyad_status status) {
+  return pd_plan_team(als->plan) == NULL &&
+         (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT);
 }
 
 /* Enqueues the sums of the residual; where there is no memory for the nonzeros `summed` is false.
@@ -140,7 +147,7 @@ static polyad_status als_fit_sum_residual(struct pd_als *als, bool *summed) {
     pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
   }
   *summed = status == POLYAD_OK;
-  if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
+  if (!may_do_without(als, status)) return status;
   pd_log(als->context, POLYAD_LOG_INFO, "the fit keeps its rounding error of up to %.1g: %s",
          als->fit.bound, polyad_last_error(als->context));
   pd_begin(als->context);
@@ -166,7 +173,7 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
   double scalar[PD_SCALARS];
   PD_TRY(als_fit_sum_residual(als, measured));
   if (!*measured) return POLYAD_OK;
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  PD_TRY(pd_als_fetch(als, scalar));
   return set_measured(als, scalar);
 }
 
@@ -204,12 +211,12 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
     return POLYAD_OK;
   }
   polyad_status status = pd_als_enqueue_spread(als);
-  if (status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT) {
+  if (may_do_without(als, status)) {
     pd_begin(als->context);
     return POLYAD_OK;
   }
   PD_TRY(status);
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  PD_TRY(pd_als_fetch(als, scalar));
   set_formula(als, found, scalar[PD_SCALAR_SPREAD]);
   return POLYAD_OK;
 }
@@ -222,7 +229,7 @@ polyad_status pd_als_fetch_fit(struct pd_als *als) {
   if (als->run.iteration > als->run.first_iteration && als->fit.from == POLYAD_FIT_RESIDUAL &&
       !rounded_since(als))
     PD_TRY(als_fit_sum_residual(als, &summed));
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  PD_TRY(pd_als_fetch(als, scalar));
   als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
   als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
   if (scalar[PD_SCALAR_FALLBACKS] > 0) als->kept = scalar[PD_SCALAR_KEPT];

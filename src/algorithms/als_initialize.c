@@ -6,6 +6,10 @@
 #include <math.h>
 
 static polyad_status start_by_hosvd(struct pd_als *als) {
+  if (pd_plan_team(als->plan) != NULL)
+    return pd_fail(als->context, POLYAD_UNSUPPORTED,
+                   "the plan is shared by a team, whose first factors are random or the caller's; "
+                   "expected no HOSVD");
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < als->order; ++n)
     ranks[n] = als->model->rank;
@@ -46,10 +50,10 @@ polyad_status pd_als_start(void *state, int start) {
   if (als->options->init != POLYAD_INIT_MODEL && !hosvd && als->linalg->random != NULL)
     return start_on_device(als, start);
   if (als->options->init == POLYAD_INIT_MODEL) {
-    PD_TRY(pd_model_take_initial(als->context, als->options->initial,
+    PD_TRY(pd_model_take_initial(als->context, als->plan, als->options->initial,
                                  als->options->nonnegative != 0, als->model));
   } else {
-    pd_model_fill_random(als->context, start, als->model);
+    pd_model_fill_random(als->context, als->plan, start, als->model);
     if (hosvd) {
       PD_TRY(start_by_hosvd(als));
       if (als->options->nonnegative) make_nonnegative(als);

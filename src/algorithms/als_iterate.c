@@ -18,10 +18,12 @@ static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
  * A guess that overshoots would have all columns but the last clipped to zero for good. */
 static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) {
   double scalar[PD_SCALARS];
-  PD_TRY(als->linalg->weighted_inner(als->context, als->work, m, &als->factor[0], &als->lambda));
+  struct pd_matrix own_m = pd_plan_own(als->plan, 0, m);
+  struct pd_matrix own = pd_plan_own(als->plan, 0, &als->factor[0]);
+  PD_TRY(als->linalg->weighted_inner(als->context, als->work, &own_m, &own, &als->lambda));
   PD_TRY(als->linalg->model_norm(als->context, als->work, als->order, als->gram_list,
                                  &als->peak[als->order - 1], &als->lambda, false));
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  PD_TRY(pd_als_fetch(als, scalar));
   double alpha = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
   if (!(alpha > 0 && isfinite(alpha))) return POLYAD_OK;
   for (uint64_t r = 0; r < als->options->rank; ++r)
@@ -46,16 +48,16 @@ enum pd_scaling pd_als_scaling(const struct pd_als *als) {
   return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
-/* The update of mode n's factor into its spare. That of the first mode leaves the weights before
- * as they are. */
-static struct pd_update update_of(struct pd_als *als, int n) {
+/* The update of mode n's factor into its spare, of which x has the own rows. That of the first mode
+ * leaves the weights before as they are. */
+static struct pd_update update_of(struct pd_als *als, int n, struct pd_matrix *x) {
   bool slices = n == als->order - 1 && als->slices.data != NULL;
   return (struct pd_update){.v = &als->v,
                             .damping = pd_als_damping(als),
                             .weights = &als->lambda,
                             .slices = slices ? &als->slices : NULL,
                             .scaling = pd_als_scaling(als),
-                            .x = &als->spare[n],
+                            .x = x,
                             .lambda = n == 0 ? &als->lambda_before : &als->lambda,
                             .gram = &als->gram[n],
                             .peak = &als->peak[n]};
@@ -64,10 +66,12 @@ static struct pd_update update_of(struct pd_als *als, int n) {
 /* HALS goes on from the factor as it is. */
 static polyad_status update_nonnegative(struct pd_als *als, int n, double *seconds) {
   const struct pd_linalg *linalg = als->linalg;
-  struct pd_matrix m = mttkrp_buffer(als, n);
-  struct pd_update update = update_of(als, n);
-  update.before = &als->factor[n];
-  update.m = &m;
+  struct pd_matrix m = mttkrp_buffer(als, n), own_m = pd_plan_own(als->plan, n, &m);
+  struct pd_matrix before = pd_plan_own(als->plan, n, &als->factor[n]);
+  struct pd_matrix x = pd_plan_own(als->plan, n, &als->spare[n]);
+  struct pd_update update = update_of(als, n, &x);
+  update.before = &before;
+  update.m = &own_m;
   PD_TRY(timed_mttkrp(als, n, &m, seconds));
   if (als->run.iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
   PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
@@ -79,8 +83,10 @@ static polyad_status update_nonnegative(struct pd_als *als, int n, double *secon
 /* The first guess is no model yet: no update holds on to it. */
 static polyad_status update_least_squares(struct pd_als *als, int n, double *seconds) {
   const struct pd_linalg *linalg = als->linalg;
-  struct pd_update update = update_of(als, n);
-  if (als->run.iteration > 0) update.before = &als->factor[n];
+  struct pd_matrix before = pd_plan_own(als->plan, n, &als->factor[n]);
+  struct pd_matrix x = pd_plan_own(als->plan, n, &als->spare[n]);
+  struct pd_update update = update_of(als, n, &x);
+  if (als->run.iteration > 0) update.before = &before;
   PD_TRY(linalg->prepare(als->context, als->work, als->order, als->gram_list, n,
                          als->options->ridge, update.damping, &als->v));
   PD_TRY(timed_mttkrp(als, n, &als->spare[n], seconds));
@@ -93,6 +99,7 @@ static polyad_status als_iterate_update_mode(struct pd_als *als, int n, double *
     PD_TRY(update_nonnegative(als, n, seconds));
   else
     PD_TRY(update_least_squares(als, n, seconds));
+  PD_TRY(pd_plan_spread(als->context, als->plan, als->workspace, n, &als->spare[n]));
   pd_als_exchange(als, n);
   return POLYAD_OK;
 }

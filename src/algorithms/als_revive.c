@@ -19,7 +19,7 @@ static void fill_dead_columns(struct pd_als *als, int n) {
   for (uint64_t r = 0; r < rank; ++r) {
     if (als->host_lambda[r] != 0) continue;
     for (uint64_t i = 0; i < als->model->dims[n]; ++i) {
-      double value = pd_random_uniform(seed, stream, i * rank + r);
+      double value = pd_random_uniform(seed, stream, pd_plan_index(als->plan, n, i) * rank + r);
       if (single)
         narrow[i * rank + r] = (float)value;
       else

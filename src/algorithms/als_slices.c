@@ -52,7 +52,8 @@ static polyad_status als_slices_find_slices(struct pd_als *als) {
   sum_slices(als->context, &nonzeros.all, rows, parts, squares);
   PD_TRY_CLEANUP(pd_nonzeros_check(als->context, &nonzeros.all));
   PD_TRY_CLEANUP(pd_matrix_create(als->context, als->device, POLYAD_F64, rows, 1, &als->slices));
-  status = pd_matrix_from_host(als->context, &als->slices, squares);
+  PD_TRY_CLEANUP(pd_matrix_from_host(als->context, &als->slices, squares));
+  status = pd_plan_collect(als->context, als->plan, als->workspace, shape.order - 1, &als->slices);
 cleanup:
   pd_plan_nonzeros_close(als->context, als->plan, &nonzeros);
   pd_free(als->context, squares);
@@ -62,6 +63,9 @@ cleanup:
 polyad_status pd_als_enqueue_spread(struct pd_als *als) {
   PD_TRY(als_slices_find_slices(als));
   pd_als_forget_records(als); /* updates of the last mode read the slices from now on */
-  return als->linalg->spread(als->context, als->work, &als->slices, &als->factor[als->order - 1],
-                             als->order, als->gram_list, &als->lambda);
+  int last = als->order - 1;
+  struct pd_matrix slices = pd_plan_own(als->plan, last, &als->slices);
+  struct pd_matrix own = pd_plan_own(als->plan, last, &als->factor[last]);
+  return als->linalg->spread(als->context, als->work, &slices, &own, als->order, als->gram_list,
+                             &als->lambda);
 }

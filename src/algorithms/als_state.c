@@ -36,6 +36,9 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
   total = pd_add_saturated(
       total, plan->device->linalg->work_bytes(options->rank, polyad_threads(context)));
+  if (plan->part != NULL && pd_team_rank(pd_plan_team(plan)) == 0) /* the whole model, at the end */
+    for (int n = 0; n < plan->order; ++n)
+      total = pd_add_saturated(total, pd_mul_saturated(pd_plan_length(plan, n), row));
   return pd_memory_check(context, total, "the factors");
 }
 
@@ -65,6 +68,15 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
   return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
 }
 
+/* A row of a team's MTTKRP is added up from what its members have. */
+static polyad_status find_sum_depth(struct pd_als *als) {
+  polyad_team *team = pd_plan_team(als->plan);
+  als->sum_depth = (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1);
+  PD_TRY(pd_team_max(als->context, team, 1, &als->sum_depth));
+  als->sum_depth += pd_team_size(team) - 1;
+  return POLYAD_OK;
+}
+
 static polyad_status als_state_fill(struct pd_als *als) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
@@ -74,6 +86,8 @@ static polyad_status als_state_fill(struct pd_als *als) {
                                &als->model));
   PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
+  if (pd_plan_team(als->plan) != NULL) als->linalg->join(als->work, pd_plan_team(als->plan));
+  PD_TRY(find_sum_depth(als));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(als_state_create_matrices(als));
   return pd_run_open(&als->run);
@@ -130,6 +144,7 @@ void pd_als_destroy(struct pd_als *als) {
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
   polyad_workspace_destroy(als->workspace);
   polyad_ktensor_destroy(als->model);
+  polyad_ktensor_destroy(als->whole);
   pd_free(context, als->host_lambda);
   pd_run_clear(&als->run);
   pd_list_destroy(context, als->list);
@@ -177,7 +192,14 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   pd_matrix_touch(read);
   if (pd_als_rounds(als))
     PD_TRY(als->linalg->round(als->context, als->work, als->plan->compute, &als->factor[n], read));
-  return als->linalg->gram(als->context, als->work, read, &als->gram[n], &als->peak[n]);
+  struct pd_matrix own = pd_plan_own(als->plan, n, read);
+  return als->linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]);
+}
+
+polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]) {
+  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  return pd_team_broadcast(als->context, pd_plan_team(als->plan), 0, scalar,
+                           PD_SCALARS * sizeof *scalar);
 }
 
 static void exchange(struct pd_matrix *a, struct pd_matrix *b) {
@@ -244,11 +266,13 @@ static polyad_status save_numbers(struct pd_als *als, struct pd_archive *archive
 /* What an archive does not hold. Gram matrices stay those of the archive where these are needed to
  * go on to the same bits. */
 static polyad_status take_loaded(struct pd_als *als) {
-  for (int n = 0; n < als->order; ++n)
+  for (int n = 0; n < als->order; ++n) {
+    struct pd_matrix own = pd_plan_own(als->plan, n, &als->factor[n]);
     if (pd_als_rounds(als))
       PD_TRY(pd_als_take_factor(als, n));
     else
-      PD_TRY(als->linalg->gram(als->context, als->work, &als->factor[n], &als->v, &als->peak[n]));
+      PD_TRY(als->linalg->gram(als->context, als->work, &own, &als->v, &als->peak[n]));
+  }
   return POLYAD_OK;
 }
 
@@ -263,7 +287,7 @@ polyad_status pd_als_save(void *state, struct pd_archive *archive) {
     PD_TRY(pd_archive_matrix(archive, "Gram matrices", &als->gram[n], pd_als_host_gram(als, n)));
   for (int n = 0; n < als->order; ++n) {
     adopt(als, n);
-    PD_TRY(pd_archive_matrix(archive, "factors", &als->factor[n], als->model->factor[n]));
+    PD_TRY(pd_archive_factor(archive, "factors", n, &als->factor[n], als->model->factor[n]));
     pd_matrix_touch(&als->factor[n]);
   }
   return archive->task == PD_ARCHIVE_LOAD ? take_loaded(als) : POLYAD_OK;

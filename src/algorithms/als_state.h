@@ -29,7 +29,9 @@ struct pd_als {
   int order;
   double norm_squared; /* of the tensor as the plan's kernels see it */
 
-  polyad_ktensor *model; /* its arrays are the factors' memory where the device allows */
+  polyad_ktensor *model; /* its arrays are the factors' memory where the device allows; of a team's
+                            plan it has the rows of this member's matrices */
+  polyad_ktensor *whole; /* of a team, once the run has ended: the model, on member 0 */
   struct pd_matrix factor[POLYAD_MAX_ORDER];
   /* Where the next update of each factor goes; they change places with it. After an iteration these
      and lambda_before are the iterate before, which a breakdown goes back to. */
@@ -46,6 +48,7 @@ struct pd_als {
                          mode */
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   const struct pd_matrix *gram_list[POLYAD_MAX_ORDER];
+  double sum_depth; /* of the last mode's MTTKRP: see pd_plan_sum_depth() */
 
   double *host_lambda; /* R numbers, then `order` matrices R x R: copies on the host */
 
@@ -86,6 +89,10 @@ static inline bool pd_als_rounds(const struct pd_als *als) {
 /** Makes mode n's factor what MTTKRP reads, and its Gram matrix from that: normal equations of
  *  other matrices than the MTTKRP has read let errors of rounding grow. */
 polyad_status pd_als_take_factor(struct pd_als *als, int n);
+
+/** linalg->fetch(), with the same numbers on all members of a team: what follows from them is done
+ *  by all or by none. */
+polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]);
 
 /** Host copy of mode n's Gram matrix. */
 static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
@@ -142,7 +149,7 @@ polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine);
 /** Writes plain words about a singular or degenerate model into info->diagnosis, if there is
  *  anything to say. als->model is arranged, and component r of it is number order[r].place in
  *  `cosine`. */
-void pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
-                     const double *cosine, polyad_run_info *info);
+polyad_status pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
+                              const double *cosine, polyad_run_info *info);
 
 #endif

@@ -17,8 +17,22 @@ static bool looks_after(const struct pd_apr *apr, int inner) {
   return (inner & (inner - 1)) == 0;
 }
 
-static polyad_status apr_mu_fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
+/* The same numbers on all members of a team: what follows from them is done by all or by none. */
+static polyad_status fetch_same(struct pd_apr *apr, double scalar[PD_SCALARS]) {
   PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  return pd_team_broadcast(apr->context, pd_plan_team(apr->plan), 0, scalar,
+                           PD_SCALARS * sizeof *scalar);
+}
+
+/* After a change of the own rows of a factor. */
+static polyad_status changed(struct pd_apr *apr, int n) {
+  PD_TRY(pd_plan_spread(apr->context, apr->plan, apr->workspace, n, &apr->factor[n]));
+  pd_matrix_touch(&apr->factor[n]);
+  return POLYAD_OK;
+}
+
+static polyad_status apr_mu_fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
+  PD_TRY(fetch_same(apr, scalar));
   if (!isnan(scalar[PD_SCALAR_KKT])) return POLYAD_OK;
   return pd_fail(apr->context, POLYAD_NUMERICAL,
                  "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
@@ -35,12 +49,14 @@ static polyad_status apr_mu_run(struct pd_apr *apr, struct pd_op op, int n, stru
 /* B = (A + S) diag(lambda), and Pi where it is to be stored. */
 static polyad_status begin_mode(struct pd_apr *apr, int n) {
   const polyad_cp_apr_options *options = apr->options;
-  const struct pd_matrix *phi = apr->run.iteration > 0 ? &apr->phi[n] : NULL;
+  struct pd_matrix own = pd_plan_own(apr->plan, n, &apr->factor[n]);
+  struct pd_matrix own_phi = pd_plan_own(apr->plan, n, &apr->phi[n]);
+  const struct pd_matrix *phi = apr->run.iteration > 0 ? &own_phi : NULL;
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, phi, options->kappa, options->kappa_tolerance,
-                            &apr->lambda, &apr->factor[n]));
-  pd_matrix_touch(&apr->factor[n]);
+                            &apr->lambda, &own));
+  PD_TRY(changed(apr, n));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, n));
   if (!options->store_pi) return POLYAD_OK;
   PD_TRY(pd_apr_tick(apr, &clock));
@@ -52,17 +68,18 @@ static polyad_status begin_mode(struct pd_apr *apr, int n) {
 static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   polyad_context *context = apr->context;
   const polyad_cp_apr_options *options = apr->options;
+  struct pd_matrix own = pd_plan_own(apr->plan, n, &apr->factor[n]);
+  struct pd_matrix own_phi = pd_plan_own(apr->plan, n, &apr->phi[n]);
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr_mu_run(apr, PD_GRADIENT(options->epsilon), n, &apr->phi[n]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, n));
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(apr->linalg->kkt(context, apr->work, &apr->phi[n], &apr->factor[n]));
+  PD_TRY(apr->linalg->kkt(context, apr->work, &own_phi, &own));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_KKT, n));
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(apr->linalg->multiply(context, apr->work, &apr->phi[n], options->run.tolerance,
-                               &apr->factor[n]));
-  pd_matrix_touch(&apr->factor[n]);
+  PD_TRY(apr->linalg->multiply(context, apr->work, &own_phi, options->run.tolerance, &own));
+  PD_TRY(changed(apr, n));
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
@@ -70,9 +87,9 @@ static polyad_status end_mode(struct pd_apr *apr, int n) {
   double clock;
   if (n == apr->order - 1) PD_TRY(apr_mu_run(apr, PD_GAIN_SUM, n, &apr->logarithms));
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[n],
-                                &apr->lambda));
-  pd_matrix_touch(&apr->factor[n]);
+  struct pd_matrix own = pd_plan_own(apr->plan, n, &apr->factor[n]);
+  PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &own, &apr->lambda));
+  PD_TRY(changed(apr, n));
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
@@ -96,7 +113,7 @@ static polyad_status apr_mu_update_mode(struct pd_apr *apr, int n) {
 
 static polyad_status fetch_likelihood(struct pd_apr *apr) {
   double scalar[PD_SCALARS], logarithms;
-  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  PD_TRY(fetch_same(apr, scalar));
   PD_TRY(pd_matrix_to_host(apr->context, &apr->logarithms, &logarithms));
   apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[PD_SCALAR_MASS]);
   return POLYAD_OK;
@@ -115,8 +132,9 @@ polyad_status pd_apr_guess(void *state) {
   apr->result = (struct pd_apr_result){.kkt = NAN};
   if (apr->workspace == NULL) /* PDNR and PQNR compute without one */
     PD_TRY(polyad_workspace_create(apr->context, apr->plan, apr->options->rank, &apr->workspace));
-  PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[last]));
-  pd_matrix_touch(&apr->factor[last]);
+  struct pd_matrix own = pd_plan_own(apr->plan, last, &apr->factor[last]);
+  PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &own));
+  PD_TRY(changed(apr, last));
   PD_TRY(end_mode(apr, last));
   return fetch_likelihood(apr);
 }

@@ -2,6 +2,7 @@
  * 1-norm one; and the way of models to the device and back. */
 #include "algorithms/apr_rows.h"
 #include "algorithms/model_start.h"
+#include "algorithms/model_team.h"
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static polyad_status check_weights(struct pd_apr *apr, const polyad_ktensor *ini
 
 static polyad_status apr_start_take_initial(struct pd_apr *apr) {
   const polyad_ktensor *initial = apr->options->initial;
-  PD_TRY(pd_model_take_initial(apr->context, initial, false, apr->model));
+  PD_TRY(pd_model_take_initial(apr->context, apr->plan, initial, false, apr->model));
   PD_TRY(check_weights(apr, initial));
   for (int n = 0; n < apr->order; ++n)
     for (uint64_t k = 0; k < initial->dims[n] * initial->rank; ++k) {
@@ -61,6 +62,14 @@ static polyad_status apr_start_upload(struct pd_apr *apr) {
   return POLYAD_OK;
 }
 
+polyad_status pd_apr_normalize(struct pd_apr *apr) {
+  PD_TRY(pd_model_gather(apr->context, apr->plan, apr->model, &apr->whole));
+  if (apr->whole != NULL) polyad_ktensor_normalize(apr->whole, POLYAD_NORM_1);
+  polyad_status status = pd_model_scatter(apr->context, apr->plan, apr->whole, apr->model);
+  if (apr->whole == apr->model) apr->whole = NULL;
+  return status;
+}
+
 /* Unlike a least-squares fit, MU keeps the scale of its guess for a while: but for rounding the
  * weights of the guess are those that the guess itself has. */
 polyad_status pd_apr_start(void *state, int start) {
@@ -72,9 +81,9 @@ polyad_status pd_apr_start(void *state, int start) {
   if (apr->options->init == POLYAD_INIT_MODEL)
     PD_TRY(apr_start_take_initial(apr));
   else
-    pd_model_fill_random(apr->context, start, apr->model);
+    pd_model_fill_random(apr->context, apr->plan, start, apr->model);
   if (apr->options->method != POLYAD_APR_MU) lift_zero_rows(apr);
-  polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
+  PD_TRY(pd_apr_normalize(apr));
   return apr_start_upload(apr);
 }
 

@@ -52,11 +52,13 @@ static polyad_status apr_state_fill(struct pd_apr *apr) {
   PD_TRY(apr_state_check_memory(apr));
   PD_TRY(polyad_ktensor_create(context, apr->order, apr->plan->dims, options->rank, apr->plan->type,
                                &apr->model));
+  PD_TRY(pd_run_check_team(&apr->run));
   if (by_rows(apr))
     PD_TRY(pd_apr_rows_create(apr, &apr->rows));
   else
     PD_TRY(polyad_workspace_create(context, apr->plan, options->rank, &apr->workspace));
   PD_TRY(apr->linalg->work_create(context, apr->device, options->rank, &apr->work));
+  if (pd_plan_team(apr->plan) != NULL) apr->linalg->join(apr->work, pd_plan_team(apr->plan));
   PD_TRY(PD_NEW_ZERO(context, options->rank, &apr->host_lambda));
   PD_TRY(apr_state_create_matrices(apr));
   return pd_run_open(&apr->run);
@@ -102,6 +104,7 @@ void pd_apr_destroy(struct pd_apr *apr) {
   polyad_workspace_destroy(apr->workspace);
   pd_apr_rows_destroy(context, apr->rows);
   polyad_ktensor_destroy(apr->model);
+  polyad_ktensor_destroy(apr->whole);
   pd_free(context, apr->host_lambda);
   pd_run_clear(&apr->run);
   pd_free(context, apr);
@@ -161,9 +164,9 @@ polyad_status pd_apr_save(void *state, struct pd_archive *archive) {
   PD_TRY(pd_archive_real(archive, &apr->row_tolerance));
   PD_TRY(pd_archive_matrix(archive, "weights", &apr->lambda, apr->host_lambda));
   for (int n = 0; n < apr->order && !by_rows(apr); ++n)
-    PD_TRY(pd_archive_matrix(archive, "matrices Phi", &apr->phi[n], NULL));
+    PD_TRY(pd_archive_factor(archive, "matrices Phi", n, &apr->phi[n], NULL));
   for (int n = 0; n < apr->order; ++n) {
-    PD_TRY(pd_archive_matrix(archive, "factors", &apr->factor[n], apr->model->factor[n]));
+    PD_TRY(pd_archive_factor(archive, "factors", n, &apr->factor[n], apr->model->factor[n]));
     pd_matrix_touch(&apr->factor[n]);
   }
   return POLYAD_OK;

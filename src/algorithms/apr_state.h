@@ -32,6 +32,7 @@ struct pd_apr {
   struct pd_apr_rows *rows; /* PDNR and PQNR: what solving row by row needs */
   int order;
 
+  polyad_ktensor *whole;                     /* see struct pd_als */
   polyad_ktensor *model;                     /* its arrays are the factors' memory where they can */
   struct pd_matrix factor[POLYAD_MAX_ORDER]; /* columns of 1-norm one; while its mode is updated:
                                                 B, with the weights in it */
@@ -67,6 +68,9 @@ polyad_status pd_apr_save(void *apr, struct pd_archive *archive);
 polyad_status pd_apr_iterate_mu(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr);
+
+/** Scales the columns of the model on the host to 1-norm one; of a team's model, of all rows. */
+polyad_status pd_apr_normalize(struct pd_apr *apr);
 
 /** Log-likelihood of the first model, for runs without iterations. */
 polyad_status pd_apr_guess(void *apr);

@@ -2,7 +2,7 @@
 #include "algorithms/archive.h"
 #include "algorithms/method.h"
 #include "io/checkpoint.h"
-#include "plan/plan.h"
+#include "plan/part.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,12 +33,12 @@ struct saved_row {
 static struct pd_run_head archive_describe(const struct pd_run *run) {
   const polyad_plan *plan = run->plan;
   struct pd_run_head head = {.order = (uint64_t)plan->order,
-                             .nnz = plan->nnz,
+                             .nnz = polyad_plan_nnz(plan),
                              .tensor_hash = plan->tensor_hash,
                              .type = (uint64_t)plan->type,
                              .seed = polyad_seed(run->context),
                              .threads = (uint64_t)polyad_threads(run->context)};
-  memcpy(head.dims, plan->dims, sizeof head.dims);
+  memcpy(head.dims, polyad_plan_dims(plan), (size_t)plan->order * sizeof *head.dims);
   snprintf(head.method, sizeof head.method, "%s", run->method->name);
   snprintf(head.device, sizeof head.device, "%.31s", plan->devices);
   snprintf(head.format, sizeof head.format, "%s", plan->format->name);
@@ -73,7 +73,9 @@ static polyad_status compare_tensors(polyad_context *context, const char *path,
   }
   PD_TRY(
       archive_compare(context, path, "another tensor: number of nonzeros", there->nnz, here->nnz));
-  if (there->tensor_hash == here->tensor_hash) return POLYAD_OK;
+  /* A team does not know the hash of its tensor. */
+  if (there->tensor_hash == here->tensor_hash || there->tensor_hash == 0 || here->tensor_hash == 0)
+    return POLYAD_OK;
   snprintf(text[0], sizeof text[0], "%016" PRIx64, there->tensor_hash);
   snprintf(text[1], sizeof text[1], "%016" PRIx64, here->tensor_hash);
   return archive_differs(context, path, "another tensor: content hash", text[0], text[1]);
@@ -116,11 +118,19 @@ static polyad_status compare_heads(polyad_context *context, const char *path,
 
 /* ---- what a list consists of -------------------------------------------------------------- */
 
-/* Bytes to or from wherever the archive keeps them. */
+/* For messages; members of a team without the file fail together with the one that has it. */
+static const char *path_of(const struct pd_archive *archive) {
+  return archive->input != NULL ? pd_checkpoint_input_path(archive->input) : "the checkpoint";
+}
+
+/* Bytes to or from wherever the archive keeps them. Of a team's checkpoint member 0 alone writes,
+ * and gives the others what it reads. */
 static polyad_status archive_pass(struct pd_archive *archive, void *data, uint64_t bytes) {
   uint64_t at = archive->bytes;
   archive->bytes = pd_add_saturated(at, bytes);
-  if (archive->input != NULL) return pd_checkpoint_get(archive->input, data, (size_t)bytes);
+  if (archive->input != NULL) PD_TRY(pd_checkpoint_get(archive->input, data, (size_t)bytes));
+  if (archive->plan != NULL && archive->task == PD_ARCHIVE_LOAD)
+    return pd_team_broadcast(archive->context, pd_plan_team(archive->plan), 0, data, bytes);
   if (archive->file != NULL && archive->put == POLYAD_OK)
     archive->put = pd_checkpoint_put(archive->file, data, (size_t)bytes);
   if (archive->memory != NULL && archive->task == PD_ARCHIVE_SAVE)
@@ -145,8 +155,7 @@ polyad_status pd_archive_option(struct pd_archive *archive, const char *name, do
   if (there == value) return POLYAD_OK;
   snprintf(text[0], sizeof text[0], "%.17g", there);
   snprintf(text[1], sizeof text[1], "%.17g", value);
-  return archive_differs(archive->context, pd_checkpoint_input_path(archive->input), name, text[0],
-                         text[1]);
+  return archive_differs(archive->context, path_of(archive), name, text[0], text[1]);
 }
 
 static bool archive_all_finite(polyad_type type, uint64_t count, const void *values) {
@@ -162,8 +171,8 @@ static polyad_status load_matrix(struct pd_archive *archive, const char *what,
   uint64_t count = matrix->rows * matrix->stride;
   PD_TRY(archive_pass(archive, host, count * pd_type_bytes(matrix->type)));
   if (archive->input != NULL && !archive_all_finite(matrix->type, count, host))
-    return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
-                      0, "the checkpoint's %s hold a number that is not finite", what);
+    return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
+                      "the checkpoint's %s hold a number that is not finite", what);
   return pd_matrix_from_host(archive->context, matrix, host);
 }
 
@@ -190,6 +199,39 @@ polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
   return status;
 }
 
+/* Member 0 has all rows for as long as this runs. */
+static polyad_status pass_whole_factor(struct pd_archive *archive, const char *what, int mode,
+                                       struct pd_matrix *factor, void *host) {
+  const struct pd_part *part = archive->plan->part;
+  struct pd_matrix all = *factor;
+  polyad_status status = POLYAD_OK;
+  uint64_t row = factor->columns * pd_type_bytes(factor->type);
+  bool first = part->team->rank == 0, loads = archive->task == PD_ARCHIVE_LOAD;
+  struct pd_archive mine = *archive;
+  all.rows = part->dims[mode];
+  all.data = NULL;
+  mine.plan = NULL; /* what member 0 reads is scattered, not broadcast */
+  if (first) PD_TRY(pd_alloc(archive->context, pd_mul_saturated(all.rows, row), 1, &all.data));
+  if (!loads) PD_TRY_CLEANUP(pd_part_gather(archive->context, part, mode, row, host, all.data));
+  if (first) PD_TRY_CLEANUP(pd_archive_matrix(&mine, what, &all, all.data));
+  if (loads) status = pd_part_scatter(archive->context, part, mode, row, all.data, host);
+  archive->bytes = mine.bytes;
+  archive->put = mine.put;
+cleanup:
+  pd_free(archive->context, all.data);
+  return status;
+}
+
+polyad_status pd_archive_factor(struct pd_archive *archive, const char *what, int mode,
+                                struct pd_matrix *factor, void *host) {
+  if (archive->plan == NULL) return pd_archive_matrix(archive, what, factor, host);
+  if (host == NULL) host = factor->data; /* a team's matrices are in the host's memory */
+  if (archive->task == PD_ARCHIVE_SAVE) PD_TRY(pd_matrix_to_host(archive->context, factor, host));
+  PD_TRY(pass_whole_factor(archive, what, mode, factor, host));
+  return archive->task == PD_ARCHIVE_LOAD ? pd_matrix_from_host(archive->context, factor, host)
+                                          : POLYAD_OK;
+}
+
 /* ---- checkpoints: saving ------------------------------------------------------------------ */
 
 static polyad_status put_trace(const struct pd_run *run, struct pd_archive *archive) {
@@ -209,25 +251,37 @@ static polyad_status put_trace(const struct pd_run *run, struct pd_archive *arch
 static polyad_status put_state(struct pd_run *run, struct pd_archive *archive) {
   struct pd_run_head head = archive_describe(run);
   struct position position = {(uint64_t)run->iteration, run->change, pd_run_seconds(run)};
-  archive->put = pd_checkpoint_begin(run->checkpoint);
+  if (run->checkpoint != NULL) archive->put = pd_checkpoint_begin(run->checkpoint);
   PD_TRY(archive_pass(archive, &head, sizeof head));
   PD_TRY(archive_pass(archive, &position, sizeof position));
   PD_TRY(run->method->save(run->state, archive));
   return put_trace(run, archive);
 }
 
+static const polyad_plan *shared_plan(const struct pd_run *run) {
+  return pd_plan_team(run->plan) != NULL ? run->plan : NULL;
+}
+
+/* Whether this member writes and reads checkpoints. */
+static bool has_file(const struct pd_run *run) {
+  return pd_team_rank(pd_plan_team(run->plan)) == 0;
+}
+
 static struct pd_archive to_checkpoint(const struct pd_run *run) {
-  return (struct pd_archive){
-      .context = run->context, .task = PD_ARCHIVE_SAVE, .file = run->checkpoint};
+  return (struct pd_archive){.context = run->context,
+                             .task = PD_ARCHIVE_SAVE,
+                             .file = run->checkpoint,
+                             .plan = shared_plan(run)};
 }
 
 polyad_status pd_run_claim(struct pd_run *run) {
   if (run->options->checkpoint == NULL) return POLYAD_OK;
-  PD_TRY(pd_checkpoint_open(run->context, run->options->checkpoint, &run->checkpoint));
+  if (has_file(run))
+    PD_TRY(pd_checkpoint_open(run->context, run->options->checkpoint, &run->checkpoint));
   struct pd_archive archive = to_checkpoint(run);
   PD_TRY(put_state(run, &archive));
   PD_TRY(archive.put);
-  return pd_checkpoint_rehearse(run->checkpoint);
+  return has_file(run) ? pd_checkpoint_rehearse(run->checkpoint) : POLYAD_OK;
 }
 
 void pd_run_unclaim(struct pd_run *run) {
@@ -236,13 +290,13 @@ void pd_run_unclaim(struct pd_run *run) {
 }
 
 polyad_status pd_run_save(struct pd_run *run, bool end) {
-  if (run->checkpoint == NULL) return POLYAD_OK;
+  if (run->options->checkpoint == NULL) return POLYAD_OK;
   if (!end && run->iteration % run->options->checkpoint_every != 0) return POLYAD_OK;
   struct pd_archive archive = to_checkpoint(run);
   polyad_status status = put_state(run, &archive);
-  if (status == POLYAD_OK && archive.put == POLYAD_OK)
+  if (run->checkpoint != NULL && status == POLYAD_OK && archive.put == POLYAD_OK)
     archive.put = pd_checkpoint_commit(run->checkpoint);
-  else
+  else if (run->checkpoint != NULL)
     pd_checkpoint_abort(run->checkpoint);
   PD_TRY(status);
   if (archive.put == POLYAD_OK) return POLYAD_OK;
@@ -272,19 +326,21 @@ static polyad_status get_row(struct pd_archive *archive, bool validates, polyad_
                                             : POLYAD_FIT_FORMULA,
                             .validation_rmse = validation};
   if (isfinite(pd_run_objective(row)) && isfinite(row->seconds)) return POLYAD_OK;
-  return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0, 0,
+  return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
                     "the checkpoint's trace holds a number that is not finite");
 }
 
 static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
                                uint64_t iterations) {
-  uint64_t left = pd_checkpoint_left(archive->input);
+  uint64_t left = archive->input != NULL ? pd_checkpoint_left(archive->input) : 0;
+  if (archive->plan != NULL)
+    PD_TRY(pd_team_broadcast(run->context, pd_plan_team(run->plan), 0, &left, sizeof left));
   bool validates = run->method->validates;
   uint64_t row_bytes = sizeof(struct saved_row) + (validates ? sizeof(double) : 0);
   uint64_t bytes = pd_mul_saturated(iterations, row_bytes);
   if (iterations >= INT32_MAX / 2 || bytes != left)
-    return pd_fail_at(archive->context, POLYAD_PARSE, pd_checkpoint_input_path(archive->input), 0,
-                      0, "the checkpoint holds %" PRIu64 " bytes of trace; expected %" PRIu64, left,
+    return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
+                      "the checkpoint holds %" PRIu64 " bytes of trace; expected %" PRIu64, left,
                       bytes);
   PD_TRY(pd_run_reserve(run, (int)iterations));
   for (int i = 0; i < (int)iterations; ++i) {
@@ -295,7 +351,7 @@ static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
 }
 
 static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
-  const char *path = pd_checkpoint_input_path(archive->input);
+  const char *path = path_of(archive);
   struct pd_run_head there, here = archive_describe(run);
   struct position position;
   PD_TRY(archive_pass(archive, &there, sizeof there));
@@ -310,12 +366,14 @@ static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
 }
 
 polyad_status pd_run_resume(struct pd_run *run) {
-  struct pd_archive archive = {.context = run->context, .task = PD_ARCHIVE_LOAD};
-  PD_TRY(pd_checkpoint_input_open(run->context, run->options->resume, &archive.input));
+  struct pd_archive archive = {
+      .context = run->context, .task = PD_ARCHIVE_LOAD, .plan = shared_plan(run)};
+  if (has_file(run))
+    PD_TRY(pd_checkpoint_input_open(run->context, run->options->resume, &archive.input));
   polyad_status status = get_state(run, &archive);
   if (status == POLYAD_OK)
-    pd_log(run->context, POLYAD_LOG_INFO, "going on from %s after iteration %d",
-           pd_checkpoint_input_path(archive.input), run->iteration);
+    pd_log(run->context, POLYAD_LOG_INFO, "going on from %s after iteration %d", path_of(&archive),
+           run->iteration);
   pd_checkpoint_input_close(archive.input);
   return status;
 }

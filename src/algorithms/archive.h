@@ -10,6 +10,7 @@
 #define PD_ARCHIVE_H
 
 #include "device/device.h"
+#include <polyad/plan.h>
 
 struct pd_checkpoint;
 struct pd_checkpoint_input;
@@ -24,6 +25,8 @@ struct pd_archive {
   struct pd_checkpoint *file;
   struct pd_checkpoint_input *input;
   unsigned char *memory;
+  const polyad_plan
+      *plan;         /* of a team that shares a checkpoint: member 0 has the file; else NULL */
   uint64_t bytes;    /* so far */
   polyad_status put; /* of writing the file: what fails there does not end the run */
 };
@@ -37,6 +40,10 @@ polyad_status pd_archive_real(struct pd_archive *archive, double *number);
  *  when a number in a checkpoint is not finite. */
 polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
                                 struct pd_matrix *matrix, void *host);
+/** The factor of a mode, of which a team's members have rows: a checkpoint has all of them, in the
+ *  order of the whole tensor. `host` is room for this member's rows, or NULL. */
+polyad_status pd_archive_factor(struct pd_archive *archive, const char *what, int mode,
+                                struct pd_matrix *factor, void *host);
 
 /* ---- called by the frame ------------------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
  * the fit that it really has (als_fit.c). */
 #include "algorithms/als_state.h"
 #include "algorithms/model_start.h"
+#include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
@@ -26,7 +27,7 @@ static polyad_status cp_als_check_options(polyad_context *context, const polyad_
          "initialisation %d is unknown", (int)options->init);
 #undef EXPECT
   PD_TRY(pd_run_options_check(context, &options->run, 0));
-  if (plan->nnz == 0 || !(plan->norm_square_scaled > 0))
+  if (polyad_plan_nnz(plan) == 0 || !(plan->norm_square_scaled > 0))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the tensor has no nonzero: its fit is undefined; expected at least one");
   return POLYAD_OK;
@@ -64,6 +65,7 @@ static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
   double relative, bound;
   polyad_tensor *tensor = NULL;
   if (!((1 - info->fit) * (1 - info->fit) < rounding_residual)) return;
+  if (pd_plan_team(als->plan) != NULL) return; /* nobody has all nonzeros and rows */
   polyad_status status = pd_plan_expand(als->context, als->plan, &tensor);
   if (status == POLYAD_OK)
     status = pd_ktensor_residual(als->context, model, tensor, &relative, &bound);
@@ -104,18 +106,34 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   return POLYAD_OK;
 }
 
-/* Normal form of the result: 2-norm columns, sorted weights, fixed signs; `order` tells where its
- * components were. */
+/* `order` tells where the model's components were. */
+static polyad_status arrange(struct pd_als *als, polyad_ktensor *model,
+                             struct pd_component *order) {
+  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, model));
+  pd_ktensor_order(model, order);
+  PD_TRY(polyad_ktensor_arrange(als->context, model));
+  polyad_ktensor_fix_signs(model);
+  return POLYAD_OK;
+}
+
+/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. Member 0 of a team does
+ * that, and all have their rows of it, and its order, for what follows. */
 static polyad_status finish_model(struct pd_als *als, struct pd_component *order,
                                   polyad_run_info *info) {
-  polyad_ktensor_normalize(als->model, POLYAD_NORM_2);
-  PD_TRY(settle_fit(als, info));
+  polyad_ktensor *whole = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_model_gather(als->context, als->plan, als->model, &whole));
+  if (whole != NULL) polyad_ktensor_normalize(whole, POLYAD_NORM_2);
+  PD_TRY_CLEANUP(pd_model_scatter(als->context, als->plan, whole, als->model));
+  PD_TRY_CLEANUP(settle_fit(als, info));
   refine_fit(als, als->model, info);
-  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
-  pd_ktensor_order(als->model, order);
-  PD_TRY(polyad_ktensor_arrange(als->context, als->model));
-  polyad_ktensor_fix_signs(als->model);
-  return POLYAD_OK;
+  if (whole != NULL) PD_TRY_CLEANUP(arrange(als, whole, order));
+  PD_TRY_CLEANUP(pd_team_broadcast(als->context, pd_plan_team(als->plan), 0, order,
+                                   als->options->rank * sizeof *order));
+  status = pd_model_scatter(als->context, als->plan, whole, als->model);
+cleanup:
+  if (whole != als->model) als->whole = whole;
+  return status;
 }
 
 /* The fit of a first guess has no formula to fall back to. */
@@ -152,7 +170,7 @@ static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   PD_TRY_CLEANUP(pd_als_find_cosines(als, cosine));
   PD_TRY_CLEANUP(pd_als_download(als));
   PD_TRY_CLEANUP(finish_model(als, order, info));
-  pd_als_diagnose(als, order, cosine, info);
+  status = pd_als_diagnose(als, order, cosine, info);
 cleanup:
   pd_free(als->context, order);
   pd_free(als->context, cosine);
@@ -169,24 +187,33 @@ const struct pd_method pd_als_method = {.name = "cp_als",
                                         .score = cp_als_score,
                                         .save = pd_als_save,
                                         .report = cp_als_report,
+                                        .shared = true,
                                         .finish = cp_als_finish};
 
-polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
-                            const polyad_cp_als_options *options, polyad_ktensor **model,
-                            polyad_run_info *info) {
+static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan *plan,
+                                      const polyad_cp_als_options *options, polyad_ktensor **model,
+                                      polyad_run_info *info) {
   struct pd_als *als = NULL;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(cp_als_check_options(context, plan, options));
   PD_TRY(pd_als_create(context, plan, options, &als));
   polyad_status status = pd_run_execute(&als->run, info);
   if (status == POLYAD_OK) {
-    *model = als->model;
-    als->model = NULL;
+    polyad_ktensor **result = pd_plan_team(plan) != NULL ? &als->whole : &als->model;
+    *model = *result;
+    *result = NULL;
   }
   pd_als_destroy(als);
   return status;
+}
+
+polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_als_options *options, polyad_ktensor **model,
+                            polyad_run_info *info) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  polyad_status status = cp_als_decompose(context, plan, options, model, info);
+  return pd_model_agree(context, plan, status, model);
 }

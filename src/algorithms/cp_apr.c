@@ -5,6 +5,7 @@
  * around the iterations: options, what counts as convergence, and the result in its normal form. */
 #include "algorithms/apr_state.h"
 #include "algorithms/model_start.h"
+#include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
 #include "tensor/ktensor_fit.h"
 #include <inttypes.h>
@@ -69,7 +70,7 @@ static polyad_status cp_apr_check_options(polyad_context *context,
 static polyad_status cp_apr_check_values(polyad_context *context, const polyad_plan *plan) {
   char place[POLYAD_MAX_ORDER * 22 + 1] = "";
   int length = 0;
-  if (plan->nnz == 0)
+  if (polyad_plan_nnz(plan) == 0)
     return pd_fail(context, POLYAD_NUMERICAL, "the tensor has no nonzero; expected at least one");
   if (plan->zeros == POLYAD_ZEROS_KEEP)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
@@ -142,6 +143,8 @@ static void cp_apr_report(const void *state, polyad_run_info *info) {
 static polyad_status cp_apr_find_fit(struct pd_apr *apr, polyad_run_info *info) {
   double relative, bound;
   polyad_tensor *tensor = NULL;
+  if (pd_plan_team(apr->plan) != NULL)
+    return pd_fail(apr->context, POLYAD_UNSUPPORTED, "no process has all nonzeros and all rows");
   PD_TRY(pd_plan_expand(apr->context, apr->plan, &tensor));
   polyad_status status = pd_ktensor_residual(apr->context, apr->model, tensor, &relative, &bound);
   if (status == POLYAD_OK) {
@@ -158,34 +161,34 @@ static polyad_status cp_apr_find_fit(struct pd_apr *apr, polyad_run_info *info) 
 static polyad_status cp_apr_finish(void *state, polyad_run_info *info) {
   struct pd_apr *apr = state;
   PD_TRY(pd_apr_download(apr));
-  polyad_ktensor_normalize(apr->model, POLYAD_NORM_1);
+  PD_TRY(pd_apr_normalize(apr));
   if (cp_apr_find_fit(apr, info) != POLYAD_OK) {
     pd_log(apr->context, POLYAD_LOG_INFO, "the fit is not computed: %s",
            polyad_last_error(apr->context));
     pd_begin(apr->context);
   }
-  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, apr->model));
-  return polyad_ktensor_arrange(apr->context, apr->model);
+  polyad_ktensor *model = pd_plan_team(apr->plan) != NULL ? apr->whole : apr->model;
+  if (model == NULL) return POLYAD_OK; /* member 0 of the team has it */
+  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, model));
+  return polyad_ktensor_arrange(apr->context, model);
 }
 
 /* The three ways to improve a factor differ in what their checkpoints hold, and in their name. */
-#define APR_METHOD(called)                                                                         \
+#define APR_METHOD(called, shared_by_teams)                                                        \
   {                                                                                                \
     .name = (called), .objective = "log-likelihood", .start = pd_apr_start, .guess = pd_apr_guess, \
     .iterate = cp_apr_iterate, .converged = cp_apr_converged, .score = cp_apr_score,               \
-    .save = pd_apr_save, .report = cp_apr_report, .finish = cp_apr_finish                          \
+    .save = pd_apr_save, .report = cp_apr_report, .finish = cp_apr_finish,                         \
+    .shared = (shared_by_teams)                                                                    \
   }
-const struct pd_method pd_apr_methods[] = {[POLYAD_APR_MU] = APR_METHOD("apr_mu"),
-                                           [POLYAD_APR_PDNR] = APR_METHOD("apr_pdn"),
-                                           [POLYAD_APR_PQNR] = APR_METHOD("apr_pqn")};
+const struct pd_method pd_apr_methods[] = {[POLYAD_APR_MU] = APR_METHOD("apr_mu", true),
+                                           [POLYAD_APR_PDNR] = APR_METHOD("apr_pdn", false),
+                                           [POLYAD_APR_PQNR] = APR_METHOD("apr_pqn", false)};
 
-polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
-                            const polyad_cp_apr_options *options, polyad_ktensor **model,
-                            polyad_run_info *info) {
+static polyad_status cp_apr_decompose(polyad_context *context, const polyad_plan *plan,
+                                      const polyad_cp_apr_options *options, polyad_ktensor **model,
+                                      polyad_run_info *info) {
   struct pd_apr *apr = NULL;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
-  if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(cp_apr_check_options(context, options));
@@ -193,9 +196,20 @@ polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
   PD_TRY(pd_apr_create(context, plan, options, &apr));
   polyad_status status = pd_run_execute(&apr->run, info);
   if (status == POLYAD_OK) {
-    *model = apr->model;
-    apr->model = NULL;
+    polyad_ktensor **result = pd_plan_team(plan) != NULL ? &apr->whole : &apr->model;
+    *model = *result;
+    *result = NULL;
   }
   pd_apr_destroy(apr);
   return status;
+}
+
+polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_apr_options *options, polyad_ktensor **model,
+                            polyad_run_info *info) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  polyad_status status = cp_apr_decompose(context, plan, options, model, info);
+  return pd_model_agree(context, plan, status, model);
 }

@@ -88,7 +88,7 @@ static polyad_status cp_complete_take_initial(struct pd_complete *c) {
   polyad_ktensor *checked = NULL;
   PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->rank, POLYAD_F64, &checked));
   polyad_status status =
-      pd_model_take_initial(c->context, initial, c->options->nonnegative != 0, checked);
+      pd_model_take_initial(c->context, c->plan, initial, c->options->nonnegative != 0, checked);
   int exponent = c->exponent + c->plan->value_exponent;
   for (int n = 0; n < c->order && status == POLYAD_OK; ++n)
     for (uint64_t i = 0; i < c->plan->dims[n]; ++i)

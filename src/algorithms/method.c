@@ -24,7 +24,16 @@ polyad_status pd_run_reserve(struct pd_run *run, int iterations) {
   return POLYAD_OK;
 }
 
+polyad_status pd_run_check_team(const struct pd_run *run) {
+  if (pd_plan_team(run->plan) == NULL || run->method->shared) return POLYAD_OK;
+  return pd_fail(run->context, POLYAD_UNSUPPORTED,
+                 "the plan is shared by a team, on which %s does not run; expected CP-ALS or "
+                 "multiplicative CP-APR",
+                 run->method->name);
+}
+
 polyad_status pd_run_open(struct pd_run *run) {
+  PD_TRY(pd_run_check_team(run));
   int most = run->options->max_iterations;
   run->change = NAN;
   return pd_run_reserve(run, (most < ROOM_AT_FIRST ? most : ROOM_AT_FIRST) + 1);
@@ -83,20 +92,23 @@ static bool out_of_time(const struct pd_run *run) {
   return most > 0 && pd_seconds() - run->started >= most;
 }
 
-/* Whether the iteration that was recorded last ends the start, and why. */
-static bool ends(struct pd_run *run, polyad_reason *reason) {
-  bool interrupts = interrupted(run);
+/* Whether the iteration that was recorded last ends the start, and why. What ends the start of one
+ * member of a team ends that of all. */
+static polyad_status find_end(struct pd_run *run, polyad_reason *reason, bool *end) {
+  double found[2] = {interrupted(run), out_of_time(run)};
+  PD_TRY(pd_team_max(run->context, pd_plan_team(run->plan), 2, found));
+  *end = true;
   if (run->method->converged(run->state))
     *reason = POLYAD_REASON_TOLERANCE;
   else if (run->method->stagnates != NULL && run->method->stagnates(run->state))
     *reason = POLYAD_REASON_VALIDATION;
-  else if (interrupts)
+  else if (found[0] > 0)
     *reason = POLYAD_REASON_CANCELLED;
-  else if (out_of_time(run))
+  else if (found[1] > 0)
     *reason = POLYAD_REASON_MAX_SECONDS;
   else
-    return run->iteration >= run->options->max_iterations;
-  return true;
+    *end = run->iteration >= run->options->max_iterations;
+  return POLYAD_OK;
 }
 
 /* One iteration, recorded and, when it is due, saved. */
@@ -119,7 +131,7 @@ static polyad_status method_step(struct pd_run *run, bool *end, polyad_reason *r
     *end = true;
   } else {
     record(run, row);
-    *end = ends(run, reason);
+    PD_TRY(find_end(run, reason, end));
   }
   return pd_run_save(run, *end);
 }

@@ -31,6 +31,7 @@ struct pd_method {
   /** Whether the start ends because a validation set has told nothing good for long. NULL: never.
    */
   bool (*stagnates)(const void *state);
+  bool shared;    /* runs on a plan that a team shares */
   bool validates; /* checkpoints keep the validation error of every row of the trace */
   /** The objective of the current factors. */
   double (*score)(const void *state);
@@ -76,6 +77,9 @@ struct pd_run {
  *  `order` are set by the caller, and `started`. pd_run_clear() frees what the frame has. */
 polyad_status pd_run_open(struct pd_run *run);
 void pd_run_clear(struct pd_run *run);
+
+/** Fails where a team shares the plan and the method does not run on such plans. */
+polyad_status pd_run_check_team(const struct pd_run *run);
 
 /** Makes room for this many iterations. */
 polyad_status pd_run_reserve(struct pd_run *run, int iterations);

@@ -3,16 +3,20 @@
 #include "core/random.h"
 #include <math.h>
 
-void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model) {
+void pd_model_fill_random(polyad_context *context, const polyad_plan *plan, int restart,
+                          polyad_ktensor *model) {
   uint64_t seed = polyad_seed(context);
   for (int n = 0; n < model->order; ++n) {
     uint64_t stream = pd_model_stream(restart, n);
-    uint64_t count = model->dims[n] * model->rank;
-    int threads = pd_threads_for(context, count, 1 << 16);
+    uint64_t rank = model->rank, rows = model->dims[n];
+    int threads = pd_threads_for(context, rows * rank, 1 << 16);
     void *factor = model->factor[n];
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (uint64_t k = 0; k < count; ++k)
-      pd_model_set(model, factor, k, pd_random_uniform(seed, stream, k));
+    for (uint64_t i = 0; i < rows; ++i) {
+      uint64_t first = (plan != NULL ? pd_plan_index(plan, n, i) : i) * rank;
+      for (uint64_t r = 0; r < rank; ++r)
+        pd_model_set(model, factor, i * rank + r, pd_random_uniform(seed, stream, first + r));
+    }
   }
 }
 
@@ -21,7 +25,7 @@ void pd_model_unit_weights(polyad_ktensor *model) {
     pd_model_set(model, model->weights, r, 1.0);
 }
 
-static polyad_status model_start_check_initial(polyad_context *context,
+static polyad_status model_start_check_initial(polyad_context *context, const polyad_plan *plan,
                                                const polyad_ktensor *initial,
                                                const polyad_ktensor *model) {
   if (initial == NULL)
@@ -34,26 +38,27 @@ static polyad_status model_start_check_initial(polyad_context *context,
     return pd_fail(context, POLYAD_MISMATCH, "the initial model has rank %llu; expected %llu",
                    (unsigned long long)initial->rank, (unsigned long long)model->rank);
   for (int n = 0; n < model->order; ++n)
-    if (initial->dims[n] != model->dims[n])
+    if (initial->dims[n] != pd_plan_length(plan, n))
       return pd_fail(context, POLYAD_MISMATCH,
                      "mode %d of the initial model has length %llu; expected %llu, as the tensor "
                      "has",
                      pd_shown_mode(context, n), (unsigned long long)initial->dims[n],
-                     (unsigned long long)model->dims[n]);
+                     (unsigned long long)pd_plan_length(plan, n));
   return POLYAD_OK;
 }
 
-polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktensor *initial,
-                                    bool clip, polyad_ktensor *model) {
-  PD_TRY(model_start_check_initial(context, initial, model));
+polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *plan,
+                                    const polyad_ktensor *initial, bool clip,
+                                    polyad_ktensor *model) {
+  PD_TRY(model_start_check_initial(context, plan, initial, model));
   for (int n = 0; n < model->order; ++n)
-    for (uint64_t k = 0; k < initial->dims[n] * initial->rank; ++k) {
-      double value = pd_model_number(initial, initial->factor[n], k);
+    for (uint64_t k = 0; k < model->dims[n] * model->rank; ++k) {
+      uint64_t row = pd_plan_index(plan, n, k / model->rank), r = k % model->rank;
+      double value = pd_model_number(initial, initial->factor[n], row * model->rank + r);
       if (!isfinite(value))
         return pd_fail(context, POLYAD_NUMERICAL,
                        "the initial factor of mode %d has an entry that is not finite in row %llu",
-                       pd_shown_mode(context, n),
-                       (unsigned long long)pd_shown(context, k / initial->rank));
+                       pd_shown_mode(context, n), (unsigned long long)pd_shown(context, row));
       pd_model_set(model, model->factor[n], k, clip && value < 0 ? 0 : value);
     }
   return POLYAD_OK;

@@ -11,16 +11,18 @@ static inline uint64_t pd_model_stream(int start, int mode) {
   return (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)mode;
 }
 /** Factors uniform in [0, 1): entry (i, r) of mode n is number i * R + r of the stream of mode n
- * and of this start. */
-void pd_model_fill_random(polyad_context *context, int restart, polyad_ktensor *model);
+ *  and of this start. With a plan, rows are those of its matrices; NULL: all. */
+void pd_model_fill_random(polyad_context *context, const polyad_plan *plan, int restart,
+                          polyad_ktensor *model);
 
 void pd_model_unit_weights(polyad_ktensor *model);
 
-/** Copies the factors of an initial model of the same shape; with `clip` negative entries become 0.
- *  Weights stay.
+/** Copies the factors of an initial model of the tensor's shape, of which `model` has the rows of
+ * the plan's matrices; with `clip` negative entries become 0. Weights stay.
  *  @return POLYAD_MISMATCH or POLYAD_NUMERICAL saying what differs or where it is not finite */
-polyad_status pd_model_take_initial(polyad_context *context, const polyad_ktensor *initial,
-                                    bool clip, polyad_ktensor *model);
+polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *plan,
+                                    const polyad_ktensor *initial, bool clip,
+                                    polyad_ktensor *model);
 
 /** Number k of a model's array, as a double. */
 static inline double pd_model_number(const polyad_ktensor *model, const void *array, uint64_t k) {

@@ -117,7 +117,7 @@ static polyad_status start_from(struct pd_rank_job *job, const polyad_plan *plan
   bool apr = pd_rank_is_apr(job->options);
   PD_TRY(polyad_ktensor_create(job->context, plan->order, plan->dims, rank, plan->type, &initial));
   if (rank > from->rank) {
-    pd_model_fill_random(job->context, stream, initial);
+    pd_model_fill_random(job->context, NULL, stream, initial);
     polyad_ktensor_normalize(initial, apr ? POLYAD_NORM_1 : POLYAD_NORM_2);
   }
   take_components(from, initial);
@@ -161,7 +161,7 @@ static polyad_status fit_random(struct pd_rank_job *job, const char *name, const
     snprintf(job->progress.stage, sizeof job->progress.stage, "%srank %llu, start %d of %d", name,
              (unsigned long long)rank, k + 1, starts);
     pd_model_unit_weights(initial);
-    pd_model_fill_random(job->context, k, initial);
+    pd_model_fill_random(job->context, NULL, k, initial);
     PD_TRY_CLEANUP(
         rank_fit_run_start(job, plan, initial, effort, &models->start[k], &models->objective[k]));
     ++models->count;

@@ -30,7 +30,9 @@ static struct loadable {
 } modules[] = {
     {.kind = "cuda", .name = "CUDA", .file = "libpolyad_cuda.so", .has_devices = true},
     {.kind = "opencl", .name = "OpenCL", .file = "libpolyad_opencl.so", .has_devices = true},
-    {.kind = "portable", .name = "portable", .file = "libpolyad_portable.so"}};
+    {.kind = "portable", .name = "portable", .file = "libpolyad_portable.so"},
+    {.kind = "openmpi", .name = "Open MPI", .file = "libpolyad_mpi_openmpi.so"},
+    {.kind = "mpich", .name = "MPICH", .file = "libpolyad_mpi_mpich.so"}};
 enum { MODULES = sizeof modules / sizeof *modules };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -116,6 +118,12 @@ const struct pd_module *pd_module_load(const char *kind) {
 const struct pd_module *pd_module_open(const char *kind) {
   struct loadable *it = of_kind(kind);
   return it == NULL || !it->has_devices ? NULL : get(it, true);
+}
+
+const struct pd_mpi_module *pd_module_mpi(const char *name, const char **why_not) {
+  const struct pd_module *module = pd_module_load(name);
+  *why_not = module->why_not;
+  return module->mpi;
 }
 
 const char *pd_module_why_not(const char *kind) {

@@ -17,6 +17,7 @@
 
 struct polyad_kernels;
 struct pd_portable_cpu;
+struct pd_mpi_module;
 
 #define PD_MODULE_INTERFACE 9 /* changes whenever a struct in these contracts does */
 
@@ -48,6 +49,7 @@ struct pd_module {
   /** The CPU's compilation of the portable kernels, a table for each instruction set (core/isa.h);
    *  NULL for modules that bring devices. */
   const struct pd_portable_cpu *const *portable_cpu;
+  const struct pd_mpi_module *mpi; /* of a module for an MPI; else NULL */
   /** Starts the driver and fills in `devices`, or why_not. Called once. */
   void (*open)(struct pd_module *module);
   int device_count;
@@ -67,6 +69,8 @@ bool pd_module_device_at(int which, struct pd_device_entry *entry);
 const struct pd_module *pd_module_load(const char *kind);
 /** The module for a kind of device, opened; NULL when polyad knows no such kind of device. */
 const struct pd_module *pd_module_open(const char *kind);
+/** The module for an MPI, "openmpi" or "mpich"; NULL, and why, when it is not there. */
+const struct pd_mpi_module *pd_module_mpi(const char *name, const char **why_not);
 /** Why there is no device of `kind`; "" when there is one. */
 const char *pd_module_why_not(const char *kind);
 

@@ -25,6 +25,7 @@ struct pd_parameter {
 
 struct pd_arrays;
 struct pd_traits;
+struct pd_part;
 
 /** What is asked of a format. */
 struct pd_request {
@@ -44,6 +45,7 @@ struct pd_request {
   const struct pd_device *device;
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
   const struct pd_traits *traits; /* of the tensor that is built from; NULL: not known yet */
+  struct pd_part *part;           /* of the team that shares the plan; NULL: none */
 };
 
 /** Facts about a tensor that choices rest on: cheap, exact where it says so. Made once per

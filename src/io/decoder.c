@@ -231,6 +231,20 @@ polyad_status pd_decoder_read_parallel(struct pd_decoder *d, int threads, void *
   return *got > 0 ? POLYAD_OK : d->status;
 }
 
+polyad_status pd_decoder_seek(struct pd_decoder *d, uint64_t offset) {
+  d->raw_used = d->raw_at = 0;
+  d->raw_total = offset;
+  d->raw_end = false;
+  return lseek(d->file, (off_t)offset, SEEK_SET) < 0 ? note_read_error(d, errno) : POLYAD_OK;
+}
+
+polyad_status pd_decoder_read_at(struct pd_decoder *d, uint64_t offset, void *buffer, size_t size,
+                                 size_t *got) {
+  ssize_t count = pd_sys_read_at(d->file, buffer, size, offset);
+  *got = count > 0 ? (size_t)count : 0;
+  return count < 0 ? note_read_error(d, errno) : POLYAD_OK;
+}
+
 void pd_decoder_close(struct pd_decoder *d) {
   if (d == NULL) return;
   if (d->file >= 0) (void)pd_sys_close(d->file);

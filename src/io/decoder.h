@@ -24,6 +24,11 @@ int64_t pd_decoder_size(const struct pd_decoder *decoder);
 /** Fills the buffer from a plain regular file with several threads. */
 polyad_status pd_decoder_read_parallel(struct pd_decoder *decoder, int threads, void *buffer,
                                        size_t size, size_t *got);
+/** Goes on at a byte of a plain regular file. */
+polyad_status pd_decoder_seek(struct pd_decoder *decoder, uint64_t offset);
+/** Reads bytes of a plain regular file, fewer only at its end, without going there. */
+polyad_status pd_decoder_read_at(struct pd_decoder *decoder, uint64_t offset, void *buffer,
+                                 size_t size, size_t *got);
 /** Records the error that was met: "PATH: error: …", after line `line` when that is not 0. */
 polyad_status pd_decoder_fail(struct pd_decoder *decoder, uint64_t line);
 /** Compressor whose data begins with these bytes ("gzip", "xz", …), or NULL. */

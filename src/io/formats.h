@@ -36,6 +36,18 @@ polyad_status pd_tns_write_dims(struct pd_output *output, int order, const uint6
 polyad_status pd_tns_write_lines(polyad_context *context, const polyad_tensor *tensor,
                                  struct pd_output *output);
 
+/* Shares: what one of several processes reads (read_share.c) */
+
+/** The lines that begin in an equal part of a plain file. */
+polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
+                                const polyad_read_options *options, polyad_tensor **tensor);
+/** An equal part of the blocks of a .ptn file. */
+polyad_status pd_ptn_read_share(polyad_context *context, const char *path,
+                                const polyad_read_options *options, polyad_tensor **tensor);
+/** The share of a process that has none. */
+polyad_status pd_share_of_nothing(polyad_context *context, const polyad_read_options *options,
+                                  polyad_tensor **tensor);
+
 /* Tensor Toolbox text */
 
 /** Whether data begins with a word that Tensor Toolbox text begins with. */

@@ -18,6 +18,7 @@ struct pd_input {
   unsigned char head[HEAD_BYTES];
   size_t head_used, head_taken;
   bool parallel; /* a plain file, and large */
+  uint64_t left; /* bytes that may still be read; UINT64_MAX: all */
   /* Decoding ahead: a ring of blocks, `filled` of which wait from `first` on. */
   bool threaded, ended;
   pthread_t thread;
@@ -95,6 +96,7 @@ polyad_status pd_input_open(polyad_context *context, const char *path, struct pd
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &s));
   s->context = context;
+  s->left = UINT64_MAX;
   polyad_status status = pd_decoder_open(context, path, &s->decoder);
   if (status == POLYAD_OK) {
     status = pd_decoder_read(s->decoder, s->head, HEAD_BYTES, &s->head_used);
@@ -148,13 +150,19 @@ static polyad_status input_take_blocks(struct pd_input *s, unsigned char *out, s
   return *got > 0 || !s->ended ? POLYAD_OK : s->block[s->first].status;
 }
 
+static polyad_status take(struct pd_input *s, size_t bytes) {
+  if (s->left != UINT64_MAX) s->left -= bytes;
+  return POLYAD_OK;
+}
+
 polyad_status pd_input_read(struct pd_input *s, void *buffer, size_t size, size_t *got) {
   unsigned char *out = buffer;
   size_t head = s->head_used - s->head_taken, more = 0;
+  if (size > s->left) size = (size_t)s->left;
   *got = head < size ? head : size;
   memcpy(out, s->head + s->head_taken, *got);
   s->head_taken += *got;
-  if (*got == size) return POLYAD_OK;
+  if (*got == size) return take(s, *got);
   polyad_status status;
   int threads = polyad_threads(s->context);
   if (s->threaded)
@@ -164,7 +172,48 @@ polyad_status pd_input_read(struct pd_input *s, void *buffer, size_t size, size_
   else
     status = pd_decoder_read(s->decoder, out + *got, size - *got, &more);
   *got += more;
-  return *got > 0 ? POLYAD_OK : status;
+  return *got > 0 ? take(s, *got) : status;
+}
+
+/* Where the first line begins at `from` or behind it: after the line end at the byte before. */
+static polyad_status input_find_line(struct pd_input *s, uint64_t from, uint64_t *begin) {
+  char bytes[HEAD_BYTES];
+  *begin = from;
+  if (from == 0) return POLYAD_OK;
+  for (uint64_t at = from - 1;;) {
+    size_t got;
+    PD_TRY(pd_decoder_read_at(s->decoder, at, bytes, sizeof bytes, &got));
+    const char *stop = got > 0 ? memchr(bytes, '\n', got) : NULL;
+    *begin = stop != NULL ? at + (uint64_t)(stop - bytes) + 1 : at + got;
+    if (stop != NULL || got == 0) return POLYAD_OK;
+    at += got;
+  }
+}
+
+polyad_status pd_input_cut(struct pd_input *s, int part, int parts, uint64_t *begin) {
+  uint64_t size = (uint64_t)pd_decoder_size(s->decoder), end;
+  polyad_status status = input_find_line(s, pd_part_begin(size, part, parts), begin);
+  if (status == POLYAD_OK) status = input_find_line(s, pd_part_begin(size, part + 1, parts), &end);
+  if (status == POLYAD_OK) status = pd_decoder_seek(s->decoder, *begin);
+  if (status != POLYAD_OK) return pd_decoder_fail(s->decoder, 0);
+  s->head_used = s->head_taken = 0;
+  s->left = end > *begin ? end - *begin : 0;
+  return POLYAD_OK;
+}
+
+polyad_status pd_input_count_lines(struct pd_input *s, uint64_t bytes, uint64_t *lines) {
+  char text[HEAD_BYTES];
+  *lines = 0;
+  for (uint64_t at = 0; at < bytes;) {
+    size_t got, most = bytes - at < sizeof text ? (size_t)(bytes - at) : sizeof text;
+    if (pd_decoder_read_at(s->decoder, at, text, most, &got) != POLYAD_OK)
+      return pd_decoder_fail(s->decoder, 0);
+    if (got == 0) break;
+    for (size_t k = 0; k < got; ++k)
+      *lines += text[k] == '\n';
+    at += got;
+  }
+  return POLYAD_OK;
 }
 
 polyad_status pd_input_error(struct pd_input *s, uint64_t line) {
@@ -173,7 +222,8 @@ polyad_status pd_input_error(struct pd_input *s, uint64_t line) {
 
 uint64_t pd_input_plain_size(const struct pd_input *s) {
   int64_t size = pd_decoder_size(s->decoder);
-  return size < 0 || pd_decoder_compressed(s->decoder) ? 0 : (uint64_t)size;
+  if (size < 0 || pd_decoder_compressed(s->decoder)) return 0;
+  return s->left < (uint64_t)size ? s->left : (uint64_t)size;
 }
 
 const char *pd_input_path(const struct pd_input *s) { return pd_decoder_path(s->decoder); }

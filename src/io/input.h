@@ -23,7 +23,13 @@ void pd_input_skip(struct pd_input *input, size_t size);
 /** Records the error that pd_input_read() met; `line` is the last whole line before it (0: none).
  *  Returns its status. */
 polyad_status pd_input_error(struct pd_input *input, uint64_t line);
-/** Size of a plain regular file; 0 when it is not known or the data is compressed. */
+/** Leaves of a plain regular file only the lines that begin in part `part` of `parts` equal ones;
+ * to be called before anything is read. `begin` gets the byte where they do. */
+polyad_status pd_input_cut(struct pd_input *input, int part, int parts, uint64_t *begin);
+/** Line ends in the first bytes of a plain regular file. */
+polyad_status pd_input_count_lines(struct pd_input *input, uint64_t bytes, uint64_t *lines);
+/** Size of a plain regular file, or of the part that is left of it; 0 when it is not known or the
+ * data is compressed. */
 uint64_t pd_input_plain_size(const struct pd_input *input);
 /** Closes; NULL is fine. */
 void pd_input_close(struct pd_input *input);

@@ -6,6 +6,12 @@
 #include "io/ptn_layout.h"
 #include "io/ptn_source.h"
 #include "tensor/chunk.h"
+#include <polyad/io.h>
+
+/** Fails where dims are given that a file has not. */
+polyad_status pd_ptn_check_dims(polyad_context *context, const char *path,
+                                const struct pd_ptn_header *header,
+                                const polyad_read_options *options);
 
 struct pd_ptn_blocks {
   polyad_context *context;

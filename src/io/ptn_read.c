@@ -1,6 +1,7 @@
 /* Reads .ptn files: header first, then the arrays by several threads, each block checked while it
  * is in the cache. Nothing is allocated before the file has proved its sizes. */
 #include "io/formats.h"
+#include "io/ptn_blocks.h"
 #include "io/ptn_check.h"
 #include "io/ptn_labels.h"
 #include "io/ptn_source.h"
@@ -29,16 +30,17 @@ static polyad_status ptn_read_read_header(struct ptn *ptn) {
 }
 
 /* The given dims are a demand: another tensor than the one asked for is an error. */
-static polyad_status ptn_read_check_dims(struct ptn *ptn, const polyad_read_options *options) {
+polyad_status pd_ptn_check_dims(polyad_context *context, const char *path,
+                                const struct pd_ptn_header *header,
+                                const polyad_read_options *options) {
   if (options->order == 0) return POLYAD_OK;
-  const struct pd_ptn_header *header = &ptn->header;
   if ((uint32_t)options->order != header->order)
-    return pd_fail_at(ptn->context, POLYAD_MISMATCH, ptn->source.path, 0, 0,
+    return pd_fail_at(context, POLYAD_MISMATCH, path, 0, 0,
                       "order %" PRIu32 "; expected %d, as the dims given", header->order,
                       options->order);
   for (int n = 0; n < options->order; ++n)
     if (options->dims[n] != header->dims[n])
-      return pd_fail_at(ptn->context, POLYAD_MISMATCH, ptn->source.path, 0, 0,
+      return pd_fail_at(context, POLYAD_MISMATCH, path, 0, 0,
                         "mode %d has length %" PRIu64 "; expected %" PRIu64 ", as given", n + 1,
                         header->dims[n], options->dims[n]);
   return POLYAD_OK;
@@ -269,7 +271,7 @@ static polyad_status read_source(polyad_context *context, struct pd_ptn_source s
   struct ptn ptn = {.context = context, .source = source};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(ptn_read_read_header(&ptn));
-  PD_TRY_CLEANUP(ptn_read_check_dims(&ptn, options));
+  PD_TRY_CLEANUP(pd_ptn_check_dims(context, ptn.source.path, &ptn.header, options));
   PD_TRY_CLEANUP(ptn_read_check_memory(&ptn, options->type));
   PD_TRY_CLEANUP(ptn.source.seekable ? read_seekable(&ptn) : read_pipe(&ptn));
   PD_TRY_CLEANUP(make_tensor(&ptn, options, tensor));

@@ -20,6 +20,10 @@ static polyad_status read_check_options(polyad_context *context,
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                      "length %llu of mode %d found; expected 1 to 9223372036854775807",
                      (unsigned long long)options->dims[n], pd_shown_mode(context, n));
+  if (options->shares < 0 || options->share < 0 ||
+      options->share >= (options->shares > 1 ? options->shares : 1))
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "share %d of %d found; expected 0 to %d",
+                   options->share, options->shares, options->shares > 1 ? options->shares - 1 : 0);
   if ((unsigned)options->missing > POLYAD_MISSING_ERROR)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "policy %d for missing fields is unknown",
                    (int)options->missing);
@@ -29,11 +33,36 @@ static polyad_status read_check_options(polyad_context *context,
   return POLYAD_OK;
 }
 
+/* From a file whose name tells no format, or one whose first bytes are to be looked at. */
+static polyad_status read_opened(polyad_context *context, const char *path,
+                                 const struct pd_file_format *format,
+                                 const polyad_read_options *options, polyad_tensor **tensor) {
+  const struct pd_file_format *text = pd_file_format_numbered(POLYAD_FILE_TNS), *found;
+  struct pd_input *input = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(pd_input_open(context, path, &input));
+  if (format == NULL || format == text) {
+    found = pd_file_format_recognise(input);
+    format = found != NULL ? found : text;
+  }
+  if (options->shares > 1 && format == text && pd_input_plain_size(input) > 0)
+    status = pd_tns_read_share(context, input, options, tensor);
+  else if (options->share > 0)
+    status = pd_share_of_nothing(context, options, tensor);
+  else if (format->read_tensor == NULL)
+    status = pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
+                        "this is a file of format %s; expected a tensor", format->name);
+  else
+    status = format->read_tensor(context, path, input, options, tensor);
+  pd_input_close(input);
+  return status;
+}
+
 /* Reads what the name tells, or else what the first bytes tell: text with indices where no format
  * recognises them. A .tns file that begins with a word of the Tensor Toolbox is such a file. */
 static polyad_status read_any(polyad_context *context, const char *path,
                               const polyad_read_options *options, polyad_tensor **tensor) {
-  const struct pd_file_format *text = pd_file_format_numbered(POLYAD_FILE_TNS), *format, *found;
+  const struct pd_file_format *format;
   format = options->format == POLYAD_FILE_AUTO
                ? pd_file_format_by_name(path, POLYAD_CONTENTS_TENSOR)
                : pd_file_format_numbered(options->format);
@@ -46,21 +75,12 @@ static polyad_status read_any(polyad_context *context, const char *path,
     return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
                       "conditions on rows or a policy for missing fields; expected delimited text "
                       "with columns, such as .csv");
+  if (format != NULL && format->opens && options->shares > 1 && format->number == POLYAD_FILE_PTN)
+    return pd_ptn_read_share(context, path, options, tensor);
   if (format != NULL && format->opens)
-    return format->read_tensor(context, path, NULL, options, tensor);
-  struct pd_input *input = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY(pd_input_open(context, path, &input));
-  if (format == NULL || format == text) {
-    found = pd_file_format_recognise(input);
-    format = found != NULL ? found : text;
-  }
-  status = format->read_tensor == NULL
-               ? pd_fail_at(context, POLYAD_PARSE, path, 0, 0,
-                            "this is a file of format %s; expected a tensor", format->name)
-               : format->read_tensor(context, path, input, options, tensor);
-  pd_input_close(input);
-  return status;
+    return options->share > 0 ? pd_share_of_nothing(context, options, tensor)
+                              : format->read_tensor(context, path, NULL, options, tensor);
+  return read_opened(context, path, format, options, tensor);
 }
 
 polyad_status polyad_tensor_read(polyad_context *context, const char *path,
@@ -76,7 +96,8 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
   PD_TRY(read_check_options(context, options));
   polyad_tensor *made = NULL;
   polyad_status status = read_any(context, path, options, &made);
-  if (status == POLYAD_OK) status = pd_labels_attach(context, path, options, made);
+  if (status == POLYAD_OK && options->shares <= 1)
+    status = pd_labels_attach(context, path, options, made);
   if (status != POLYAD_OK) {
     polyad_tensor_destroy(made);
     return status;

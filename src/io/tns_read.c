@@ -211,6 +211,8 @@ static void warn_of_underflow(struct reader *r) {
 static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
   const char *path = pd_input_path(r->input);
   bool header = r->declared != UINT64_MAX;
+  if (r->options->shares > 1 && r->coordinates.count == 0)
+    return pd_share_of_nothing(r->context, r->options, tensor);
   if (header && r->coordinates.count < r->declared)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "%llu nonzeros; expected the %llu that the header declares; the file may be "

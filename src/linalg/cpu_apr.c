@@ -23,7 +23,6 @@ polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
 
 polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
                          const struct pd_matrix *phi, const struct pd_matrix *b) {
-  (void)context;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(b->type);
   int threads = pd_cpu_pass_threads(work, b);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -39,7 +38,7 @@ polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
   for (int t = 0; t < threads; ++t)
     if (isnan(work->thread[t].norm[0])) most = NAN;
   work->scalars[PD_SCALAR_KKT] = most;
-  return POLYAD_OK;
+  return pd_team_max(context, work->team, 1, &work->scalars[PD_SCALAR_KKT]);
 }
 
 polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
@@ -70,6 +69,7 @@ static void cpu_apr_measure(const struct pd_factor_kernels *kernels, enum pd_sca
     kernels->largest(rows, rank, x, norm);
 }
 
+/* The sum or the largest of what the threads have found. */
 static double joined_norm(const struct pd_linalg_work *work, int threads, enum pd_scaling scaling,
                           size_t r) {
   double sum = 0, largest = 0;
@@ -78,14 +78,26 @@ static double joined_norm(const struct pd_linalg_work *work, int threads, enum p
     sum += part;
     largest = part > largest ? part : largest;
   }
-  if (scaling == PD_SCALE_MAX_AT_LEAST_1) return largest > 0 && largest < 1 ? 1 : largest;
-  return scaling == PD_SCALE_NORM_2 ? sqrt(sum) : sum;
+  return scaling == PD_SCALE_MAX_AT_LEAST_1 ? largest : sum;
+}
+
+/* The norms of the columns of all rows. */
+static polyad_status find_norms(polyad_context *context, struct pd_linalg_work *work, int threads,
+                                enum pd_scaling scaling, double *norms) {
+  bool by_largest = scaling == PD_SCALE_MAX_AT_LEAST_1;
+  for (size_t r = 0; r < work->rank; ++r)
+    norms[r] = joined_norm(work, threads, scaling, r);
+  PD_TRY((by_largest ? pd_team_max : pd_team_sum)(context, work->team, work->rank, norms));
+  for (size_t r = 0; r < work->rank; ++r) {
+    if (by_largest && norms[r] > 0 && norms[r] < 1) norms[r] = 1;
+    if (scaling == PD_SCALE_NORM_2) norms[r] = sqrt(norms[r]);
+  }
+  return POLYAD_OK;
 }
 
 polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *work,
                                enum pd_scaling scaling, struct pd_matrix *x,
                                struct pd_matrix *lambda) {
-  (void)context;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
   int threads = pd_cpu_pass_threads(work, x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -96,8 +108,8 @@ polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *w
                     work->thread[t].norm);
   }
   double *norms = lambda->data, *factor = work->numbers, mass = 0;
+  PD_TRY(find_norms(context, work, threads, scaling, norms));
   for (size_t r = 0; r < work->rank; ++r) {
-    norms[r] = joined_norm(work, threads, scaling, r);
     factor[r] = norms[r] > 0 ? 1.0 / norms[r] : 1.0;
     mass += norms[r];
   }

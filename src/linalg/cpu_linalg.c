@@ -105,12 +105,14 @@ static polyad_status cpu_linalg_work_create(polyad_context *context, const struc
   return POLYAD_OK;
 }
 
+static void cpu_linalg_join(struct pd_linalg_work *work, polyad_team *team) { work->team = team; }
+
 static polyad_status cpu_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *a, struct pd_matrix *out,
                                      struct pd_matrix *peak) {
-  (void)context;
   pd_cpu_gram(work, a, out->data, peak->data);
-  return POLYAD_OK;
+  PD_TRY(pd_team_sum(context, work->team, work->rank * work->rank, out->data));
+  return pd_team_max(context, work->team, work->rank, peak->data);
 }
 
 static polyad_status cpu_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
@@ -210,8 +212,8 @@ static polyad_status cpu_linalg_spread(polyad_context *context, struct pd_linalg
                                        const struct pd_matrix *slices, const struct pd_matrix *x,
                                        int count, const struct pd_matrix *const *grams,
                                        const struct pd_matrix *lambda) {
-  (void)context;
   pd_cpu_weighted_squares(work, slices->data, x);
+  PD_TRY(pd_team_sum(context, work->team, work->rank, work->squares));
   work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
@@ -219,9 +221,8 @@ static polyad_status cpu_linalg_spread(polyad_context *context, struct pd_linalg
 static polyad_status cpu_linalg_weighted_inner(polyad_context *context, struct pd_linalg_work *work,
                                                const struct pd_matrix *m, const struct pd_matrix *x,
                                                const struct pd_matrix *lambda) {
-  (void)context;
   pd_cpu_weighted_inner(work, m, x, lambda->data);
-  return POLYAD_OK;
+  return pd_team_sum(context, work->team, 1, &work->scalars[PD_SCALAR_INNER]);
 }
 
 static polyad_status cpu_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
@@ -240,6 +241,7 @@ const struct pd_linalg pd_cpu_linalg = {
     .work_create = cpu_linalg_work_create,
     .work_destroy = cpu_linalg_work_destroy,
     .work_bytes = cpu_linalg_work_bytes,
+    .join = cpu_linalg_join,
     .gram = cpu_linalg_gram,
     .add = cpu_linalg_add,
     .hadamard = cpu_linalg_hadamard,

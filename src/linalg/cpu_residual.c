@@ -68,7 +68,10 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
     residual += sums[part][0];
     covered += sums[part][1];
   }
-  work->scalars[PD_SCALAR_RESIDUAL] = residual;
-  work->scalars[PD_SCALAR_COVERED] = covered;
-  return pd_nonzeros_check(context, nonzeros);
+  double both[2] = {residual, covered};
+  PD_TRY(pd_nonzeros_check(context, nonzeros));
+  PD_TRY(pd_team_sum(context, work->team, 2, both));
+  work->scalars[PD_SCALAR_RESIDUAL] = both[0];
+  work->scalars[PD_SCALAR_COVERED] = both[1];
+  return POLYAD_OK;
 }

@@ -199,18 +199,29 @@ static void normalize_columns(struct pd_linalg_work *work, const struct pd_updat
   pd_cpu_scale(work, update->x, factor);
 }
 
+/* What the members of a team have found for their rows comes together. */
+static polyad_status share_sums(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_update *update) {
+  uint64_t rank = work->rank;
+  if (work->team == NULL) return POLYAD_OK;
+  PD_TRY(pd_team_sum(context, work->team, rank * rank, update->gram->data));
+  PD_TRY(pd_team_sum(context, work->team, 1, &work->scalars[PD_SCALAR_INNER]));
+  if (update->slices != NULL) PD_TRY(pd_team_sum(context, work->team, rank, work->squares));
+  return pd_team_max(context, work->team, rank, update->peak->data);
+}
+
 polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_work *work,
                                    const struct pd_update *update) {
-  (void)context;
   int parts = pd_cpu_parts(work, update->x->rows);
   double *lambda = update->lambda->data, *peak = update->peak->data;
   collect_gram(work, parts, update->gram->data);
   work->scalars[PD_SCALAR_INNER] = collect_inner(work, parts, work->weighed);
   if (update->slices != NULL) collect_squares(work, parts);
-  for (size_t r = 0; r < work->rank; ++r) {
+  for (size_t r = 0; r < work->rank; ++r)
     peak[r] = largest_of_parts(work, parts, r);
+  PD_TRY(share_sums(context, work, update));
+  for (size_t r = 0; r < work->rank; ++r)
     lambda[r] = peak[r] > 0 ? work->divided[r] : 0;
-  }
   if (update->scaling == PD_SCALE_NORM_2) normalize_columns(work, update);
   return POLYAD_OK;
 }

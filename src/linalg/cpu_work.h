@@ -23,6 +23,7 @@ struct pd_cpu_part {
 struct pd_linalg_work {
   size_t rank;
   int threads, parts;
+  polyad_team *team; /* that the rows are shared by; NULL: none */
   double scalars[PD_SCALARS];
   double *lower;      /* rank x rank: Cholesky factor */
   double *vectors;    /* rank x rank: eigenvectors */

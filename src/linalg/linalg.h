@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "device/nonzero_list.h"
+#include "device/team.h"
 #include "linalg/svd.h"
 #include "tensor/chunk.h"
 #include <polyad/plan.h>
@@ -72,6 +73,10 @@ struct pd_linalg {
                                uint64_t rank, struct pd_linalg_work **work);
   void (*work_destroy)(polyad_context *context, struct pd_linalg_work *work);
   uint64_t (*work_bytes)(uint64_t rank, int threads);
+  /** From now on matrices of factors are the rows that this member of a team owns, and sums and
+   *  largest numbers over rows or nonzeros are over those of all members: each call that finds some
+   *  is made by all. NULL: the device's sums cannot be shared. */
+  void (*join)(struct pd_linalg_work *work, polyad_team *team);
 
   /** gram = A^T A (R x R, both triangles); peak (1 x R, F64) = the largest magnitudes of A's
    *  columns. */

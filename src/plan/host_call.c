@@ -20,6 +20,10 @@ static polyad_status host_call_check(polyad_context *context, const struct host_
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, workspace, factors or out is NULL");
   if (call->workspace->plan != plan)
     return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for another plan");
+  if (plan->part != NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "the plan is shared by a team; expected a plan of the whole tensor for kernels "
+                   "on arrays");
   if (call->mode < 0 || call->mode >= plan->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
                    pd_shown_mode(context, call->mode), pd_shown_mode(context, 0),

@@ -229,7 +229,7 @@ polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tenso
   PD_TRY(pair_create_check_request(context, request));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
   plan->context = context;
-  pd_plan_take_facts(plan, tensor, request);
+  PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
   if (plan->value_exponent != 0) {
     PD_TRY_CLEANUP(polyad_tensor_convert(context, tensor, tensor->type, &scaled));
     pd_plan_scale_values(scaled, -plan->value_exponent);

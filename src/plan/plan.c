@@ -3,6 +3,7 @@
 #include "formats/format_text.h"
 #include "plan/choose.h"
 #include "plan/pair.h"
+#include "plan/part.h"
 #include "plan/plan_create.h"
 #include "plan/tune.h"
 #include "plan/tune_recall.h"
@@ -124,8 +125,8 @@ static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) 
   }
 }
 
-void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
-                        const struct pd_request *request) {
+polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                                 const struct pd_request *request) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
   plan->nnz = tensor->nnz;
@@ -133,6 +134,7 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   plan->type = tensor->type;
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
+  if (request->part != NULL) PD_TRY(pd_part_share_norm(plan->context, request->part, plan));
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   plan->value_exponent = request->keep_values ? 0 : pd_plan_scaling(plan);
   /* Two passes that go from front to back: beside each other they take as long as one. */
@@ -144,6 +146,8 @@ void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
 #pragma omp section
     plan_look_at_values(plan, tensor);
   }
+  return request->part != NULL ? pd_part_share_facts(plan->context, request->part, plan)
+                               : POLYAD_OK;
 }
 
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
@@ -229,7 +233,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   plan->kernels = candidates[choice].kernels;
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
-  pd_plan_take_facts(plan, tensor, request);
+  PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
   PD_TRY_CLEANUP(plan_store(context, tensor, take, request, plan));
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
@@ -248,14 +252,24 @@ cleanup:
 static polyad_status plan_create(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan) {
+  if (options->team != NULL) return pd_part_plan_create(context, tensor, request, options, plan);
   if (request->second != NULL) return pd_pair_create(context, tensor, request, options, plan);
   return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
 
-polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *tensor,
-                                 const polyad_plan_options *options, polyad_plan **plan) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+/* The members of a team have a plan all together, or none of them has. */
+static polyad_status end_of_making(polyad_context *context, const polyad_plan_options *options,
+                                   polyad_status status, polyad_plan **plan) {
+  if (options == NULL || options->team == NULL) return status;
+  polyad_status all = pd_team_agree(context, options->team, status);
+  if (all == POLYAD_OK || plan == NULL) return all;
+  polyad_plan_destroy(*plan);
+  *plan = NULL;
+  return all;
+}
+
+static polyad_status plan_create_of(polyad_context *context, const polyad_tensor *tensor,
+                                    const polyad_plan_options *options, polyad_plan **plan) {
   if (tensor == NULL || plan == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
   *plan = NULL;
@@ -274,10 +288,16 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
   return status;
 }
 
-polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **tensor,
-                                      const polyad_plan_options *options, polyad_plan **plan) {
+polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *tensor,
+                                 const polyad_plan_options *options, polyad_plan **plan) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
+  polyad_status status = plan_create_of(context, tensor, options, plan);
+  return end_of_making(context, options, status, plan);
+}
+
+static polyad_status plan_create_taking(polyad_context *context, polyad_tensor **tensor,
+                                        const polyad_plan_options *options, polyad_plan **plan) {
   if (tensor == NULL || *tensor == NULL || plan == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
   *plan = NULL;
@@ -300,18 +320,31 @@ cleanup:
   return status;
 }
 
+polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **tensor,
+                                      const polyad_plan_options *options, polyad_plan **plan) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  polyad_status status = plan_create_taking(context, tensor, options, plan);
+  return end_of_making(context, options, status, plan);
+}
+
 void polyad_plan_destroy(polyad_plan *plan) {
   if (plan == NULL) return;
   struct pd_stored stored = {plan->storage, plan->on_device, plan->shed};
   pd_stored_clear(plan->context, plan->format, plan->kernels, plan->device, &stored);
+  pd_part_destroy(plan->context, plan->part);
   pd_free(plan->context, plan);
 }
 
 int polyad_plan_order(const polyad_plan *plan) { return plan->order; }
 
-const uint64_t *polyad_plan_dims(const polyad_plan *plan) { return plan->dims; }
+const uint64_t *polyad_plan_dims(const polyad_plan *plan) {
+  return plan->part != NULL ? plan->part->dims : plan->dims;
+}
 
-uint64_t polyad_plan_nnz(const polyad_plan *plan) { return plan->nnz; }
+uint64_t polyad_plan_nnz(const polyad_plan *plan) {
+  return plan->part != NULL ? plan->part->nnz : plan->nnz;
+}
 
 polyad_type polyad_plan_type(const polyad_plan *plan) { return plan->type; }
 

@@ -2,9 +2,12 @@
 #ifndef PD_PLAN_H
 #define PD_PLAN_H
 
+#include "device/team.h"
 #include "formats/format.h"
 
 #define PD_EXPLANATION_BYTES 2048
+
+struct pd_part;
 
 struct polyad_plan {
   polyad_context *context; /* owner of the memory */
@@ -32,8 +35,10 @@ struct polyad_plan {
     bool found;
     double value;
     uint64_t index[POLYAD_MAX_ORDER];
-  } negative;       /* the first value below 0, for methods that take none */
-  char devices[64]; /* names, such as "cuda:0" or, of a pair, "cuda:0,cpu" */
+  } negative;           /* the first value below 0, for methods that take none */
+  struct pd_part *part; /* of a team: all else is about this member's tensor, but for the norm, the
+                           sum, longest_row and negative; NULL: no team shares the plan */
+  char devices[64];     /* names, such as "cuda:0" or, of a pair, "cuda:0,cpu" */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];
 };
@@ -46,6 +51,7 @@ struct polyad_workspace {
   uint64_t ranks[POLYAD_MAX_ORDER];    /* columns of each mode's factor */
   uint64_t versions[POLYAD_MAX_ORDER]; /* of the arrays that callers hand in; 0: not known */
   void *scratch;
+  struct pd_part_room *room; /* of a team's plan */
 };
 
 /** Builds a storage on the host for request->device, where long arrays are sorted if it can do
@@ -104,6 +110,29 @@ polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
 /** The most additions, in the plan's type, that a product goes through on its way into an entry of
  *  this mode's MTTKRP. */
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode);
+
+/* A plan that a team shares (plan/part.h): matrices have a row for every index of this member's
+ * tensor; those that it owns come first. A plan alone has all rows, and owns them. Every member
+ * makes the calls that follow here, and pd_plan_run(), of whose results the own rows are to be
+ * read. */
+
+/** The team; NULL: none. */
+polyad_team *pd_plan_team(const polyad_plan *plan);
+/** The length of a mode of the whole tensor. */
+uint64_t pd_plan_length(const polyad_plan *plan, int mode);
+/** The first rows of a mode's matrices, which this member owns. */
+uint64_t pd_plan_own_rows(const polyad_plan *plan, int mode);
+/** The same matrix with those rows alone. */
+struct pd_matrix pd_plan_own(const polyad_plan *plan, int mode, const struct pd_matrix *matrix);
+/** The index in the whole tensor that row i of a mode's matrices belongs to. */
+uint64_t pd_plan_index(const polyad_plan *plan, int mode, uint64_t i);
+/** Adds partial rows of a matrix of any width up to the workspace's rank to those of their owners.
+ */
+polyad_status pd_plan_collect(polyad_context *context, const polyad_plan *plan,
+                              polyad_workspace *workspace, int mode, struct pd_matrix *rows);
+/** Gives the rows that their owners have changed to all that read them. */
+polyad_status pd_plan_spread(polyad_context *context, const polyad_plan *plan,
+                             polyad_workspace *workspace, int mode, struct pd_matrix *rows);
 
 /** A workspace for operations of this set, which one of the plan's walks has to run, on factors of
  *  ranks[k] columns in mode k. */

@@ -19,9 +19,10 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan);
 
-/** What a plan knows of the tensor; its value_exponent says how values have to be scaled. */
-void pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
-                        const struct pd_request *request);
+/** What a plan knows of the tensor; its value_exponent says how values have to be scaled. Of a
+ *  team's plan (request->part) they are facts of the whole tensor. */
+polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                                 const struct pd_request *request);
 
 /** Multiplies the values by 2^exponent. */
 void pd_plan_scale_values(polyad_tensor *tensor, int exponent);

@@ -1,7 +1,22 @@
 /* Workspaces, and operations on matrices of the plan's device. */
-#include "plan/plan.h"
+#include "plan/part.h"
 #include <assert.h>
 #include <string.h>
+
+/* For rows on their way to and from other members of a team. */
+static polyad_status make_room(polyad_context *context, const polyad_plan *plan, uint64_t rank,
+                               polyad_workspace *workspace) {
+  if (plan->part == NULL) return POLYAD_OK;
+  PD_TRY(pd_memory_check(context, pd_part_room_bytes(plan->part, rank), "rows for other members"));
+  PD_TRY(PD_NEW_ZERO(context, 1, &workspace->room));
+  return pd_part_room_create(context, plan->part, rank, workspace->room);
+}
+
+static void free_room(polyad_workspace *workspace) {
+  if (workspace->room == NULL) return;
+  pd_part_room_clear(workspace->context, workspace->room);
+  pd_free(workspace->context, workspace->room);
+}
 
 polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *plan, uint64_t ops,
                                   const uint64_t *ranks, polyad_workspace **workspace) {
@@ -22,12 +37,15 @@ polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *pl
                              .walk = walk,
                              .combine = chain ? PD_KRONECKER : PD_HADAMARD};
   memcpy(made->ranks, ranks, (size_t)plan->order * sizeof *ranks);
-  polyad_status status =
-      walk->workspace_create(context, plan->device, plan->on_device, ranks, &made->scratch);
+  polyad_status status = make_room(context, plan, ranks[0], made);
   if (status == POLYAD_OK)
+    status = walk->workspace_create(context, plan->device, plan->on_device, ranks, &made->scratch);
+  if (status == POLYAD_OK) {
     *workspace = made;
-  else
-    pd_free(context, made);
+    return POLYAD_OK;
+  }
+  free_room(made);
+  pd_free(context, made);
   return status;
 }
 
@@ -55,7 +73,20 @@ void polyad_workspace_set_versions(polyad_workspace *workspace, const uint64_t *
 void polyad_workspace_destroy(polyad_workspace *workspace) {
   if (workspace == NULL) return;
   workspace->walk->workspace_destroy(workspace->context, workspace->scratch);
+  free_room(workspace);
   pd_free(workspace->context, workspace);
+}
+
+/* What the members of a team have found for the same rows, or for a sum, comes together; a team's
+ * matrices are in the host's memory. */
+static polyad_status share_result(polyad_context *context, const polyad_plan *plan,
+                                  polyad_workspace *workspace, const struct pd_call *call) {
+  if (plan->part == NULL) return POLYAD_OK;
+  if (call->op.into == PD_INTO_ROWS)
+    return pd_plan_collect(context, plan, workspace, call->mode, call->out);
+  if (call->op.into == PD_INTO_SCALAR)
+    return pd_team_sum(context, plan->part->team, 1, call->out->data);
+  return POLYAD_OK;
 }
 
 polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
@@ -66,5 +97,6 @@ polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "format %s has no %s on device %s; expected a plan for kernel phi",
                    plan->format->name, pd_op_name(&call->op), plan->device->kind);
-  return walk->run(context, plan->on_device, workspace->scratch, call);
+  PD_TRY(walk->run(context, plan->on_device, workspace->scratch, call));
+  return share_result(context, plan, workspace, call);
 }

@@ -1,0 +1,99 @@
+/* A team: processes, or threads of one process, that compute one decomposition together. All
+ * members run the same program, each on its part of the tensor, and meet in the calls of this file:
+ * every member makes the same calls in the same order, or the call fails on all of them.
+ *
+ * A member that fails between two calls tells the others by pd_team_agree(), which every public
+ * function that works for a team calls at its end: the others, wherever they wait, get its status
+ * and message. From then on the team is spent, and every call fails in the same way. So an error of
+ * one ends all, and nobody waits for a member that has left.
+ *
+ * NULL is the team of one, alone: all calls are fine and do nothing. */
+#ifndef PD_TEAM_H
+#define PD_TEAM_H
+
+#include "core/core.h"
+#include <polyad/team.h>
+
+enum { PD_TEAM_MESSAGE_BYTES = 512 };
+
+/** Bytes to or from one member. */
+struct pd_parcel {
+  void *data;
+  uint64_t bytes;
+};
+
+/** What carries a team's data. Both functions return when the member's own data may be changed
+ *  again, and what they fill in is there. */
+struct pd_collectives {
+  /** Every member's `bytes` bytes, the same number on all, one after the other in the order of
+   *  their ranks. */
+  polyad_status (*gather)(polyad_context *context, void *state, const void *mine, uint64_t bytes,
+                          void *all);
+  /** A parcel to every member, and one from every member: both lists are as long as the team, and
+   *  sizes agree. The member's own is copied. */
+  polyad_status (*exchange)(polyad_context *context, void *state, const struct pd_parcel *to,
+                            const struct pd_parcel *from);
+  /** Frees the state. `failed`: other members may be gone. */
+  void (*leave)(void *state, bool failed);
+};
+
+/** What a member says of itself when a call begins. No padding. */
+struct pd_team_opening {
+  int32_t status, call;
+  uint64_t length; /* the same on all members */
+};
+
+struct polyad_team {
+  polyad_context *context; /* of this member; owner of the memory */
+  int rank, size;
+  const struct pd_collectives *collectives;
+  void *state;
+  polyad_status failed; /* POLYAD_OK until a member has failed */
+  char message[PD_TEAM_MESSAGE_BYTES];
+  struct pd_team_opening *opening; /* `size` */
+  char (*messages)[PD_TEAM_MESSAGE_BYTES];
+  struct pd_parcel *parcel; /* 2 `size` */
+  double *room;             /* of sums; grows to the longest */
+  uint64_t room_count;
+  uint64_t bytes_sent; /* in parcels to other members */
+  double seconds;      /* in calls, waiting for others included */
+};
+
+/** A member of a team on these collectives, which take over `state` also on failure. */
+polyad_status pd_team_create(polyad_context *context, int rank, int size,
+                             const struct pd_collectives *collectives, void *state,
+                             polyad_team **team);
+/** `size` members for as many threads of this process, each with its own context. */
+polyad_status pd_team_create_threads(polyad_context *const *contexts, int size,
+                                     polyad_team **teams);
+
+static inline int pd_team_size(const polyad_team *team) { return team == NULL ? 1 : team->size; }
+static inline int pd_team_rank(const polyad_team *team) { return team == NULL ? 0 : team->rank; }
+
+/** Meets all members: fails where any has another status than POLYAD_OK, with the status and
+ * message of the lowest rank that has. */
+polyad_status pd_team_agree(polyad_context *context, polyad_team *team, polyad_status status);
+/** Adds numbers over the members in the order of their ranks: the same bits on all. */
+polyad_status pd_team_sum(polyad_context *context, polyad_team *team, uint64_t count,
+                          double *numbers);
+/** The largest over the members; NaN where any is. */
+polyad_status pd_team_max(polyad_context *context, polyad_team *team, uint64_t count,
+                          double *numbers);
+/** The same for one count, which a double may not hold. */
+polyad_status pd_team_max_count(polyad_context *context, polyad_team *team, uint64_t *count);
+/** Whether it is true on any member. */
+polyad_status pd_team_any(polyad_context *context, polyad_team *team, bool *truth);
+/** Gives all what `root` has. */
+polyad_status pd_team_broadcast(polyad_context *context, polyad_team *team, int root, void *data,
+                                uint64_t bytes);
+polyad_status pd_team_gather(polyad_context *context, polyad_team *team, const void *mine,
+                             uint64_t bytes, void *all);
+/** Lists of pd_team_size() parcels; see struct pd_collectives. */
+polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
+                               const struct pd_parcel *to, const struct pd_parcel *from);
+/** The same where members do not know what they will get: fills in `from`, whose data lie in
+ *  `memory`, one parcel behind the other. */
+polyad_status pd_team_deliver(polyad_context *context, polyad_team *team,
+                              const struct pd_parcel *to, struct pd_parcel *from, void **memory);
+
+#endif

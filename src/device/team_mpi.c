@@ -1,0 +1,58 @@
+/* A team of processes: the module of the MPI that there is, loaded when it is asked for. One
+ * source, src/device/mpi, is built for each MPI, since their binary interfaces differ: a handle of
+ * a communicator is a pointer in Open MPI and an integer in MPICH. */
+#include "device/module.h"
+#include "device/mpi/mpi_module.h"
+#include "device/team.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Symbols that only one MPI has, and the module built for it. */
+static const struct {
+  const char *name, *symbol;
+} known[] = {{"openmpi", "ompi_mpi_comm_world"}, {"mpich", "MPIR_Err_create_code"}};
+enum { KNOWN = sizeof known / sizeof *known };
+
+/* Open MPI's mpirun, MPICH's (Hydra) and Slurm's srun with PMI-2, and srun with PMIx. */
+int polyad_team_launched(void) {
+  const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+  if (size == NULL) size = getenv("PMI_SIZE");
+  if (size == NULL && getenv("PMIX_RANK") != NULL) size = getenv("SLURM_NTASKS");
+  if (size == NULL) return 0;
+  char *end;
+  long count = strtol(size, &end, 10);
+  return end != size && *end == '\0' && count > 0 && count <= INT_MAX ? (int)count : 0;
+}
+
+/* The module for the MPI that the process has loaded; else that of the launcher; else the first
+ * that is there. */
+static const struct pd_mpi_module *find_module(const char **why_not) {
+  for (int k = 0; k < KNOWN; ++k)
+    if (dlsym(RTLD_DEFAULT, known[k].symbol) != NULL) return pd_module_mpi(known[k].name, why_not);
+  bool hydra = getenv("PMI_SIZE") != NULL && getenv("OMPI_COMM_WORLD_SIZE") == NULL;
+  const struct pd_mpi_module *module = pd_module_mpi(known[hydra ? 1 : 0].name, why_not);
+  if (module != NULL || hydra) return module;
+  return pd_module_mpi(known[1].name, why_not);
+}
+
+static polyad_status create(polyad_context *context, int communicator, polyad_team **team) {
+  const char *why_not = "";
+  const struct pd_mpi_module *module = find_module(&why_not);
+  struct pd_mpi_member member;
+  if (module == NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED, "several processes need MPI: %s", why_not);
+  PD_TRY(module->join(context, communicator == POLYAD_TEAM_WORLD, communicator, &member));
+  return pd_team_create(context, member.rank, member.size, &module->collectives, member.state,
+                        team);
+}
+
+polyad_status polyad_team_create_mpi(polyad_context *context, int communicator,
+                                     polyad_team **team) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (team == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "team is NULL");
+  *team = NULL;
+  return create(context, communicator, team);
+}

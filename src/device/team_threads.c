@@ -1,0 +1,122 @@
+/* A team of threads of one process. A member shows where its data lie, all meet, everyone copies
+ * what it needs from the others' memory, and all meet again. */
+#include "device/team.h"
+#include <pthread.h>
+#include <string.h>
+
+struct member {
+  struct shared *shared;
+  int rank;
+};
+
+struct shared {
+  pthread_mutex_t lock;
+  pthread_cond_t all_here;
+  int size, here, left;
+  uint64_t round;
+  const void **shown;    /* `size`: what each member shows in the running call */
+  struct member *member; /* `size` */
+};
+
+static void wait_for_all(struct shared *shared) {
+  pthread_mutex_lock(&shared->lock);
+  uint64_t round = shared->round;
+  if (++shared->here == shared->size) {
+    shared->here = 0;
+    ++shared->round;
+    pthread_cond_broadcast(&shared->all_here);
+  }
+  while (round == shared->round)
+    pthread_cond_wait(&shared->all_here, &shared->lock);
+  pthread_mutex_unlock(&shared->lock);
+}
+
+static polyad_status threads_gather(polyad_context *context, void *state, const void *mine,
+                                    uint64_t bytes, void *all) {
+  (void)context;
+  struct member *member = state;
+  struct shared *shared = member->shared;
+  shared->shown[member->rank] = mine;
+  wait_for_all(shared);
+  for (int k = 0; k < shared->size && bytes > 0; ++k)
+    memcpy((char *)all + (uint64_t)k * bytes, shared->shown[k], (size_t)bytes);
+  wait_for_all(shared);
+  return POLYAD_OK;
+}
+
+static polyad_status threads_exchange(polyad_context *context, void *state,
+                                      const struct pd_parcel *to, const struct pd_parcel *from) {
+  (void)context;
+  struct member *member = state;
+  struct shared *shared = member->shared;
+  shared->shown[member->rank] = to;
+  wait_for_all(shared);
+  for (int k = 0; k < shared->size; ++k) {
+    const struct pd_parcel *parcel = (const struct pd_parcel *)shared->shown[k] + member->rank;
+    if (parcel->bytes > 0) memcpy(from[k].data, parcel->data, (size_t)parcel->bytes);
+  }
+  wait_for_all(shared);
+  return POLYAD_OK;
+}
+
+/* The last member to leave frees what all share. */
+static void threads_leave(void *state, bool failed) {
+  (void)failed;
+  struct member *member = state;
+  struct shared *shared = member->shared;
+  pthread_mutex_lock(&shared->lock);
+  bool last = ++shared->left == shared->size;
+  pthread_mutex_unlock(&shared->lock);
+  if (!last) return;
+  pthread_mutex_destroy(&shared->lock);
+  pthread_cond_destroy(&shared->all_here);
+  pd_free(NULL, shared->shown);
+  pd_free(NULL, shared->member);
+  pd_free(NULL, shared);
+}
+
+static const struct pd_collectives thread_collectives = {
+    .gather = threads_gather, .exchange = threads_exchange, .leave = threads_leave};
+
+static polyad_status create_shared(polyad_context *context, int size, struct shared **out) {
+  struct shared *shared = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW_ZERO(context, 1, &shared));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)size, &shared->shown));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)size, &shared->member));
+  for (int k = 0; k < size; ++k)
+    shared->member[k] = (struct member){shared, k};
+  pthread_mutex_init(&shared->lock, NULL);
+  pthread_cond_init(&shared->all_here, NULL);
+  shared->size = size;
+  *out = shared;
+  return POLYAD_OK;
+cleanup:
+  pd_free(context, shared->shown);
+  pd_free(context, shared);
+  return status;
+}
+
+polyad_status pd_team_create_threads(polyad_context *const *contexts, int size,
+                                     polyad_team **teams) {
+  struct shared *shared = NULL;
+  memset(teams, 0, (size_t)size * sizeof(polyad_team *));
+  PD_TRY(create_shared(contexts[0], size, &shared));
+  struct member *member = shared->member;
+  polyad_status status = POLYAD_OK;
+  int made = 0;
+  while (made < size && status == POLYAD_OK) {
+    status = pd_team_create(contexts[made], made, size, &thread_collectives, &member[made],
+                            &teams[made]);
+    ++made;
+  }
+  if (status == POLYAD_OK) return POLYAD_OK;
+  /* Member `made - 1` has left; the others leave now. */
+  for (int k = made; k < size; ++k)
+    threads_leave(&member[k], true);
+  for (int k = 0; k < made - 1; ++k) {
+    polyad_team_destroy(teams[k]);
+    teams[k] = NULL;
+  }
+  return status;
+}

@@ -1,0 +1,220 @@
+/* Cuts a tensor into the parts of a team: the grid and where its ranges begin, the nonzeros to the
+ * members (part_deal.c), owners of the rows (part_owners.c), and the tensor with local indices. */
+#include "plan/part.h"
+#include "plan/part_making.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what all members agree on ------------------------------------------------------------- */
+
+/* A share whose dims come from its own indices may be shorter than others, and one without any
+ * nonzeros may know nothing of the tensor. */
+static polyad_status agree_on_shape(polyad_context *context, struct pd_part_making *making,
+                                    const polyad_tensor *mine) {
+  double order = mine->order, type = mine->type, none = -INFINITY;
+  double shape[4] = {order, -order, type, -type};
+  for (int k = 0; k < 4 && mine->nnz == 0; ++k)
+    shape[k] = none;
+  PD_TRY(pd_team_max(context, making->team, 4, shape));
+  if (shape[0] == none)
+    return pd_fail(context, POLYAD_NUMERICAL,
+                   "no member of the team has a nonzero; expected at least one");
+  if (shape[0] != -shape[1] || shape[2] != -shape[3])
+    return pd_fail(context, POLYAD_MISMATCH,
+                   "members of the team have shares of %g to %g modes%s; expected shares of one "
+                   "tensor",
+                   -shape[1], shape[0], shape[2] != -shape[3] ? " and of two types" : "");
+  making->type = (polyad_type)shape[2];
+  making->part->order = (int)shape[0];
+  for (int n = 0; n < making->part->order; ++n) {
+    making->part->dims[n] = mine->order == making->part->order ? mine->dims[n] : 1;
+    PD_TRY(pd_team_max_count(context, making->team, &making->part->dims[n]));
+    making->index_bytes[n] = pd_index_bytes(making->part->dims[n]);
+    making->record_bytes += (uint64_t)making->index_bytes[n];
+  }
+  making->record_bytes += pd_type_bytes(making->type);
+  return POLYAD_OK;
+}
+
+static void find_place(struct pd_part_making *making) {
+  const struct pd_part *part = making->part;
+  int rank = making->team->rank;
+  for (int n = part->order - 1; n >= 0; --n) {
+    making->place[n] = rank % part->grid[n];
+    rank /= part->grid[n];
+  }
+}
+
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+enum { BUCKETS = 1 << 16 };
+
+/* Ranges of about equally many nonzeros: their numbers are known for `count` buckets of `width`
+ * indices. */
+static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t width,
+                               uint64_t length, int ranges, uint64_t *cut) {
+  double total = 0, sum = 0;
+  uint64_t b = 0;
+  for (uint64_t k = 0; k < count; ++k)
+    total += nonzeros[k];
+  cut[0] = 0;
+  for (int q = 1; q < ranges; ++q) {
+    /* A bucket that is cut by the border goes to the side where more of it lies. */
+    double border = total * q / ranges;
+    while (b < count && sum + nonzeros[b] / 2 < border)
+      sum += nonzeros[b++];
+    cut[q] = total > 0 ? b * width : pd_part_begin(length, q, ranges);
+    if (cut[q] > length) cut[q] = length;
+  }
+  cut[ranges] = length;
+}
+
+static polyad_status cut_mode(polyad_context *context, struct pd_part_making *making,
+                              const polyad_tensor *mine, int n, double *nonzeros) {
+  uint64_t length = making->part->dims[n];
+  uint64_t width = length / BUCKETS + (length % BUCKETS != 0), count = (length - 1) / width + 1;
+  int ranges = making->part->grid[n];
+  PD_TRY(PD_NEW(context, (uint64_t)ranges + 1, &making->cut[n]));
+  memset(nonzeros, 0, count * sizeof *nonzeros);
+  for (uint64_t p = 0; p < mine->nnz && ranges > 1; ++p)
+    nonzeros[pd_tensor_index(mine, n, p) / width] += 1;
+  if (ranges > 1) PD_TRY(pd_team_sum(context, making->team, count, nonzeros));
+  part_create_cut_at(nonzeros, count, width, length, ranges, making->cut[n]);
+  return POLYAD_OK;
+}
+
+static polyad_status cut_modes(polyad_context *context, struct pd_part_making *making,
+                               const polyad_tensor *mine) {
+  double *nonzeros;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW(context, BUCKETS + 1, &nonzeros));
+  for (int n = 0; n < making->part->order && status == POLYAD_OK; ++n)
+    status = cut_mode(context, making, mine, n, nonzeros);
+  pd_free(context, nonzeros);
+  return status;
+}
+
+/* ---- the local tensor ---------------------------------------------------------------------- */
+
+/* Local indices of a mode from those in the records, which begin `offset` bytes in. */
+static polyad_status number_mode(polyad_context *context, struct pd_part_making *making, int n,
+                                 uint64_t offset, void **index) {
+  uint64_t *local = NULL, first = making->cut[n][making->place[n]];
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_part_find_owners(context, making, n, &local));
+  int bytes = pd_index_bytes(making->part->mode[n].rows);
+  PD_TRY_CLEANUP(pd_alloc(context, making->count, (size_t)bytes, index));
+  for (uint64_t p = 0; p < making->count; ++p) {
+    const char *record = making->record + p * making->record_bytes + offset;
+    uint64_t row = local[pd_part_get(record, making->index_bytes[n]) - first];
+    if (bytes == 4)
+      ((uint32_t *)*index)[p] = (uint32_t)row;
+    else
+      ((uint64_t *)*index)[p] = row;
+  }
+cleanup:
+  pd_free(context, local);
+  return status;
+}
+
+static polyad_status make_local(polyad_context *context, struct pd_part_making *making,
+                                polyad_zeros zeros, polyad_tensor **local) {
+  void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
+  uint64_t dims[POLYAD_MAX_ORDER], offset = 0;
+  size_t item = pd_type_bytes(making->type);
+  int order = making->part->order;
+  polyad_status status = POLYAD_OK;
+  for (int n = 0; n < order; ++n) {
+    PD_TRY_CLEANUP(number_mode(context, making, n, offset, &index[n]));
+    offset += (uint64_t)making->index_bytes[n];
+    dims[n] = making->part->mode[n].rows;
+  }
+  PD_TRY_CLEANUP(pd_alloc(context, making->count, item, &values));
+  for (uint64_t p = 0; p < making->count; ++p)
+    memcpy((char *)values + p * item, making->record + p * making->record_bytes + offset, item);
+  pd_free(context, making->record);
+  making->record = NULL;
+  status = pd_tensor_create_take(context, order, dims, making->count, making->type, index, &values,
+                                 POLYAD_DUPLICATES_SUM, zeros, local);
+cleanup:
+  for (int n = 0; n < order; ++n)
+    pd_free(context, index[n]);
+  pd_free(context, values);
+  return status;
+}
+
+/* How many nonzeros there are once those of equal coordinates have come together. */
+static polyad_status count_nonzeros(polyad_context *context, struct pd_part *part,
+                                    const polyad_tensor *local) {
+  double nnz = (double)local->nnz;
+  part->most_nnz = local->nnz;
+  PD_TRY(pd_team_max_count(context, part->team, &part->most_nnz));
+  PD_TRY(pd_team_sum(context, part->team, 1, &nnz));
+  part->nnz = (uint64_t)nnz;
+  return POLYAD_OK;
+}
+
+static void explain_part(polyad_context *context, const struct pd_part *part,
+                         const polyad_tensor *local) {
+  char grid[8 * POLYAD_MAX_ORDER] = "";
+  size_t length = 0;
+  for (int n = 0; n < part->order; ++n)
+    length += (size_t)snprintf(grid + length, sizeof grid - length, "%s%d", n > 0 ? " x " : "",
+                               part->grid[n]);
+  pd_log(
+      context, POLYAD_LOG_INFO,
+      "process %d of %d: the team is a grid of %s over the modes; %llu of %llu nonzeros are here",
+      part->team->rank, part->team->size, grid, (unsigned long long)local->nnz,
+      (unsigned long long)part->nnz);
+}
+
+static polyad_status cut_up(polyad_context *context, struct pd_part_making *making,
+                            const polyad_tensor *mine, polyad_tensor **local) {
+  struct pd_part *part = making->part;
+  PD_TRY(agree_on_shape(context, making, mine));
+  double nnz = (double)mine->nnz;
+  PD_TRY(pd_team_sum(context, making->team, 1, &nnz));
+  pd_part_choose_grid(part->order, part->dims, (uint64_t)nnz, making->team->size, part->grid);
+  find_place(making);
+  PD_TRY(cut_modes(context, making, mine));
+  PD_TRY(pd_part_deal(context, making, mine));
+  PD_TRY(make_local(context, making, mine->zeros, local));
+  PD_TRY(count_nonzeros(context, part, *local));
+  explain_part(context, part, *local);
+  return POLYAD_OK;
+}
+
+polyad_status pd_part_create(polyad_context *context, polyad_team *team, const polyad_tensor *mine,
+                             polyad_tensor **local, struct pd_part **part) {
+  struct pd_part_making making = {.team = team};
+  polyad_status status = POLYAD_OK;
+  *local = NULL;
+  *part = NULL;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &making.part));
+  making.part->team = team;
+  status = cut_up(context, &making, mine, local);
+cleanup:
+  pd_free(context, making.record);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, making.cut[n]);
+  if (status == POLYAD_OK) {
+    *part = making.part;
+    return POLYAD_OK;
+  }
+  pd_part_destroy(context, making.part);
+  polyad_tensor_destroy(*local);
+  *local = NULL;
+  return status;
+}
+
+void pd_part_destroy(polyad_context *context, struct pd_part *part) {
+  if (part == NULL) return;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(context, part->mode[n].index);
+    pd_free(context, part->mode[n].held);
+    pd_free(context, part->mode[n].lent);
+    pd_free(context, part->mode[n].lent_row);
+  }
+  pd_free(context, part);
+}

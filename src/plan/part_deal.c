@@ -1,0 +1,94 @@
+/* Brings every nonzero to the member whose cell of the grid it lies in. Nonzeros travel as packed
+ * records and arrive in the order of the ranks that had them, and in their order there: those of
+ * equal coordinates are then added up as one process would that reads the shares one after the
+ * other. */
+#include "plan/part_making.h"
+#include <string.h>
+
+/* The range that an index lies in; ranges may be empty. */
+static int range_of(const uint64_t *cut, int ranges, uint64_t index) {
+  int low = 0, high = ranges;
+  while (high - low > 1) {
+    int middle = low + (high - low) / 2;
+    if (cut[middle] <= index)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static int part_deal_cell_of(const struct pd_part_making *making, const polyad_tensor *mine,
+                             uint64_t p) {
+  const struct pd_part *part = making->part;
+  int cell = 0;
+  for (int n = 0; n < part->order; ++n)
+    cell =
+        cell * part->grid[n] + range_of(making->cut[n], part->grid[n], pd_tensor_index(mine, n, p));
+  return cell;
+}
+
+static void part_deal_put_record(const struct pd_part_making *making, const polyad_tensor *mine,
+                                 uint64_t p, char *record) {
+  for (int n = 0; n < mine->order; ++n) {
+    uint64_t index = pd_tensor_index(mine, n, p);
+    uint32_t narrow = (uint32_t)index;
+    if (making->index_bytes[n] == 4)
+      memcpy(record, &narrow, sizeof narrow);
+    else
+      memcpy(record, &index, sizeof index);
+    record += making->index_bytes[n];
+  }
+  size_t item = pd_type_bytes(mine->type);
+  memcpy(record, (const char *)mine->values + p * item, item);
+}
+
+/* Puts the records into the order of their cells; `to` gets a parcel for each. */
+static void part_deal_pack(const struct pd_part_making *making, const polyad_tensor *mine,
+                           const uint32_t *cell, char *records, struct pd_parcel *to) {
+  int size = making->team->size;
+  for (int k = 0; k < size; ++k)
+    to[k].bytes = 0;
+  for (uint64_t p = 0; p < mine->nnz; ++p)
+    to[cell[p]].bytes += making->record_bytes;
+  char *next = records;
+  for (int k = 0; k < size; ++k) {
+    to[k].data = next;
+    next += to[k].bytes;
+    to[k].bytes = 0;
+  }
+  for (uint64_t p = 0; p < mine->nnz; ++p) {
+    struct pd_parcel *parcel = &to[cell[p]];
+    part_deal_put_record(making, mine, p, (char *)parcel->data + parcel->bytes);
+    parcel->bytes += making->record_bytes;
+  }
+}
+
+polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *making,
+                           const polyad_tensor *mine) {
+  uint64_t size = (uint64_t)making->team->size;
+  uint32_t *cell = NULL;
+  char *records = NULL;
+  struct pd_parcel *parcel = NULL;
+  void *got = NULL;
+  polyad_status status = POLYAD_OK;
+  int threads = pd_threads_for(context, mine->nnz, 1 << 16);
+  PD_TRY(pd_memory_check(context, pd_mul_saturated(mine->nnz, making->record_bytes + sizeof *cell),
+                         "the nonzeros for other processes"));
+  PD_TRY_CLEANUP(PD_NEW(context, mine->nnz, &cell));
+  PD_TRY_CLEANUP(pd_alloc(context, mine->nnz, making->record_bytes, (void **)&records));
+  PD_TRY_CLEANUP(PD_NEW(context, 2 * size, &parcel));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t p = 0; p < mine->nnz; ++p)
+    cell[p] = (uint32_t)part_deal_cell_of(making, mine, p);
+  part_deal_pack(making, mine, cell, records, parcel);
+  PD_TRY_CLEANUP(pd_team_deliver(context, making->team, parcel, parcel + size, &got));
+  making->record = got;
+  for (uint64_t k = 0; k < size; ++k)
+    making->count += parcel[size + k].bytes / making->record_bytes;
+cleanup:
+  pd_free(context, cell);
+  pd_free(context, records);
+  pd_free(context, parcel);
+  return status;
+}

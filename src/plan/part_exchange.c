@@ -1,0 +1,168 @@
+/* Rows of factors on their way between the members of a team: see part.h. */
+#include "core/threads.h"
+#include "plan/part.h"
+#include <string.h>
+
+static uint64_t most_lent(const struct pd_part *part) {
+  uint64_t most = 0;
+  for (int n = 0; n < part->order; ++n)
+    if (part->mode[n].lent[part->team->size] > most) most = part->mode[n].lent[part->team->size];
+  return most;
+}
+
+uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns) {
+  return pd_mul_saturated(most_lent(part), pd_mul_saturated(columns, sizeof(double)));
+}
+
+polyad_status pd_part_room_create(polyad_context *context, const struct pd_part *part,
+                                  uint64_t columns, struct pd_part_room *room) {
+  *room = (struct pd_part_room){0};
+  polyad_status status =
+      pd_alloc(context, pd_part_room_bytes(part, columns), 1, (void **)&room->rows);
+  if (status == POLYAD_OK) status = PD_NEW(context, 2 * (uint64_t)part->team->size, &room->parcel);
+  if (status != POLYAD_OK) pd_part_room_clear(context, room);
+  return status;
+}
+
+void pd_part_room_clear(polyad_context *context, struct pd_part_room *room) {
+  pd_free(context, room->rows);
+  pd_free(context, room->parcel);
+  *room = (struct pd_part_room){0};
+}
+
+/* Parcels of the rows that are lent to each member, in room->rows, and of those that are held for
+ * it, in the matrix. */
+static void lay_parcels(const struct pd_part *part, int mode, const struct pd_part_room *room,
+                        struct pd_parcel *lent, struct pd_parcel *held,
+                        const struct pd_matrix *rows) {
+  const struct pd_part_mode *of = &part->mode[mode];
+  uint64_t bytes = rows->columns * pd_type_bytes(rows->type);
+  for (int k = 0; k < part->team->size; ++k) {
+    lent[k].data = room->rows + of->lent[k] * bytes;
+    lent[k].bytes = (of->lent[k + 1] - of->lent[k]) * bytes;
+    held[k].data = (char *)rows->data + of->held[k] * bytes;
+    held[k].bytes = (of->held[k + 1] - of->held[k]) * bytes;
+  }
+}
+
+static void part_exchange_add_row(polyad_type type, uint64_t columns, const void *from, void *to) {
+  if (type == POLYAD_F64)
+    for (uint64_t r = 0; r < columns; ++r)
+      ((double *)to)[r] += ((const double *)from)[r];
+  else
+    for (uint64_t r = 0; r < columns; ++r)
+      ((float *)to)[r] += ((const float *)from)[r];
+}
+
+/* A member's rows are all different: threads may share them. */
+static void add_rows(polyad_context *context, const struct pd_part_mode *of, int member,
+                     const struct pd_part_room *room, struct pd_matrix *rows) {
+  uint64_t bytes = rows->columns * pd_type_bytes(rows->type);
+  uint64_t begin = of->lent[member], end = of->lent[member + 1];
+  int threads = pd_worth_threads(polyad_threads(context), (end - begin) * rows->columns);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t j = begin; j < end; ++j)
+    part_exchange_add_row(rows->type, rows->columns, room->rows + j * bytes,
+                          (char *)rows->data + of->lent_row[j] * bytes);
+}
+
+polyad_status pd_part_collect(polyad_context *context, const struct pd_part *part, int mode,
+                              const struct pd_part_room *room, struct pd_matrix *rows) {
+  struct pd_parcel *held = room->parcel, *lent = room->parcel + part->team->size;
+  lay_parcels(part, mode, room, lent, held, rows);
+  PD_TRY(pd_team_exchange(context, part->team, held, lent));
+  for (int k = 0; k < part->team->size; ++k)
+    add_rows(context, &part->mode[mode], k, room, rows);
+  return POLYAD_OK;
+}
+
+polyad_status pd_part_spread(polyad_context *context, const struct pd_part *part, int mode,
+                             const struct pd_part_room *room, struct pd_matrix *rows) {
+  const struct pd_part_mode *of = &part->mode[mode];
+  struct pd_parcel *held = room->parcel, *lent = room->parcel + part->team->size;
+  uint64_t bytes = rows->columns * pd_type_bytes(rows->type), count = of->lent[part->team->size];
+  int threads = pd_worth_threads(polyad_threads(context), count * rows->columns);
+  lay_parcels(part, mode, room, lent, held, rows);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t j = 0; j < count; ++j)
+    memcpy(room->rows + j * bytes, (const char *)rows->data + of->lent_row[j] * bytes, bytes);
+  return pd_team_exchange(context, part->team, lent, held);
+}
+
+/* ---- the whole factor ---------------------------------------------------------------------- */
+
+/* Brings a list from every member to member 0. */
+static polyad_status to_first(polyad_context *context, polyad_team *team, const void *data,
+                              uint64_t bytes, struct pd_parcel *from, void **memory) {
+  struct pd_parcel *to = NULL;
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)team->size, &to));
+  to[0] = (struct pd_parcel){(void *)data, bytes};
+  polyad_status status = pd_team_deliver(context, team, to, from, memory);
+  pd_free(context, to);
+  return status;
+}
+
+polyad_status pd_part_gather(polyad_context *context, const struct pd_part *part, int mode,
+                             uint64_t bytes, const void *local, void *whole) {
+  const struct pd_part_mode *of = &part->mode[mode];
+  uint64_t size = (uint64_t)part->team->size;
+  struct pd_parcel *from = NULL;
+  void *indices = NULL, *rows = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(context, 2 * size, &from));
+  PD_TRY_CLEANUP(
+      to_first(context, part->team, of->index, of->owned * sizeof *of->index, from, &indices));
+  PD_TRY_CLEANUP(to_first(context, part->team, local, of->owned * bytes, from + size, &rows));
+  for (uint64_t k = 0; k < size && whole != NULL; ++k) {
+    const uint64_t *index = from[k].data;
+    const char *row = from[size + k].data;
+    for (uint64_t i = 0; i < from[k].bytes / sizeof *index; ++i)
+      memcpy((char *)whole + index[i] * bytes, row + i * bytes, (size_t)bytes);
+  }
+cleanup:
+  pd_free(context, from);
+  pd_free(context, indices);
+  pd_free(context, rows);
+  return status;
+}
+
+/* Fills the parcels of member 0 with the rows that the others' lists name. */
+static polyad_status pack_rows(polyad_context *context, uint64_t size, uint64_t bytes,
+                               const struct pd_parcel *from, const void *whole,
+                               struct pd_parcel *to, char **packed) {
+  uint64_t total = 0;
+  for (uint64_t k = 0; k < size; ++k)
+    total += from[k].bytes / sizeof(uint64_t);
+  PD_TRY(pd_alloc(context, pd_mul_saturated(total, bytes), 1, (void **)packed));
+  char *next = *packed;
+  for (uint64_t k = 0; k < size; ++k) {
+    const uint64_t *index = from[k].data;
+    uint64_t count = from[k].bytes / sizeof *index;
+    to[k] = (struct pd_parcel){next, count * bytes};
+    for (uint64_t i = 0; i < count; ++i, next += bytes)
+      memcpy(next, (const char *)whole + index[i] * bytes, (size_t)bytes);
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_part_scatter(polyad_context *context, const struct pd_part *part, int mode,
+                              uint64_t bytes, const void *whole, void *local) {
+  const struct pd_part_mode *of = &part->mode[mode];
+  uint64_t size = (uint64_t)part->team->size, rows = of->held[size];
+  struct pd_parcel *parcel = NULL;
+  void *indices = NULL;
+  char *packed = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 3 * size, &parcel));
+  struct pd_parcel *from = parcel, *to = parcel + size, *mine = parcel + 2 * size;
+  PD_TRY_CLEANUP(
+      to_first(context, part->team, of->index, rows * sizeof *of->index, from, &indices));
+  if (whole != NULL) PD_TRY_CLEANUP(pack_rows(context, size, bytes, from, whole, to, &packed));
+  mine[0] = (struct pd_parcel){local, rows * bytes};
+  status = pd_team_exchange(context, part->team, to, mine);
+cleanup:
+  pd_free(context, parcel);
+  pd_free(context, indices);
+  pd_free(context, packed);
+  return status;
+}

@@ -1,0 +1,263 @@
+/* Who owns which rows of a mode. The members whose cells have the same range of the mode, a layer,
+ * share its rows. Each of them is the home of an equal part of the range: there the members' lists
+ * of the rows that their nonzeros have come together, and every row gets an owner: of the members
+ * that have it the one with the fewest rows so far, after the rows that only one has; a row that
+ * nobody has stays at its home. The answers go back, and members tell the owners which rows they
+ * read. */
+#include "plan/part_making.h"
+#include <string.h>
+
+/* One mode's layer, as a member sees it. */
+struct layer {
+  polyad_team *team;
+  int count;              /* members of the layer */
+  int *rank;              /* their ranks, ascending */
+  int me;                 /* this member among them */
+  uint64_t first, length; /* the range */
+  uint64_t share;         /* rows of a home, but for the last ones */
+  uint64_t *touched;      /* indices that this member's nonzeros have, ascending */
+  uint64_t touched_count;
+  uint32_t *owner; /* of each of them, as number in the layer */
+  uint64_t *kept;  /* indices of this member's home that nobody has, ascending */
+  uint64_t kept_count;
+  struct pd_parcel *to, *from; /* `size` of the team */
+};
+
+static uint64_t home_begin(const struct layer *layer, int k) {
+  uint64_t begin = (uint64_t)k * layer->share;
+  return layer->first + (begin < layer->length ? begin : layer->length);
+}
+
+static polyad_status open_layer(polyad_context *context, const struct pd_part_making *making,
+                                int mode, struct layer *layer) {
+  const struct pd_part *part = making->part;
+  uint64_t size = (uint64_t)making->team->size;
+  int inner = 1, grid = part->grid[mode];
+  for (int n = mode + 1; n < part->order; ++n)
+    inner *= part->grid[n];
+  layer->team = making->team;
+  layer->first = making->cut[mode][making->place[mode]];
+  layer->length = making->cut[mode][making->place[mode] + 1] - layer->first;
+  PD_TRY(PD_NEW(context, size, &layer->rank));
+  PD_TRY(PD_NEW_ZERO(context, 2 * size, &layer->to));
+  layer->from = layer->to + size;
+  for (int k = 0; k < (int)size; ++k)
+    if (k / inner % grid == making->place[mode]) {
+      if (k == making->team->rank) layer->me = layer->count;
+      layer->rank[layer->count++] = k;
+    }
+  layer->share = (layer->length + (uint64_t)layer->count - 1) / (uint64_t)layer->count;
+  return POLYAD_OK;
+}
+
+static void close_layer(polyad_context *context, struct layer *layer) {
+  pd_free(context, layer->rank);
+  pd_free(context, layer->to);
+  pd_free(context, layer->touched);
+  pd_free(context, layer->owner);
+  pd_free(context, layer->kept);
+}
+
+/* The indices that this member's nonzeros have. */
+static polyad_status find_touched(polyad_context *context, const struct pd_part_making *making,
+                                  int mode, struct layer *layer) {
+  unsigned char *has = NULL;
+  uint64_t offset = 0;
+  for (int n = 0; n < mode; ++n)
+    offset += (uint64_t)making->index_bytes[n];
+  PD_TRY(PD_NEW_ZERO(context, layer->length, &has));
+  for (uint64_t p = 0; p < making->count; ++p) {
+    const char *record = making->record + p * making->record_bytes + offset;
+    has[pd_part_get(record, making->index_bytes[mode]) - layer->first] = 1;
+  }
+  for (uint64_t i = 0; i < layer->length; ++i)
+    layer->touched_count += has[i];
+  polyad_status status = PD_NEW(context, layer->touched_count, &layer->touched);
+  if (status == POLYAD_OK) status = PD_NEW(context, layer->touched_count, &layer->owner);
+  uint64_t next = 0;
+  for (uint64_t i = 0; i < layer->length && status == POLYAD_OK; ++i)
+    if (has[i]) layer->touched[next++] = layer->first + i;
+  pd_free(context, has);
+  return status;
+}
+
+/* Parcels of the touched indices, or of what belongs to them, for their homes. */
+static void lay_by_home(const struct layer *layer, void *list, size_t item,
+                        struct pd_parcel *parcel) {
+  uint64_t begin = 0, end = 0;
+  memset(parcel, 0, (size_t)layer->team->size * sizeof *parcel);
+  for (int k = 0; k < layer->count; ++k, begin = end) {
+    while (end < layer->touched_count && layer->touched[end] < home_begin(layer, k + 1))
+      ++end;
+    parcel[layer->rank[k]] = (struct pd_parcel){(char *)list + begin * item, (end - begin) * item};
+  }
+}
+
+/* ---- at home ------------------------------------------------------------------------------- */
+
+/* The lists of all members of the layer for the rows of this home. */
+struct home {
+  const uint64_t **list;
+  uint64_t *count, *at; /* at: the next of each list */
+  uint64_t *load;       /* rows that each member owns so far */
+  uint32_t **answer;    /* to each list */
+  uint32_t *answers;
+};
+
+static polyad_status open_home(polyad_context *context, const struct layer *layer,
+                               struct home *home) {
+  uint64_t members = (uint64_t)layer->count, total = 0;
+  PD_TRY(PD_NEW(context, members, &home->list));
+  PD_TRY(PD_NEW_ZERO(context, 3 * members, &home->count));
+  PD_TRY(PD_NEW(context, members, &home->answer));
+  home->at = home->count + members;
+  home->load = home->at + members;
+  for (int k = 0; k < layer->count; ++k) {
+    home->list[k] = layer->from[layer->rank[k]].data;
+    home->count[k] = layer->from[layer->rank[k]].bytes / sizeof(uint64_t);
+    total += home->count[k];
+  }
+  PD_TRY(PD_NEW(context, total, &home->answers));
+  total = 0;
+  for (int k = 0; k < layer->count; ++k) {
+    home->answer[k] = home->answers + total;
+    total += home->count[k];
+  }
+  return POLYAD_OK;
+}
+
+static void close_home(polyad_context *context, struct home *home) {
+  pd_free(context, home->list);
+  pd_free(context, home->count);
+  pd_free(context, home->answer);
+  pd_free(context, home->answers);
+}
+
+static bool has_next(const struct home *home, int k, uint64_t index) {
+  return home->at[k] < home->count[k] && home->list[k][home->at[k]] == index;
+}
+
+/* Of the members that have the row, the one with the fewest so far; -1: none has it. */
+static int choose_owner(const struct layer *layer, const struct home *home, uint64_t index,
+                        int *having) {
+  int owner = -1;
+  *having = 0;
+  for (int k = 0; k < layer->count; ++k) {
+    if (!has_next(home, k, index)) continue;
+    ++*having;
+    if (owner < 0 || home->load[k] < home->load[owner]) owner = k;
+  }
+  return owner;
+}
+
+/* Rows that one member has in the first pass, those that several have in the second. */
+static uint64_t assign(const struct layer *layer, struct home *home, bool several, uint64_t *kept) {
+  uint64_t begin = home_begin(layer, layer->me), end = home_begin(layer, layer->me + 1), none = 0;
+  memset(home->at, 0, (size_t)layer->count * sizeof *home->at);
+  for (uint64_t i = begin; i < end; ++i) {
+    int having, owner = choose_owner(layer, home, i, &having);
+    if (owner < 0 && kept != NULL) kept[none] = i;
+    none += owner < 0;
+    if (owner >= 0 && several == (having > 1)) ++home->load[owner];
+    for (int k = 0; k < layer->count; ++k) {
+      if (!has_next(home, k, i)) continue;
+      if (several == (having > 1)) home->answer[k][home->at[k]] = (uint32_t)owner;
+      ++home->at[k];
+    }
+  }
+  return none;
+}
+
+/* Gives every row of this home an owner, and its members the answers. */
+static polyad_status settle_home(polyad_context *context, struct layer *layer) {
+  struct home home = {0};
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(open_home(context, layer, &home));
+  layer->kept_count = assign(layer, &home, false, NULL);
+  PD_TRY_CLEANUP(PD_NEW(context, layer->kept_count, &layer->kept));
+  (void)assign(layer, &home, true, layer->kept);
+  memset(layer->to, 0, (size_t)layer->team->size * sizeof *layer->to);
+  for (int k = 0; k < layer->count; ++k)
+    layer->to[layer->rank[k]] =
+        (struct pd_parcel){home.answer[k], home.count[k] * sizeof **home.answer};
+  lay_by_home(layer, layer->owner, sizeof *layer->owner, layer->from);
+  status = pd_team_exchange(context, layer->team, layer->to, layer->from);
+cleanup:
+  close_home(context, &home);
+  return status;
+}
+
+/* ---- the rows of a member ------------------------------------------------------------------ */
+
+/* Local rows: own ones in the order of their indices, then the others' by owner. */
+static polyad_status number_rows(polyad_context *context, const struct layer *layer,
+                                 struct pd_part_mode *mode, uint64_t *local) {
+  uint64_t size = (uint64_t)layer->team->size, a = 0, b = 0;
+  PD_TRY(PD_NEW(context, layer->touched_count + layer->kept_count, &mode->index));
+  PD_TRY(PD_NEW_ZERO(context, size + 1, &mode->held));
+  while (a < layer->touched_count || b < layer->kept_count) {
+    bool kept =
+        a == layer->touched_count || (b < layer->kept_count && layer->kept[b] < layer->touched[a]);
+    if (!kept && layer->owner[a] != (uint32_t)layer->me) {
+      ++mode->held[layer->rank[layer->owner[a++]] + 1];
+      continue;
+    }
+    mode->index[mode->owned++] = kept ? layer->kept[b++] : layer->touched[a++];
+  }
+  mode->held[0] = mode->owned;
+  for (uint64_t k = 0; k < size; ++k)
+    mode->held[k + 1] += mode->held[k];
+  mode->rows = mode->held[size];
+  /* held[k] counts up to where member k + 1's rows begin, and is then moved back. */
+  for (a = 0; a < layer->touched_count; ++a)
+    if (layer->owner[a] != (uint32_t)layer->me)
+      mode->index[mode->held[layer->rank[layer->owner[a]]]++] = layer->touched[a];
+  memmove(mode->held + 1, mode->held, size * sizeof *mode->held);
+  mode->held[0] = mode->owned;
+  for (uint64_t i = 0; i < mode->rows; ++i)
+    local[mode->index[i] - layer->first] = i;
+  if (mode->rows == 0) mode->rows = 1;
+  return POLYAD_OK;
+}
+
+/* Tells the owners which of their rows this member reads. */
+static polyad_status lend_rows(polyad_context *context, struct layer *layer, const uint64_t *local,
+                               struct pd_part_mode *mode) {
+  uint64_t size = (uint64_t)layer->team->size;
+  void *memory = NULL;
+  for (uint64_t k = 0; k < size; ++k)
+    layer->to[k] = (struct pd_parcel){mode->index + mode->held[k],
+                                      (mode->held[k + 1] - mode->held[k]) * sizeof *mode->index};
+  PD_TRY(pd_team_deliver(context, layer->team, layer->to, layer->from, &memory));
+  polyad_status status = PD_NEW_ZERO(context, size + 1, &mode->lent);
+  for (uint64_t k = 0; k < size && status == POLYAD_OK; ++k)
+    mode->lent[k + 1] = mode->lent[k] + layer->from[k].bytes / sizeof(uint64_t);
+  if (status == POLYAD_OK) status = PD_NEW(context, mode->lent[size], &mode->lent_row);
+  for (uint64_t k = 0; k < size && status == POLYAD_OK; ++k)
+    for (uint64_t j = mode->lent[k]; j < mode->lent[k + 1]; ++j)
+      mode->lent_row[j] =
+          local[((const uint64_t *)layer->from[k].data)[j - mode->lent[k]] - layer->first];
+  pd_free(context, memory);
+  return status;
+}
+
+polyad_status pd_part_find_owners(polyad_context *context, struct pd_part_making *making, int mode,
+                                  uint64_t **local) {
+  struct layer layer = {0};
+  struct pd_part_mode *of = &making->part->mode[mode];
+  void *lists = NULL;
+  polyad_status status = POLYAD_OK;
+  of->length = making->part->dims[mode];
+  PD_TRY_CLEANUP(open_layer(context, making, mode, &layer));
+  PD_TRY_CLEANUP(find_touched(context, making, mode, &layer));
+  lay_by_home(&layer, layer.touched, sizeof *layer.touched, layer.to);
+  PD_TRY_CLEANUP(pd_team_deliver(context, layer.team, layer.to, layer.from, &lists));
+  PD_TRY_CLEANUP(settle_home(context, &layer));
+  PD_TRY_CLEANUP(PD_NEW(context, layer.length, local));
+  PD_TRY_CLEANUP(number_rows(context, &layer, of, *local));
+  status = lend_rows(context, &layer, *local, of);
+cleanup:
+  close_layer(context, &layer);
+  pd_free(context, lists);
+  return status;
+}

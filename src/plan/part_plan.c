@@ -1,0 +1,146 @@
+/* A plan that a team shares: making it, what it knows of the whole tensor, and what algorithms ask
+ * it. A plan that no team shares answers as the only member of one would. */
+#include "linalg/linalg.h"
+#include "plan/part.h"
+#include "plan/plan_create.h"
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+static polyad_status part_plan_check_device(polyad_context *context,
+                                            const struct pd_request *request) {
+  const struct pd_device *device = request->device;
+  if (request->compute != POLYAD_COMPUTE_NATIVE)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "a team computes in the plan's precision; expected the native compute type");
+  if (device->functions->host_memory && request->second == NULL && device->linalg->join != NULL)
+    return POLYAD_OK;
+  return pd_fail(context, POLYAD_UNSUPPORTED,
+                 "a team computes on the CPU of each process; %s%s%s found, expected device cpu",
+                 device->name, request->second != NULL ? "," : "",
+                 request->second != NULL ? request->second->name : "");
+}
+
+polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
+                                  struct pd_request *request, const polyad_plan_options *options,
+                                  polyad_plan **plan) {
+  polyad_tensor *local = NULL;
+  PD_TRY(part_plan_check_device(context, request));
+  PD_TRY(pd_part_create(context, options->team, share, &local, &request->part));
+  polyad_status status = pd_plan_create_one(context, local, true, request, options, plan);
+  if (status == POLYAD_OK)
+    (*plan)->part = request->part;
+  else
+    pd_part_destroy(context, request->part);
+  request->part = NULL;
+  polyad_tensor_destroy(local);
+  return status;
+}
+
+/* ---- facts of the whole tensor -------------------------------------------------------------- */
+
+/* Sums of squares have exponents of their own. */
+polyad_status pd_part_share_norm(polyad_context *context, const struct pd_part *part,
+                                 polyad_plan *plan) {
+  bool any = plan->norm_square_scaled > 0;
+  double exponent = any ? plan->norm_exponent : -(double)INT_MAX / 4;
+  PD_TRY(pd_team_max(context, part->team, 1, &exponent));
+  double square =
+      any ? ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - (int)exponent)) : 0;
+  PD_TRY(pd_team_sum(context, part->team, 1, &square));
+  plan->norm_square_scaled = square;
+  plan->norm_exponent = square > 0 ? (int)exponent : 0;
+  return POLYAD_OK;
+}
+
+/* The first negative value is that of the lowest rank, with its indices in the whole tensor. */
+static polyad_status share_negative(polyad_context *context, const struct pd_part *part,
+                                    polyad_plan *plan) {
+  double rank = plan->negative.found ? -part->team->rank : -INT_MAX;
+  for (int n = 0; n < part->order && plan->negative.found; ++n)
+    plan->negative.index[n] = part->mode[n].index[plan->negative.index[n]];
+  PD_TRY(pd_team_max(context, part->team, 1, &rank));
+  if (rank == -INT_MAX) return POLYAD_OK;
+  return pd_team_broadcast(context, part->team, (int)-rank, &plan->negative, sizeof plan->negative);
+}
+
+polyad_status pd_part_share_facts(polyad_context *context, const struct pd_part *part,
+                                  polyad_plan *plan) {
+  bool keeps = plan->zeros == POLYAD_ZEROS_KEEP;
+  PD_TRY(pd_team_any(context, part->team, &keeps));
+  plan->zeros = keeps ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
+  plan->tensor_hash = 0; /* no member knows it */
+  for (int n = 0; n < part->order; ++n)
+    PD_TRY(pd_team_max_count(context, part->team, &plan->longest_row[n]));
+  PD_TRY(pd_team_sum(context, part->team, 1, &plan->sum));
+  return share_negative(context, part, plan);
+}
+
+/* ---- what algorithms ask --------------------------------------------------------------------- */
+
+polyad_team *pd_plan_team(const polyad_plan *plan) {
+  return plan->part != NULL ? plan->part->team : NULL;
+}
+
+uint64_t pd_plan_length(const polyad_plan *plan, int mode) {
+  return plan->part != NULL ? plan->part->dims[mode] : plan->dims[mode];
+}
+
+uint64_t pd_plan_own_rows(const polyad_plan *plan, int mode) {
+  return plan->part != NULL ? plan->part->mode[mode].owned : plan->dims[mode];
+}
+
+struct pd_matrix pd_plan_own(const polyad_plan *plan, int mode, const struct pd_matrix *matrix) {
+  struct pd_matrix own = *matrix;
+  own.rows = pd_plan_own_rows(plan, mode);
+  own.borrowed = true;
+  return own;
+}
+
+uint64_t pd_plan_index(const polyad_plan *plan, int mode, uint64_t i) {
+  if (plan->part == NULL) return i;
+  const struct pd_part_mode *of = &plan->part->mode[mode];
+  return i < of->held[plan->part->team->size] ? of->index[i] : 0; /* a row that nobody reads */
+}
+
+polyad_status pd_plan_collect(polyad_context *context, const polyad_plan *plan,
+                              polyad_workspace *workspace, int mode, struct pd_matrix *rows) {
+  if (plan->part == NULL) return POLYAD_OK;
+  return pd_part_collect(context, plan->part, mode, workspace->room, rows);
+}
+
+polyad_status pd_plan_spread(polyad_context *context, const polyad_plan *plan,
+                             polyad_workspace *workspace, int mode, struct pd_matrix *rows) {
+  if (plan->part == NULL) return POLYAD_OK;
+  return pd_part_spread(context, plan->part, mode, workspace->room, rows);
+}
+
+void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info) {
+  const struct pd_part *part = plan->part;
+  *info = (polyad_team_info){.size = 1, .nnz = plan->nnz, .most_nnz = plan->nnz};
+  for (int n = 0; n < plan->order; ++n) {
+    info->grid[n] = part != NULL ? part->grid[n] : 1;
+    info->rows_owned += pd_plan_own_rows(plan, n);
+    info->rows_read += part != NULL ? part->mode[n].held[part->team->size] : plan->dims[n];
+  }
+  info->bytes_format = polyad_plan_bytes(plan);
+  info->peak_bytes = polyad_memory_peak(plan->context);
+  if (part == NULL) return;
+  info->rank = part->team->rank;
+  info->size = part->team->size;
+  info->most_nnz = part->most_nnz;
+  info->bytes_sent = part->team->bytes_sent;
+  info->seconds = part->team->seconds;
+}
+
+polyad_status polyad_plan_team_gather(polyad_context *context, const polyad_plan *plan,
+                                      polyad_team_info *members) {
+  polyad_team_info mine;
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  if (plan == NULL || members == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or members is NULL");
+  memset(&mine, 0, sizeof mine); /* bytes between the members travel too */
+  polyad_plan_team_info(plan, &mine);
+  return pd_team_gather(context, pd_plan_team(plan), &mine, sizeof mine, members);
+}

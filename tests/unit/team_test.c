@@ -1,0 +1,677 @@
+/* Teams: what their calls promise, what a part of a plan holds, and decompositions by several
+ * members beside those by one. */
+#include "core/random.h"
+#include "oracle/mttkrp_oracle.h"
+#include "plan/part.h"
+#include "team_fixture.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int sizes[] = {1, 2, 3, 4, 7};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+enum { NUMBERS = 10001 };
+
+static double number_of(int rank, int k) {
+  return pd_random_normal(3, (uint64_t)rank, (uint64_t)k) * pow(10, k % 7);
+}
+
+struct found {
+  double sum[TEAM_MOST][NUMBERS], most[TEAM_MOST][NUMBERS];
+  unsigned char told[TEAM_MOST][33];
+};
+
+static polyad_status call_all(struct team_member *member) {
+  struct found *found = member->all->data;
+  double *sum = found->sum[member->rank], *most = found->most[member->rank];
+  unsigned char *told = found->told[member->rank];
+  bool any = member->rank == member->all->size - 1;
+  uint64_t count = (UINT64_C(1) << 60) + (uint64_t)member->rank;
+  for (int k = 0; k < NUMBERS; ++k)
+    sum[k] = most[k] = number_of(member->rank, k);
+  memset(told, member->rank, sizeof found->told[0]);
+  PD_TRY(pd_team_sum(member->context, member->team, 3, sum));
+  PD_TRY(pd_team_sum(member->context, member->team, NUMBERS - 3, sum + 3));
+  PD_TRY(pd_team_max(member->context, member->team, NUMBERS, most));
+  PD_TRY(pd_team_broadcast(member->context, member->team, member->all->size - 1, told, 33));
+  PD_TRY(pd_team_any(member->context, member->team, &any));
+  PD_TRY(pd_team_max_count(member->context, member->team, &count));
+  return any && count == (UINT64_C(1) << 60) + (uint64_t)member->all->size - 1 ? POLYAD_OK
+                                                                               : POLYAD_INTERNAL;
+}
+
+/* Sums are those of a loop over the ranks, to the bit, on all members. */
+static void calls(void **state) {
+  (void)state;
+  struct found *found = malloc(sizeof *found);
+  assert_non_null(found);
+  for (int s = 0; s < SIZES; ++s) {
+    struct team_case all = {.size = sizes[s], .body = call_all, .data = found, .failing = -1};
+    team_run(&all);
+    team_succeeded(&all);
+    for (int rank = 0; rank < all.size; ++rank)
+      for (int k = 0; k < NUMBERS; ++k) {
+        double sum = number_of(0, k), most = sum;
+        for (int other = 1; other < all.size; ++other) {
+          sum += number_of(other, k);
+          most = fmax(most, number_of(other, k));
+        }
+        assert_true(found->sum[rank][k] == sum && found->most[rank][k] == most);
+        assert_int_equal(found->told[rank][k % 33], all.size - 1);
+      }
+  }
+  free(found);
+}
+
+static polyad_status fail_alone(struct team_member *member) {
+  double number = 1;
+  if (member->rank == 2)
+    return pd_fail(member->context, POLYAD_IO, "disk %d is full", member->rank);
+  PD_TRY(pd_team_sum(member->context, member->team, 1, &number));
+  return POLYAD_OK;
+}
+
+static polyad_status other_call(struct team_member *member) {
+  double number = 1;
+  bool truth = true;
+  return member->rank == 1 ? pd_team_any(member->context, member->team, &truth)
+                           : pd_team_sum(member->context, member->team, 1, &number);
+}
+
+/* An error of one is an error of all, with its words; so are different calls. */
+static void failures(void **state) {
+  (void)state;
+  struct team_case alone = {.size = 4, .body = fail_alone, .failing = -1};
+  team_run(&alone);
+  for (int k = 0; k < 4; ++k) {
+    assert_int_equal(alone.member[k].status, POLYAD_IO);
+    assert_string_equal(alone.member[k].message,
+                        k == 2 ? "disk 2 is full" : "process 2: disk 2 is full");
+  }
+  struct team_case apart = {.size = 3, .body = other_call, .failing = -1};
+  team_run(&apart);
+  for (int k = 0; k < 3; ++k) {
+    assert_int_equal(apart.member[k].status, POLYAD_INTERNAL);
+    assert_non_null(strstr(apart.member[k].message, "different calls"));
+  }
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* A tensor and factors as the oracle wants them, and what the members' own rows came to. */
+struct products {
+  const polyad_tensor *tensor;
+  struct oracle_tensor plain;
+  const char *format;
+  uint64_t rank;
+  double *factor[POLYAD_MAX_ORDER], *out[POLYAD_MAX_ORDER];
+  int *owners[POLYAD_MAX_ORDER]; /* members that own each row */
+  bool spread_fails;
+};
+
+/* Rows of the whole factors that a member has; rows of others' come by pd_plan_spread(). */
+static polyad_status local_factor(struct team_member *member, const polyad_plan *plan,
+                                  polyad_workspace *workspace, int n, struct pd_matrix *matrix) {
+  struct products *p = member->all->data;
+  double *data;
+  PD_TRY(
+      pd_matrix_create(member->context, plan->device, POLYAD_F64, plan->dims[n], p->rank, matrix));
+  data = matrix->data;
+  for (uint64_t i = 0; i < pd_plan_own_rows(plan, n); ++i)
+    memcpy(data + i * p->rank, p->factor[n] + pd_plan_index(plan, n, i) * p->rank,
+           p->rank * sizeof *data);
+  PD_TRY(pd_plan_spread(member->context, plan, workspace, n, matrix));
+  for (uint64_t i = 0; i < plan->part->mode[n].held[member->all->size]; ++i)
+    if (memcmp(data + i * p->rank, p->factor[n] + pd_plan_index(plan, n, i) * p->rank,
+               p->rank * sizeof *data) != 0)
+      p->spread_fails = true;
+  return POLYAD_OK;
+}
+
+static polyad_status multiply(struct team_member *member, polyad_plan *plan,
+                              polyad_workspace *workspace, struct pd_matrix *matrix) {
+  struct products *p = member->all->data;
+  const struct pd_matrix *list[POLYAD_MAX_ORDER];
+  struct pd_matrix out;
+  for (int n = 0; n < plan->order; ++n) {
+    PD_TRY(local_factor(member, plan, workspace, n, &matrix[n]));
+    list[n] = &matrix[n];
+  }
+  for (int n = 0; n < plan->order; ++n) {
+    PD_TRY(
+        pd_matrix_create(member->context, plan->device, POLYAD_F64, plan->dims[n], p->rank, &out));
+    const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = list, .out = &out};
+    polyad_status status = pd_plan_run(member->context, plan, workspace, &call);
+    for (uint64_t i = 0; i < pd_plan_own_rows(plan, n) && status == POLYAD_OK; ++i) {
+      uint64_t row = pd_plan_index(plan, n, i);
+      __atomic_fetch_add(&p->owners[n][row], 1, __ATOMIC_RELAXED);
+      memcpy(p->out[n] + row * p->rank, (double *)out.data + i * p->rank, p->rank * sizeof(double));
+    }
+    pd_matrix_destroy(member->context, &out);
+    PD_TRY(status);
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status products_body(struct team_member *member) {
+  struct products *p = member->all->data;
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  struct pd_matrix matrix[POLYAD_MAX_ORDER] = {{0}};
+  polyad_status status =
+      team_plan(member, p->tensor, p->format, POLYAD_KERNEL_MTTKRP, p->rank, POLYAD_F64, &plan);
+  if (status != POLYAD_OK) return status;
+  if (polyad_plan_nnz(plan) != polyad_tensor_nnz(p->tensor)) status = POLYAD_INTERNAL;
+  if (status == POLYAD_OK)
+    status = polyad_workspace_create(member->context, plan, p->rank, &workspace);
+  if (status == POLYAD_OK) status = multiply(member, plan, workspace, matrix);
+  for (int n = 0; n < plan->order; ++n)
+    pd_matrix_destroy(member->context, &matrix[n]);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  return status;
+}
+
+static void check_mode(const struct products *p, int n, int size) {
+  uint64_t rows = p->plain.dims[n], count = rows * p->rank;
+  long double *exact = malloc(count * sizeof *exact), *magnitude = malloc(count * sizeof *exact);
+  size_t *terms = malloc(rows * sizeof *terms);
+  assert_true(exact != NULL && magnitude != NULL && terms != NULL);
+  oracle_mttkrp(&p->plain, n, p->rank, (const double *const *)p->factor, exact, magnitude, terms);
+  for (uint64_t k = 0; k < count; ++k) {
+    long double roundings =
+        (long double)(terms[k / p->rank] + (size_t)p->plain.order + (size_t)size);
+    long double bound = oracle_gamma(roundings, 0x1p-53L) * magnitude[k];
+    if (!(fabsl((long double)p->out[n][k] - exact[k]) <= bound))
+      fail_msg("order %d, mode %d, row %d of %d members: %.17g found, %.17Lg expected to %.3Lg",
+               p->plain.order, n, (int)(k / p->rank), size, p->out[n][k], exact[k], bound);
+  }
+  free(exact);
+  free(magnitude);
+  free(terms);
+}
+
+static void check_products(polyad_context *context, int order, const uint64_t *dims, uint64_t nnz,
+                           uint64_t rank, int size, const char *format) {
+  (void)context;
+  polyad_tensor *tensor = als_random_tensor(context, order, dims, nnz, 5, 0);
+  uint64_t entries = polyad_tensor_nnz(tensor);
+  uint64_t *index = malloc(entries * (uint64_t)order * sizeof *index);
+  struct products p = {.tensor = tensor, .format = format, .rank = rank};
+  assert_non_null(index);
+  for (uint64_t e = 0; e < entries; ++e)
+    for (int n = 0; n < order; ++n)
+      index[e * (uint64_t)order + (uint64_t)n] = pd_tensor_index(tensor, n, e);
+  p.plain = (struct oracle_tensor){order, dims, entries, index, tensor->values};
+  for (int n = 0; n < order; ++n) {
+    p.factor[n] = malloc(dims[n] * rank * sizeof(double));
+    p.out[n] = malloc(dims[n] * rank * sizeof(double));
+    p.owners[n] = calloc(dims[n], sizeof(int));
+    assert_true(p.factor[n] != NULL && p.out[n] != NULL && p.owners[n] != NULL);
+    for (uint64_t k = 0; k < dims[n] * rank; ++k)
+      p.factor[n][k] = pd_random_normal(9, (uint64_t)n, k);
+  }
+  struct team_case all = {.size = size, .body = products_body, .data = &p, .failing = -1};
+  team_run(&all);
+  team_succeeded(&all);
+  assert_false(p.spread_fails);
+  for (int n = 0; n < order; ++n) {
+    for (uint64_t i = 0; i < dims[n]; ++i)
+      assert_int_equal(p.owners[n][i], 1);
+    check_mode(&p, n, size);
+  }
+  for (int n = 0; n < order; ++n) {
+    free(p.factor[n]);
+    free(p.out[n]);
+    free(p.owners[n]);
+  }
+  free(index);
+  polyad_tensor_destroy(tensor);
+}
+
+/* MTTKRP by several members against the oracle: every order up to 8, modes of length 1, more
+ * members than nonzeros, every row with one owner. */
+static void products_of_parts(void **state) {
+  (void)state;
+  static const uint64_t dims[][8] = {{50},
+                                     {40, 31},
+                                     {30, 1, 25},
+                                     {9, 14, 6, 7},
+                                     {5, 4, 3, 6, 1},
+                                     {3, 4, 2, 5, 3, 2},
+                                     {1, 1, 1, 1, 1, 1, 1},
+                                     {2, 3, 2, 3, 2, 3, 2, 3}};
+  polyad_context *context = als_context(1);
+  for (int order = 1; order <= 8; ++order)
+    for (int s = 0; s < SIZES; ++s) {
+      check_products(context, order, dims[order - 1], 300, 5, sizes[s], "auto");
+      check_products(context, order, dims[order - 1], 3, 3, sizes[s], "auto");
+    }
+  static const char *const formats[] = {"coo", "csf", "alto", "modecopy", "hicoo", "twotree"};
+  for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f)
+    check_products(context, 3, (const uint64_t[3]){60, 50, 40}, 2000, 7, 4, formats[f]);
+  als_context_end(context);
+}
+
+/* Of the grids of a team the one that cuts the long mode moves least; a short mode is not cut. */
+static void grids(void **state) {
+  (void)state;
+  int grid[3];
+  pd_part_choose_grid(3, (const uint64_t[3]){1000000, 20, 100}, 10000000, 4, grid);
+  assert_true(grid[0] == 4 && grid[1] == 1 && grid[2] == 1);
+  pd_part_choose_grid(3, (const uint64_t[3]){1000, 1000, 1000}, 100000000, 8, grid);
+  assert_true(grid[0] == 2 && grid[1] == 2 && grid[2] == 2);
+  pd_part_choose_grid(3, (const uint64_t[3]){2, 2, 3000}, 1000, 6, grid);
+  assert_int_equal(grid[0] * grid[1] * grid[2], 6);
+  assert_true(grid[0] <= 2 && grid[1] <= 2);
+}
+
+/* ---- decompositions ------------------------------------------------------------------------ */
+
+enum method { ALS, NONNEGATIVE, MU };
+
+struct run {
+  const polyad_tensor *tensor;
+  enum method method;
+  polyad_type precision;
+  uint64_t rank;
+  int iterations, starts;
+  const char *checkpoint, *resume;
+  int cancels;           /* the member that cancels in its first iteration; -1: none */
+  polyad_ktensor *model; /* member 0's; of a context of the test's */
+  polyad_context *context;
+  double fit[TEAM_MOST], objective[TEAM_MOST], bound;
+  polyad_reason reason[TEAM_MOST];
+  char diagnosis[512];
+};
+
+static polyad_status decompose_plan(polyad_context *context, const polyad_plan *plan,
+                                    const struct run *run, polyad_ktensor **model,
+                                    polyad_run_info *info) {
+  polyad_run_options common = {.starts = run->starts,
+                               .max_iterations = run->iterations,
+                               .checkpoint = run->checkpoint,
+                               .checkpoint_every = 2,
+                               .resume = run->resume};
+  if (run->method == MU) {
+    polyad_cp_apr_options options;
+    polyad_cp_apr_options_init(&options);
+    options.run = common;
+    options.rank = run->rank;
+    return polyad_cp_apr(context, plan, &options, model, info);
+  }
+  polyad_cp_als_options options;
+  polyad_cp_als_options_init(&options);
+  options.run = common;
+  options.rank = run->rank;
+  options.nonnegative = run->method == NONNEGATIVE;
+  return polyad_cp_als(context, plan, &options, model, info);
+}
+
+static int stop_at_once(void *user, const polyad_progress *progress) {
+  (void)progress;
+  (void)user;
+  return 1;
+}
+
+/* A model of a context that outlives the member's; NULL when there is no memory. */
+static polyad_ktensor *copy_model(polyad_context *context, polyad_ktensor *model) {
+  polyad_ktensor *copy;
+  uint64_t rank = polyad_ktensor_rank(model);
+  size_t row = rank * pd_type_bytes(polyad_ktensor_type(model));
+  if (polyad_ktensor_create(context, polyad_ktensor_order(model), polyad_ktensor_dims(model), rank,
+                            polyad_ktensor_type(model), &copy) != POLYAD_OK)
+    return NULL;
+  memcpy(polyad_ktensor_weights(copy), polyad_ktensor_weights(model), row);
+  for (int n = 0; n < polyad_ktensor_order(model); ++n)
+    memcpy(polyad_ktensor_factor(copy, n), polyad_ktensor_factor(model, n),
+           row * polyad_ktensor_dims(model)[n]);
+  return copy;
+}
+
+static polyad_status decompose_body(struct team_member *member) {
+  struct run *run = member->all->data;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_run_info info = {0};
+  if (member->rank == run->cancels) polyad_set_progress(member->context, stop_at_once, NULL);
+  polyad_status status = team_plan(member, run->tensor, "auto",
+                                   run->method == MU ? POLYAD_KERNEL_PHI : POLYAD_KERNEL_MTTKRP,
+                                   run->rank, run->precision, &plan);
+  if (status == POLYAD_OK) status = decompose_plan(member->context, plan, run, &model, &info);
+  if (status == POLYAD_OK && (model != NULL) != (member->rank == 0)) status = POLYAD_INTERNAL;
+  if (status == POLYAD_OK) {
+    run->fit[member->rank] = info.fit;
+    run->objective[member->rank] = info.starts[info.best_restart].objective;
+    run->reason[member->rank] = info.reason;
+    if (member->rank == 0) {
+      run->bound = info.fit_bound;
+      memcpy(run->diagnosis, info.diagnosis, sizeof run->diagnosis);
+      if (run->context != NULL) run->model = copy_model(run->context, model);
+    }
+  }
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  polyad_plan_destroy(plan);
+  return status;
+}
+
+static void run_team(struct run *run, int size) {
+  struct team_case all = {.size = size, .body = decompose_body, .data = run, .failing = -1};
+  team_run(&all);
+  team_succeeded(&all);
+}
+
+/* A model with noise: well conditioned. Counts are whole numbers. */
+static polyad_tensor *noisy(polyad_context *context, enum method method) {
+  static const uint64_t dims[3] = {40, 30, 35};
+  if (method == MU) return als_random_tensor(context, 3, dims, 4000, 2, 1);
+  polyad_ktensor *model = als_random_model(context, 3, dims, 3, 11, method == NONNEGATIVE);
+  polyad_tensor *exact = als_tensor_of_model(context, model);
+  double *value = exact->values;
+  for (uint64_t p = 0; p < exact->nnz; ++p)
+    value[p] += 0.1 * pd_random_normal(4, 0, p);
+  polyad_ktensor_destroy(model);
+  return exact;
+}
+
+static double objective_alone(polyad_context *context, struct run *run, polyad_ktensor **model,
+                              char *diagnosis) {
+  polyad_plan_options options;
+  polyad_plan *plan;
+  polyad_run_info info = {0};
+  polyad_plan_options_init(&options);
+  options.rank = run->rank;
+  options.precision = run->precision;
+  options.kernel = run->method == MU ? POLYAD_KERNEL_PHI : POLYAD_KERNEL_MTTKRP;
+  ALS_OK(context, polyad_plan_create(context, run->tensor, &options, &plan));
+  ALS_OK(context, decompose_plan(context, plan, run, model, &info));
+  double objective = info.starts[info.best_restart].objective;
+  memcpy(diagnosis, info.diagnosis, sizeof info.diagnosis);
+  polyad_run_info_clear(&info);
+  polyad_plan_destroy(plan);
+  return objective;
+}
+
+static double largest_difference(polyad_ktensor *a, polyad_ktensor *b) {
+  double most = 0;
+  uint64_t rank = polyad_ktensor_rank(a);
+  for (int n = 0; n < polyad_ktensor_order(a); ++n)
+    for (uint64_t k = 0; k < polyad_ktensor_dims(a)[n] * rank; ++k)
+      most = fmax(most, fabs(pd_load(polyad_ktensor_type(a), polyad_ktensor_factor(a, n), k) -
+                             pd_load(polyad_ktensor_type(b), polyad_ktensor_factor(b, n), k)));
+  return most;
+}
+
+/* Members together come to what one comes to, all of them to the same, and twice to the same bits.
+ */
+static void compare(enum method method, polyad_type precision, int starts) {
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = noisy(context, method);
+  struct run run = {.tensor = tensor,
+                    .method = method,
+                    .precision = precision,
+                    .rank = 3,
+                    .iterations = 6,
+                    .starts = starts,
+                    .cancels = -1,
+                    .context = context};
+  polyad_ktensor *alone;
+  char diagnosis[512];
+  double expected = objective_alone(context, &run, &alone, diagnosis);
+  double unit = precision == POLYAD_F32 ? 1e-5 : 1e-12;
+  for (int s = 0; s < SIZES; ++s) {
+    run_team(&run, sizes[s]);
+    polyad_ktensor *first = run.model;
+    for (int k = 0; k < sizes[s]; ++k)
+      assert_true(run.objective[k] == run.objective[0]);
+    assert_true(fabs(run.objective[0] - expected) <= unit * fmax(1, fabs(expected)));
+    assert_true(largest_difference(first, alone) <= (precision == POLYAD_F32 ? 1e-3 : 1e-9));
+    assert_string_equal(run.diagnosis, diagnosis);
+    if (method != MU) {
+      double fit;
+      ALS_OK(context, polyad_ktensor_fit(context, first, tensor, &fit));
+      assert_true(fabs(fit - run.fit[0]) <= run.bound + 1e-14);
+    }
+    run_team(&run, sizes[s]);
+    assert_true(als_same_model(first, run.model));
+    polyad_ktensor_destroy(run.model);
+    polyad_ktensor_destroy(first);
+  }
+  polyad_ktensor_destroy(alone);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void least_squares(void **state) {
+  (void)state;
+  compare(ALS, POLYAD_F64, 1);
+}
+
+static void least_squares_single(void **state) {
+  (void)state;
+  compare(ALS, POLYAD_F32, 1);
+}
+
+static void nonnegative(void **state) {
+  (void)state;
+  compare(NONNEGATIVE, POLYAD_F64, 2);
+}
+
+static void multiplicative(void **state) {
+  (void)state;
+  compare(MU, POLYAD_F64, 1);
+}
+
+/* A slice with most of the nonzeros, empty slices, a mode of length 1, and members without any
+ * nonzero. */
+static void hostile_shapes(void **state) {
+  (void)state;
+  static const uint64_t dims[4] = {90, 1, 50, 3};
+  enum { NNZ = 60 };
+  int32_t index[NNZ * 4];
+  double value[NNZ];
+  polyad_context *context = als_context(1);
+  for (int p = 0; p < NNZ; ++p) {
+    index[4 * p] = p % 4 == 0 ? 2 * (p % 40) : 7;
+    index[4 * p + 1] = 0;
+    index[4 * p + 2] = (p * 7) % 50;
+    index[4 * p + 3] = p % 3 == 0 ? 2 : 0;
+    value[p] = 1 + p % 5;
+  }
+  for (int entries = 1; entries <= NNZ; entries += NNZ - 1)
+    for (int method = ALS; method <= MU; ++method) {
+      polyad_tensor *tensor = als_tensor(context, 4, dims, (uint64_t)entries, index, value);
+      struct run run = {.tensor = tensor,
+                        .method = (enum method)method,
+                        .precision = POLYAD_F64,
+                        .rank = 2,
+                        .iterations = 3,
+                        .starts = 1,
+                        .cancels = -1};
+      polyad_ktensor *alone;
+      char diagnosis[512];
+      double expected = objective_alone(context, &run, &alone, diagnosis);
+      for (int s = 0; s < SIZES; ++s) {
+        run_team(&run, sizes[s]);
+        /* Nearly exact fits of a team keep the rounding error that they state. */
+        double bound = method == MU ? 0 : run.bound;
+        if (!(fabs(run.objective[0] - expected) <= bound + 1e-12 * fmax(1, fabs(expected))))
+          fail_msg("method %d, %d nonzeros, %d members: objective %.17g, of one %.17g", method,
+                   entries, sizes[s], run.objective[0], expected);
+      }
+      polyad_ktensor_destroy(alone);
+      polyad_tensor_destroy(tensor);
+    }
+  als_context_end(context);
+}
+
+/* A checkpoint of any number of members is gone on from by any other, and by the same number to the
+ * bits of a run that was left alone. */
+static void checkpoints(void **state) {
+  (void)state;
+  char file[64], before[80];
+  snprintf(file, sizeof file, "/tmp/polyad_team_%d.state", (int)getpid());
+  snprintf(before, sizeof before, "%s.prev", file);
+  for (int method = ALS; method <= MU; ++method) {
+    polyad_context *context = als_context(1);
+    polyad_tensor *tensor = noisy(context, (enum method)method);
+    struct run run = {.tensor = tensor,
+                      .method = (enum method)method,
+                      .precision = POLYAD_F64,
+                      .rank = 3,
+                      .iterations = 8,
+                      .starts = 1,
+                      .cancels = -1,
+                      .context = context};
+    run_team(&run, 3);
+    polyad_ktensor *whole = run.model, *alone;
+    run.checkpoint = file;
+    run.iterations = 4;
+    run_team(&run, 3);
+    polyad_ktensor_destroy(run.model);
+    run.checkpoint = NULL;
+    run.resume = file;
+    run.iterations = 8;
+    run_team(&run, 3);
+    assert_true(als_same_model(whole, run.model));
+    polyad_ktensor_destroy(run.model);
+    run_team(&run, 2);
+    assert_true(largest_difference(whole, run.model) < 1e-9);
+    polyad_ktensor_destroy(run.model);
+    char diagnosis[512];
+    (void)objective_alone(context, &run, &alone, diagnosis);
+    assert_true(largest_difference(whole, alone) < 1e-9);
+    polyad_ktensor_destroy(alone);
+    polyad_ktensor_destroy(whole);
+    polyad_tensor_destroy(tensor);
+    (void)unlink(file);
+    (void)unlink(before);
+    als_context_end(context);
+  }
+}
+
+/* One member's wish to end the run ends it for all. */
+static void cancelling(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = noisy(context, ALS);
+  struct run run = {.tensor = tensor,
+                    .method = ALS,
+                    .precision = POLYAD_F64,
+                    .rank = 3,
+                    .iterations = 50,
+                    .starts = 1,
+                    .cancels = 2};
+  run_team(&run, 3);
+  for (int k = 0; k < 3; ++k)
+    assert_int_equal(run.reason[k], POLYAD_REASON_CANCELLED);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* Wherever one member has no memory, all end with that error, and nothing is left. */
+static void failing_allocations(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 0);
+  struct run run = {.tensor = tensor,
+                    .method = ALS,
+                    .precision = POLYAD_F64,
+                    .rank = 2,
+                    .iterations = 2,
+                    .starts = 1,
+                    .cancels = -1};
+  struct team_case all = {.size = 3, .body = decompose_body, .data = &run, .failing = -1};
+  team_run(&all);
+  team_succeeded(&all);
+  long most = all.allocations[1];
+  assert_true(most > 50);
+  for (long n = 0; n < most; ++n) {
+    all.failing = n;
+    all.failing_rank = 1;
+    team_run(&all);
+    for (int k = 0; k < 3; ++k)
+      if (all.member[k].status != POLYAD_OUT_OF_MEMORY)
+        fail_msg("allocation %ld of %ld of member 1 fails: member %d has status %d (%s)", n, most,
+                 k, (int)all.member[k].status, all.member[k].message);
+  }
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static polyad_status refused_body(struct team_member *member) {
+  const polyad_tensor *tensor = member->all->data;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_cp_apr_options options;
+  polyad_cp_apr_options_init(&options);
+  options.rank = 2;
+  options.method = POLYAD_APR_PDNR;
+  polyad_status status = team_plan(member, tensor, "auto", POLYAD_KERNEL_PHI, 2, POLYAD_F64, &plan);
+  if (status == POLYAD_OK) status = polyad_cp_apr(member->context, plan, &options, &model, NULL);
+  polyad_plan_destroy(plan);
+  return status;
+}
+
+static polyad_status two_shapes_body(struct team_member *member) {
+  const uint64_t dims[3] = {4, 4, 4};
+  const int32_t index[3] = {1, 2, 3};
+  polyad_tensor_input input;
+  polyad_tensor *share;
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_tensor_input_init(&input);
+  input.order = member->rank == 1 ? 2 : 3;
+  input.dims = dims;
+  input.nnz = 1;
+  for (int n = 0; n < 3; ++n)
+    input.index[n] = &index[n];
+  PD_TRY(polyad_tensor_create(member->context, &input, &share));
+  polyad_plan_options_init(&options);
+  options.team = member->team;
+  polyad_status status = polyad_plan_create(member->context, share, &options, &plan);
+  polyad_tensor_destroy(share);
+  polyad_plan_destroy(plan);
+  return status;
+}
+
+static void refused(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 1);
+  struct team_case all = {.size = 2, .body = refused_body, .data = tensor, .failing = -1};
+  team_run(&all);
+  for (int k = 0; k < 2; ++k) {
+    assert_int_equal(all.member[k].status, POLYAD_UNSUPPORTED);
+    assert_non_null(strstr(all.member[k].message, "shared by a team"));
+  }
+  struct team_case shapes = {.size = 3, .body = two_shapes_body, .failing = -1};
+  team_run(&shapes);
+  for (int k = 0; k < 3; ++k) {
+    assert_int_equal(shapes.member[k].status, POLYAD_MISMATCH);
+    assert_non_null(strstr(shapes.member[k].message, "2 to 3 modes"));
+  }
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(calls),          cmocka_unit_test(failures),
+      cmocka_unit_test(grids),          cmocka_unit_test(products_of_parts),
+      cmocka_unit_test(least_squares),  cmocka_unit_test(least_squares_single),
+      cmocka_unit_test(nonnegative),    cmocka_unit_test(multiplicative),
+      cmocka_unit_test(hostile_shapes), cmocka_unit_test(checkpoints),
+      cmocka_unit_test(cancelling),     cmocka_unit_test(failing_allocations),
+      cmocka_unit_test(refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
