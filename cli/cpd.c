@@ -10,9 +10,11 @@
 #include "run_arguments.h"
 #include "run_report.h"
 #include "streaming.h"
+#include "processes.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct cpd {
@@ -32,7 +34,8 @@ struct cpd {
   polyad_ktensor *initial, *model;
   polyad_run_info info;
   struct cli_times times;
-  uint64_t tensor_hash; /* for --json and --report */
+  polyad_team_info *members; /* of several processes, for --json */
+  uint64_t tensor_hash;      /* for --json and --report */
 };
 
 static const struct cli_option option_table[] = {
@@ -167,6 +170,25 @@ static const char *refuses_streaming(const struct cpd *cpd) {
   return cpd->session.tune ? "--tune" : NULL;
 }
 
+/* Of several processes the first one writes. What needs the whole tensor in one is refused. */
+static int check_team(struct cpd *cpd) {
+  const struct cli_session *session = &cpd->session;
+  if (polyad_team_launched() < 2) return 0;
+  const char *option = cli_completes(&cpd->complete)                  ? "--absent unknown"
+                       : cpd->report != NULL                          ? "--report"
+                       : strcmp(cpd->init, "hosvd") == 0              ? "--init hosvd"
+                       : strcmp(cpd->algorithm, "apr-pdnr") == 0      ? "--algorithm apr-pdnr"
+                       : strcmp(cpd->algorithm, "apr-pqnr") == 0      ? "--algorithm apr-pqnr"
+                       : strcmp(cpd->streaming.stream, "always") == 0 ? "--stream always"
+                       : session->labels != NULL                      ? "--labels"
+                                                                      : NULL;
+  if (option == NULL) return 0;
+  return cli_usage_error(
+      "%s found with %d processes; expected als or apr-mu on a tensor whose parts "
+      "they share, or one process",
+      option, polyad_team_launched());
+}
+
 static int check_completion(struct cpd *cpd) {
   const struct cli_complete_options *complete = &cpd->complete;
   const char *algorithm = cpd->algorithm, *given = cli_complete_option_given(complete);
@@ -207,6 +229,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
     return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
   status = check_completion(cpd);
+  if (status == 0) status = check_team(cpd);
   if (status != 0) return status;
   if (cpd->session.zeros == NULL)
     cpd->session.zeros = cli_completes(&cpd->complete) ? "keep" : "drop";
@@ -252,9 +275,14 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
                            polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  int status = cli_read_tensor(session, cpd->file, &tensor);
-  if (status != 0) return status;
-  if (session->json != NULL || cpd->report != NULL) cpd->tensor_hash = polyad_tensor_hash(tensor);
+  int status = cli_team_agree(session, cli_read_tensor(session, cpd->file, &tensor));
+  if (status != 0) {
+    polyad_tensor_destroy(tensor);
+    return status;
+  }
+  bool whole = session->team == NULL; /* no process knows the hash of what all of them read */
+  if (whole && (session->json != NULL || cpd->report != NULL))
+    cpd->tensor_hash = polyad_tensor_hash(tensor);
   cpd->times.build = cli_now();
   *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (*made == POLYAD_OK && cpd->report != NULL) {
@@ -293,6 +321,7 @@ static int build_plan(struct cpd *cpd) {
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   cpd->times.read = cli_now();
+  options.team = session->team;
   options.format = cpd->format;
   options.variant = cpd->variant;
   cli_set_types(session, &options);
@@ -302,7 +331,7 @@ static int build_plan(struct cpd *cpd) {
   options.sweeps = expected_sweeps(cpd, options.kernel);
   cli_set_tuning(session, &options);
   polyad_status made = POLYAD_OK;
-  bool able = refuses_streaming(cpd) == NULL;
+  bool able = refuses_streaming(cpd) == NULL && session->team == NULL;
   if (cli_streams(session, &cpd->streaming, cpd->file, &options, able)) {
     made = build_streaming(cpd, &options);
   } else {
@@ -399,6 +428,7 @@ static cJSON *make_json(const struct cpd *cpd) {
                                                 .file = cpd->file,
                                                 .plan = cpd->plan,
                                                 .info = &cpd->info,
+                                                .members = cpd->members,
                                                 .times = cpd->times}};
   return cli_cpd_json(&cpd->session, &result);
 }
@@ -457,13 +487,9 @@ static int report(struct cpd *cpd) {
   return cli_finish_output();
 }
 
-static int run(struct cpd *cpd, int argc, char **argv) {
-  int status = cli_session_open(&cpd->session);
-  if (status == 0) status = prepare(cpd);
-  if (status == 0) status = build_plan(cpd);
-  if (status == 0) status = read_others(cpd);
-  if (status == 0) status = decompose(cpd);
-  cpd->times.write = cli_now();
+/* What the first of several processes does with the model. */
+static int write_all(struct cpd *cpd, int argc, char **argv) {
+  int status = 0;
   if (status == 0) status = write_model(cpd);
   cpd->times.end = cli_now();
   if (status == 0) status = write_json(cpd);
@@ -471,6 +497,51 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = report(cpd);
   if (status == 0)
     cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->run.checkpoint);
+  return status;
+}
+
+/* The processes of a launcher join. All but the first have nothing to write. */
+static int join(struct cpd *cpd) {
+  int status = cli_team_join(&cpd->session);
+  if (!cli_team_first(&cpd->session)) {
+    cpd->output = NULL;
+    cpd->top = 0;
+  }
+  return status;
+}
+
+/* A tensor that several processes read is nowhere whole: labels are there where one read all. */
+static int settle_outline(struct cpd *cpd) {
+  const struct cli_session *session = &cpd->session;
+  if (session->team == NULL || !cli_team_first(session)) return 0;
+  size_t bytes = (size_t)polyad_plan_order(cpd->plan) * sizeof(uint64_t);
+  bool whole = polyad_tensor_order(cpd->outline) == polyad_plan_order(cpd->plan) &&
+               memcmp(polyad_tensor_dims(cpd->outline), polyad_plan_dims(cpd->plan), bytes) == 0;
+  polyad_tensor *outline = NULL;
+  size_t length = strlen(cpd->file);
+  if (length > 4 && strcmp(cpd->file + length - 4, ".ptn") == 0 &&
+      polyad_tensor_read_outline(session->context, cpd->file, &outline) != POLYAD_OK)
+    return cli_library_failure(session->context);
+  if (outline == NULL && whole) return 0;
+  polyad_tensor_destroy(cpd->outline);
+  cpd->outline = outline;
+  return 0;
+}
+
+static int run(struct cpd *cpd, int argc, char **argv) {
+  struct cli_session *session = &cpd->session;
+  int status = cli_session_open(session);
+  if (status == 0) status = join(cpd);
+  if (status == 0) status = prepare(cpd);
+  if (status == 0) status = build_plan(cpd);
+  if (status == 0) status = read_others(cpd);
+  if (status == 0) status = settle_outline(cpd);
+  if (status == 0) status = decompose(cpd);
+  if (status == 0 && session->team != NULL)
+    status = cli_team_gather(session, cpd->plan, &cpd->members);
+  cpd->times.write = cli_now();
+  if (status == 0 && cli_team_first(session)) status = write_all(cpd, argc, argv);
+  status = cli_team_agree(session, status);
   return status == 0 ? cli_signal_status() : status;
 }
 
@@ -495,6 +566,8 @@ int cli_cpd(int argc, char **argv) {
   polyad_ktensor_destroy(cpd.model);
   polyad_ktensor_destroy(cpd.initial);
   polyad_plan_destroy(cpd.plan);
+  free(cpd.members);
+  cli_team_leave(&cpd.session);
   polyad_tensor_destroy(cpd.outline);
   polyad_tensor_destroy(cpd.weights);
   polyad_tensor_destroy(cpd.validation);

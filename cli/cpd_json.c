@@ -3,6 +3,7 @@
 #include "apr_options.h"
 #include "manifest.h"
 #include "streaming.h"
+#include "processes.h"
 #include <string.h>
 
 cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result) {
@@ -34,6 +35,7 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   cli_json_starts(o, info, apr ? "log_likelihood" : "fit");
   cli_json_trace(o, &result->run);
   cli_json_streaming(o, result->run.plan);
+  cli_json_team(o, result->run.plan, result->run.members);
   cli_json_manifest(o, session, &result->run);
   return o;
 }

@@ -18,6 +18,7 @@ struct cli_run {
   const char *file;
   const polyad_plan *plan;
   const polyad_run_info *info;
+  const polyad_team_info *members; /* of several processes; else NULL */
   struct cli_times times;
 };
 /** Members of the JSON object, in their order: what was decomposed; how, and how long it took; ...

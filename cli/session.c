@@ -130,6 +130,8 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   options->missing = missing_of(session->missing);
   int status = cli_input_format(session->input_format, options);
   if (status != 0) return status;
+  options->share = polyad_team_rank(session->team);
+  options->shares = polyad_team_size(session->team);
   if (session->delimiter != NULL) {
     const char *d = strcmp(session->delimiter, "\\t") == 0 ? "\t" : session->delimiter;
     if (strlen(d) != 1)

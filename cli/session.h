@@ -7,6 +7,7 @@
 
 struct cli_session {
   polyad_context *context;
+  polyad_team *team; /* of the processes of a launcher; NULL: this process is alone */
   int warnings;
   /* common options */
   const char *device, *precision, *json, *log;

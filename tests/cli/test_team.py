@@ -1,0 +1,163 @@
+"""Several processes that mpirun starts find what one finds, tell the errors of any, and end together."""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import COMMAND, validate
+
+MPIRUN = shutil.which("mpirun")
+MODULES = list((pathlib.Path(COMMAND).parent / "lib").glob("libpolyad_mpi_*.so"))
+pytestmark = pytest.mark.skipif(MPIRUN is None or not MODULES or bool(os.environ.get("POLYAD_SANITIZE")),
+                                reason="needs mpirun and a build with MPI, without sanitizers")
+SIZES = (2, 3, 4, 7)
+
+
+def words(size, *arguments):
+    return [MPIRUN, "--oversubscribe", "--allow-run-as-root", "-n", str(size), COMMAND, *map(str, arguments)]
+
+
+def environment():
+    found = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OMPI_", "PMIX_", "LC_"))}
+    return {**found, "OMP_NUM_THREADS": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
+            "OMPI_MCA_btl": "self,vader"}
+
+
+def run(polyad, size, *arguments, timeout=60):
+    return subprocess.run(words(size, *arguments), cwd=polyad.folder, env=environment(), timeout=timeout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+
+
+def told(polyad, size, *arguments):
+    result = run(polyad, size, *arguments, "--json", "-")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    validate("cpd", found)
+    return found
+
+
+@pytest.fixture
+def noisy(polyad):
+    polyad.ok("generate", "x.tns", "--dims", "40,30,50", "--rank", "3", "--noise", "0.1", "--nnz", "9000",
+              "--seed", "1")
+    polyad.ok("convert", "x.tns", "x.ptn")
+    return polyad
+
+
+def close(a, b):
+    return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("method", [(), ("--nonnegative",), ("-a", "apr-mu")])
+def test_several_processes_find_what_one_finds(polyad, method):
+    kind = ("--poisson",) if "apr-mu" in method else ("--noise", "0.1")
+    polyad.ok("generate", "x.tns", "--dims", "40,30,50", "--rank", "3", *kind, "--nnz", "9000", "--seed", "1")
+    arguments = ("cpd", "x.tns", "-r", "3", "-i", "5", "--tol", "0", *method)
+    key = "log_likelihood" if "apr-mu" in method else "fit"
+    alone = polyad.json(*arguments, "--threads", "1")
+    assert alone["processes"] == 1 and alone["team"] is None
+    for size in SIZES:
+        found = told(polyad, size, *arguments, "-o", "a.ktensor")
+        assert close(found[key], alone[key]), (size, found[key], alone[key])
+        assert found["processes"] == size and math.prod(found["team"]["grid"]) == size
+        members = found["team"]["members"]
+        assert [m["rank"] for m in members] == list(range(size))
+        assert sum(m["nnz"] for m in members) == alone["nnz"] == found["nnz"]
+        assert sum(m["rows_owned"] for m in members) == sum(alone["dims"])
+        told(polyad, size, *arguments, "-o", "b.ktensor")
+        assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
+
+
+def test_every_file_format_is_shared(noisy):
+    noisy.ok("convert", "x.tns", "x.tns.gz")
+    lines = [line.split() for line in noisy.path("x.tns").read_text().splitlines() if line[0] != "#"]
+    noisy.write("x.csv", "a,b,c,value\n" + "".join(",".join(line) + "\n" for line in lines))
+    arguments = ("-r", "3", "-i", "3", "--tol", "0")
+    alone = noisy.json("cpd", "x.tns", *arguments)
+    for name in ("x.tns", "x.tns.gz", "x.ptn", "x.csv"):
+        found = told(noisy, 3, "cpd", name, *arguments, "-o", name + ".ktensor")
+        assert found["dims"] == alone["dims"] and found["nnz"] == alone["nnz"]
+        # Labels are numbered as they come, and random factors follow the numbers.
+        assert name == "x.csv" or close(found["fit"], alone["fit"]), name
+
+
+def test_more_processes_than_nonzeros_and_modes_of_length_one(polyad):
+    polyad.write("few.tns", "3 1 2 1.5\n7 1 1 -2\n7 1 9 4\n")
+    arguments = ("cpd", "few.tns", "-r", "1", "-i", "4", "--tol", "0")
+    alone = polyad.json(*arguments)
+    for size in (2, 7):
+        assert abs(told(polyad, size, *arguments)["fit"] - alone["fit"]) < 1e-12
+
+
+def test_the_first_process_talks_alone(noisy):
+    result = run(noisy, 3, "cpd", "x.tns", "-r", "2", "-i", "2", "--verbose")
+    assert result.returncode == 0
+    assert result.stdout.count("nonzeros") == 1 and result.stdout.count("after 2 iterations") == 1
+    assert "process 0 of 3" in result.stderr and "process 1 of 3" not in result.stderr
+
+
+@pytest.mark.parametrize("wrong", [10, 5990])
+def test_a_bad_line_is_named_wherever_it_is(noisy, wrong):
+    lines = noisy.path("x.tns").read_text().splitlines()
+    wrong = min(wrong, len(lines) - 2)
+    lines[wrong] = "1 2 three 4"
+    noisy.write("bad.tns", "\n".join(lines) + "\n")
+    result = run(noisy, 4, "cpd", "bad.tns", "-r", "2")
+    assert result.returncode != 0 and result.stdout == ""
+    errors = [line for line in result.stderr.splitlines() if "error:" in line and line.startswith("polyad")]
+    assert len(errors) == 1 and f"bad.tns:{wrong + 1}:" in errors[0], result.stderr
+
+
+def test_what_needs_the_whole_tensor_is_refused(noisy):
+    for more in (("--report", "x.html"), ("--init", "hosvd"), ("-a", "apr-pdnr"), ("--absent", "unknown")):
+        result = run(noisy, 2, "cpd", "x.tns", "-r", "2", *more)
+        assert result.returncode != 0 and "2 processes" in result.stderr, more
+
+
+def test_a_missing_file_and_a_full_output_end_all(noisy):
+    for arguments in (("cpd", "none.tns", "-r", "2"),
+                      ("cpd", "x.tns", "-r", "2", "-o", "no-such-folder/x.ktensor")):
+        started = time.monotonic()
+        result = run(noisy, 3, *arguments)
+        assert result.returncode != 0 and "error:" in result.stderr
+        assert time.monotonic() - started < 30
+
+
+def test_a_checkpoint_goes_on_with_any_number_of_processes(noisy):
+    arguments = ("cpd", "x.ptn", "-r", "3", "--tol", "0")
+    whole = told(noisy, 3, *arguments, "-i", "8", "-o", "whole.ktensor")
+    told(noisy, 3, *arguments, "-i", "4", "--checkpoint", "state")
+    told(noisy, 3, *arguments, "-i", "8", "--resume", "state", "-o", "same.ktensor")
+    assert noisy.path("whole.ktensor").read_bytes() == noisy.path("same.ktensor").read_bytes()
+    assert close(told(noisy, 2, *arguments, "-i", "8", "--resume", "state")["fit"], whole["fit"])
+    assert close(noisy.json(*arguments, "-i", "8", "--resume", "state")["fit"], whole["fit"])
+
+
+def children(process):
+    """Processes of the command that mpirun has started."""
+    found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], text=True,
+                           stdout=subprocess.PIPE).stdout.split("\n")
+    return [int(line.split()[0]) for line in found if line.split()[1:] == ["polyad"]]
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_a_killed_process_ends_all(noisy):
+    process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0"),
+                               cwd=noisy.folder, env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while len(children(process)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    ranks = children(process)
+    assert len(ranks) == 3
+    time.sleep(0.5)
+    os.kill(ranks[1], signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode != 0 and "signal 9" in err, err
