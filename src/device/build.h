@@ -12,6 +12,14 @@
 /** A tensor on the device, and the room to sort it. */
 struct pd_build;
 
+/** The distinct tuples of indices in some modes, numbered from 0 on in the order of these modes. */
+struct pd_build_groups {
+  uint64_t tuples;
+  uint32_t *index[POLYAD_MAX_ORDER]; /* of each tuple in each of the modes: the caller's */
+  struct pd_build *nonzeros; /* mode 0: the tuple's number; then the other modes, ascending */
+  struct pd_build *by_tuple; /* ones; mode 0: the tuple's number; then the modes */
+};
+
 /** How many slices have 2^c to 2^(c+1) - 1 nonzeros, and how many nonzeros these have together. */
 enum { PD_BUILD_CLASSES = 32 };
 struct pd_build_classes {
@@ -70,6 +78,13 @@ struct pd_device_build {
   polyad_status (*tables)(polyad_context *context, struct pd_build *build,
                           const struct pd_build_planes *planes,
                           const struct pd_build_tables *tables);
+  /** Groups the nonzeros by `count` modes, two or more and not all. The tensors in `groups` are
+   * used as if they had been opened, one at a time, as long as `build` is open and is not used
+   * itself; what was allocated is there also on failure. Waits. */
+  polyad_status (*group)(polyad_context *context, struct pd_build *build, const int *modes,
+                         int count, struct pd_build_groups *groups);
+  /** Bytes of the device that it takes, the tuples' indices included. */
+  uint64_t (*group_bytes)(uint64_t nnz, uint64_t tuples, int count, polyad_type type);
   /** row[p] = the output row of nonzero p: row_id[r], or r without it, where
    *  row_start[r] <= p < row_start[r + 1]. Needs no pd_build. */
   polyad_status (*rows_of)(polyad_context *context, const struct pd_device *device, uint64_t nnz,

@@ -59,6 +59,18 @@ PD_BUILD_STEP int pd_build_starts_run(const uint32_t *sorted, const uint32_t *co
   return 0;
 }
 
+/** Whether a tuple of indices begins at place p of the order of the permutation (NULL: that of the
+ *  arrays): nonzeros come in the order of their tuples. */
+PD_BUILD_STEP int pd_build_begins_tuple(const uint32_t *const *index, int modes,
+                                        const uint32_t *permutation, uint64_t p) {
+  if (p == 0) return 1;
+  uint64_t here = permutation == 0 ? p : permutation[p];
+  uint64_t before = permutation == 0 ? p - 1 : permutation[p - 1];
+  for (int k = 0; k < modes; ++k)
+    if (index[k][here] != index[k][before]) return 1;
+  return 0;
+}
+
 /** How many of the leading modes a stable sort must look at, where nonzeros are sorted by mode 0, 1
  *  and so on: those left over come in that order already. `modes` has every mode once. */
 PD_BUILD_STEP int pd_build_leading(const int *modes, int count) {

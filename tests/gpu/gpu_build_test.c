@@ -2,6 +2,8 @@
  * for bit, and so every sum. Failures in the middle leave nothing behind. */
 #include "device/build.h"
 #include "formats/portable/portable_format.h"
+#include "formats/twotree/twotree.h"
+#include "formats/twotree/twotree_layout.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
 #include "unit/same_modecopy.h"
@@ -119,11 +121,30 @@ static const struct pd_modecopy *lists_of(const struct setting *s, const void *s
   return ((const struct pd_portable *)storage)->lists;
 }
 
+/* The two storages of lists that a side of twotree is made of, and the indices of its tuples. */
+static void same_sides(const struct setting *s, const struct pd_twotree *found,
+                       const struct pd_twotree *wanted) {
+  assert_int_equal(found->sides, wanted->sides);
+  for (int k = 0; k < found->sides; ++k) {
+    const struct pd_twotree_side *f = &found->side[k], *w = &wanted->side[k];
+    assert_memory_equal(&f->modes, &w->modes, sizeof f->modes);
+    assert_true(f->tuples == w->tuples);
+    assert_same_modecopy(s->problem.from->name, f->nonzeros, w->nonzeros);
+    if (f->modes.count == 1) continue;
+    assert_same_modecopy(s->problem.from->name, f->by_tuple, w->by_tuple);
+    for (int n = 0; n < f->modes.count; ++n)
+      assert_memory_equal(f->tuple_id[n], w->tuple_id[n], 4 * f->tuples);
+  }
+}
+
 static void same_arrays(const struct setting *s, const void *on_device, const void *wanted) {
   void *found = NULL;
   must(s, s->kernels->download(s->context, s->device, on_device, true, &found), "download");
   must(s, s->format->check(s->context, found), "check");
-  assert_same_modecopy(s->problem.from->name, lists_of(s, found), lists_of(s, wanted));
+  if (s->format == &pd_twotree_format)
+    same_sides(s, found, wanted);
+  else
+    assert_same_modecopy(s->problem.from->name, lists_of(s, found), lists_of(s, wanted));
   s->format->destroy(s->context, found);
 }
 
@@ -173,6 +194,9 @@ static void test_same_bits(void **state) {
     compare("modecopy", &built_cases[c], POLYAD_F32, "paper");
     compare("portable", &built_cases[c], POLYAD_F32, "auto");
     compare("portable", &built_cases[c], POLYAD_F64, "auto");
+    if (built_cases[c].order < pd_twotree_format.min_order) continue;
+    compare("twotree", &built_cases[c], POLYAD_F32, "auto");
+    compare("twotree", &built_cases[c], POLYAD_F64, "auto");
   }
 }
 
@@ -183,6 +207,7 @@ static void test_long(void **state) {
                                           3000001, SHAPE_HEAVY, false};
   compare("modecopy", &from, POLYAD_F64, "auto");
   compare("portable", &from, POLYAD_F32, "auto");
+  compare("twotree", &from, POLYAD_F64, "auto");
 }
 
 /* ---- plans ------------------------------------------------------------------------------------
@@ -248,10 +273,9 @@ static uint64_t device_bytes_held(const struct setting *s, uint64_t limit) {
 }
 
 /* With more and more memory every allocation is once the first that fails. */
-static void test_memory_limits(void **state) {
-  (void)state;
+static void fail_each_allocation(const char *format) {
   struct setting s;
-  set_up("modecopy", &built_cases[8], POLYAD_F64, "auto", &s);
+  set_up(format, &built_cases[8], POLYAD_F64, "auto", &s);
   polyad_status status = POLYAD_MEMORY_LIMIT;
   int failures = 0;
   for (uint64_t limit = 1 << 16; status != POLYAD_OK; limit += 1 << 16) {
@@ -276,6 +300,12 @@ static void test_memory_limits(void **state) {
   assert_true(failures > 10);
   must(&s, polyad_set_memory_limit(s.context, UINT64_MAX), "limit");
   tear_down(&s);
+}
+
+static void test_memory_limits(void **state) {
+  (void)state;
+  fail_each_allocation("modecopy");
+  fail_each_allocation("twotree");
 }
 
 /* An argument names the one test to run. */

@@ -110,10 +110,10 @@ static uint64_t bytes_free(void) {
  * failing runs that left anything behind would. */
 static void test_every_call_fails(void **state) {
   (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo", "hls", "mmcsf"};
+  static const char *const formats[] = {"modecopy", "flycoo", "hls", "mmcsf", "twotree"};
   enum { AGAIN = 2 };
   fail_call_function *refuse = fail_call();
-  for (int f = 0; f < 4; ++f) {
+  for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f) {
     bool leaked;
     assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
     sweep(refuse, formats[f]);

@@ -369,9 +369,9 @@ static void test_residual(void **state) {
  * tell apart. The check around every decomposition judges the reported fit. */
 static void test_ill_posed(void **state) {
   (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo",   "coo",   "alto",  "blco",
-                                        "bcsf",     "hbcsf",    "mmcsf", "hicoo", "fcoo",
-                                        "fwc",      "portable", "hls"};
+  static const char *const formats[] = {"modecopy", "flycoo",   "coo",   "alto",   "blco",
+                                        "bcsf",     "hbcsf",    "mmcsf", "hicoo",  "fcoo",
+                                        "fwc",      "portable", "hls",   "twotree"};
   static const char *const files[] = {"plant.tns.gz", "plant-noise-1e-5.tns.gz"};
   for (size_t f = 0; f < 2 * sizeof formats / sizeof *formats; ++f)
     for (int rank = 10; rank <= 16; rank += 6) {

@@ -57,6 +57,7 @@ static const struct {
     {"hicoo", "auto", true},
     {"fcoo", "auto", false},
     {"fwc", "auto", true},
+    {"twotree", "auto", false},
     {"alto", "auto", false},
     {"alto", "keys-pull", false},
     {"alto", "keys-atomic", true},

@@ -7,6 +7,8 @@
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_device.h"
 #include "formats/portable/portable_store.h"
+#include "formats/twotree/twotree.h"
+#include "formats/twotree/twotree_copies.h"
 #include "harness.h"
 #include "portable/portable_launch.h"
 #include "unit/same_modecopy.h"
@@ -19,6 +21,8 @@
 struct pd_build {
   const polyad_tensor *tensor;
   uint32_t *permutation, *sorted;
+  polyad_tensor grouped; /* of a child, with arrays of its own for mode 0, and of ones */
+  int least;             /* how many modes a sort must look at, however they are ordered */
 };
 
 static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
@@ -44,6 +48,8 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
 }
 
 static void close_build(polyad_context *context, struct pd_build *build) {
+  pd_free(context, build->grouped.index[0]);
+  if (build->grouped.order > 0 && build->least == 0) pd_free(context, build->grouped.values);
   pd_free(context, build->permutation);
   pd_free(context, build->sorted);
   pd_free(context, build);
@@ -71,6 +77,7 @@ static polyad_status sort(polyad_context *context, struct pd_build *build, const
   const polyad_tensor *tensor = build->tensor;
   uint64_t *keys;
   if (count == tensor->order) count = pd_build_leading(modes, count);
+  if (count < build->least) count = build->least;
   PD_TRY(PD_NEW(context, tensor->nnz, &keys));
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     build->permutation[p] = (uint32_t)p;
@@ -149,6 +156,69 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
   return POLYAD_OK;
 }
 
+/* A tensor whose mode 0 has an array of `nnz` numbers of its own. */
+static struct pd_build *child_of(polyad_context *context, const polyad_tensor *like, uint64_t nnz,
+                                 uint64_t tuples) {
+  struct pd_build *child = NULL;
+  polyad_tensor grouped = {
+      .order = 1, .nnz = nnz, .type = like->type, .dims = {tuples}, .index_bytes = {4}};
+  assert_int_equal(pd_alloc(context, nnz, 4, &grouped.index[0]), POLYAD_OK);
+  assert_int_equal(open_build(context, NULL, &grouped, &child), POLYAD_OK);
+  child->grouped = grouped;
+  child->tensor = &child->grouped;
+  return child;
+}
+
+static void add_mode(struct pd_build *child, void *index, uint64_t dim) {
+  child->grouped.index[child->grouped.order] = index;
+  child->grouped.index_bytes[child->grouped.order] = 4;
+  child->grouped.dims[child->grouped.order++] = dim;
+}
+
+static polyad_status group(polyad_context *context, struct pd_build *build, const int *modes,
+                           int count, struct pd_build_groups *groups) {
+  const polyad_tensor *tensor = build->tensor;
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  uint64_t tuple = UINT64_MAX;
+  *groups = (struct pd_build_groups){0};
+  PD_TRY(sort(context, build, modes, count));
+  for (int k = 0; k < count; ++k)
+    index[k] = tensor->index[modes[k]];
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    groups->tuples += (uint64_t)pd_build_begins_tuple(index, count, build->permutation, p);
+  groups->nonzeros = child_of(context, tensor, tensor->nnz, groups->tuples);
+  groups->by_tuple = child_of(context, tensor, groups->tuples, groups->tuples);
+  groups->nonzeros->least = 1;
+  groups->nonzeros->grouped.values = tensor->values;
+  for (int k = 0; k < count; ++k) {
+    PD_TRY(PD_NEW(context, groups->tuples, &groups->index[k]));
+    add_mode(groups->by_tuple, groups->index[k], tensor->dims[modes[k]]);
+  }
+  for (int n = 0; n < tensor->order; ++n) {
+    bool grouped = false;
+    for (int k = 0; k < count; ++k)
+      grouped = grouped || modes[k] == n;
+    if (!grouped) add_mode(groups->nonzeros, tensor->index[n], tensor->dims[n]);
+  }
+  PD_TRY(pd_alloc(context, groups->tuples, pd_type_bytes(tensor->type),
+                  &groups->by_tuple->grouped.values));
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    uint64_t from = build->permutation[p];
+    bool begins = pd_build_begins_tuple(index, count, build->permutation, p) != 0;
+    tuple += begins;
+    ((uint32_t *)groups->nonzeros->grouped.index[0])[from] = (uint32_t)tuple;
+    if (!begins) continue;
+    ((uint32_t *)groups->by_tuple->grouped.index[0])[tuple] = (uint32_t)tuple;
+    for (int k = 0; k < count; ++k)
+      groups->index[k][tuple] = index[k][from];
+    if (tensor->type == POLYAD_F32)
+      ((float *)groups->by_tuple->grouped.values)[tuple] = 1;
+    else
+      ((double *)groups->by_tuple->grouped.values)[tuple] = 1;
+  }
+  return POLYAD_OK;
+}
+
 static const struct pd_device_build steps = {.takes = takes,
                                              .bytes = bytes,
                                              .open = open_build,
@@ -156,7 +226,8 @@ static const struct pd_device_build steps = {.takes = takes,
                                              .classes = classes,
                                              .sort = sort,
                                              .gather = gather,
-                                             .tables = write_tables};
+                                             .tables = write_tables,
+                                             .group = group};
 
 /* ---- comparing --------------------------------------------------------------------------------
  */
@@ -247,6 +318,107 @@ static void test_same_storage(void **state) {
     compare(context, &built_cases[c], POLYAD_F32, 32);
     compare(context, &built_cases[c], POLYAD_F64, 1);
   }
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+/* ---- twotree ----------------------------------------------------------------------------------
+ */
+
+/* The copies of a side that the device builds from a group of modes are those that the host builds
+ * from tuples that it has numbered. */
+static void same_copies(polyad_context *context, const struct pd_device *device,
+                        struct pd_build *build, const struct pd_traits *of,
+                        const struct pd_request *request, const char *name,
+                        struct pd_modecopy *found, const struct pd_modecopy *wanted) {
+  struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER] = {0};
+  assert_true(pd_modecopy_format.bytes(found) > 0);
+  assert_int_equal(pd_modecopy_build_opened(context, device, build, of, request, PD_MODECOPY_MARKS,
+                                            found, arrays),
+                   POLYAD_OK);
+  for (int mode = 0; mode < found->order; ++mode)
+    pd_free(context, arrays[mode].used);
+  attach(found, arrays);
+  assert_same_modecopy(name, found, wanted);
+}
+
+static void same_side(polyad_context *context, const struct pd_request *request,
+                      const polyad_tensor *tensor, const struct pd_traits *traits, const char *name,
+                      struct pd_twotree_side *side, const struct pd_twotree_side *wanted) {
+  const struct pd_device *device = request->device;
+  struct pd_build *build = NULL;
+  struct pd_build_groups groups;
+  struct pd_traits of;
+  assert_int_equal(open_build(context, device, tensor, &build), POLYAD_OK);
+  if (side->modes.count == 1) {
+    same_copies(context, device, build, traits, request, name, side->nonzeros, wanted->nonzeros);
+    close_build(context, build);
+    return;
+  }
+  assert_int_equal(group(context, build, side->modes.mode, side->modes.count, &groups), POLYAD_OK);
+  assert_true(groups.tuples == wanted->tuples);
+  side->tuples = side->nonzeros->dims[0] = groups.tuples;
+  side->by_tuple->dims[0] = side->by_tuple->nnz = groups.tuples;
+  for (int k = 0; k < side->modes.count; ++k) {
+    assert_int_equal(wanted->id_bytes[k], 4);
+    assert_memory_equal(groups.index[k], wanted->tuple_id[k], 4 * groups.tuples);
+    side->tuple_id[k] = groups.index[k];
+  }
+  pd_twotree_pass_traits(traits, &side->modes, groups.tuples, &of);
+  same_copies(context, device, groups.nonzeros, &of, request, name, side->nonzeros,
+              wanted->nonzeros);
+  pd_twotree_tuple_traits(traits, &side->modes, groups.tuples, &of);
+  same_copies(context, device, groups.by_tuple, &of, request, name, side->by_tuple,
+              wanted->by_tuple);
+  close_build(context, groups.nonzeros);
+  close_build(context, groups.by_tuple);
+  close_build(context, build);
+}
+
+static void compare_twotree(polyad_context *context, const struct mttkrp_case *from,
+                            polyad_type type) {
+  const struct polyad_format *format = &pd_twotree_format;
+  struct problem problem;
+  problem_make(from, 1, 3, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, type), *back;
+  struct pd_device_functions functions = *pd_cpu_device.functions;
+  struct pd_device device = pd_cpu_device;
+  functions.build = &steps;
+  device.functions = &functions;
+  device.kind = "cuda";
+  struct pd_request request = {
+      .variant = "auto", .rank = 8, .precision = type, .threads = 2, .device = &device};
+  struct pd_traits traits;
+  struct pd_twotree *wanted, *found;
+  uint64_t storage, building;
+  assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
+  assert_int_equal(pd_traits_count_tuples(context, tensor, &traits), POLYAD_OK);
+  format->estimate_bytes(&traits, &request, &storage, &building);
+  assert_int_equal(format->build(context, tensor, false, &request, (void **)&wanted), POLYAD_OK);
+  assert_int_equal(format->check(context, wanted), POLYAD_OK);
+  assert_true(format->bytes(wanted) <= storage && storage <= building);
+  assert_int_equal(pd_storage_expand(context, format, wanted, tensor, &back), POLYAD_OK);
+  assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+  assert_int_equal(format->begin(context, tensor, &request, (void **)&found), POLYAD_OK);
+  assert_int_equal(found->sides, wanted->sides);
+  for (int s = 0; s < found->sides; ++s)
+    same_side(context, &request, tensor, &traits, from->name, &found->side[s], &wanted->side[s]);
+  assert_true(format->bytes(found) == format->bytes(wanted));
+  assert_int_equal(format->check(context, found), POLYAD_OK);
+  format->destroy(context, found);
+  format->destroy(context, wanted);
+  polyad_tensor_destroy(back);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void test_twotree(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  for (size_t c = 0; c < built_case_count; ++c)
+    if (built_cases[c].order >= 3)
+      compare_twotree(context, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);
 }
@@ -366,6 +538,7 @@ static void test_shed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_storage),
+                                     cmocka_unit_test(test_twotree),
                                      cmocka_unit_test(test_portable), cmocka_unit_test(test_shed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,24 +10,6 @@
 
 enum { NUMBERS = 2 * PD_BUILD_CLASSES + 1, SORTING_SLACK = 32 << 20 };
 
-struct pd_build {
-  const struct pd_device *device;
-  int order;
-  uint64_t dims[POLYAD_MAX_ORDER];
-  uint64_t nnz;
-  polyad_type type;
-  uint32_t *index[POLYAD_MAX_ORDER];
-  void *values;
-  void *keys[2];
-  uint32_t *permutation[2];
-  int at;            /* the permutation that was found last is permutation[at] */
-  bool identity;     /* it is the tensor's own order */
-  uint32_t *degree;  /* one per slice of the longest mode */
-  uint64_t *numbers; /* sums of classes, and how many rows were found */
-  void *temporary;
-  uint64_t temporary_bytes;
-};
-
 static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
   if (nnz == 0 || nnz > INT32_MAX) return false;
   for (int n = 0; n < order; ++n)
@@ -35,7 +17,7 @@ static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
   return true;
 }
 
-static uint64_t cuda_build_longest_of(int order, const uint64_t *dims) {
+uint64_t pd_cuda_build_longest(int order, const uint64_t *dims) {
   uint64_t longest = 1;
   for (int n = 0; n < order; ++n)
     if (dims[n] > longest) longest = dims[n];
@@ -45,21 +27,21 @@ static uint64_t cuda_build_longest_of(int order, const uint64_t *dims) {
 static uint64_t open_bytes(uint64_t nnz, int order, const uint64_t *dims, polyad_type type) {
   uint64_t each = 4 * (uint64_t)order + pd_type_bytes(type) + 2 * (8 + 4);
   return pd_add_saturated(pd_add_saturated(pd_mul_saturated(nnz, each), SORTING_SLACK),
-                          pd_mul_saturated(cuda_build_longest_of(order, dims), 4));
+                          pd_mul_saturated(pd_cuda_build_longest(order, dims), 4));
 }
 
-static void close_build(polyad_context *context, struct pd_build *build) {
+void pd_cuda_build_close(polyad_context *context, struct pd_build *build) {
   if (build == NULL) return;
   const struct pd_device *device = build->device;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-    pd_cuda_release(context, device, build->index[n]);
-  pd_cuda_release(context, device, build->values);
-  for (int k = 0; k < 2; ++k) {
+    if ((build->borrowed >> n & 1) == 0) pd_cuda_release(context, device, build->index[n]);
+  if (!build->lent_values) pd_cuda_release(context, device, build->values);
+  for (int k = 0; k < 2 && !build->child; ++k) {
     pd_cuda_release(context, device, build->keys[k]);
     pd_cuda_release(context, device, build->permutation[k]);
   }
   pd_cuda_release(context, device, build->degree);
-  pd_cuda_release(context, device, build->numbers);
+  if (!build->child) pd_cuda_release(context, device, build->numbers);
   pd_cuda_release(context, device, build->temporary);
   pd_cuda_services->free(context, build);
 }
@@ -71,7 +53,7 @@ static polyad_status cuda_build_allocate(polyad_context *context, struct pd_buil
     PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof *build->permutation[k],
                             (void **)&build->permutation[k]));
   }
-  PD_TRY(pd_cuda_allocate(context, device, cuda_build_longest_of(build->order, build->dims),
+  PD_TRY(pd_cuda_allocate(context, device, pd_cuda_build_longest(build->order, build->dims),
                           sizeof *build->degree, (void **)&build->degree));
   return pd_cuda_allocate(context, device, NUMBERS, sizeof *build->numbers,
                           (void **)&build->numbers);
@@ -103,7 +85,7 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
   if (status == POLYAD_OK)
     *out = build;
   else
-    close_build(context, build);
+    pd_cuda_build_close(context, build);
   return status;
 }
 
@@ -152,11 +134,12 @@ static polyad_status sort_pass(polyad_context *context, struct pd_build *build, 
 }
 
 /* The least significant modes first, as many at a time as 64 bits hold. */
-static polyad_status cuda_build_sort(polyad_context *context, struct pd_build *build,
-                                     const int *modes, int count) {
+polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build, const int *modes,
+                                 int count) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   PD_TRY(pd_cuda_enter(context, state));
   if (count == build->order) count = pd_build_leading(modes, count);
+  if (count < build->least) count = build->least;
   build->identity = true;
   build->at = 0;
   for (int last = count, first; last > 0; last = first) {
@@ -202,7 +185,8 @@ static polyad_status cuda_build_gather(polyad_context *context, struct pd_build 
 }
 
 /* What lies in it may still be in use: releasing waits. */
-static polyad_status need_temporary(polyad_context *context, struct pd_build *build, size_t bytes) {
+polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *build,
+                                      size_t bytes) {
   if (build->temporary != NULL && bytes <= build->temporary_bytes) return POLYAD_OK;
   pd_cuda_release(context, build->device, build->temporary);
   build->temporary = NULL;
@@ -219,7 +203,7 @@ static polyad_status cuda_build_find_starts(polyad_context *context, struct pd_b
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_build_starts(sorted, build->nnz, row_start, rows, NULL, &size,
                                      pd_cuda_stream(state))));
-  PD_TRY(need_temporary(context, build, size));
+  PD_TRY(pd_cuda_build_temporary(context, build, size));
   return PD_CUDA(context, state,
                  pd_gpu_build_starts(sorted, build->nnz, row_start, rows, build->temporary, &size,
                                      pd_cuda_stream(state)));
@@ -275,9 +259,11 @@ static polyad_status cuda_build_rows_of(polyad_context *context, const struct pd
 const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .bytes = open_bytes,
                                               .open = open_build,
-                                              .close = close_build,
+                                              .close = pd_cuda_build_close,
                                               .classes = find_classes,
-                                              .sort = cuda_build_sort,
+                                              .sort = pd_cuda_build_sort,
                                               .gather = cuda_build_gather,
                                               .tables = write_tables,
+                                              .group = pd_cuda_build_group,
+                                              .group_bytes = pd_cuda_build_group_bytes,
                                               .rows_of = cuda_build_rows_of};

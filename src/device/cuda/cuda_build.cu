@@ -2,6 +2,7 @@
  * written in order but for the gather, which reads nonzeros where the permutation says. */
 #include "device/build_steps.h"
 #include "device/cuda/cuda_build_launch.h"
+#include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
@@ -244,5 +245,64 @@ extern "C" cudaError_t pd_gpu_build_rows_of(const uint64_t *row_start, const uin
   unsigned blocks;
   if (!blocks_for(nnz, &blocks)) return cudaErrorInvalidConfiguration;
   if (blocks > 0) write_rows_of<<<blocks, THREADS, 0, stream>>>(row_start, row_id, rows, nnz, row);
+  return cudaGetLastError();
+}
+
+/* ---- tuples -----------------------------------------------------------------------------------
+ */
+
+static __global__ void __launch_bounds__(THREADS)
+    mark_tuples(const __grid_constant__ struct pd_gpu_build_tuples of) {
+  uint64_t p = own_place();
+  if (p < of.nnz)
+    of.begins[p] = p > 0 && pd_build_begins_tuple(of.index, of.modes, of.permutation, p) != 0;
+}
+
+extern "C" cudaError_t pd_gpu_build_number(const struct pd_gpu_build_tuples *of, void *temporary,
+                                           size_t *bytes, cudaStream_t stream) {
+  unsigned blocks;
+  if (of->nnz > INT32_MAX || !blocks_for(of->nnz, &blocks)) return cudaErrorInvalidValue;
+  if (temporary != NULL && blocks > 0) mark_tuples<<<blocks, THREADS, 0, stream>>>(*of);
+  cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess) return code;
+  return cub::DeviceScan::InclusiveSum(temporary, *bytes, of->begins, of->number, (int)of->nnz,
+                                       stream);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    name_tuples(const __grid_constant__ struct pd_gpu_build_tuples of) {
+  uint64_t p = own_place();
+  if (p >= of.nnz) return;
+  uint64_t from = of.permutation == NULL ? p : of.permutation[p];
+  uint32_t number = of.number[p];
+  of.tuple_of[from] = number;
+  if (p > 0 && of.begins[p] == 0) return;
+  for (int k = 0; k < of.modes; ++k)
+    of.tuple_index[k][number] = of.index[k][from];
+}
+
+extern "C" cudaError_t pd_gpu_build_name_tuples(const struct pd_gpu_build_tuples *of,
+                                                cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(of->nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) name_tuples<<<blocks, THREADS, 0, stream>>>(*of);
+  return cudaGetLastError();
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) fill_ones(T *values, uint64_t count) {
+  uint64_t p = own_place();
+  if (p < count) values[p] = 1;
+}
+
+extern "C" cudaError_t pd_gpu_build_ones(void *values, int value_bytes, uint64_t count,
+                                         cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(count, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks == 0) return cudaSuccess;
+  if (value_bytes == 4)
+    fill_ones<<<blocks, THREADS, 0, stream>>>(static_cast<float *>(values), count);
+  else
+    fill_ones<<<blocks, THREADS, 0, stream>>>(static_cast<double *>(values), count);
   return cudaGetLastError();
 }

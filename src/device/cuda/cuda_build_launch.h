@@ -73,6 +73,26 @@ struct pd_gpu_build_marks {
 };
 cudaError_t pd_gpu_build_marks(const struct pd_gpu_build_marks *of, cudaStream_t stream);
 
+/** Tuples of the indices in some modes, of nonzeros that are in the order of these modes. */
+struct pd_gpu_build_tuples {
+  uint64_t nnz;
+  const uint32_t *permutation; /* the order; NULL: that of the arrays */
+  const uint32_t *index[PD_GPU_BUILD_MODES];
+  int modes;
+  uint32_t *begins;   /* 1 where a tuple begins, but for the first */
+  uint32_t *number;   /* of the tuple at each place of the order: the sums of `begins` */
+  uint32_t *tuple_of; /* the same of every nonzero */
+  uint32_t *tuple_index[PD_GPU_BUILD_MODES]; /* of each tuple */
+};
+/** begins and number. With `temporary` NULL nothing is done, and *bytes tells how many are needed
+ *  there. */
+cudaError_t pd_gpu_build_number(const struct pd_gpu_build_tuples *of, void *temporary,
+                                size_t *bytes, cudaStream_t stream);
+/** Then tuple_of and tuple_index. */
+cudaError_t pd_gpu_build_name_tuples(const struct pd_gpu_build_tuples *of, cudaStream_t stream);
+/** `count` ones of 4 or 8 bytes. */
+cudaError_t pd_gpu_build_ones(void *values, int value_bytes, uint64_t count, cudaStream_t stream);
+
 /** row[p] = the output row of nonzero p. */
 cudaError_t pd_gpu_build_rows_of(const uint64_t *row_start, const uint32_t *row_id, uint64_t rows,
                                  uint64_t nnz, uint32_t *row, cudaStream_t stream);

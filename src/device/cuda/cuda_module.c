@@ -12,6 +12,7 @@
 #include "formats/hls/hls_cuda.h"
 #include "formats/mmcsf/mmcsf.h"
 #include "formats/modecopy/modecopy_cuda.h"
+#include "formats/twotree/twotree_cuda.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ static const struct polyad_kernels *const kernels[] = {
     &pd_mmcsf_kernels_cuda,    &pd_bcsf_kernels_cuda,   &pd_hbcsf_kernels_cuda,
     &pd_hicoo_kernels_cuda,    &pd_fcoo_kernels_cuda,   &pd_fwc_kernels_cuda,
     &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,   &pd_hls_kernels_cuda,
+    &pd_twotree_kernels_cuda,
 };
 
 static void cuda_module_describe(const struct pd_cuda_state *state,

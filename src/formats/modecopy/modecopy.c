@@ -26,9 +26,11 @@ static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_mo
   return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, has_row_id);
 }
 
-static void modecopy_estimate_bytes(const struct pd_traits *traits,
-                                    const struct pd_request *request, uint64_t *storage,
-                                    uint64_t *building) {
+/* Bit n: mode n. */
+static uint64_t modecopy_all(int order) { return (UINT64_C(1) << order) - 1; }
+
+void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
+                                uint64_t copies, uint64_t *storage, uint64_t *building) {
   struct pd_modecopy like = {.variant = modecopy_variant_of(request->variant),
                              .nnz = traits->nnz,
                              .type = request->precision,
@@ -37,6 +39,7 @@ static void modecopy_estimate_bytes(const struct pd_traits *traits,
   uint64_t longest = 0;
   *storage = sizeof like;
   for (int mode = 0; mode < traits->order; ++mode) {
+    if ((copies >> mode & 1) == 0) continue;
     struct pd_modecopy_copy copy = {.order = {.rows = traits->nonempty[mode]}};
     for (int n = 0; n < traits->order; ++n)
       if (n != mode) copy.field[copy.inputs++].mode = n;
@@ -52,6 +55,12 @@ static void modecopy_estimate_bytes(const struct pd_traits *traits,
   uint64_t sorting = pd_add_saturated(pd_sorting_bytes(traits->nnz, words, request->threads),
                                       pd_mul_saturated(longest, 4 + 16 + 8));
   *building = pd_add_saturated(*storage, sorting);
+}
+
+static void modecopy_estimate_bytes(const struct pd_traits *traits,
+                                    const struct pd_request *request, uint64_t *storage,
+                                    uint64_t *building) {
+  pd_modecopy_estimate_bytes(traits, request, modecopy_all(traits->order), storage, building);
 }
 
 static double modecopy_estimate_seconds(const struct pd_traits *traits,
@@ -89,13 +98,15 @@ static void modecopy_destroy(polyad_context *context, void *storage) {
   pd_free(context, storage);
 }
 
-static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
-                                    const struct pd_request *request, void **out) {
+polyad_status pd_modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
+                                const struct pd_request *request, uint64_t copies,
+                                struct pd_modecopy **out) {
   struct pd_modecopy *storage;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &storage));
   storage->variant = modecopy_variant_of(request->variant);
   storage->order = tensor->order;
+  storage->copies = copies;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
   storage->type = tensor->type;
@@ -105,9 +116,15 @@ static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
-static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tensor, bool take,
+static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
                                     const struct pd_request *request, void **out) {
-  (void)take; /* every copy is made from all of the tensor's arrays */
+  return pd_modecopy_begin(context, tensor, request, modecopy_all(tensor->order),
+                           (struct pd_modecopy **)out);
+}
+
+polyad_status pd_modecopy_build(polyad_context *context, const polyad_tensor *tensor,
+                                const struct pd_request *request, uint64_t copies,
+                                struct pd_modecopy **out) {
   polyad_status status = POLYAD_OK;
   struct pd_modecopy *storage = NULL;
   struct pd_traits traits;
@@ -115,12 +132,13 @@ static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tens
   double start = pd_seconds();
   *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(modecopy_begin(context, tensor, request, (void **)&storage));
+  PD_TRY_CLEANUP(pd_modecopy_begin(context, tensor, request, copies, &storage));
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
   int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
                                        sorted ? 1 : storage->partitions);
   PD_TRY_CLEANUP(pd_room_create(context, tensor->nnz, words, &room));
   for (int mode = 0; mode < tensor->order; ++mode) {
+    if (!pd_modecopy_has(storage, mode)) continue;
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage, &room};
     PD_TRY_CLEANUP(sorted ? pd_modecopy_build_sorted(context, &job)
                           : pd_modecopy_build_paper(context, &job));
@@ -134,12 +152,20 @@ cleanup:
   return status;
 }
 
+static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                    const struct pd_request *request, void **out) {
+  (void)take; /* every copy is made from all of the tensor's arrays */
+  return pd_modecopy_build(context, tensor, request, modecopy_all(tensor->order),
+                           (struct pd_modecopy **)out);
+}
+
 static uint64_t modecopy_bytes(const void *pointer) {
   const struct pd_modecopy *storage = pointer;
   uint64_t sum = sizeof *storage;
   for (int mode = 0; mode < storage->order; ++mode)
-    sum += copy_bytes(storage, &storage->copy[mode],
-                      storage->copy[mode].order.rows < storage->dims[mode]);
+    if (pd_modecopy_has(storage, mode))
+      sum += copy_bytes(storage, &storage->copy[mode],
+                        storage->copy[mode].order.rows < storage->dims[mode]);
   return sum;
 }
 

@@ -42,6 +42,7 @@ polyad_status pd_modecopy_check(polyad_context *context, const void *pointer) {
   const struct pd_modecopy *storage = pointer;
   for (int mode = 0; mode < storage->order; ++mode) {
     const struct pd_modecopy_copy *copy = &storage->copy[mode];
+    if (!pd_modecopy_has(storage, mode)) continue;
     int fields = storage->variant == PD_MODECOPY_SORTED ? copy->inputs : copy->inputs + 1;
     for (int k = 0; k < fields; ++k)
       for (uint64_t p = 0; p < storage->nnz; ++p)

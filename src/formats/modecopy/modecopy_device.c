@@ -126,21 +126,33 @@ static polyad_status build_copy(polyad_context *context, const struct job *job, 
   return job->steps->tables(context, job->build, &planes, &tables);
 }
 
+polyad_status pd_modecopy_build_opened(polyad_context *context, const struct pd_device *device,
+                                       struct pd_build *build, const struct pd_traits *traits,
+                                       const struct pd_request *request, enum pd_modecopy_bits bits,
+                                       struct pd_modecopy *storage,
+                                       struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER]) {
+  const struct job job = {.device = device,
+                          .steps = device->functions->build,
+                          .traits = traits,
+                          .request = request,
+                          .storage = storage,
+                          .build = build};
+  for (int mode = 0; mode < storage->order; ++mode)
+    if (pd_modecopy_has(storage, mode))
+      PD_TRY(build_copy(context, &job, mode, bits, &arrays[mode]));
+  return device->functions->synchronize(context, device);
+}
+
 polyad_status pd_modecopy_build_arrays(polyad_context *context, const struct pd_device *device,
                                        const polyad_tensor *tensor, const struct pd_traits *traits,
                                        const struct pd_request *request, enum pd_modecopy_bits bits,
                                        struct pd_modecopy *storage,
                                        struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER]) {
-  struct job job = {.device = device,
-                    .steps = device->functions->build,
-                    .traits = traits,
-                    .request = request,
-                    .storage = storage};
-  PD_TRY(job.steps->open(context, device, tensor, &job.build));
-  polyad_status status = POLYAD_OK;
-  for (int mode = 0; mode < storage->order && status == POLYAD_OK; ++mode)
-    status = build_copy(context, &job, mode, bits, &arrays[mode]);
-  if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
-  job.steps->close(context, job.build);
+  const struct pd_device_build *steps = device->functions->build;
+  struct pd_build *build;
+  PD_TRY(steps->open(context, device, tensor, &build));
+  polyad_status status =
+      pd_modecopy_build_opened(context, device, build, traits, request, bits, storage, arrays);
+  steps->close(context, build);
   return status;
 }

@@ -27,10 +27,17 @@ enum pd_modecopy_bits { PD_MODECOPY_MARKS, PD_MODECOPY_ENDS };
 uint64_t pd_modecopy_build_bytes(const struct pd_device *device, const struct pd_traits *traits,
                                  polyad_type type, uint64_t storage_bytes);
 
-/** Builds every copy of the default variant on the device: `storage` has its facts and gets the
- *  orders without arrays. What was allocated is in `arrays` also on failure. Waits. */
+/** Builds every copy that the storage is to have, of the default variant, on the device: `storage`
+ *  has its facts and gets the orders without arrays. What was allocated is in `arrays` also on
+ * failure. Waits. */
 polyad_status pd_modecopy_build_arrays(polyad_context *context, const struct pd_device *device,
                                        const polyad_tensor *tensor, const struct pd_traits *traits,
+                                       const struct pd_request *request, enum pd_modecopy_bits bits,
+                                       struct pd_modecopy *storage,
+                                       struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER]);
+/** The same from a tensor that the device has already. */
+polyad_status pd_modecopy_build_opened(polyad_context *context, const struct pd_device *device,
+                                       struct pd_build *build, const struct pd_traits *traits,
                                        const struct pd_request *request, enum pd_modecopy_bits bits,
                                        struct pd_modecopy *storage,
                                        struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER]);

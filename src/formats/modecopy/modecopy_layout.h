@@ -35,6 +35,7 @@ struct pd_modecopy_copy {
 struct pd_modecopy {
   enum pd_modecopy_variant variant;
   int order;
+  uint64_t copies; /* bit n: mode n has a copy. All have, but in formats that are made of some */
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
   polyad_type type;
@@ -45,6 +46,10 @@ struct pd_modecopy {
 };
 
 static inline uint64_t pd_modecopy_padded(uint64_t nnz) { return (nnz + 3) / 4 * 4; }
+
+static inline bool pd_modecopy_has(const struct pd_modecopy *storage, int mode) {
+  return (storage->copies >> mode & 1) != 0;
+}
 
 static inline uint32_t pd_modecopy_index(const struct pd_modecopy_copy *copy, int field,
                                          uint64_t p) {

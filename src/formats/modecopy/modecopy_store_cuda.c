@@ -55,7 +55,8 @@ polyad_status pd_modecopy_cuda_upload(polyad_context *context, const struct pd_d
   PD_TRY(modecopy_store_cuda_create(context, host, &made));
   polyad_status status = POLYAD_OK;
   for (int mode = 0; mode < host->order && status == POLYAD_OK; ++mode)
-    status = upload_copy(context, device, host, mode, &made->copy[mode]);
+    if (pd_modecopy_has(host, mode))
+      status = upload_copy(context, device, host, mode, &made->copy[mode]);
   if (status == POLYAD_OK)
     *out = made;
   else
@@ -83,22 +84,36 @@ static void modecopy_store_cuda_take_arrays(const struct pd_modecopy_arrays *fro
                                          .used = from->used};
 }
 
-polyad_status pd_modecopy_cuda_build(polyad_context *context, const struct pd_device *device,
-                                     const polyad_tensor *tensor, const struct pd_traits *traits,
-                                     const struct pd_request *request, void *storage, void **out) {
-  struct pd_modecopy *host = storage;
+polyad_status pd_modecopy_cuda_build_opened(polyad_context *context, const struct pd_device *device,
+                                            struct pd_build *build, const struct pd_traits *traits,
+                                            const struct pd_request *request,
+                                            struct pd_modecopy *storage,
+                                            struct pd_modecopy_on_device **out) {
   struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER] = {0};
   struct pd_modecopy_on_device *made;
   *out = NULL;
-  PD_TRY(modecopy_store_cuda_create(context, host, &made));
-  polyad_status status = pd_modecopy_build_arrays(context, device, tensor, traits, request,
-                                                  PD_MODECOPY_MARKS, host, arrays);
-  for (int mode = 0; mode < host->order; ++mode)
+  PD_TRY(modecopy_store_cuda_create(context, storage, &made));
+  polyad_status status = pd_modecopy_build_opened(context, device, build, traits, request,
+                                                  PD_MODECOPY_MARKS, storage, arrays);
+  for (int mode = 0; mode < storage->order; ++mode)
     modecopy_store_cuda_take_arrays(&arrays[mode], &made->copy[mode]);
   if (status == POLYAD_OK)
     *out = made;
   else
     pd_modecopy_cuda_unload(context, device, made);
+  return status;
+}
+
+polyad_status pd_modecopy_cuda_build(polyad_context *context, const struct pd_device *device,
+                                     const polyad_tensor *tensor, const struct pd_traits *traits,
+                                     const struct pd_request *request, void *storage, void **out) {
+  const struct pd_device_build *steps = device->functions->build;
+  struct pd_build *build;
+  *out = NULL;
+  PD_TRY(steps->open(context, device, tensor, &build));
+  polyad_status status = pd_modecopy_cuda_build_opened(
+      context, device, build, traits, request, storage, (struct pd_modecopy_on_device **)out);
+  steps->close(context, build);
   return status;
 }
 
@@ -146,10 +161,9 @@ static polyad_status bring_copy(polyad_context *context, const struct pd_device 
                                    (void **)&to->part_start);
 }
 
-/* The arrays of a storage that nobody else has. */
-static void drop(polyad_context *context, struct pd_modecopy *storage) {
+void pd_modecopy_cuda_drop(polyad_context *context, struct pd_modecopy *storage) {
   const struct pd_services *core = pd_cuda_services;
-  for (int mode = 0; mode < storage->order; ++mode) {
+  for (int mode = 0; storage != NULL && mode < storage->order; ++mode) {
     struct pd_modecopy_copy *copy = &storage->copy[mode];
     for (int k = 0; k < POLYAD_MAX_ORDER; ++k)
       core->free(context, copy->plane[k]);
@@ -173,10 +187,11 @@ polyad_status pd_modecopy_cuda_download(polyad_context *context, const struct pd
   pd_modecopy_copy_header(made->host, storage);
   polyad_status status = POLYAD_OK;
   for (int mode = 0; mode < (whole ? storage->order : 1) && status == POLYAD_OK; ++mode)
-    status = bring_copy(context, device, made, mode, &storage->copy[mode]);
+    if (pd_modecopy_has(storage, mode))
+      status = bring_copy(context, device, made, mode, &storage->copy[mode]);
   if (status == POLYAD_OK)
     *out = storage;
   else
-    drop(context, storage);
+    pd_modecopy_cuda_drop(context, storage);
   return status;
 }

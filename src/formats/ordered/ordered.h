@@ -55,6 +55,9 @@ struct pd_ordered_sizes {
   double rows[PD_ORDERED_SIZES], nonzeros[PD_ORDERED_SIZES];
 };
 
+/** Seconds per byte of rows that a GPU gathers from a table of so many bytes, relative to one that
+ *  fits into the first level of cache. */
+double pd_ordered_gather_cost(double table_bytes);
 /** Whether the sizes of rows bear on the order of the inputs of a tensor with so many modes. */
 bool pd_ordered_weighs_inputs(int order);
 /** The same as pd_ordered_inputs(), from the sizes of the rows. */

@@ -9,9 +9,8 @@
 
 enum { MOST_INPUTS = 5 /* of more there are too many orders to try */ };
 
-/* Seconds per byte relative to a table that fits into the first level of cache: measured rates of
- * random 128-byte rows on an H200, by table size. */
-static double gather_cost(double table_bytes) {
+/* Measured rates of random 128-byte rows on an H200, by table size. */
+double pd_ordered_gather_cost(double table_bytes) {
   static const struct {
     double bytes, rate;
   } measured[] = {{64e3, 22.9}, {1e6, 16.3}, {4e6, 10.2}, {30e6, 9.1},
@@ -39,7 +38,7 @@ static double ordered_inputs_cost(const struct pd_ordered_sizes *sizes,
     double dim = (double)traits->dims[modes[k]];
     prefixes *= dim;
     double rows = k == count - 1 ? (double)traits->nnz : loads(sizes, prefixes);
-    sum += rows * gather_cost(dim * row_bytes);
+    sum += rows * pd_ordered_gather_cost(dim * row_bytes);
   }
   return sum;
 }

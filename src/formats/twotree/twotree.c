@@ -1,6 +1,9 @@
 /* Format "twotree": choosing, building and describing. */
 #include "formats/twotree/twotree.h"
+#include "formats/modecopy/modecopy.h"
 #include "formats/twotree/twotree_build.h"
+#include "formats/twotree/twotree_copies.h"
+#include "formats/twotree/twotree_tuples.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,26 +13,36 @@ static const double LEAST_GAIN = 1.1;
 
 static bool twotree_supports(const struct pd_traits *traits, const struct pd_request *request,
                              char reason[PD_REASON_BYTES]) {
-  (void)traits, (void)request, (void)reason;
-  return true;
+  return !pd_twotree_on_gpu(request) || pd_ordered_supports(traits, request, reason);
 }
 
 static void twotree_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                    uint64_t *storage, uint64_t *building) {
   struct pd_twotree_cut cut;
+  bool on_gpu = pd_twotree_on_gpu(request);
+  uint64_t most = on_gpu ? 0 : pd_twotree_building_bytes(traits, request); /* beside the storage */
   pd_twotree_cut_choose(traits, request, &cut);
   *storage = sizeof(struct pd_twotree);
   for (int s = 0; s < cut.sides; ++s) {
     struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
-    *storage = pd_add_saturated(*storage, pd_twotree_side_estimate(traits, request, &modes));
+    uint64_t each, making = 0;
+    if (on_gpu)
+      pd_twotree_copies_estimate(traits, request, &modes, &each, &making);
+    else
+      each = pd_twotree_side_estimate(traits, request, &modes);
+    *storage = pd_add_saturated(*storage, each);
+    if (on_gpu && making - each > most) most = making - each;
   }
-  *building = pd_add_saturated(*storage, pd_twotree_building_bytes(traits, request));
+  *building = pd_add_saturated(*storage, most);
 }
 
 static double twotree_estimate_seconds(const struct pd_traits *traits,
                                        const struct pd_request *request) {
   struct pd_twotree_cut cut;
   pd_twotree_cut_choose(traits, request, &cut);
+  if (pd_twotree_on_gpu(request)) /* as far as a copy per mode is estimated rightly */
+    return LEAST_GAIN * cut.nanoseconds / cut.plain *
+           pd_modecopy_format.estimate_seconds(traits, request);
   return 1e-9 * LEAST_GAIN * cut.nanoseconds / request->threads;
 }
 
@@ -50,12 +63,60 @@ static double twotree_estimate_building(const struct pd_traits *traits,
   return nanoseconds;
 }
 
+static void twotree_shed(polyad_context *context, void *storage) {
+  struct pd_twotree *twotree = storage;
+  for (int s = 0; s < twotree->sides; ++s)
+    pd_twotree_copies_shed(context, &twotree->side[s]);
+}
+
 static void twotree_destroy(polyad_context *context, void *storage) {
   struct pd_twotree *twotree = storage;
   if (twotree == NULL) return;
   for (int s = 0; s < twotree->sides; ++s)
-    pd_twotree_side_clear(context, &twotree->side[s]);
+    if (twotree->on_gpu)
+      pd_twotree_copies_clear(context, &twotree->side[s]);
+    else
+      pd_twotree_side_clear(context, &twotree->side[s]);
   pd_free(context, twotree);
+}
+
+/* Everything but the sides' arrays. */
+static polyad_status twotree_create(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_request *request, struct pd_traits *traits,
+                                    struct pd_twotree **out) {
+  struct pd_twotree *twotree;
+  struct pd_twotree_cut cut;
+  PD_TRY(pd_traits_of_request(context, tensor, request, traits));
+  PD_TRY(pd_traits_count_tuples(context, tensor, traits));
+  pd_twotree_cut_choose(traits, request, &cut);
+  PD_TRY(PD_NEW_ZERO(context, 1, &twotree));
+  twotree->order = tensor->order;
+  twotree->nnz = tensor->nnz;
+  twotree->type = tensor->type;
+  twotree->on_gpu = pd_twotree_on_gpu(request);
+  twotree->gain = cut.nanoseconds > 0 ? cut.plain / cut.nanoseconds : 1;
+  memcpy(twotree->dims, tensor->dims, sizeof twotree->dims);
+  twotree->sides = cut.sides;
+  for (int s = 0; s < cut.sides; ++s)
+    twotree->side[s].modes = pd_twotree_modes_of(tensor->order, &cut, s);
+  *out = twotree;
+  return POLYAD_OK;
+}
+
+static polyad_status twotree_begin(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, void **storage) {
+  struct pd_twotree *twotree;
+  struct pd_traits traits;
+  polyad_status status = POLYAD_OK;
+  *storage = NULL;
+  PD_TRY(twotree_create(context, tensor, request, &traits, &twotree));
+  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
+    status = pd_twotree_copies_begin(context, tensor, request, &twotree->side[s]);
+  if (status == POLYAD_OK)
+    *storage = twotree;
+  else
+    twotree_destroy(context, twotree);
+  return status;
 }
 
 static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -63,35 +124,25 @@ static polyad_status twotree_build(polyad_context *context, polyad_tensor *tenso
   (void)take; /* all sides are made from the tensor's arrays */
   struct pd_twotree *twotree;
   struct pd_traits traits;
-  struct pd_twotree_cut cut;
-  *storage = NULL;
-  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY(pd_traits_count_tuples(context, tensor, &traits));
-  pd_twotree_cut_choose(&traits, request, &cut);
-  PD_TRY(PD_NEW_ZERO(context, 1, &twotree));
-  twotree->order = tensor->order;
-  twotree->nnz = tensor->nnz;
-  twotree->type = tensor->type;
-  twotree->gain = cut.nanoseconds > 0 ? cut.plain / cut.nanoseconds : 1;
-  memcpy(twotree->dims, tensor->dims, sizeof twotree->dims);
   polyad_status status = POLYAD_OK;
-  twotree->sides = cut.sides;
-  for (int s = 0; s < cut.sides && status == POLYAD_OK; ++s) {
-    twotree->side[s].modes = pd_twotree_modes_of(tensor->order, &cut, s);
-    status = pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]);
-  }
-  if (status != POLYAD_OK) {
+  *storage = NULL;
+  PD_TRY(twotree_create(context, tensor, request, &traits, &twotree));
+  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
+    status = twotree->on_gpu
+                 ? pd_twotree_copies_build(context, tensor, &traits, request, &twotree->side[s])
+                 : pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]);
+  if (status == POLYAD_OK)
+    *storage = twotree;
+  else
     twotree_destroy(context, twotree);
-    return status;
-  }
-  *storage = twotree;
-  return POLYAD_OK;
+  return status;
 }
 
 static polyad_status twotree_check(polyad_context *context, const void *storage) {
   const struct pd_twotree *twotree = storage;
   for (int s = 0; s < twotree->sides; ++s)
-    PD_TRY(pd_twotree_side_check(context, twotree, &twotree->side[s]));
+    PD_TRY(twotree->on_gpu ? pd_twotree_copies_check(context, twotree, &twotree->side[s])
+                           : pd_twotree_side_check(context, twotree, &twotree->side[s]));
   return POLYAD_OK;
 }
 
@@ -99,7 +150,8 @@ static uint64_t twotree_bytes(const void *storage) {
   const struct pd_twotree *twotree = storage;
   uint64_t total = sizeof *twotree;
   for (int s = 0; s < twotree->sides; ++s)
-    total += pd_twotree_side_bytes(&twotree->side[s], twotree->type);
+    total += twotree->on_gpu ? pd_twotree_copies_bytes(&twotree->side[s])
+                             : pd_twotree_side_bytes(&twotree->side[s], twotree->type);
   return total;
 }
 
@@ -125,14 +177,15 @@ static void twotree_describe(const void *storage, int first_mode, char text[PD_R
 static void twotree_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_twotree *twotree = storage;
   const struct pd_twotree_side *side = &twotree->side[0];
+  if (twotree->on_gpu) {
+    pd_twotree_copies_decode(side, first, count, chunk);
+    return;
+  }
   pd_rowsum_decode(&side->pass, twotree->order, twotree->type, first, count, chunk);
   for (int k = 0; k < side->modes.count; ++k)
-    for (int p = 0; p < count; ++p) {
-      uint64_t tuple = chunk->index[twotree->order][p];
-      chunk->index[side->modes.mode[k]][p] = side->id_bytes[k] == 4
-                                                 ? ((const uint32_t *)side->tuple_id[k])[tuple]
-                                                 : ((const uint64_t *)side->tuple_id[k])[tuple];
-    }
+    for (int p = 0; p < count; ++p)
+      chunk->index[side->modes.mode[k]][p] =
+          pd_twotree_tuple_index(side, k, chunk->index[twotree->order][p]);
 }
 
 const struct polyad_format pd_twotree_format = {
@@ -148,6 +201,8 @@ const struct polyad_format pd_twotree_format = {
     .estimate_bytes = twotree_estimate_bytes,
     .estimate_seconds = twotree_estimate_seconds,
     .estimate_building = twotree_estimate_building,
+    .begin = twotree_begin,
+    .shed = twotree_shed,
     .build = twotree_build,
     .check = twotree_check,
     .bytes = twotree_bytes,

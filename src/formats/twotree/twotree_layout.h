@@ -9,10 +9,15 @@
  *   list[0]      one row per i: its tuples, each with its number (a row of Y) and its j
  *   list[1]      one row per j: its tuples, each with its number and its i
  *
- * A side of one mode has only `pass`, whose rows are those of the mode itself. */
+ * A side of one mode has only `pass`, whose rows are those of the mode itself.
+ *
+ * On a GPU the same small tensors, the nonzeros with the number of their tuple and the tuples with
+ * theirs, are stored as format "modecopy" stores tensors, with the copies that are needed: its
+ * kernel sums the rows, Y being one more factor. */
 #ifndef PD_TWOTREE_LAYOUT_H
 #define PD_TWOTREE_LAYOUT_H
 
+#include "formats/modecopy/modecopy_layout.h"
 #include "formats/rowsum/rowsum_build.h"
 
 enum { PD_TWOTREE_MAX_ORDER = 8 };
@@ -36,16 +41,22 @@ struct pd_twotree_side {
   uint64_t tuples; /* distinct, of its modes; 0: the side has one mode */
   int id_bytes[PD_TWOTREE_MAX_ORDER];
   void *tuple_id[PD_TWOTREE_MAX_ORDER];
+  /* On the CPU. */
   struct pd_rowsum pass;
   struct pd_rowsum list[PD_TWOTREE_MAX_ORDER]; /* of each of its modes; values are ones */
+  /* On a GPU. Mode 0 of both is the number of a tuple, which `nonzeros` has a copy of, then come
+   * the other modes; `by_tuple` has a copy of each of the side's modes. A side of one mode:
+   * `nonzeros` has the tensor's modes, and a copy of that one. NULL: there are no nonzeros. */
+  struct pd_modecopy *nonzeros, *by_tuple;
 };
 
-/** Lists name modes of the tensor; the number `order` stands for tuples of the side. */
+/** The CPU's lists name modes of the tensor; the number `order` stands for tuples of the side. */
 struct pd_twotree {
   int order;
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
   polyad_type type;
+  bool on_gpu;
   double gain; /* predicted, over lists that are sorted by one mode each */
   int sides;
   struct pd_twotree_side side[PD_TWOTREE_MAX_ORDER];

@@ -1,0 +1,192 @@
+/* MTTKRP of "twotree" on a GPU. Both sums of a side are sums by row of nonzeros that are sorted by
+ * row, for which format "modecopy" has the kernel: of the nonzeros by the number of their tuple,
+ * which gives the partial rows Y, and of the tuples by the index in a mode, with Y as one more
+ * factor. Y is kept while the factors that it was made from have their versions. */
+#include "formats/twotree/twotree_cuda.h"
+#include "formats/modecopy/modecopy_cuda.h"
+#include "formats/twotree/twotree_store_cuda.h"
+
+struct twotree_cuda_scratch {
+  const struct pd_device *device;
+  void *pass; /* of sums over nonzeros: they are as many on every side */
+  void *tuples[PD_TWOTREE_MAX_ORDER];
+  struct pd_matrix rows[PD_TWOTREE_MAX_ORDER]; /* Y */
+  struct pd_versions made[PD_TWOTREE_MAX_ORDER];
+};
+
+/* The walk that sums rows. */
+static const struct pd_walk *sums(void) {
+  return pd_walk_of(&pd_modecopy_kernels_cuda, PD_OPS_MTTKRP);
+}
+
+/* Of Y, whose rows lie as those of factors do. */
+static uint64_t rows_bytes(uint64_t tuples, uint64_t rank, polyad_type type) {
+  return pd_mul_saturated(pd_mul_saturated(tuples, rank), pd_type_bytes(type));
+}
+
+static uint64_t twotree_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
+                                             int threads) {
+  const struct pd_twotree_on_device *made = storage;
+  uint64_t total = 0;
+  for (int s = 0; s < made->host->sides; ++s) {
+    const struct pd_twotree_side *side = &made->host->side[s];
+    if (s == 0 && made->side[s].nonzeros != NULL)
+      total =
+          pd_add_saturated(total, sums()->workspace_bytes(made->side[s].nonzeros, ranks, threads));
+    if (side->tuples == 0) continue;
+    total =
+        pd_add_saturated(total, sums()->workspace_bytes(made->side[s].by_tuple, ranks, threads));
+    total = pd_add_saturated(total, rows_bytes(side->tuples, ranks[0], made->host->type));
+  }
+  return total;
+}
+
+static void twotree_cuda_workspace_destroy(polyad_context *context, void *pointer) {
+  struct twotree_cuda_scratch *scratch = pointer;
+  if (scratch == NULL) return;
+  sums()->workspace_destroy(context, scratch->pass);
+  for (int s = 0; s < PD_TWOTREE_MAX_ORDER; ++s) {
+    sums()->workspace_destroy(context, scratch->tuples[s]);
+    pd_cuda_release(context, scratch->device, scratch->rows[s].data);
+  }
+  pd_cuda_services->free(context, scratch);
+}
+
+static polyad_status create_rows(polyad_context *context, const struct pd_twotree_on_device *made,
+                                 int s, const uint64_t *ranks,
+                                 struct twotree_cuda_scratch *scratch) {
+  const struct pd_device *device = scratch->device;
+  uint64_t tuples = made->host->side[s].tuples, rank = ranks[0];
+  scratch->rows[s] = (struct pd_matrix){
+      .device = device, .type = made->host->type, .rows = tuples, .columns = rank, .stride = rank};
+  PD_TRY(sums()->workspace_create(context, device, made->side[s].by_tuple, ranks,
+                                  &scratch->tuples[s]));
+  return device->functions->allocate(context, device, rows_bytes(tuples, rank, made->host->type),
+                                     &scratch->rows[s].data);
+}
+
+static polyad_status twotree_cuda_workspace_create(polyad_context *context,
+                                                   const struct pd_device *device,
+                                                   const void *storage, const uint64_t *ranks,
+                                                   void **out) {
+  const struct pd_twotree_on_device *made = storage;
+  struct twotree_cuda_scratch *scratch;
+  polyad_status status = POLYAD_OK;
+  *out = NULL;
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
+  *scratch = (struct twotree_cuda_scratch){.device = device};
+  if (made->side[0].nonzeros != NULL)
+    status =
+        sums()->workspace_create(context, device, made->side[0].nonzeros, ranks, &scratch->pass);
+  for (int s = 0; s < made->host->sides && status == POLYAD_OK; ++s)
+    if (made->host->side[s].tuples > 0) status = create_rows(context, made, s, ranks, scratch);
+  if (status == POLYAD_OK)
+    *out = scratch;
+  else
+    twotree_cuda_workspace_destroy(context, scratch);
+  return status;
+}
+
+/* The side of a mode, and the mode's number there. */
+static int side_of(const struct pd_twotree *twotree, int mode, int *which) {
+  for (int s = 0; s < twotree->sides; ++s)
+    for (int k = 0; k < twotree->side[s].modes.count; ++k)
+      if (twotree->side[s].modes.mode[k] == mode) {
+        *which = k;
+        return s;
+      }
+  return -1; /* every mode has one */
+}
+
+/* Makes the partial rows of a side anew where they are of other factors. */
+static polyad_status make_partial_rows(polyad_context *context,
+                                       const struct pd_twotree_on_device *made,
+                                       struct twotree_cuda_scratch *scratch, int s,
+                                       const struct pd_matrix *const *factors) {
+  const struct pd_twotree_modes *modes = &made->host->side[s].modes;
+  const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
+  const struct pd_call call = {
+      .op = PD_MTTKRP, .mode = 0, .factors = inputs, .out = &scratch->rows[s]};
+  uint64_t rests_on = 0;
+  for (int k = 0; k < modes->others; ++k) {
+    inputs[1 + k] = factors[modes->other[k]];
+    rests_on |= UINT64_C(1) << modes->other[k];
+  }
+  if (pd_versions_hold(&scratch->made[s], factors, rests_on)) return POLYAD_OK;
+  PD_TRY(sums()->run(context, made->side[s].nonzeros, scratch->pass, &call));
+  pd_versions_set(&scratch->made[s], factors, rests_on);
+  return POLYAD_OK;
+}
+
+static polyad_status twotree_cuda_run(polyad_context *context, const void *storage, void *workspace,
+                                      const struct pd_call *call) {
+  const struct pd_twotree_on_device *made = storage;
+  struct twotree_cuda_scratch *scratch = workspace;
+  const struct pd_device *device = scratch->device;
+  struct pd_matrix *out = call->out;
+  int which = 0, s = side_of(made->host, call->mode, &which);
+  const struct pd_twotree_modes *modes = &made->host->side[s].modes;
+  if (made->host->nnz == 0)
+    return device->functions->fill_zero(context, device, out->data,
+                                        out->rows * out->stride * pd_type_bytes(out->type));
+  if (modes->count == 1) return sums()->run(context, made->side[s].nonzeros, scratch->pass, call);
+  PD_TRY(make_partial_rows(context, made, scratch, s, call->factors));
+  const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
+  const struct pd_call last = {.op = PD_MTTKRP, .mode = 1 + which, .factors = inputs, .out = out};
+  for (int k = 0; k < modes->count; ++k)
+    inputs[1 + k] = call->factors[modes->mode[k]];
+  return sums()->run(context, made->side[s].by_tuple, scratch->tuples[s], &last);
+}
+
+/* Those on the way into a partial row, and from there into the mode's. */
+static uint64_t twotree_cuda_sum_depth(const void *storage, const void *workspace, int mode,
+                                       uint64_t longest_row) {
+  const struct pd_twotree_on_device *made = storage;
+  const struct twotree_cuda_scratch *scratch = workspace;
+  int which = 0, s = side_of(made->host, mode, &which);
+  uint64_t depth = 0;
+  if (made->host->nnz == 0) return 0;
+  depth = pd_modecopy_kernels_cuda.sum_depth(made->side[s].nonzeros, scratch->pass, 0, longest_row);
+  if (made->host->side[s].modes.count == 1) return depth;
+  return depth + pd_modecopy_kernels_cuda.sum_depth(made->side[s].by_tuple, scratch->tuples[s],
+                                                    1 + which, longest_row);
+}
+
+static uint64_t twotree_cuda_device_bytes(const struct pd_traits *traits,
+                                          const struct pd_request *request,
+                                          uint64_t storage_bytes) {
+  struct pd_twotree_cut cut;
+  uint64_t total = pd_add_saturated(
+      storage_bytes, pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision));
+  pd_twotree_cut_choose(traits, request, &cut);
+  for (int s = 0; s < cut.sides; ++s) {
+    struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
+    if (modes.count == 1) continue;
+    uint64_t tuples = pd_twotree_tuples_at_most(traits, &modes);
+    total = pd_add_saturated(total, rows_bytes(tuples, request->rank, request->precision));
+    total = pd_add_saturated(total,
+                             pd_ordered_scratch_bytes(tuples, request->rank, request->precision));
+  }
+  return total;
+}
+
+static const struct pd_walk twotree_cuda_rows = {
+    .ops = PD_OPS_MTTKRP,
+    .workspace_bytes = twotree_cuda_workspace_bytes,
+    .workspace_create = twotree_cuda_workspace_create,
+    .workspace_destroy = twotree_cuda_workspace_destroy,
+    .run = twotree_cuda_run,
+};
+
+const struct polyad_kernels pd_twotree_kernels_cuda = {
+    .format = "twotree",
+    .device = "cuda",
+    .build = pd_twotree_cuda_build,
+    .build_bytes = pd_twotree_cuda_build_bytes,
+    .download = pd_twotree_cuda_download,
+    .upload = pd_twotree_cuda_upload,
+    .unload = pd_twotree_cuda_unload,
+    .walks = {&twotree_cuda_rows},
+    .sum_depth = twotree_cuda_sum_depth,
+    .device_bytes = twotree_cuda_device_bytes,
+};

@@ -1,0 +1,53 @@
+/* The distinct tuples of a side's modes, and the tensors that a side is made of. */
+#ifndef PD_TWOTREE_TUPLES_H
+#define PD_TWOTREE_TUPLES_H
+
+#include "formats/twotree/twotree_layout.h"
+
+/** Bytes of one number below `count`. */
+static inline int pd_twotree_number_bytes(uint64_t count) { return count <= UINT32_MAX ? 4 : 8; }
+
+static inline uint64_t pd_twotree_number_at(const void *numbers, int bytes, uint64_t p) {
+  return bytes == 4 ? ((const uint32_t *)numbers)[p] : ((const uint64_t *)numbers)[p];
+}
+
+/** Index of tuple t in the side's mode number k. */
+static inline uint64_t pd_twotree_tuple_index(const struct pd_twotree_side *side, int k,
+                                              uint64_t t) {
+  return pd_twotree_number_at(side->tuple_id[k], side->id_bytes[k], t);
+}
+
+/** The nonzeros in the order of a side's modes; within a tuple they stay in the tensor's order,
+ * that of the other modes. */
+struct pd_twotree_sorted {
+  const polyad_tensor *tensor;
+  const struct pd_twotree_modes *modes;
+  int bytes;                                  /* of one number of a nonzero, and of a tuple */
+  void *order;                                /* nonzeros in the order of their tuples */
+  void *number;                               /* of the tuple of each nonzero, in that order */
+  void *index[PD_TWOTREE_MAX_ORDER], *values; /* in that order: of the side's other modes */
+};
+
+/** Finds the tuples of a side of two modes or more: sets its `tuples` and their indices. What was
+ *  allocated is in `sorted` and `side` also on failure. */
+polyad_status pd_twotree_sorted_make(polyad_context *context, const polyad_tensor *tensor,
+                                     struct pd_twotree_side *side,
+                                     struct pd_twotree_sorted *sorted);
+void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *sorted);
+/** What finding the tuples of one side takes at once beside their indices. */
+uint64_t pd_twotree_sorted_bytes(const struct pd_traits *traits, polyad_type type);
+
+/** The tensor whose mode 0 is the number of a nonzero's tuple, and whose other modes are those that
+ *  are not the side's. It borrows the arrays. */
+polyad_tensor pd_twotree_nonzeros(const struct pd_twotree_sorted *sorted, uint64_t tuples);
+
+/** The tensor of the tuples, values are ones: their number, then the side's modes, whose indices it
+ *  borrows. What was allocated is in `tuples` also on failure. */
+polyad_status pd_twotree_tuples_make(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_twotree_side *side, polyad_tensor *tuples);
+void pd_twotree_tuples_clear(polyad_context *context, polyad_tensor *tuples);
+/** Fails with POLYAD_INTERNAL unless the tuples ascend within their modes. */
+polyad_status pd_twotree_tuples_check(polyad_context *context, const struct pd_twotree *twotree,
+                                      const struct pd_twotree_side *side);
+
+#endif
