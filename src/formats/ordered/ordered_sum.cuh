@@ -112,8 +112,16 @@ struct Walk {
     multiply_add(inner, value, leaf);
   }
 
+  /* Adds what was summed of the run to the row. With one input all of a row is one run. */
+  __device__ void fold() {
+    if constexpr (INPUTS == 1)
+      add(sum, inner);
+    else
+      multiply_add(sum, inner, outer);
+  }
+
   __device__ void begin_run(const Row<T> &product) {
-    multiply_add(sum, inner, outer);
+    fold();
     inner = LANE::zero();
     outer = product;
     if constexpr (WEIGHS) {
@@ -123,7 +131,7 @@ struct Walk {
   }
 
   __device__ void end_row() {
-    multiply_add(sum, inner, outer);
+    fold();
     if constexpr (STORES) {
       if (inside)
         part.store(static_cast<T *>(a.out) + (uint64_t)id * a.out_stride, sum);
@@ -172,12 +180,13 @@ struct Walk {
     source.template values<COUNT>(at, value);
 #pragma unroll
     for (int j = 0; j < COUNT; ++j) {
-      if (runs >> j & 1) {
+      if constexpr (OUTER > 0)
+        if (runs >> j & 1) {
 #pragma unroll
-        for (int k = 1; k < OUTER; ++k)
-          multiply(fresh[j][0], fresh[j][k]);
-        begin_run(fresh[j][0]);
-      }
+          for (int k = 1; k < OUTER; ++k)
+            multiply(fresh[j][0], fresh[j][k]);
+          begin_run(fresh[j][0]);
+        }
       take(at + j, value[j], leaf[j]);
       if (ends >> j & 1) end_row();
     }
@@ -205,6 +214,7 @@ struct Walk {
   }
 
   __device__ void batch(uint32_t at, uint32_t runs, uint32_t ends) {
+    if constexpr (INPUTS == 1) runs = 0; /* they begin where rows do */
 #pragma unroll 1
     for (uint32_t step = at; step < at + SOURCE::BATCH; step += 4, runs >>= 4, ends >>= 4) {
       if constexpr (INPUTS == 0) {
@@ -247,7 +257,7 @@ struct Walk {
       source.leave(at);
       __syncwarp();
     }
-    multiply_add(sum, inner, outer);
+    fold();
   }
 
   /* Leaves what belongs to rows that other groups share. */
@@ -286,7 +296,7 @@ template <typename DATA> struct Job {
 /* Blocks on a multiprocessor, as far as registers go: rows of more inputs need more of them, Phi
  * most. */
 constexpr int blocks_of(int inputs, pd_gpu_what what) {
-  return what != PD_GPU_MTTKRP ? 2 : inputs == 2 ? 4 : 3;
+  return what != PD_GPU_MTTKRP ? 2 : inputs == 1 || inputs == 2 ? 4 : 3;
 }
 
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
@@ -383,6 +393,11 @@ static cudaError_t start_inputs(const Job<typename STAGED<T, LANES>::DATA> &job,
     return start_sum<T, LANES, ALIGNED, 0, WHAT, PLAIN>(job, stream);
   } else {
     switch (SOURCE::bytes(job.data) > STAGING_MOST ? 0 : job.sum.inputs) {
+    case 1: /* Phi's kernel for any number of inputs serves matrices */
+      if constexpr (WHAT == PD_GPU_MTTKRP)
+        return start_sum<T, LANES, ALIGNED, 1, WHAT, SOURCE>(job, stream);
+      else
+        return start_sum<T, LANES, ALIGNED, 0, WHAT, PLAIN>(job, stream);
     case 2:
       return start_sum<T, LANES, ALIGNED, 2, WHAT, SOURCE>(job, stream);
     case 3:
