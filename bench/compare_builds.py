@@ -6,7 +6,7 @@ usage: bench/compare_builds.py OLD NEW --tensors DIR --output results.json [--na
            [--threads 2] [--devices cpu] [--precisions f64] [--pairs 7] [--repeat 3]
            [--iterations 5] [--least 0.9]
 
-OLD and NEW are polyad commands. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
+OLD and NEW are polyad commands. A format OLD:NEW is one that each build is asked for. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
 where it is missing: both builds read the same file. A row is one kernel, tensor, format, rank,
 precision, number of threads and device: mttkrp, phi and ttmc are sums over modes of the medians of
 `--repeat` runs after one that is not timed, cpd the whole of reading, building and `--iterations`
@@ -49,9 +49,11 @@ def record_of(command, threads):
     return json.loads(done.stdout)
 
 
-def seconds_of(build, case, options):
+def seconds_of(which, case, options):
     """Seconds by what was timed, and the format that was taken."""
-    common = [case["file"], "--rank", str(case["rank"]), "--format", case["asked"], "--precision",
+    build, (old, _, new) = getattr(options, which), case["asked"].partition(":")
+    asked = new if new and which == "new" else old
+    common = [case["file"], "--rank", str(case["rank"]), "--format", asked, "--precision",
               case["precision"], "--threads", str(case["threads"]), "--device", case["device"],
               "--json", "-"]
     if case["kernel"] != "cpd":
@@ -104,8 +106,7 @@ def measure(case, options, record):
         order = ("old", "new") if number % 2 == 0 else ("new", "old")
         for build in order:
             try:
-                times[build], formats[build], commit = seconds_of(getattr(options, build), case,
-                                                                  options)
+                times[build], formats[build], commit = seconds_of(build, case, options)
                 record["commits"][build] = commit or record["commits"].get(build)
             except (Failed, subprocess.TimeoutExpired) as failure:
                 failures[build] = str(failure)

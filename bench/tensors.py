@@ -33,6 +33,7 @@ SETS = {
     "gpu-small": ("uber", "nips", "chicago") + REAL[:3],
     "gpu-medium": ("nell-2", "vast", "enron"),
     "gpu-large": ("nell-1", "delicious"),
+    "gpu-sweep": ("uber", "nips", "chicago", "vast", "enron", "nell-2") + REAL[:2],
     # bench/whole_runs.py and idle_cpu.sh
     "whole": ("uber", "nips", "chicago", "nell-2@0.13") + REAL,
     "idle": ("uber",) + REAL[:3],

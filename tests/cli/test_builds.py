@@ -72,6 +72,16 @@ def test_faster(tmp_path):
     assert (tmp_path / "runs").read_text().startswith("onnoonnoonno")
 
 
+def test_a_format_of_each_build(tmp_path):
+    build(tmp_path, "old", [3.0], ("csf",))
+    build(tmp_path, "new", [1.0], ("coo",))
+    done, record = compare(tmp_path, "--formats", "csf:coo", "--kernels", "mttkrp")
+    assert done.returncode == 0, done.stderr
+    row, = record["results"]
+    assert (row["asked"], row["format_old"], row["format_new"]) == ("csf:coo", "csf", "coo")
+    assert row["ratio"] == 3
+
+
 @pytest.mark.parametrize("times, status", [([1.2], 1), ([1.05], 0), ([1.2, 1.0], 0)])
 def test_slower(tmp_path, times, status):
     """The whole interval has to lie below 0.9."""
