@@ -284,8 +284,32 @@ static void damage_of_partitions_is_found(void **state) {
   fixture_end(context);
 }
 
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+/* Modes of 10^5 slices each, of which an even spread tells no order: the leaf is the one whose
+ * fibers are the fewest. */
+static void the_leaf_has_the_fewest_fibers(void **state) {
+  (void)state;
+  for (int order = 3; order <= 5; ++order)
+    for (int mode = 0; mode < order; ++mode)
+      for (int leaf = 0; leaf < order; ++leaf) {
+        if (leaf == mode) continue;
+        struct pd_traits traits = {.order = order, .nnz = 10000000};
+        struct pd_ordered_sizes sizes = {.rows = {[6] = 100000}, .nonzeros = {[6] = 10000000}};
+        struct pd_ordered chosen = {0};
+        for (int n = 0; n < order; ++n) {
+          traits.dims[n] = traits.nonempty[n] = 100000;
+          traits.fibers[n] = n == leaf ? 1000000 : 10000000;
+        }
+        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, mode, &sizes, &chosen);
+        assert_int_equal(chosen.inputs, order - 1);
+        assert_int_equal(chosen.input[order - 2], leaf);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_leaf_has_the_fewest_fibers),
       cmocka_unit_test(the_scheme_depends_on_the_length),
       cmocka_unit_test(indices_are_dealt_by_degree),
       cmocka_unit_test(scheme_1_is_not_within_four_thirds),

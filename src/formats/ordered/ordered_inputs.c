@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Sorted by (a, b, c), a row of factor a is loaded once per distinct a of an output row, one of b
- * once per distinct (a, b), one of c for every nonzero. With n nonzeros spread over D prefixes,
- * D (1 - exp(-n / D)) of them occur. */
+/* Sorted by (a, b, c), the rows of factors a and b are loaded once per run, which is a distinct
+ * (a, b) of an output row, and one of c for every nonzero. Runs are counted: they are the fibers
+ * along c. A row of a is the one of the run before, and near, but for every distinct a of an output
+ * row: with n nonzeros spread over D prefixes, D (1 - exp(-n / D)) of them occur. */
 
 enum { MOST_INPUTS = 5 /* of more there are too many orders to try */ };
 
@@ -30,15 +31,19 @@ static double loads(const struct pd_ordered_sizes *sizes, double prefixes) {
   return sum;
 }
 
+/* In units of a row that is near. */
 static double ordered_inputs_cost(const struct pd_ordered_sizes *sizes,
                                   const struct pd_traits *traits, double row_bytes,
                                   const int *modes, int count) {
-  double prefixes = 1, sum = 0;
-  for (int k = 0; k < count; ++k) {
-    double dim = (double)traits->dims[modes[k]];
-    prefixes *= dim;
-    double rows = k == count - 1 ? (double)traits->nnz : loads(sizes, prefixes);
-    sum += rows * pd_ordered_gather_cost(dim * row_bytes);
+  int leaf = modes[count - 1];
+  double prefixes = 1, nnz = (double)traits->nnz;
+  double runs = fmin((double)traits->fibers[leaf], nnz);
+  double sum = nnz * pd_ordered_gather_cost((double)traits->nonempty[leaf] * row_bytes);
+  for (int k = 0; k + 1 < count; ++k) {
+    double rows = (double)traits->nonempty[modes[k]];
+    prefixes *= rows;
+    double fresh = k == count - 2 ? runs : fmin(loads(sizes, prefixes), runs);
+    sum += fresh * pd_ordered_gather_cost(rows * row_bytes) + (runs - fresh);
   }
   return sum;
 }
