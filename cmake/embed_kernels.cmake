@@ -1,8 +1,8 @@
-# Writes a C file with the bytes of a source whose #include "portable/..." lines are replaced by what
-# they name. cmake -D ROOT=folder -D FROM=file -D TO=file.c -P embed_kernels.cmake
+# Writes a C file with the bytes of a source whose #include "portable/..." and "engine/..." lines are
+# replaced by what they name. cmake -D ROOT=folder -D FROM=file -D TO=file.c -P embed_kernels.cmake
 function(expand name result)
   file(READ ${ROOT}/${name} text)
-  string(REGEX MATCHALL "#include \"(portable/[^\"]*)\"" includes "${text}")
+  string(REGEX MATCHALL "#include \"((portable|engine)/[^\"]*)\"" includes "${text}")
   list(REMOVE_DUPLICATES includes)
   foreach(include IN LISTS includes)
     string(REGEX REPLACE "#include \"(.*)\"" "\\1" inner "${include}")

@@ -88,7 +88,7 @@ static void print_row(struct run *run, const struct choice *choice, int mode, do
 }
 
 static struct pd_op op_of(const struct choice *choice) {
-  return choice->phi ? PD_GRADIENT(1e-10) : PD_MTTKRP;
+  return choice->phi ? PD_PHI(1e-10) : PD_MTTKRP;
 }
 
 /* All modes in turn, `runs` times after two rounds that are not counted. */

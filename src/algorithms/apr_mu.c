@@ -72,7 +72,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   struct pd_matrix own_phi = pd_plan_own(apr->plan, n, &apr->phi[n]);
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(apr_mu_run(apr, PD_GRADIENT(options->epsilon), n, &apr->phi[n]));
+  PD_TRY(apr_mu_run(apr, PD_PHI(options->epsilon), n, &apr->phi[n]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, n));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->kkt(context, apr->work, &own_phi, &own));
@@ -85,7 +85,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
 
 static polyad_status end_mode(struct pd_apr *apr, int n) {
   double clock;
-  if (n == apr->order - 1) PD_TRY(apr_mu_run(apr, PD_GAIN_SUM, n, &apr->logarithms));
+  if (n == apr->order - 1) PD_TRY(apr_mu_run(apr, PD_LIKELIHOOD, n, &apr->logarithms));
   PD_TRY(pd_apr_tick(apr, &clock));
   struct pd_matrix own = pd_plan_own(apr->plan, n, &apr->factor[n]);
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &own, &apr->lambda));

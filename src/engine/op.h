@@ -18,6 +18,7 @@
 #define PD_ENGINE_OP_H
 
 #include "device/device.h"
+#include "engine/loss.h"
 
 /** Where the results go. */
 enum pd_into {
@@ -37,11 +38,17 @@ enum pd_weight {
   PD_GAIN_GRADIENT /* its derivative in the model */
 };
 
+/** Which loss, for PD_GAIN and PD_GAIN_GRADIENT. */
+struct pd_loss {
+  int kind;     /* PD_LOSS_POISSON or another of engine/loss.h */
+  double least; /* the least model that is divided by: epsilon of CP-APR */
+};
+
 struct pd_op {
   enum pd_into into;
   enum pd_combine combine;
   enum pd_weight weight;
-  double epsilon; /* of the loss: the least model that is divided by */
+  struct pd_loss loss;
 };
 
 /** A set of operations; two that differ in the loss alone are the same here. */
@@ -53,11 +60,15 @@ struct pd_op {
 #define PD_OPS_GRADIENT PD_OP_BIT(PD_INTO_ROWS, PD_HADAMARD, PD_GAIN_GRADIENT)
 #define PD_OPS_GAIN PD_OP_BIT(PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN)
 
-#define PD_MTTKRP ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_VALUE, 0})
-#define PD_TTMC ((struct pd_op){PD_INTO_ROWS, PD_KRONECKER, PD_VALUE, 0})
-#define PD_PI ((struct pd_op){PD_INTO_NONZEROS, PD_HADAMARD, PD_ONE, 0})
-#define PD_GRADIENT(EPSILON) ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_GAIN_GRADIENT, EPSILON})
-#define PD_GAIN_SUM ((struct pd_op){PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN, 0})
+#define PD_MTTKRP ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_VALUE, {0}})
+#define PD_TTMC ((struct pd_op){PD_INTO_ROWS, PD_KRONECKER, PD_VALUE, {0}})
+#define PD_PI ((struct pd_op){PD_INTO_NONZEROS, PD_HADAMARD, PD_ONE, {0}})
+/** The gradient of a loss's gain; PD_PHI is CP-APR's. */
+#define PD_GRADIENT(LOSS) ((struct pd_op){PD_INTO_ROWS, PD_HADAMARD, PD_GAIN_GRADIENT, LOSS})
+#define PD_PHI(EPSILON) PD_GRADIENT(((struct pd_loss){PD_LOSS_POISSON, EPSILON}))
+/** The sum of a loss's gain; PD_LIKELIHOOD is the Poisson log-likelihood's part of the data. */
+#define PD_GAIN_SUM(LOSS) ((struct pd_op){PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN, LOSS})
+#define PD_LIKELIHOOD PD_GAIN_SUM(((struct pd_loss){PD_LOSS_POISSON, 0}))
 
 static inline uint64_t pd_op_bit(const struct pd_op *op) {
   return PD_OP_BIT(op->into, op->combine, op->weight);

@@ -28,7 +28,7 @@ struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon) {
   case POLYAD_KERNEL_TTMC:
     return PD_TTMC;
   case POLYAD_KERNEL_PHI:
-    return PD_GRADIENT(epsilon);
+    return PD_PHI(epsilon);
   case POLYAD_KERNEL_PI:
     return PD_PI;
   case POLYAD_KERNEL_MTTKRP:

@@ -138,7 +138,7 @@ polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
   if (!(isfinite(epsilon) && epsilon > 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "epsilon %g found; expected a finite number above 0", epsilon);
-  struct host_call call = {plan, workspace, PD_GRADIENT(epsilon), mode, factors, 0};
+  struct host_call call = {plan, workspace, PD_PHI(epsilon), mode, factors, 0};
   return host_call_rows(context, &call, out);
 }
 

@@ -46,11 +46,11 @@ static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
   for (int n = 0; n < order; ++n) {
     struct pd_matrix out = trial->factor[order];
     out.rows = trial->plan->dims[n];
-    const struct pd_call call = {
-        .op = trial->request->kernel == POLYAD_KERNEL_PHI ? PD_GRADIENT(1e-10) : PD_MTTKRP,
-        .mode = n,
-        .factors = factors,
-        .out = &out};
+    const struct pd_call call = {.op = trial->request->kernel == POLYAD_KERNEL_PHI ? PD_PHI(1e-10)
+                                                                                   : PD_MTTKRP,
+                                 .mode = n,
+                                 .factors = factors,
+                                 .out = &out};
     PD_TRY(pd_plan_run(context, trial->plan, trial->workspace, &call));
     pd_matrix_touch(&trial->factor[n]);
   }

@@ -201,7 +201,7 @@ static void run_chunk(const struct pd_stream *stream, struct scratch *scratch,
   const struct pd_stream_chunk *chunk = &stream->chunk[call->mode][k];
   struct pd_rowsum_job job = stream_kernels_job_of(stream, call, chunk, list);
   if (job.out == NULL) {
-    *sum += pd_rowsum_log_likelihood(&job, scratch->sums);
+    *sum += pd_rowsum_gain(&job, scratch->sums);
     return;
   }
   size_t row = job.rank * pd_type_bytes(stream->type);

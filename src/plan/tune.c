@@ -61,7 +61,7 @@ static void tune_measure(polyad_context *context, const polyad_tensor *tensor,
                          struct pd_request request, struct pd_matrix *factors, const char *variant,
                          struct pd_candidate *candidate) {
   /* The other kernels take about as long as MTTKRP. */
-  const struct pd_op op = request.kernel == POLYAD_KERNEL_PHI ? PD_GRADIENT(1e-10) : PD_MTTKRP;
+  const struct pd_op op = request.kernel == POLYAD_KERNEL_PHI ? PD_PHI(1e-10) : PD_MTTKRP;
   struct trial trial = {.candidate = candidate,
                         .device = request.device,
                         .op = op,

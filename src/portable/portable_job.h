@@ -3,6 +3,8 @@
 #ifndef PD_PORTABLE_JOB_H
 #define PD_PORTABLE_JOB_H
 
+#include "engine/loss.h"
+
 #define PD_PORTABLE_INPUTS 15 /* other modes of a tensor, at most */
 #define PD_PORTABLE_STEP 4    /* nonzeros that are worked on together; lists are padded to it */
 #define PD_PORTABLE_CHUNK 64  /* nonzeros from one entry of chunk_row to the next */
@@ -29,7 +31,8 @@ struct pd_rows_job {
   pd_u32 atomic;   /* rows that groups share: 1 added atomically, 0 pulled from carries */
   pd_u32 dots;     /* of a pass that only adds up dot products: bit 0 the first, bit 1 the last */
   pd_u32 prefetch; /* bit k: factor k does not stay in the cache by itself */
-  double epsilon;
+  pd_u32 loss;     /* PD_LOSS_... */
+  double least;    /* the least model that is divided by */
 };
 
 /* Pointers by number: not every language has arrays of pointers as parameters. */

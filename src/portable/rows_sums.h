@@ -1,5 +1,6 @@
 /* A piece of the kernel in kernels_rows.h: adds the products of nonzeros from p on to the sums of
- * their rows, for Phi weighed by the model, and puts rows away that end among them. */
+ * their rows, for gradients weighed by the slope of the gain, and puts rows away that end among
+ * them. */
 PD_EACH_STEP {
 #if PD_NEEDS_B
   VEC dots = product[j][0] * model[0];
@@ -11,11 +12,11 @@ PD_EACH_STEP {
 #if PD_KIND == PD_KIND_DOTS
   if (p + j < end && lane == 0) {
     if (!(job.dots & 1u)) dot += out[p + j];
-    if (job.dots & 2u) dot = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
+    if (job.dots & 2u) dot = PD_LOSS_SLOPE(job.loss, value[j], dot, (REAL)job.least);
     out[p + j] = dot;
   }
 #elif PD_IS_PHI
-  REAL weight = value[j] / (dot > (REAL)job.epsilon ? dot : (REAL)job.epsilon);
+  REAL weight = PD_LOSS_SLOPE(job.loss, value[j], dot, (REAL)job.least);
   PD_EACH_VECTOR sum[v] += product[j][v] * OF_TYPE(splat)(weight);
 #else
   PD_EACH_VECTOR sum[v] += product[j][v];

@@ -153,7 +153,7 @@ static void compare_mode(struct setting *setting, const struct problem *problem,
   memset(found, 0xFF, count * pd_type_bytes(type)); /* NaN where nothing is written */
   assert_int_equal(pd_matrix_from_host(setting->context, &out, found), POLYAD_OK);
   const struct pd_call call = {
-      .op = PD_GRADIENT(epsilon), .mode = mode, .factors = setting->list, .out = &out};
+      .op = PD_PHI(epsilon), .mode = mode, .factors = setting->list, .out = &out};
   if (pd_plan_run(setting->context, setting->plan, setting->workspace, &call) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(setting->context));
   assert_int_equal(pd_matrix_to_host(setting->context, &out, found), POLYAD_OK);
@@ -180,7 +180,7 @@ static double log_likelihood(struct setting *setting, int mode) {
   assert_int_equal(
       pd_matrix_create(setting->context, setting->plan->device, POLYAD_F64, 1, 1, &out), POLYAD_OK);
   const struct pd_call call = {
-      .op = PD_GAIN_SUM, .mode = mode, .factors = setting->list, .out = &out};
+      .op = PD_LIKELIHOOD, .mode = mode, .factors = setting->list, .out = &out};
   if (pd_plan_run(setting->context, setting->plan, setting->workspace, &call) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(setting->context));
   assert_int_equal(pd_matrix_to_host(setting->context, &out, &found), POLYAD_OK);

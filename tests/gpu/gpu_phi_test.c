@@ -81,7 +81,7 @@ static double *side_phi(struct side *side, int mode, size_t rank) {
                    POLYAD_OK);
   assert_int_equal(pd_matrix_from_host(side->context, &out, raw), POLYAD_OK);
   const struct pd_call call = {
-      .op = PD_GRADIENT(EPSILON), .mode = mode, .factors = side->factor, .out = &out};
+      .op = PD_PHI(EPSILON), .mode = mode, .factors = side->factor, .out = &out};
   if (pd_plan_run(side->context, side->plan, side->workspace, &call) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(side->context));
   assert_int_equal(pd_matrix_to_host(side->context, &out, raw), POLYAD_OK);
@@ -98,7 +98,7 @@ static double side_logarithms(struct side *side, int mode) {
   assert_int_equal(pd_matrix_create(side->context, side->plan->device, POLYAD_F64, 1, 1, &out),
                    POLYAD_OK);
   const struct pd_call call = {
-      .op = PD_GAIN_SUM, .mode = mode, .factors = side->factor, .out = &out};
+      .op = PD_LIKELIHOOD, .mode = mode, .factors = side->factor, .out = &out};
   assert_int_equal(pd_plan_run(side->context, side->plan, side->workspace, &call), POLYAD_OK);
   assert_int_equal(pd_matrix_to_host(side->context, &out, &result), POLYAD_OK);
   pd_matrix_destroy(side->context, &out);

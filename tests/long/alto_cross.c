@@ -143,10 +143,8 @@ static void run_mode(polyad_context *context, struct problem *problem, const voi
     factor[n] = &problem->factor[n];
   polyad_status status = POLYAD_OK;
   const struct pd_call pi = {.op = PD_PI, .mode = mode, .factors = factor};
-  const struct pd_call call = {.op = what == 0 ? PD_MTTKRP : PD_GRADIENT(1e-10),
-                               .mode = mode,
-                               .factors = factor,
-                               .out = &out};
+  const struct pd_call call = {
+      .op = what == 0 ? PD_MTTKRP : PD_PHI(1e-10), .mode = mode, .factors = factor, .out = &out};
   if (what == 2) status = walk->run(context, storage, scratch, &pi);
   if (status == POLYAD_OK) status = walk->run(context, storage, scratch, &call);
   require(status == POLYAD_OK, polyad_last_error(context), where);

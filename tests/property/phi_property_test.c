@@ -148,8 +148,7 @@ static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_wo
   bool atomic = paper || strstr(setting->variant, "atomic") != NULL;
   struct expected expected = expect(problem, mode);
   const struct pd_call pi = {.op = PD_PI, .mode = mode, .factors = pointer};
-  const struct pd_call phi = {
-      .op = PD_GRADIENT(EPSILON), .mode = mode, .factors = pointer, .out = &out};
+  const struct pd_call phi = {.op = PD_PHI(EPSILON), .mode = mode, .factors = pointer, .out = &out};
   for (int stored = 0; stored <= (pd_walk_of(plan->kernels, PD_OPS_PI) != NULL); ++stored) {
     for (int n = 0; stored && n < plan->order; ++n)
       pd_matrix_touch(&matrix[n]); /* what has no version is not kept */

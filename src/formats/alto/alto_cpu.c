@@ -57,9 +57,9 @@ static void set_call(const struct pd_alto *alto, struct pd_alto_scratch *s,
                               .ones = s->ones,
                               .column_of = s->column_of,
                               .sums_columns = s->sums_columns,
-                              .phi = asked->op.weight == PD_GAIN_GRADIENT,
-                              .logarithms = asked->op.weight == PD_GAIN,
-                              .epsilon = asked->op.epsilon};
+                              .weighs = asked->op.weight == PD_GAIN_GRADIENT,
+                              .gains = asked->op.weight == PD_GAIN,
+                              .loss = asked->op.loss};
   if (factors[mode] != NULL) {
     job->own = factors[mode]->data;
     job->own_stride = factors[mode]->stride * item;
@@ -93,7 +93,7 @@ static void alto_cpu_set_part(const struct call *call, int t, struct pd_alto_par
                                 .stride = row,
                                 .middle_stride = row,
                                 .tile = s->tiles + (uint64_t)t * PD_ALTO_BLOCK * s->padded,
-                                .logarithms = s->logarithms + (uint64_t)t * PD_ALTO_LINE};
+                                .gain = s->gains + (uint64_t)t * PD_ALTO_LINE};
   uintptr_t output = (uintptr_t)call->out.out, sums = (uintptr_t)s->sums_rows;
   if (call->job.atomic) {
     part->left = part->middle = part->right = call->sharing->direct ? output : sums;
@@ -210,13 +210,13 @@ static void sum_rows(const struct call *call) {
   }
 }
 
-/* Every part, without rows: products or logarithms. */
+/* Every part, without rows: products or gains. */
 static void drive_all(const struct call *call) {
 #pragma omp parallel for num_threads(call->scratch->threads) schedule(static, 1)
   for (int t = 0; t < call->sharing->parts; ++t) {
     struct pd_alto_part part;
     alto_cpu_set_part(call, t, &part);
-    *part.logarithms = 0;
+    *part.gain = 0;
     call->scratch->isa->drive(&call->job, &part);
   }
 }
@@ -251,12 +251,12 @@ static polyad_status find_products(polyad_context *context, const struct pd_alto
   return alto_cpu_pi(context, alto, s, &pi);
 }
 
-/* Values times logarithms of models: each part by itself, then the parts in their order. */
-static double alto_cpu_sum_logarithms(const struct call *call) {
+/* Gains: each part by itself, then the parts in their order. */
+static double alto_cpu_sum_gains(const struct call *call) {
   double sum = 0;
   drive_all(call);
   for (int t = 0; t < call->sharing->parts; ++t)
-    sum += call->scratch->logarithms[t * PD_ALTO_LINE];
+    sum += call->scratch->gains[t * PD_ALTO_LINE];
   return sum;
 }
 
@@ -269,7 +269,7 @@ static polyad_status alto_cpu_run(polyad_context *context, const void *storage, 
     PD_TRY(find_products(context, storage, scratch, asked, &stored));
   set_call(storage, scratch, asked, stored, &call);
   if (asked->op.into == PD_INTO_SCALAR) {
-    *(double *)asked->out->data = alto_cpu_sum_logarithms(&call);
+    *(double *)asked->out->data = alto_cpu_sum_gains(&call);
   } else {
     alto_cpu_set_output(&call, asked->out);
     sum_rows(&call);

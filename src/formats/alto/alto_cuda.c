@@ -26,7 +26,7 @@ struct scratch {
   const struct pd_device *device;
   int segment;
   void *head, *tail, *weights;
-  double *partial; /* of the log-likelihood */
+  double *partial; /* of the sum of gains */
 };
 
 static void alto_cuda_unload(polyad_context *context, const struct pd_device *device,
@@ -300,7 +300,8 @@ static void set_arguments(const struct on_device *made, const struct scratch *sc
                             .tail = scratch->tail,
                             .out = call->out->data,
                             .out_stride = call->out->stride,
-                            .epsilon = call->op.epsilon,
+                            .least = call->op.loss.least,
+                            .loss = call->op.loss.kind,
                             .weights = scratch->weights};
   memcpy(a->run, made->run, sizeof a->run);
   a->output = mode_of(made, mode, call->factors[mode]);

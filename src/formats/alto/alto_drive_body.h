@@ -152,7 +152,7 @@ static void set_addresses(const struct pd_alto_job *job, const struct pd_alto_pa
   if (job->products_out != NULL) return;
   struct reader reader = read_mode(job, job->mode, first + begin, count, room);
   set_sums(&reader, part, alto->dims[job->mode], count, block->sum + begin);
-  if (job->phi || job->logarithms)
+  if (job->weighs || job->gains)
     set_rows(&reader, alto->dims[job->mode], job->own, job->own_stride, count, block->own + begin);
   for (uint64_t p = 0; p < count && job->atomic; ++p)
     block->index[begin + p] = read_one(&reader, reader.bytes, p);
@@ -251,22 +251,22 @@ static double value_of(const struct pd_alto_job *job, const struct pd_alto_work 
                                        : ((const double *)work->values)[p];
 }
 
-/* Adds the block's values times logarithms of models. */
-static void add_logarithms(const struct pd_alto_job *job, const struct pd_alto_part *part,
-                           const struct pd_alto_work *work) {
+/* Adds the gains of the block's nonzeros. */
+static void add_gains(const struct pd_alto_job *job, const struct pd_alto_part *part,
+                      const struct pd_alto_work *work) {
   const double *tile = part->tile;
-  double sum = *part->logarithms;
+  double sum = *part->gain;
   for (uint32_t p = 0; p < work->count; ++p, tile += job->padded)
-    sum += value_of(job, work, p) * log(model_of(job, work->own[p], tile));
-  *part->logarithms = sum;
+    sum += PD_LOSS_GAIN(job->loss.kind, value_of(job, work, p), model_of(job, work->own[p], tile));
+  *part->gain = sum;
 }
 
-/* Turns products in the tile into terms of Phi. */
+/* Turns products in the tile into terms of the gradient. */
 static void weigh_tile(const struct pd_alto_job *job, const struct pd_alto_work *work,
                        double *tile) {
   for (uint32_t p = 0; p < work->count; ++p, tile += job->padded) {
     double model = model_of(job, work->own[p], tile);
-    double weight = value_of(job, work, p) / (model > job->epsilon ? model : job->epsilon);
+    double weight = PD_LOSS_SLOPE(job->loss.kind, value_of(job, work, p), model, job->loss.least);
     for (uint64_t k = 0; k < job->sums_columns; ++k)
       tile[k] *= weight;
   }
@@ -302,14 +302,15 @@ static void run_products(const struct pd_alto_job *job, const struct pd_alto_par
 
 static void run_block(const struct pd_alto_job *job, const struct pd_alto_part *part,
                       const struct block *block, uint64_t first, struct pd_alto_work *work) {
-  bool fused = job->phi && job->blocks->count == 1;
+  /* The kernels have the Poisson loss built in, others go through the tile. */
+  bool fused = job->weighs && job->blocks->count == 1 && job->loss.kind == PD_LOSS_POISSON;
   if (job->products_out != NULL) {
     run_products(job, part, work);
     store_products(job, part->tile, first, work->count);
-  } else if (job->logarithms) {
+  } else if (job->gains) {
     run_products(job, part, work);
-    add_logarithms(job, part, work);
-  } else if (job->phi && !fused) {
+    add_gains(job, part, work);
+  } else if (job->weighs && !fused) {
     run_products(job, part, work);
     weigh_tile(job, work, part->tile);
     add_tile(job, part, block, work->count);
@@ -334,7 +335,7 @@ static void start_work(const struct pd_alto_job *job, const struct block *block,
                                 .sum = block->sum,
                                 .own = block->own,
                                 .columns = job->products != NULL ? 1 : job->sources.count,
-                                .epsilon = job->epsilon,
+                                .least = job->loss.least,
                                 .keep = job->keep};
   uint64_t rows = job->alto->dims[job->mode];
   bool stored = job->products != NULL; /* rows in sequence: the processor sees that itself */
@@ -342,8 +343,8 @@ static void start_work(const struct pd_alto_job *job, const struct block *block,
     work->prefetch[g] = !stored && beyond_cache(job->sources.source[g].count, row);
     work->prefetches |= work->prefetch[g];
   }
-  work->prefetch_own = job->phi && beyond_cache(rows, row);
-  work->prefetch_sums = !job->atomic && job->products_out == NULL && !job->logarithms &&
+  work->prefetch_own = job->weighs && beyond_cache(rows, row);
+  work->prefetch_sums = !job->atomic && job->products_out == NULL && !job->gains &&
                         beyond_cache(rows, job->padded * sizeof(double));
   work->prefetches |= work->prefetch_sums;
 }

@@ -27,7 +27,7 @@ struct pd_alto_work {
   const char *const *sum;  /* sums of the output rows, in double */
   const char *const *own;  /* rows of B; phi only */
   const void *values;
-  double epsilon;
+  double least;        /* the least model that is divided by */
   const void *keep;    /* phi: of the last vector, 0 for lanes that overlap the vector before */
   uint64_t first;      /* byte of a factor row at which the column block begins */
   uint64_t tail;       /* byte of its last vector, from there */
@@ -40,8 +40,8 @@ typedef void pd_alto_work_function(const struct pd_alto_work *work);
 /** One instance of the kernels. */
 struct pd_alto_kernel {
   pd_alto_work_function *add; /* sums += value x product of the rows */
-  pd_alto_work_function *phi; /* the same with value / max(<B, product>, epsilon) for value; all
-                                 columns of the rank must lie in one block */
+  pd_alto_work_function *phi; /* the same with the slope of the Poisson gain at <B, product> for
+                                 value; all columns of the rank must lie in one block */
 };
 
 /** What all threads of one call share. */
@@ -54,11 +54,11 @@ struct pd_alto_job {
   uint64_t rank, padded;
   int other[POLYAD_MAX_ORDER]; /* the modes but this, which sources name by their place here */
   struct pd_sources sources;   /* factors to multiply, pairs of short ones taken as one */
-  const char *own;             /* the mode's own factor; phi only */
+  const char *own;             /* the mode's own factor, where the model is needed */
   uint64_t own_stride;         /* in bytes */
-  bool phi;
-  bool logarithms; /* the log-likelihood is wanted, no rows */
-  double epsilon;
+  bool weighs;                 /* values are replaced by slopes of the loss's gain */
+  bool gains;                  /* the sum of the gains is wanted, no rows */
+  struct pd_loss loss;
   const char *products; /* stored rows of Pi, in the order of the nonzeros; NULL: none */
   char *products_out;   /* where they are to be stored; NULL: not now */
   bool atomic;
@@ -77,7 +77,7 @@ struct pd_alto_part {
   uintptr_t left, middle, right;
   uint64_t stride, middle_stride; /* in bytes */
   double *tile;                   /* sums of a block of nonzeros before they go elsewhere */
-  double *logarithms;             /* the part's share of the log-likelihood */
+  double *gain;                   /* the part's share of the sum of gains */
 };
 
 struct pd_alto_isa {

@@ -137,7 +137,7 @@ static inline __attribute__((always_inline)) void
 PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   const VAL *x = work->values;
   const char *const *at = work->row[0];
-  const VAL epsilon = (VAL)work->epsilon;
+  const VAL least = (VAL)work->least;
   const VEC keep = *(const VEC *)work->keep;
   const uint64_t tail = work->tail;
   const char *const *sum = work->sum, *const *owns = work->own;
@@ -158,7 +158,7 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
       dot += mine * product[v];
     }
     VAL model = PD_NAME(over_lanes)(&dot);
-    PD_NAME(into)(x[p] / (model > epsilon ? model : epsilon), product, (double *)sum[p]);
+    PD_NAME(into)(PD_POISSON_SLOPE(x[p], model, least), product, (double *)sum[p]);
   }
 }
 

@@ -9,6 +9,7 @@
 #ifndef PD_ALTO_KERNELS_CUH
 #define PD_ALTO_KERNELS_CUH
 
+#include "engine/loss.h"
 #include "formats/alto/alto_decode.cuh"
 #include "formats/nonzeros/nonzeros_products.cuh"
 #include "formats/ordered/ordered_join.cuh"
@@ -24,16 +25,12 @@ template <typename T, int LANES> __device__ __forceinline__ T over_group(T sum) 
   return sum;
 }
 
-template <typename T> __device__ __forceinline__ T alto_weight(T value, T model, double epsilon) {
-  T least = (T)epsilon;
-  return value / (model > least ? model : least);
-}
-
-/* product: rows of Pi; becomes the nonzero's term of Phi. */
+/* product: rows of Pi; becomes the nonzero's term of the gradient. */
 template <typename T, int LANES>
-__device__ __forceinline__ void weigh(T value, const Row<T> &own, double epsilon, Row<T> &product) {
+__device__ __forceinline__ void weigh(const struct pd_gpu_alto &a, T value, const Row<T> &own,
+                                      Row<T> &product) {
   T model = over_group<T, LANES>(dot(product, own));
-  T weight = alto_weight(value, model, epsilon);
+  T weight = PD_LOSS_SLOPE(a.loss, value, model, (T)a.least);
 #pragma unroll
   for (int i = 0; i < Row<T>::N; ++i)
     product.v[i] *= weight;
@@ -93,7 +90,7 @@ __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
       for (int j = 0; j < 4; ++j) {
         uint64_t place = q + (uint64_t)(at + j);
         if (place >= end) break;
-        if (PHI) weigh<T, LANES>(decoded.value[first + j], own, a.epsilon, product[j]);
+        if (PHI) weigh<T, LANES>(a, decoded.value[first + j], own, product[j]);
         add(sum, product[j]);
         ended = place + 1 == row_end;
         if (!ended) continue;
@@ -173,7 +170,7 @@ __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
           id = next;
           if (PHI) own = part.load(b + id * a.output.stride);
         }
-        if (PHI) weigh<T, LANES>(decoded.value[first + j], own, a.epsilon, product[j]);
+        if (PHI) weigh<T, LANES>(a, decoded.value[first + j], own, product[j]);
         add(sum, product[j]);
       }
     }
@@ -199,8 +196,8 @@ __device__ T model_of(const struct pd_gpu_alto &a, const Decoded<T> &decoded, in
   return over_group<T, 32>(model);
 }
 
-/* A warp per 32 places. LOGARITHMS: writes a sum per block to `partial`, else the weights. */
-template <typename T, bool LOGARITHMS>
+/* A warp per 32 places. GAINS: writes a sum per block to `partial`, else the weights. */
+template <typename T, bool GAINS>
 __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
     alto_models(const __grid_constant__ struct pd_gpu_alto a, double *partial) {
   __shared__ Decoded<T> decoded;
@@ -219,12 +216,14 @@ __global__ void __launch_bounds__(PD_ALTO_GPU_THREADS)
     if (j == lane) mine = model;
   }
   T value = decoded.value[threadIdx.x];
-  if (!LOGARITHMS) {
+  if (!GAINS) {
     if (inside)
-      static_cast<T *>(a.weights)[q + (uint64_t)lane] = alto_weight(value, mine, a.epsilon);
+      static_cast<T *>(a.weights)[q + (uint64_t)lane] =
+          PD_LOSS_SLOPE(a.loss, value, mine, (T)a.least);
     return;
   }
-  double sum = over_group<double, 32>(inside ? (double)value * log((double)mine) : 0.0);
+  double sum =
+      over_group<double, 32>(inside ? PD_LOSS_GAIN(a.loss, (double)value, (double)mine) : 0.0);
   if (lane == 0) of_warp[warp] = sum;
   __syncthreads();
   if (threadIdx.x != 0) return;

@@ -44,20 +44,21 @@ struct pd_gpu_alto {
   void *head, *tail; /* blocks x rank: sums of rows that go on over block borders */
   void *out;
   uint64_t out_stride;
-  double epsilon;
-  void *weights;       /* one per place: value over model; written by *_weigh */
+  double least;        /* the least model that is divided by */
+  int loss;            /* PD_LOSS_... */
+  void *weights;       /* one per place: slopes of the gain; written by *_weigh */
   const void *weighed; /* the same, read instead of values; NULL: not weighed */
 };
 
 /** Columns of the rank that one group can hold: Phi of larger ranks is weighed first. */
 int pd_alto_gpu_columns(int value_bytes);
 
-/** out += MTTKRP where out is zero before; with `phi`, Phi (rank within one group's columns).
- *  `aligned`: every row of every matrix begins at a multiple of 16 bytes. */
+/** out += MTTKRP where out is zero before; with `phi`, the gradient of a gain (rank within one
+ * group's columns). `aligned`: every row of every matrix begins at a multiple of 16 bytes. */
 cudaError_t pd_alto_sum_f32(const struct pd_gpu_alto *a, int aligned, int phi, cudaStream_t stream);
 cudaError_t pd_alto_sum_f64(const struct pd_gpu_alto *a, int aligned, int phi, cudaStream_t stream);
 
-/** *total = sum of value x log <B row, product of the factors' rows>; `partial`: a number per
+/** *total = sum of the gains at <B row, product of the factors' rows>; `partial`: a number per
  *  pd_alto_gpu_partials(). Summed in double, always in the same order. */
 cudaError_t pd_alto_logarithms_f32(const struct pd_gpu_alto *a, double *partial, double *total,
                                    cudaStream_t stream);
@@ -65,7 +66,7 @@ cudaError_t pd_alto_logarithms_f64(const struct pd_gpu_alto *a, double *partial,
                                    cudaStream_t stream);
 uint64_t pd_alto_gpu_partials(uint64_t nnz);
 
-/** weights = value / max(<B row, product of the factors' rows>, epsilon), any rank. */
+/** weights = slopes of the gain at <B row, product of the factors' rows>, any rank. */
 cudaError_t pd_alto_weigh_f32(const struct pd_gpu_alto *a, cudaStream_t stream);
 cudaError_t pd_alto_weigh_f64(const struct pd_gpu_alto *a, cudaStream_t stream);
 

@@ -95,7 +95,7 @@ void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
   pd_free(context, s->sums_rows);
   pd_free(context, s->share);
   pd_free(context, s->parts);
-  pd_free(context, s->logarithms);
+  pd_free(context, s->gains);
   pd_free(context, s->products);
   pd_free(context, s);
 }
@@ -135,7 +135,7 @@ static polyad_status set_sharing(polyad_context *context, const struct pd_alto *
   uint64_t t = (uint64_t)s->threads, most = 0, count;
   PD_TRY(PD_NEW(context, t * (uint64_t)alto->order, &s->share));
   PD_TRY(PD_NEW(context, t * t, &s->parts));
-  PD_TRY(PD_NEW(context, t * PD_ALTO_LINE, &s->logarithms));
+  PD_TRY(PD_NEW(context, t * PD_ALTO_LINE, &s->gains));
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows =
         share_mode(alto, s->rank, s->threads, n, s->share + (uint64_t)n * t, &s->sharing[n]);

@@ -18,10 +18,10 @@ struct pd_alto_scratch {
   double *sums_rows; /* temporaries, or the atomic edition's sums */
   struct pd_alto_share *share;
   struct pd_alto_sharing sharing[POLYAD_MAX_ORDER];
-  double *logarithms; /* of each thread, a cache line apart */
-  int *parts;         /* lists of parts, one of each thread */
-  char *products;     /* stored rows of Pi */
-  int products_mode;  /* -1: none */
+  double *gains;     /* of each thread, a cache line apart */
+  int *parts;        /* lists of parts, one of each thread */
+  char *products;    /* stored rows of Pi */
+  int products_mode; /* -1: none */
   struct pd_versions products_versions;
 };
 

@@ -85,7 +85,7 @@ static polyad_status coo_cpu_run(polyad_context *context, const void *storage, v
   if (call->op.into == PD_INTO_NONZEROS) return coo_cpu_pi(context, coo, scratch, call);
   struct pd_rowsum_job job = pd_rowsum_job_of(&coo->list[call->mode], coo->type, call);
   if (call->op.into == PD_INTO_SCALAR) {
-    *(double *)call->out->data = pd_rowsum_log_likelihood(&job, scratch);
+    *(double *)call->out->data = pd_rowsum_gain(&job, scratch);
     return POLYAD_OK;
   }
   if (pd_op_needs_model(&call->op)) PD_TRY(coo_cpu_find_pi(context, coo, scratch, call, &job.pi));

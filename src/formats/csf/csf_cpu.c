@@ -94,9 +94,9 @@ static void set_job(const struct pd_csf *csf, const struct scratch *s, const str
                              .sums = s->sums,
                              .rank = out->columns,
                              .padded = s->padded,
-                             .phi = model,
-                             .logarithms = call->op.into == PD_INTO_SCALAR,
-                             .epsilon = call->op.epsilon};
+                             .weighs = model,
+                             .gains = call->op.into == PD_INTO_SCALAR,
+                             .loss = call->op.loss};
   for (int l = 0; l < csf->order; ++l) {
     const struct pd_matrix *factor = call->factors[job->tree->mode[l]];
     if (l == job->level && !model) continue;
@@ -182,8 +182,8 @@ static void private_mttkrp(const struct pd_csf_job *job, const struct scratch *s
   }
 }
 
-/* The sum of the parts' logarithms, in the threads' order. */
-static double csf_cpu_sum_logarithms(const struct pd_csf_job *job, const struct scratch *s) {
+/* The sum of the parts' gains, in the threads' order. */
+static double csf_cpu_sum_gains(const struct pd_csf_job *job, const struct scratch *s) {
   double sum = 0;
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < s->threads; ++t) {
@@ -191,7 +191,7 @@ static double csf_cpu_sum_logarithms(const struct pd_csf_job *job, const struct 
     s->walk(job, &s->part[t]);
   }
   for (int t = 0; t < s->threads; ++t)
-    sum += s->part[t].logarithms;
+    sum += s->part[t].gain;
   return sum;
 }
 
@@ -200,8 +200,8 @@ static polyad_status csf_cpu_run(polyad_context *context, const void *storage, v
   (void)context;
   struct pd_csf_job job;
   set_job(storage, scratch, call, &job);
-  if (job.logarithms)
-    *(double *)call->out->data = csf_cpu_sum_logarithms(&job, scratch);
+  if (job.gains)
+    *(double *)call->out->data = csf_cpu_sum_gains(&job, scratch);
   else if (job.level == 0 && job.csf->order > 1)
     root_mttkrp(&job, scratch);
   else

@@ -16,9 +16,9 @@ struct pd_csf_job {
   bool prefetch;                        /* rows of the last level */
   uint64_t rank, padded;
   struct pd_rowsum_job out; /* the output matrix, for write_row */
-  /* CP-APR: factor[level] is B, and every value is weighed by the model at its place. */
-  bool phi, logarithms; /* Phi, or only the sum of value times log of the model */
-  double epsilon;
+  /* Gradients: factor[level] is B, and every value is replaced by the slope of the loss's gain. */
+  bool weighs, gains; /* or only the sum of the gains is wanted */
+  struct pd_loss loss;
 };
 
 /** One thread's part. */
@@ -29,8 +29,8 @@ struct pd_csf_part {
   bool has_head, head_ends, has_tail;
   uint64_t head_row, tail_row; /* output rows */
   double *rows;                /* other outputs: this thread's private copy */
-  double *whole;               /* CP-APR: order + 2 rows of `padded` numbers */
-  double logarithms;
+  double *whole;               /* gradients: order + 2 rows of `padded` numbers */
+  double gain;
 };
 
 /** Writes `rank` sums as a row of the output. */

@@ -112,10 +112,10 @@ static void weigh(struct walker *w, struct pd_run *run) {
   const struct pd_rowsum_isa *isa = job->sums->isa;
   polyad_type type = job->csf->type;
   pd_find_dots(&job->sums->blocks, pd_type_bytes(type), job->rank, run, w->b, NULL, w->dots);
-  if (job->logarithms)
-    w->part->logarithms += isa->logarithms(type, run->count, run->values, w->dots);
+  if (job->gains)
+    w->part->gain += isa->gains(type, run->count, run->values, &job->loss, w->dots);
   else
-    isa->weights(type, run->count, run->values, job->epsilon, w->dots);
+    isa->slopes(type, run->count, run->values, &job->loss, w->dots);
   run->values = w->dots;
   run->prefetches = false;
 }
@@ -136,13 +136,13 @@ static void sum_fiber(struct walker *w, uint64_t begin, uint64_t end, double *su
               job->stride[leaf], first, count, row[0]);
     run.count = (uint32_t)count;
     run.values = (const char *)tree->values + first * item;
-    if (job->phi) weigh(w, &run);
-    if (job->logarithms) continue;
+    if (job->weighs) weigh(w, &run);
+    if (job->gains) continue;
     pd_sum_run(&job->sums->blocks, item, &run, sums);
     run.prefetches = job->prefetch;
     run.fresh = false;
   }
-  if (!job->logarithms) unpack(job, sums);
+  if (!job->gains) unpack(job, sums);
 }
 
 /* Leaf output: every nonzero of the fiber adds to the row of its leaf. */
@@ -168,7 +168,7 @@ static void scatter_fiber(struct walker *w, uint64_t begin, uint64_t end) {
   const char *values = (const char *)tree->values + begin * item;
   _Alignas(64) const char *row[1][PD_BLOCK + PD_AHEAD];
   struct pd_run run = {.columns = 1, .row = (const pd_rows *)row[0]};
-  if (!job->phi) {
+  if (!job->weighs) {
     scatter_values(w, begin, end, values);
     return;
   }
@@ -254,7 +254,7 @@ static void set_up(struct walker *w, const struct pd_csf_job *job, struct pd_csf
   }
   for (uint64_t r = 0; r < job->rank; ++r)
     w->down[0][r] = 1;
-  if (!job->phi) return;
+  if (!job->weighs) return;
   for (int l = 0; l < job->csf->order; ++l)
     w->whole[l] = part->whole + (uint64_t)l * job->padded;
   w->b = part->whole + (uint64_t)job->csf->order * job->padded;
@@ -268,11 +268,11 @@ void WALK(const struct pd_csf_job *job, struct pd_csf_part *part) {
   if (part->begin == part->end) return;
   locate(&w);
   set_down(&w, 0);
-  if (job->phi) set_whole(&w, 0);
+  if (job->weighs) set_whole(&w, 0);
   for (uint64_t p = part->begin; p < part->end;) {
     uint64_t end = w.fibers < 0 ? part->end : start_of(job->tree, w.fibers, w.node[w.fibers] + 1);
     if (end > part->end) end = part->end;
-    if (job->logarithms) {
+    if (job->gains) {
       sum_fiber(&w, p, end, NULL);
     } else if (job->level == job->csf->order - 1) {
       scatter_fiber(&w, p, end);
@@ -284,6 +284,6 @@ void WALK(const struct pd_csf_job *job, struct pd_csf_part *part) {
     if (p == part->end) break;
     int changed = advance(&w);
     set_down(&w, changed);
-    if (job->phi) set_whole(&w, changed);
+    if (job->weighs) set_whole(&w, changed);
   }
 }

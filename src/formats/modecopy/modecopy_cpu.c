@@ -23,9 +23,9 @@ struct sweep {
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t stride[POLYAD_MAX_ORDER];
   struct pd_matrix *out;
-  const void *b; /* Phi of CP-APR: the output mode's factor with the weights in it; NULL: MTTKRP */
+  const void *b; /* where the model is needed: the output mode's factor; NULL: MTTKRP */
   uint64_t b_stride;
-  double epsilon;
+  struct pd_loss loss;
 };
 
 #define INDEX(sweep, k, p) pd_modecopy_index((sweep)->copy, k, p)
@@ -246,7 +246,7 @@ static struct sweep sweep_of(const struct pd_modecopy *storage, const struct pd_
   if (pd_op_needs_model(&call->op)) {
     sweep.b = call->factors[call->mode]->data;
     sweep.b_stride = call->factors[call->mode]->stride;
-    sweep.epsilon = call->op.epsilon;
+    sweep.loss = call->op.loss;
   }
   return sweep;
 }
@@ -267,25 +267,24 @@ static uint64_t end_of_row(const struct pd_modecopy *storage, const struct sweep
 }
 
 /* One thread's share: nonzeros of equal numbers, whatever the variant. */
-static double log_part(const struct pd_modecopy *storage, const struct sweep *sweep,
-                       const struct part *part) {
+static double gain_part(const struct pd_modecopy *storage, const struct sweep *sweep,
+                        const struct part *part) {
   double sum = 0;
   for (uint64_t p = part->begin, next, index; p < part->end; p = next) {
     next = end_of_row(storage, sweep, p, part->end, &index);
-    sum += storage->type == POLYAD_F32 ? log_row_f32(sweep, p, next, index, part->buffer)
-                                       : log_row_f64(sweep, p, next, index, part->buffer);
+    sum += storage->type == POLYAD_F32 ? gain_row_f32(sweep, p, next, index, part->buffer)
+                                       : gain_row_f64(sweep, p, next, index, part->buffer);
   }
   return sum;
 }
 
-static double modecopy_cpu_sum_logarithms(const struct pd_modecopy *storage,
-                                          const struct scratch *scratch,
-                                          const struct sweep *sweep) {
+static double modecopy_cpu_sum_gains(const struct pd_modecopy *storage,
+                                     const struct scratch *scratch, const struct sweep *sweep) {
   double sum = 0;
 #pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct part part = modecopy_cpu_part_of(sweep, scratch, storage->nnz, t, scratch->threads);
-    part.row[0] = log_part(storage, sweep, &part);
+    part.row[0] = gain_part(storage, sweep, &part);
   }
   for (int t = 0; t < scratch->threads; ++t)
     sum += modecopy_cpu_part_of(sweep, scratch, storage->nnz, t, scratch->threads).row[0];
@@ -298,7 +297,7 @@ static polyad_status modecopy_cpu_run(polyad_context *context, const void *point
   const struct pd_modecopy *storage = pointer;
   struct sweep sweep = sweep_of(storage, call);
   if (call->op.into == PD_INTO_SCALAR)
-    *(double *)call->out->data = modecopy_cpu_sum_logarithms(storage, scratch, &sweep);
+    *(double *)call->out->data = modecopy_cpu_sum_gains(storage, scratch, &sweep);
   else if (storage->variant == PD_MODECOPY_SORTED)
     modecopy_cpu_run_sorted(storage, scratch, &sweep);
   else

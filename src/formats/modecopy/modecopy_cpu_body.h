@@ -10,27 +10,28 @@ static inline VAL NAME(model)(const struct sweep *sweep, uint64_t row, const VAL
   return sum;
 }
 
-/* product = value times the rows of the other factors; for Phi the value is first divided by the
- * model at its place. */
+/* product = value times the rows of the other factors; where the model is needed, the slope of the
+ * loss's gain in place of the value. */
 static inline void NAME(multiply_weighed)(const struct sweep *sweep, uint64_t p, uint64_t row,
                                           VAL *product) {
   VAL value = VALUE(sweep, p);
   NAME(multiply_by)(sweep, p, sweep->b == NULL ? value : 1, product);
   if (sweep->b == NULL) return;
-  VAL model = NAME(model)(sweep, row, product), least = (VAL)sweep->epsilon;
-  VAL weight = value / (model > least ? model : least);
+  VAL model = NAME(model)(sweep, row, product), least = (VAL)sweep->loss.least;
+  VAL weight = PD_LOSS_SLOPE(sweep->loss.kind, value, model, least);
 #pragma omp simd
   for (uint64_t r = 0; r < sweep->rank; ++r)
     product[r] *= weight;
 }
 
-/* The sum over the nonzeros of one row of value times log of the model. */
-static double NAME(log_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
-                            void *buffer) {
+/* The sum of the gains of one row's nonzeros. */
+static double NAME(gain_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
+                             void *buffer) {
   double sum = 0;
   for (uint64_t p = begin; p < end; ++p) {
     NAME(multiply_by)(sweep, p, 1, buffer);
-    sum += (double)VALUE(sweep, p) * log((double)NAME(model)(sweep, row, buffer));
+    double model = (double)NAME(model)(sweep, row, buffer);
+    sum += PD_LOSS_GAIN(sweep->loss.kind, (double)VALUE(sweep, p), model);
   }
   return sum;
 }

@@ -113,8 +113,9 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
   }
   if (pd_op_needs_model(&call->op)) {
     const struct pd_matrix *model = call->factors[call->mode];
-    sum.what = call->op.into == PD_INTO_SCALAR ? PD_GPU_LOG_LIKELIHOOD : PD_GPU_PHI;
-    sum.epsilon = call->op.epsilon;
+    sum.what = call->op.into == PD_INTO_SCALAR ? PD_GPU_GAIN : PD_GPU_GRADIENT;
+    sum.least = call->op.loss.least;
+    sum.loss = call->op.loss.kind;
     sum.model = model->data;
     sum.model_stride = model->stride;
     aligned = aligned && pd_cuda_aligned(model);

@@ -15,8 +15,8 @@ enum { PD_INPUTS_MAX = 15, PD_BLOCK_THREADS = 256, PD_SEGMENT_UNIT = 64, PD_MARK
 /** What is computed. */
 enum pd_gpu_what {
   PD_GPU_MTTKRP,
-  PD_GPU_PHI,           /* CP-APR's Phi */
-  PD_GPU_LOG_LIKELIHOOD /* its data part, a sum per block */
+  PD_GPU_GRADIENT, /* of a loss's gain */
+  PD_GPU_GAIN      /* its sum, one per block first */
 };
 
 /** One computation over nonzeros sorted by output row, then by the inputs in turn. What a format
@@ -32,9 +32,10 @@ struct pd_gpu_sum {
   void *out;
   uint64_t out_stride;
   void *head, *tail; /* blocks x rank: sums of rows that go on over block borders */
-  const void *model; /* Phi: the output mode's factor */
+  const void *model; /* gradient and gain: the output mode's factor */
   uint64_t model_stride;
-  double epsilon;
+  double least; /* the least model that is divided by */
+  int loss;     /* PD_LOSS_... */
   int inputs, rank;
   int segment; /* nonzeros of one group, a multiple of PD_SEGMENT_UNIT */
   int aligned; /* every row of every matrix begins at a multiple of 16 bytes */
@@ -69,7 +70,7 @@ int pd_gpu_lanes(int rank, int value_bytes, int aligned);
 /** Blocks that will be started. */
 uint64_t pd_gpu_sum_blocks(uint64_t nnz, int lanes, int segment);
 
-/** Rows without nonzeros are left alone. Log-likelihood: the sum goes to *out, a double. */
+/** Rows without nonzeros are left alone. Gain: the sum goes to *out, a double. */
 cudaError_t pd_gpu_sum_planes_f32(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
                                   cudaStream_t stream);
 cudaError_t pd_gpu_sum_planes_f64(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,

@@ -5,7 +5,7 @@
 extern "C" cudaError_t pd_gpu_phi_planes_f64(const struct pd_gpu_sum *sum,
                                              const struct pd_gpu_planes *from,
                                              cudaStream_t stream) {
-  if (sum->what == PD_GPU_PHI)
-    return start_lanes<double, PD_GPU_PHI, StagedPlanes, DirectPlanes>(sum, from, stream);
-  return start_lanes<double, PD_GPU_LOG_LIKELIHOOD, StagedPlanes, DirectPlanes>(sum, from, stream);
+  if (sum->what == PD_GPU_GRADIENT)
+    return start_lanes<double, PD_GPU_GRADIENT, StagedPlanes, DirectPlanes>(sum, from, stream);
+  return start_lanes<double, PD_GPU_GAIN, StagedPlanes, DirectPlanes>(sum, from, stream);
 }

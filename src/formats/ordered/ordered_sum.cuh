@@ -9,10 +9,12 @@
  * begin or a row end, four nonzeros at a time cost four loads and four multiply-adds per lane.
  * Rows of the output are summed in registers and written once, without atomics.
  *
- * Phi: with B the output mode's factor, every value x becomes x / max(<b outer, leaf>, epsilon). */
+ * Gradients: with B the output mode's factor, every value x becomes the slope of the loss's gain at
+ * the model <b outer, leaf>. */
 #ifndef PD_ORDERED_SUM_CUH
 #define PD_ORDERED_SUM_CUH
 
+#include "engine/loss.h"
 #include "formats/ordered/ordered_join.cuh"
 #include "formats/ordered/ordered_launch.h"
 
@@ -21,7 +23,7 @@ template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typ
 struct Walk {
   static constexpr int GROUPS = PD_BLOCK_THREADS / LANES;
   static constexpr int TABLES = INPUTS == 0 ? 1 : INPUTS, OUTER = INPUTS - 1;
-  static constexpr bool WEIGHS = WHAT != PD_GPU_MTTKRP, STORES = WHAT != PD_GPU_LOG_LIKELIHOOD;
+  static constexpr bool WEIGHS = WHAT != PD_GPU_MTTKRP, STORES = WHAT != PD_GPU_GAIN;
   typedef Lane<T, LANES, ALIGNED> LANE;
 
   const struct pd_gpu_sum &a;
@@ -32,14 +34,14 @@ struct Walk {
   Table<T> table[TABLES];
   Row<T> sum, inner, outer; /* of the row, of the run, product of the run's outer rows */
   Row<T> model, weighted;   /* Phi: the row of B, and times outer */
-  double likelihood;
+  double gain;
   uint32_t row, id, next_id; /* place in the list of rows; output rows of this and the next one */
   bool inside;               /* whether the row began in the segment */
 
   __device__ Walk(const struct pd_gpu_sum &a_, const SOURCE &source_, const LANE &part_,
                   Partials<T, LANES, GROUPS> &parts_, int group_, int lane_)
-      : a(a_), source(source_), part(part_), parts(parts_), group(group_), lane(lane_),
-        likelihood(0), row(0), id(0), next_id(0), inside(true) {
+      : a(a_), source(source_), part(part_), parts(parts_), group(group_), lane(lane_), gain(0),
+        row(0), id(0), next_id(0), inside(true) {
     sum = inner = outer = model = weighted = LANE::zero();
 #pragma unroll
     for (int k = 0; k < INPUTS; ++k)
@@ -103,11 +105,10 @@ struct Walk {
     if constexpr (WEIGHS) {
       T m = model_at(at, leaf);
       if constexpr (!STORES) {
-        if (value != T(0)) likelihood += (double)value * log((double)m);
+        if (value != T(0)) gain += PD_LOSS_GAIN(a.loss, (double)value, (double)m);
         return;
       }
-      T least = (T)a.epsilon;
-      value /= m > least || m != m ? m : least;
+      value = PD_LOSS_SLOPE(a.loss, value, m, (T)a.least);
     }
     multiply_add(inner, value, leaf);
   }
@@ -326,7 +327,7 @@ __global__ void __launch_bounds__(PD_BLOCK_THREADS, blocks_of(INPUTS, WHAT))
   if (lane == 0) parts.has_first[group] = !walk.inside;
   walk.run(first, here, warp_here);
   if constexpr (!WALK::STORES) {
-    add_groups<LANES>(walk.likelihood, group, lane, static_cast<double *>(a.head));
+    add_groups<LANES>(walk.gain, group, lane, static_cast<double *>(a.head));
   } else {
     walk.leave_parts(first, here);
     __syncthreads();
@@ -377,7 +378,7 @@ static cudaError_t start_sum(const Job<typename SOURCE::DATA> &job, cudaStream_t
   kernel<<<dim3((unsigned)blocks, tiles), PD_BLOCK_THREADS, bytes, stream>>>(job);
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) return code;
-  if constexpr (WHAT == PD_GPU_LOG_LIKELIHOOD)
+  if constexpr (WHAT == PD_GPU_GAIN)
     return pd_gpu_add_up(static_cast<const double *>(a->head), blocks,
                          static_cast<double *>(a->out), stream);
   return blocks == 1 ? code : start_join<T, LANES, ALIGNED>(a, blocks, tiles, stream);
@@ -389,7 +390,7 @@ static cudaError_t start_inputs(const Job<typename STAGED<T, LANES>::DATA> &job,
                                 cudaStream_t stream) {
   typedef STAGED<T, LANES> SOURCE;
   typedef DIRECT<T, LANES> PLAIN;
-  if constexpr (WHAT == PD_GPU_LOG_LIKELIHOOD) { /* once per iteration: one kernel serves all */
+  if constexpr (WHAT == PD_GPU_GAIN) { /* once per iteration: one kernel serves all */
     return start_sum<T, LANES, ALIGNED, 0, WHAT, PLAIN>(job, stream);
   } else {
     switch (SOURCE::bytes(job.data) > STAGING_MOST ? 0 : job.sum.inputs) {

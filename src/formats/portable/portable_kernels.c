@@ -323,7 +323,8 @@ static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_c
   PD_TRY(portable_kernels_find_pi(sweep, call, &stored));
   portable_kernels_begin(sweep, call);
   portable_kernels_set_output(sweep, call->out);
-  sweep->launch.job.epsilon = call->op.epsilon;
+  sweep->launch.job.least = call->op.loss.least;
+  sweep->launch.job.loss = (pd_u32)call->op.loss.kind;
   sweep->launch.job.b_stride = b->stride;
   sweep->launch.at.b = b->data;
   sweep->whole_tiles = sweep->whole_tiles && aligned(sweep, b);

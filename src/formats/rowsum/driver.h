@@ -14,7 +14,7 @@ struct pd_rowsum_part {
   double *head;        /* of one that began in an earlier part */
   double *tail;        /* of one that goes on in a later part */
   void *b;             /* room for a row of B, as the column blocks hold it */
-  double *logarithms;  /* the part's share of the log-likelihood */
+  double *gain;        /* the part's share of the sum of gains */
 };
 
 /** A job and what all its threads share. */
@@ -32,10 +32,12 @@ struct pd_rowsum_isa {
   void (*drive_tiled)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part);
   /** Writes the part's rows of Pi into their places in `pi`. */
   void (*drive_pi)(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part, void *pi);
-  /** dots = values over dots, no divisor below epsilon: the weights of Phi. */
-  void (*weights)(polyad_type type, uint64_t count, const void *values, double epsilon, void *dots);
-  /** The sum of values times logarithms of dots. */
-  double (*logarithms)(polyad_type type, uint64_t count, const void *values, const void *dots);
+  /** Replaces models by the slopes of the loss's gain there. */
+  void (*slopes)(polyad_type type, uint64_t count, const void *values, const struct pd_loss *loss,
+                 void *models);
+  /** The sum of the gains. */
+  double (*gains)(polyad_type type, uint64_t count, const void *values, const struct pd_loss *loss,
+                  const void *models);
   /** Writes sums (in the order of the column blocks) as row `index` of `out`. */
   void (*write_row)(const struct pd_rowsum_job *job, const struct pd_column_blocks *blocks,
                     const double *sums, uint64_t index);
@@ -56,7 +58,7 @@ struct pd_rowsum_scratch {
   void *pi;            /* stored rows of Pi; NULL until asked for */
   int pi_mode;         /* whose they are; -1: nobody's */
   struct pd_versions pi_versions;
-  double *weighing; /* of each thread: a row of B, then its share of the log-likelihood */
+  double *weighing; /* of each thread: a row of B, then its share of the sum of gains */
   void *tables;     /* of pairs of short modes; NULL: none */
   uint64_t table_bytes;
   struct pd_tables_made made; /* what the tables hold */

@@ -1,8 +1,8 @@
 /* Drives the kernel over one thread's part of the nonzeros; included once per instruction set
  * with PD_ISA_TABLE and FULL_BYTES defined. */
+#include "core/fold.h"
 #include "formats/rowsum/decode.h"
 #include "formats/rowsum/driver.h"
-#include "core/fold.h"
 #include "tensor/tensor.h"
 #include <math.h>
 #include <string.h>
@@ -173,7 +173,7 @@ static void drive(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part
       sums = row_end > part->end ? part->tail : part->sums;
     }
   }
-  if (job->b != NULL) *part->logarithms = w.logarithms;
+  if (job->b != NULL) *part->gain = w.gain;
 }
 
 /* First output row of a block; behind the last block: the end of the output. */
@@ -245,7 +245,7 @@ static void drive_tiled(const struct pd_rowsum_pass *pass, const struct pd_rowsu
       if (first + at < part->end) run_end = pd_rowsum_start(list, r + 1);
     }
   }
-  if (job->b != NULL) *part->logarithms = w.logarithms;
+  if (job->b != NULL) *part->gain = w.gain;
 }
 
 static void drive_pi(const struct pd_rowsum_pass *pass, const struct pd_rowsum_part *part,
@@ -282,6 +282,6 @@ const struct pd_rowsum_isa PD_ISA_TABLE = {.lanes = lanes_for,
                                            .drive = drive,
                                            .drive_tiled = drive_tiled,
                                            .drive_pi = drive_pi,
-                                           .weights = weights_of,
-                                           .logarithms = logarithms_of,
+                                           .slopes = slopes_of,
+                                           .gains = gains_of,
                                            .write_row = write_row};

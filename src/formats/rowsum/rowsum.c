@@ -59,7 +59,7 @@ struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type 
     job.b = b->data;
     job.b_stride = b->stride;
     job.out_rows = b->rows;
-    job.epsilon = call->op.epsilon;
+    job.loss = call->op.loss;
   }
   return job;
 }
@@ -160,7 +160,7 @@ static struct pd_rowsum_part rowsum_part_of(const struct pd_rowsum_job *job,
   part.head = part.sums + each;
   part.tail = part.head + each;
   part.b = scratch->weighing + (uint64_t)thread * pd_rowsum_weighing(job->rank);
-  part.logarithms = (double *)part.b + pd_rowsum_padded(job->rank);
+  part.gain = (double *)part.b + pd_rowsum_padded(job->rank);
   if (part.begin == part.end) return part;
   part.run = pd_rowsum_run_of(list, part.begin);
   part.block = rowsum_block_of(list, part.run);
@@ -273,7 +273,7 @@ static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratc
 #pragma omp parallel for num_threads(scratch->workers) schedule(static, 1)
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
-    *part.logarithms = 0;
+    *part.gain = 0;
     if (part.begin == part.end) continue;
     if (job->list->blocks == 0)
       scratch->isa->drive(&pass, &part);
@@ -295,15 +295,14 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
   if (job->list->place == NULL) rowsum_join_parts(job, scratch);
 }
 
-double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job,
-                                struct pd_rowsum_scratch *scratch) {
+double pd_rowsum_gain(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   struct pd_rowsum_job silent = *job;
   double sum = 0;
   silent.out = NULL;
   if (job->list->nnz == 0) return 0;
   drive_parts(&silent, scratch);
   for (int t = 0; t < scratch->threads; ++t)
-    sum += *rowsum_part_of(job, scratch, t).logarithms;
+    sum += *rowsum_part_of(job, scratch, t).gain;
   return sum;
 }
 

@@ -77,21 +77,21 @@ struct pd_rowsum_job {
   uint64_t version[POLYAD_MAX_ORDER]; /* of the factors; 0: not known */
   void *out;
   uint64_t out_rows, out_stride;
-  /* Of CP-APR; b NULL: MTTKRP. */
+  /* Where the model is needed; b NULL: MTTKRP. */
   const void *b; /* the output mode's factor with the weights in it, out_rows x rank */
   uint64_t b_stride;
-  double epsilon;
+  struct pd_loss loss;
   const void *pi; /* rows of Pi from pd_rowsum_pi(); NULL: made on the fly */
 };
 
 /** The job of an operation on a list; only the lists of the call's mode have its output. */
 struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type type,
                                       const struct pd_call *call);
-/** out = sums; wholly overwritten. With `b` it is Phi: every value is first divided by the model
- *  at its place, max(<row of b, row of Pi>, epsilon). */
+/** out = sums; wholly overwritten. With `b` every value is first replaced by the slope of
+ *  the loss's gain at the model, <row of b, row of Pi>: for the Poisson loss the sums are Phi. */
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
-/** The sum of value times log of the model at its place; `out` is not used. */
-double pd_rowsum_log_likelihood(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
+/** The sum of the loss's gain; `out` is not used. */
+double pd_rowsum_gain(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
 /** Memory for the rows of Pi of one mode, kept in the scratch; pd_rowsum_stored_pi() gives it back
  *  for that mode, NULL for others, and in `versions` what the rows were made from. */
 polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratch *scratch,

@@ -1,4 +1,4 @@
-/* Phi and the log-likelihood of CP-APR: the nonzeros of a run are weighed before they are summed.
+/* Gains of a loss and their gradient: the nonzeros of a run are weighed before they are summed.
  * Included by driver_body.h.
  *
  * A chunk of nonzeros at a time: the rows of Pi are made once and kept in a tile, their products
@@ -7,28 +7,28 @@
 
 enum { TILE_BYTES = 16 << 10, LEAST_CHUNK = 16 };
 
-static void weights_of(polyad_type type, uint64_t count, const void *values, double epsilon,
-                       void *dots) {
+static void slopes_of(polyad_type type, uint64_t count, const void *values,
+                      const struct pd_loss *loss, void *models) {
   if (type == POLYAD_F32)
-    weights_float(count, values, epsilon, dots);
+    slopes_float(count, values, loss, models);
   else
-    weights_double(count, values, epsilon, dots);
+    slopes_double(count, values, loss, models);
 }
 
-static double logarithms_of(polyad_type type, uint64_t count, const void *values,
-                            const void *dots) {
-  return type == POLYAD_F32 ? logarithms_float(count, values, dots)
-                            : logarithms_double(count, values, dots);
+static double gains_of(polyad_type type, uint64_t count, const void *values,
+                       const struct pd_loss *loss, const void *models) {
+  return type == POLYAD_F32 ? gains_float(count, values, loss, models)
+                            : gains_double(count, values, loss, models);
 }
 
 struct weighing {
   const struct pd_rowsum_job *job;
-  const char *b;     /* the row of B at work */
-  uint64_t row;      /* its number; UINT64_MAX: none yet */
-  bool whole;        /* rows of B are laid out as the column blocks want them */
-  bool keeps;        /* rows of Pi in the tile */
-  uint64_t chunk;    /* nonzeros at once */
-  double logarithms; /* summed so far */
+  const char *b;  /* the row of B at work */
+  uint64_t row;   /* its number; UINT64_MAX: none yet */
+  bool whole;     /* rows of B are laid out as the column blocks want them */
+  bool keeps;     /* rows of Pi in the tile */
+  uint64_t chunk; /* nonzeros at once */
+  double gain;    /* summed so far */
   const char *tile_row[PD_BLOCK + PD_AHEAD];
   _Alignas(64) double dots[PD_BLOCK + PD_LANES_MAX];
   _Alignas(64) char tile[TILE_BYTES];
@@ -39,7 +39,7 @@ static void start_weighing(const struct pd_rowsum_job *job, const struct pd_colu
   const uint64_t bytes = job->rank * pd_type_bytes(job->type), fits = TILE_BYTES / bytes;
   w->job = job;
   w->row = UINT64_MAX;
-  w->logarithms = 0;
+  w->gain = 0;
   w->whole = pd_rows_arranged(blocks, job->rank);
   w->keeps = job->out != NULL && columns != 1 && fits >= LEAST_CHUNK;
   w->chunk = PD_BLOCK;
@@ -75,10 +75,10 @@ static void weigh_run(struct weighing *w, const struct pd_column_blocks *blocks,
     pd_find_dots(blocks, item, job->rank, &piece, w->b, w->keeps ? w->tile : NULL, w->dots);
     const char *values = (const char *)run->values + at * item;
     if (job->out == NULL) {
-      w->logarithms += logarithms_of(job->type, count, values, w->dots);
+      w->gain += gains_of(job->type, count, values, &job->loss, w->dots);
       continue;
     }
-    weights_of(job->type, count, values, job->epsilon, w->dots);
+    slopes_of(job->type, count, values, &job->loss, w->dots);
     piece.values = w->dots;
     piece.prefetches = false;
     if (w->keeps) {

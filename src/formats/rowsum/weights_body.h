@@ -8,20 +8,25 @@ static int PD_OF_TYPE(lanes_for_, VAL)(uint64_t rank) {
   return 1;
 }
 
-/* Weights of Phi: values over dot products, in place of these. */
-static void PD_OF_TYPE(weights_, VAL)(uint64_t count, const void *values, double epsilon,
-                                      void *dots) {
-  const VAL *x = values, least = (VAL)epsilon;
-  VAL *weight = dots;
-  for (uint64_t p = 0; p < count; ++p)
-    weight[p] = x[p] / (weight[p] > least ? weight[p] : least);
+/* Slopes of the loss's gain, in place of the models. */
+static void PD_OF_TYPE(slopes_, VAL)(uint64_t count, const void *values, const struct pd_loss *loss,
+                                     void *models) {
+  const VAL *x = values, least = (VAL)loss->least;
+  const int kind = loss->kind;
+  VAL *m = models;
+  if (kind == PD_LOSS_POISSON) /* apart, as a loop of vectors */
+    for (uint64_t p = 0; p < count; ++p)
+      m[p] = PD_POISSON_SLOPE(x[p], m[p], least);
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      m[p] = PD_LOSS_SLOPE(kind, x[p], m[p], least);
 }
 
-/* The sum of values times logarithms of dot products. */
-static double PD_OF_TYPE(logarithms_, VAL)(uint64_t count, const void *values, const void *dots) {
-  const VAL *x = values, *m = dots;
+static double PD_OF_TYPE(gains_, VAL)(uint64_t count, const void *values,
+                                      const struct pd_loss *loss, const void *models) {
+  const VAL *x = values, *m = models;
   double sum = 0;
   for (uint64_t p = 0; p < count; ++p)
-    sum += (double)x[p] * log((double)m[p]);
+    sum += PD_LOSS_GAIN(loss->kind, (double)x[p], (double)m[p]);
   return sum;
 }
