@@ -11,6 +11,7 @@
 #include <polyad/decompose.h>
 #include <polyad/device.h>
 #include <polyad/export.h>
+#include <polyad/gcp.h>
 #include <polyad/generate.h>
 #include <polyad/io.h>
 #include <polyad/match.h>

@@ -3,18 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Arrays are row major, without padding, of the plan's type. */
-struct host_call {
-  const polyad_plan *plan;
-  polyad_workspace *workspace;
-  struct pd_op op;
-  int mode;
-  const void *const *factors;
-  uint64_t columns; /* of the result */
-};
-
-static polyad_status host_call_check(polyad_context *context, const struct host_call *call,
-                                     const void *out) {
+polyad_status pd_host_call_check(polyad_context *context, const struct pd_host_call *call,
+                                 const void *out) {
   const polyad_plan *plan = call->plan;
   if (plan == NULL || call->workspace == NULL || call->factors == NULL || out == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, workspace, factors or out is NULL");
@@ -40,36 +30,50 @@ static polyad_status host_call_check(polyad_context *context, const struct host_
   return POLYAD_OK;
 }
 
-static polyad_status host_call_run(polyad_context *context, const struct host_call *call,
+static polyad_status host_call_run(polyad_context *context, const struct pd_host_call *call,
                                    const struct pd_matrix *const *factors, struct pd_matrix *out) {
   const struct pd_call now = {.op = call->op, .mode = call->mode, .factors = factors, .out = out};
   return pd_plan_run(context, call->plan, call->workspace, &now);
 }
 
-/* A matrix that is host memory; the CPU's kernels write only into their `out`. */
-static struct pd_matrix wrap(const struct host_call *call, int mode, uint64_t columns,
-                             const void *data) {
-  return (struct pd_matrix){.device = call->plan->device,
-                            .type = call->plan->type,
-                            .rows = call->plan->dims[mode],
-                            .columns = columns,
-                            .stride = columns,
-                            .data = (void *)data,
-                            .version = call->workspace->versions[mode]};
+/* The shape and type of the result, without memory. */
+static polyad_status result_of(polyad_context *context, const struct pd_host_call *call,
+                               struct pd_matrix *result) {
+  const polyad_plan *plan = call->plan;
+  bool one = call->op.into == PD_INTO_SCALAR;
+  *result = (struct pd_matrix){.device = plan->device,
+                               .type = one ? POLYAD_F64 : plan->type,
+                               .rows = one ? 1 : plan->dims[call->mode],
+                               .columns = one ? 1 : call->workspace->ranks[call->mode]};
+  if (call->op.combine == PD_KRONECKER)
+    PD_TRY(
+        polyad_ttmc_columns(context, plan, call->workspace->ranks, call->mode, &result->columns));
+  result->stride = result->columns;
+  return POLYAD_OK;
 }
 
-static polyad_status on_cpu(polyad_context *context, const struct host_call *call, void *out) {
-  struct pd_matrix matrix[POLYAD_MAX_ORDER], result = wrap(call, call->mode, call->columns, out);
+/* Matrices that are host memory; the CPU's kernels write only into their `out`. */
+static polyad_status on_cpu(polyad_context *context, const struct pd_host_call *call,
+                            struct pd_matrix *result, void *out) {
+  struct pd_matrix matrix[POLYAD_MAX_ORDER];
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
   for (int n = 0; n < call->plan->order; ++n) {
-    matrix[n] = wrap(call, n, call->workspace->ranks[n], call->factors[n]);
+    matrix[n] = (struct pd_matrix){.device = call->plan->device,
+                                   .type = call->plan->type,
+                                   .rows = call->plan->dims[n],
+                                   .columns = call->workspace->ranks[n],
+                                   .stride = call->workspace->ranks[n],
+                                   .data = (void *)call->factors[n],
+                                   .version = call->workspace->versions[n]};
     pointer[n] = &matrix[n];
   }
-  return host_call_run(context, call, pointer, &result);
+  result->data = out;
+  return host_call_run(context, call, pointer, result);
 }
 
 /* Copies the factors onto the device and the result back. */
-static polyad_status on_device(polyad_context *context, const struct host_call *call, void *out) {
+static polyad_status on_device(polyad_context *context, const struct pd_host_call *call,
+                               const struct pd_matrix *shape, void *out) {
   const polyad_plan *plan = call->plan;
   polyad_status status = POLYAD_OK;
   struct pd_matrix matrix[POLYAD_MAX_ORDER], result = {0};
@@ -85,8 +89,8 @@ static polyad_status on_device(polyad_context *context, const struct host_call *
     matrix[n].version = call->workspace->versions[n];
   }
   if (out != NULL)
-    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[call->mode],
-                                    call->columns, &result));
+    PD_TRY_CLEANUP(
+        pd_matrix_create(context, plan->device, shape->type, shape->rows, shape->columns, &result));
   PD_TRY_CLEANUP(host_call_run(context, call, pointer, &result));
   if (out != NULL) status = pd_matrix_to_host(context, &result, out);
 cleanup:
@@ -104,21 +108,25 @@ void pd_plan_unscale(const polyad_plan *plan, void *out, uint64_t count) {
       ((float *)out)[k] = ldexpf(((float *)out)[k], plan->value_exponent);
 }
 
-/* `out` gets dims[mode] x columns numbers; NULL: the operation has no result. */
-static polyad_status host_call(polyad_context *context, const struct host_call *call, void *out) {
-  if (call->plan->device->functions->host_memory)
-    PD_TRY(on_cpu(context, call, out));
+polyad_status pd_host_call(polyad_context *context, const struct pd_host_call *call, void *out) {
+  const polyad_plan *plan = call->plan;
+  struct pd_matrix result;
+  PD_TRY(result_of(context, call, &result));
+  if (plan->device->functions->host_memory)
+    PD_TRY(on_cpu(context, call, &result, out));
   else
-    PD_TRY(on_device(context, call, out));
-  if (out != NULL) pd_plan_unscale(call->plan, out, call->plan->dims[call->mode] * call->columns);
+    PD_TRY(on_device(context, call, &result, out));
+  if (call->op.into == PD_INTO_SCALAR)
+    *(double *)out = ldexp(*(double *)out, plan->value_exponent);
+  else if (out != NULL)
+    pd_plan_unscale(plan, out, result.rows * result.columns);
   return POLYAD_OK;
 }
 
-/* An operation with a row of `rank` numbers for each index of the mode. */
-static polyad_status host_call_rows(polyad_context *context, struct host_call *call, void *out) {
-  PD_TRY(host_call_check(context, call, out));
-  call->columns = call->workspace->ranks[call->mode];
-  return host_call(context, call, out);
+static polyad_status checked_call(polyad_context *context, const struct pd_host_call *call,
+                                  void *out) {
+  PD_TRY(pd_host_call_check(context, call, out));
+  return pd_host_call(context, call, out);
 }
 
 polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
@@ -126,8 +134,8 @@ polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
                             void *out) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
-  struct host_call call = {plan, workspace, PD_MTTKRP, mode, factors, 0};
-  return host_call_rows(context, &call, out);
+  const struct pd_host_call call = {plan, workspace, PD_MTTKRP, mode, factors};
+  return checked_call(context, &call, out);
 }
 
 polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
@@ -138,17 +146,17 @@ polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
   if (!(isfinite(epsilon) && epsilon > 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "epsilon %g found; expected a finite number above 0", epsilon);
-  struct host_call call = {plan, workspace, PD_PHI(epsilon), mode, factors, 0};
-  return host_call_rows(context, &call, out);
+  const struct pd_host_call call = {plan, workspace, PD_PHI(epsilon), mode, factors};
+  return checked_call(context, &call, out);
 }
 
 polyad_status polyad_pi(polyad_context *context, const polyad_plan *plan,
                         polyad_workspace *workspace, int mode, const void *const *factors) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
-  struct host_call call = {plan, workspace, PD_PI, mode, factors, 0};
-  PD_TRY(host_call_check(context, &call, factors));
-  return host_call(context, &call, NULL);
+  const struct pd_host_call call = {plan, workspace, PD_PI, mode, factors};
+  PD_TRY(pd_host_call_check(context, &call, factors));
+  return pd_host_call(context, &call, NULL);
 }
 
 polyad_status polyad_ttmc(polyad_context *context, const polyad_plan *plan,
@@ -156,8 +164,6 @@ polyad_status polyad_ttmc(polyad_context *context, const polyad_plan *plan,
                           void *out) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
-  struct host_call call = {plan, workspace, PD_TTMC, mode, factors, 0};
-  PD_TRY(host_call_check(context, &call, out));
-  PD_TRY(polyad_ttmc_columns(context, plan, workspace->ranks, mode, &call.columns));
-  return host_call(context, &call, out);
+  const struct pd_host_call call = {plan, workspace, PD_TTMC, mode, factors};
+  return checked_call(context, &call, out);
 }

@@ -1,0 +1,63 @@
+/* Loss and gradient of generalized CP over all cells: the sum of f(0, m) over the grid minus the
+ * gains of the nonzeros (engine/loss.h), and the same of the derivatives. */
+#include "core/numbers.h"
+#include "engine/grid.h"
+#include "plan/host_call.h"
+#include <polyad/gcp.h>
+
+/* The smallest model that a count is divided by. */
+static const double LEAST_MODEL = 1e-10;
+
+static polyad_status gcp_check(polyad_context *context, polyad_loss loss,
+                               const struct pd_host_call *call, const double *objective,
+                               void *const *gradients) {
+  PD_TRY(pd_host_call_check(context, call, objective));
+  if ((int)loss < POLYAD_LOSS_POISSON || loss > POLYAD_LOSS_GAUSSIAN)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "loss %d found; expected one of polyad_loss",
+                   (int)loss);
+  for (int n = 0; n < call->plan->order && gradients != NULL; ++n)
+    if (gradients[n] == NULL)
+      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the gradient of mode %d is NULL",
+                     pd_shown_mode(context, n));
+  return POLYAD_OK;
+}
+
+/* gradients[n] = the grid's minus that of the gains. */
+static polyad_status gcp_gradient(polyad_context *context, struct pd_host_call call,
+                                  const double *of_grid, void *gradient) {
+  const polyad_plan *plan = call.plan;
+  uint64_t count = plan->dims[call.mode] * call.workspace->ranks[call.mode];
+  call.op = PD_GRADIENT(call.op.loss);
+  PD_TRY(pd_host_call(context, &call, gradient));
+  for (uint64_t k = 0; k < count; ++k)
+    pd_store(plan->type, gradient, k, of_grid[k] - pd_load(plan->type, gradient, k));
+  return POLYAD_OK;
+}
+
+polyad_status polyad_gcp_objective(polyad_context *context, const polyad_plan *plan,
+                                   polyad_workspace *workspace, polyad_loss loss,
+                                   const void *const *factors, double *objective,
+                                   void *const *gradients) {
+  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
+  pd_begin(context);
+  struct pd_host_call call = {plan, workspace,
+                              PD_GAIN_SUM(((struct pd_loss){(int)loss, LEAST_MODEL})), 0, factors};
+  PD_TRY(gcp_check(context, loss, &call, objective, gradients));
+  polyad_status status = POLYAD_OK;
+  double *of_grid[POLYAD_MAX_ORDER] = {NULL}, sum = 0, gain = 0;
+  const struct pd_grid grid = {plan->order, plan->dims, workspace->ranks[0], plan->type, factors};
+  for (int n = 0; n < plan->order && gradients != NULL; ++n)
+    PD_TRY_CLEANUP(PD_NEW(context, plan->dims[n] * grid.rank, &of_grid[n]));
+  PD_TRY_CLEANUP(pd_host_call(context, &call, &gain));
+  PD_TRY_CLEANUP(pd_grid_sum(context, (int)loss, &grid, &sum, gradients == NULL ? NULL : of_grid));
+  for (int n = 0; n < plan->order && gradients != NULL; ++n) {
+    call.mode = n;
+    PD_TRY_CLEANUP(gcp_gradient(context, call, of_grid[n], gradients[n]));
+  }
+  /* The squared values are the one part of a loss that does not depend on the model. */
+  *objective = sum - gain + (loss == POLYAD_LOSS_GAUSSIAN ? plan->norm * plan->norm : 0);
+cleanup:
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, of_grid[n]);
+  return status;
+}

@@ -1,0 +1,233 @@
+/* Loss and gradient of generalized CP over all cells, of every format that claims the operations,
+ * against the oracle that visits a dense tensor: variants, losses, ranks, numbers of threads, both
+ * precisions. On the CPU, or on the device that is named as the argument. */
+#include "harness.h"
+
+#include "oracle/gcp_oracle.h"
+#include "plan/plan.h"
+#include "property/mttkrp_case.h"
+#include <float.h>
+#include <math.h>
+#include <polyad/gcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mttkrp_case cases[] = {
+    {"one mode", 1, {50}, 20, SHAPE_UNIFORM, true},
+    {"one nonzero", 3, {5, 6, 7}, 1, SHAPE_UNIFORM, false},
+    {"empty", 3, {5, 6, 7}, 0, SHAPE_UNIFORM, false},
+    {"matrix", 2, {40, 170}, 900, SHAPE_UNIFORM, true},
+    {"three modes", 3, {6, 15, 140}, 700, SHAPE_HEAVY, false},
+    {"a mode of one", 4, {20, 1, 13, 25}, 300, SHAPE_UNIFORM, true},
+    {"diagonal", 4, {9, 9, 9, 9}, 9, SHAPE_DIAGONAL, false},
+    {"eight modes", 8, {3, 2, 4, 2, 3, 2, 3, 2}, 200, SHAPE_UNIFORM, true},
+};
+enum { CASES = sizeof cases / sizeof *cases, LOSSES = 3 };
+static const size_t ranks[] = {1, 5, 17};
+enum { RANKS = sizeof ranks / sizeof *ranks };
+static const char *device = "cpu";
+
+struct setting {
+  const char *format, *variant;
+  polyad_type type;
+  int threads;
+};
+
+/* Values that the loss is made for. Models of counts stay away from zero. */
+static void fit_values(struct problem *problem, int loss) {
+  for (size_t p = 0; p < problem->entries; ++p)
+    if (loss == ORACLE_POISSON)
+      problem->value[p] = ceil(4 * fabs(problem->value[p]));
+    else if (loss == ORACLE_BERNOULLI_LOGIT)
+      problem->value[p] = 1;
+  for (int n = 0; n < problem->from->order && loss == ORACLE_POISSON; ++n)
+    for (size_t k = 0; k < (size_t)problem->from->dims[n] * problem->rank; ++k)
+      problem->factor[n][k] = fmax(0.125, fabs(problem->factor[n][k]));
+}
+
+static struct oracle_gcp sums_create(size_t count) {
+  struct oracle_gcp sums = {malloc((count + 1) * sizeof *sums.exact),
+                            malloc((count + 1) * sizeof *sums.grid),
+                            malloc((count + 1) * sizeof *sums.nonzeros)};
+  assert_true(sums.exact != NULL && sums.grid != NULL && sums.nonzeros != NULL);
+  return sums;
+}
+
+static void sums_free(struct oracle_gcp *sums) {
+  free(sums->exact);
+  free(sums->grid);
+  free(sums->nonzeros);
+}
+
+static void *in_type(const double *from, size_t count, polyad_type type) {
+  void *copy = malloc(count * sizeof(double) + 1);
+  assert_non_null(copy);
+  for (size_t k = 0; k < count; ++k)
+    if (type == POLYAD_F32)
+      ((float *)copy)[k] = (float)from[k];
+    else
+      ((double *)copy)[k] = from[k];
+  return copy;
+}
+
+static void compare(const struct problem *problem, const struct setting *setting, const char *what,
+                    const struct oracle_gcp *exact, size_t k, double found, bool rounded) {
+  long double unit = setting->type == POLYAD_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2, cells = 1;
+  for (int n = 0; n < problem->from->order; ++n)
+    cells *= (long double)problem->from->dims[n];
+  long double steps = 3 * problem->from->order + (long double)problem->rank + 16;
+  long double bound =
+      oracle_gamma(steps + cells, DBL_EPSILON / 2) * (exact->grid[k] + exact->nonzeros[k]) +
+      oracle_gamma(steps + (long double)problem->entries, unit) * exact->nonzeros[k];
+  if (rounded) bound += 2 * unit * (exact->grid[k] + exact->nonzeros[k]);
+  if (!(fabsl((long double)found - exact->exact[k]) <= bound))
+    fail_msg("%s/%s on %s, %s, %d threads, case %s, rank %zu, %s, number %zu: %.17g, expected "
+             "%.17Lg within %.3Lg",
+             setting->format, setting->variant, device, setting->type == POLYAD_F32 ? "f32" : "f64",
+             setting->threads, problem->from->name, problem->rank, what, k, found, exact->exact[k],
+             bound);
+}
+
+static void run_loss(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
+                     const struct problem *problem, const struct setting *setting, int loss) {
+  static const char *const names[] = {"poisson", "bernoulli-logit", "gaussian"};
+  struct oracle_gcp objective = sums_create(1), gradient[POLYAD_MAX_ORDER];
+  void *factor[POLYAD_MAX_ORDER], *found[POLYAD_MAX_ORDER];
+  size_t item = setting->type == POLYAD_F32 ? 4 : 8;
+  int order = problem->from->order;
+  for (int n = 0; n < order; ++n) {
+    size_t count = (size_t)problem->from->dims[n] * problem->rank;
+    gradient[n] = sums_create(count);
+    factor[n] = in_type(problem->factor[n], count, setting->type);
+    found[n] = malloc(count * item + 1);
+    assert_non_null(found[n]);
+    memset(found[n], 0xFF, count * item);
+  }
+  struct oracle_tensor tensor = problem_tensor(problem);
+  oracle_gcp(&tensor, (enum oracle_loss)loss, problem->rank, (const double *const *)problem->factor,
+             &objective, gradient);
+  double sum = NAN, alone = NAN;
+  if (polyad_gcp_objective(context, plan, workspace, (polyad_loss)loss, (const void *const *)factor,
+                           &sum, found) != POLYAD_OK ||
+      polyad_gcp_objective(context, plan, workspace, (polyad_loss)loss, (const void *const *)factor,
+                           &alone, NULL) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  assert_true(sum == alone);
+  compare(problem, setting, names[loss], &objective, 0, sum, false);
+  for (int n = 0; n < order; ++n) {
+    for (size_t k = 0; k < (size_t)problem->from->dims[n] * problem->rank; ++k)
+      compare(problem, setting, names[loss], &gradient[n], k,
+              item == 4 ? (double)((float *)found[n])[k] : ((double *)found[n])[k], true);
+    sums_free(&gradient[n]);
+    free(factor[n]);
+    free(found[n]);
+  }
+  sums_free(&objective);
+}
+
+static void run_case(polyad_context *context, const struct setting *setting,
+                     const struct mttkrp_case *from, size_t rank, int loss, uint64_t seed) {
+  struct problem problem;
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  problem_make(from, rank, seed, &problem);
+  fit_values(&problem, loss);
+  polyad_tensor *tensor = problem_polyad(context, &problem, setting->type);
+  polyad_plan_options_init(&options);
+  options.format = setting->format;
+  options.variant = setting->variant;
+  options.rank = rank;
+  options.precision = setting->type;
+  polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
+  if (status == POLYAD_OK) status = polyad_workspace_create(context, plan, rank, &workspace);
+  if (status == POLYAD_OK)
+    run_loss(context, plan, workspace, &problem, setting, loss);
+  else if (status != POLYAD_UNSUPPORTED)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void every_case(const char *format, const char *variant) {
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
+  for (int k = 0; k < CASES * RANKS * LOSSES; ++k) {
+    int c = k % CASES, r = k / CASES % RANKS, loss = k / CASES / RANKS;
+    struct setting setting = {format, variant, k % 2 == 0 ? POLYAD_F64 : POLYAD_F32, 1 + k % 3};
+    assert_int_equal(polyad_set_threads(context, setting.threads), POLYAD_OK);
+    run_case(context, &setting, &cases[c], ranks[r], loss, (uint64_t)k);
+  }
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+static void test_losses_and_gradients(void **state) {
+  (void)state;
+  int visited = 0;
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, device);
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT | PD_OPS_GAIN) == NULL) continue;
+    char variants[PD_REASON_BYTES], *rest = variants;
+    snprintf(variants, sizeof variants, "%s",
+             kernels->variants != NULL ? kernels->variants : format->variants);
+    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
+      every_case(format->name, v);
+      ++visited;
+    }
+  }
+  assert_true(visited > 0);
+}
+
+/* What callers may get wrong. */
+static void test_refusals(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  struct problem problem;
+  problem_make(&cases[1], 2, 1, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  const void *const *factor = (const void *const *)problem.factor;
+  void *none[3] = {NULL};
+  double sum;
+  assert_int_equal(polyad_plan_create(context, tensor, NULL, &plan), POLYAD_OK);
+  assert_int_equal(polyad_workspace_create(context, plan, 2, &workspace), POLYAD_OK);
+  assert_int_equal(
+      polyad_gcp_objective(NULL, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, NULL),
+      POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(
+      polyad_gcp_objective(context, plan, workspace, (polyad_loss)3, factor, &sum, NULL),
+      POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(
+      polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON, factor, NULL, NULL),
+      POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(
+      polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, none),
+      POLYAD_INVALID_ARGUMENT);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+  polyad_context_destroy(context);
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_losses_and_gradients),
+      cmocka_unit_test(test_refusals),
+  };
+  if (argc > 1) device = argv[1];
+  polyad_context *context = NULL;
+  if (polyad_context_create(&context) != POLYAD_OK) return 1;
+  bool there = polyad_set_device(context, device) == POLYAD_OK;
+  polyad_context_destroy(context);
+  return there ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+}
