@@ -55,15 +55,15 @@ def close(a, b):
     return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("method", [(), ("--nonnegative",), ("-a", "apr-mu")])
-def test_several_processes_find_what_one_finds(polyad, method):
+@pytest.mark.parametrize("method, sizes", [((), SIZES), (("--nonnegative",), (3,)), (("-a", "apr-mu"), (4,))])
+def test_several_processes_find_what_one_finds(polyad, method, sizes):
     kind = ("--poisson",) if "apr-mu" in method else ("--noise", "0.1")
     polyad.ok("generate", "x.tns", "--dims", "40,30,50", "--rank", "3", *kind, "--nnz", "9000", "--seed", "1")
     arguments = ("cpd", "x.tns", "-r", "3", "-i", "5", "--tol", "0", *method)
     key = "log_likelihood" if "apr-mu" in method else "fit"
     alone = polyad.json(*arguments, "--threads", "1")
     assert alone["processes"] == 1 and alone["team"] is None
-    for size in SIZES:
+    for size in sizes:
         found = told(polyad, size, *arguments, "-o", "a.ktensor")
         assert close(found[key], alone[key]), (size, found[key], alone[key])
         assert found["processes"] == size and math.prod(found["team"]["grid"]) == size
@@ -83,9 +83,10 @@ def test_every_file_format_is_shared(noisy):
     alone = noisy.json("cpd", "x.tns", *arguments)
     for name in ("x.tns", "x.tns.gz", "x.ptn", "x.csv"):
         found = told(noisy, 3, "cpd", name, *arguments, "-o", name + ".ktensor")
-        assert found["dims"] == alone["dims"] and found["nnz"] == alone["nnz"]
+        assert found["nnz"] == alone["nnz"]
         # Labels are numbered as they come, and random factors follow the numbers.
-        assert name == "x.csv" or close(found["fit"], alone["fit"]), name
+        if name != "x.csv":
+            assert found["dims"] == alone["dims"] and close(found["fit"], alone["fit"]), name
 
 
 def test_more_processes_than_nonzeros_and_modes_of_length_one(polyad):
@@ -117,8 +118,8 @@ def test_a_bad_line_is_named_wherever_it_is(noisy, wrong):
 
 def test_what_needs_the_whole_tensor_is_refused(noisy):
     for more in (("--report", "x.html"), ("--init", "hosvd"), ("-a", "apr-pdnr"), ("--absent", "unknown")):
-        result = run(noisy, 2, "cpd", "x.tns", "-r", "2", *more)
-        assert result.returncode != 0 and "2 processes" in result.stderr, more
+        noisy.fails(2, "cpd", "x.tns", "-r", "2", *more, says="2 processes",
+                    env={"OMPI_COMM_WORLD_SIZE": "2"})  # as mpirun tells it
 
 
 def test_a_missing_file_and_a_full_output_end_all(noisy):
