@@ -336,7 +336,8 @@ static polyad_status out_of_reach(struct search *s, double energy) {
   return pd_fail(
       s->context, POLYAD_MEMORY_LIMIT,
       "no ranks found keep the share %g within the memory limit, %s, and the search's (%d "
-      "columns of modes of over %d rows, %.0e operations); the most found is %.4g with ranks %s, and "
+      "columns of modes of over %d rows, %.0e operations); the most found is %.4g with ranks %s, "
+      "and "
       "none that fit the memory can keep more than %.4g",
       energy, limit, (int)MOST, (int)PD_UNFOLDING_WHOLE, most_work, share, text,
       ceil(most * 1e4) / 1e4);

@@ -91,7 +91,7 @@ KERNEL_INLINE void product_tile(size_t rank, size_t padded, const double *a, con
 }
 
 /* sums[0] += sum of (x - m)^2, sums[1] += sum of m^2. */
-static void sum_squares(int count, const double *x, const double *m, double sums[2]) {
+static void sum_residual_squares(int count, const double *x, const double *m, double sums[2]) {
   double missed[LANES] = {0}, covered[LANES] = {0};
   int whole = count / LANES * LANES;
   for (int p = 0; p < whole; p += LANES)

@@ -107,5 +107,5 @@ static void NAME(residual)(const struct pd_residual_model *model, const struct p
   default:
     NAME(model_values)(model, model->rank, chunk, count, tile, value);
   }
-  sum_squares(count, chunk->value, value, sums);
+  sum_residual_squares(count, chunk->value, value, sums);
 }

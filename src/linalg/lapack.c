@@ -202,7 +202,7 @@ static polyad_status turn_back(struct pd_stage *stage, int n, const double *a, i
 }
 
 /* The exponent that brings the largest entry near one, where squares of entries leave the range. */
-static int exponent_of(size_t n, const double *a) {
+static int lapack_exponent_of(size_t n, const double *a) {
   double largest = 0;
   int exponent = 0;
   for (size_t i = 0; i < n; ++i)
@@ -216,7 +216,7 @@ static int exponent_of(size_t n, const double *a) {
 polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers) {
   int n = (int)rows, most = (int)count, first = n - most + 1, found = 0, info = 0, accurate = 1;
-  int exponent = exponent_of(rows, a);
+  int exponent = lapack_exponent_of(rows, a);
   int work_size = STEMR_NUMBERS * n, integers_size = STEMR_INTEGERS * n;
   struct tridiagonal t = {work, work + rows, work + 2 * rows, work + 3 * rows};
   double none = 0;
