@@ -94,11 +94,14 @@ static int run(struct bench *bench, int which, const char *command) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &bench->file, 1);
   if (status != 0) return status;
   bench->rows = cJSON_CreateArray();
+  cli_phase(CLI_READ);
   if (kernels[which].input == TENSOR) status = bench_load(bench);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   cli_computing_begin(session);
   status = kernels[which].run(bench);
   cli_computing_end();
+  cli_phase(CLI_WRITE);
   if (status == 0) status = write_object(bench, command);
   if (status == 0) status = cli_finish_output();
   return status == 0 ? cli_signal_status() : status;

@@ -110,6 +110,7 @@ static int run_format(void *user, const char *format) {
   if ((cli_is_apr(bench->algorithm) ? run_apr : run_als)(bench, plan, &model, &info) != POLYAD_OK)
     status = cli_library_failure(context);
   double decompose = cli_now() - begin;
+  if (status == 0) cli_phase_of_run(&info);
   if (status == 0) report(run, &built, decompose, &info);
   polyad_run_info_clear(&info);
   polyad_ktensor_destroy(model);
@@ -119,9 +120,11 @@ static int run_format(void *user, const char *format) {
 
 int bench_end_to_end(struct bench *bench) {
   double begin = cli_now();
+  cli_phase(CLI_READ);
   int status = bench_load(bench);
   if (status != 0) return status;
   struct end_to_end run = {bench, strncmp(bench->file, "like:", 5) == 0 ? 0 : cli_now() - begin};
+  cli_phase(CLI_ITERATIONS);
   bench->needs = cli_kernel_of(bench->algorithm);
   bench->sweeps = expected_sweeps(bench);
   if (run.read > 0) add_part(bench, "read", "", run.read, 0, NULL);

@@ -25,7 +25,9 @@ int bench_make_plan(struct bench *bench, const char *format, const char *variant
   polyad_plan_options options = options_of(bench, format, variant);
   cli_set_tuning(&bench->session, &options);
   double begin = cli_now();
+  cli_phase(CLI_BUILD);
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
+  cli_phase(CLI_ITERATIONS);
   if (status != POLYAD_OK) {
     (void)cli_library_failure(context);
     return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;

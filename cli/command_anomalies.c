@@ -1,6 +1,7 @@
 /* polyad anomalies: what in a tensor its model does not explain. */
 #include "command.h"
 #include "new_data.h"
+#include "phases.h"
 #include "progress.h"
 #include "text.h"
 #include <math.h>
@@ -115,6 +116,7 @@ static void set_options(struct anomalies *a) {
 
 static int compute(struct anomalies *a) {
   struct cli_session *session = &a->session;
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done =
@@ -326,9 +328,12 @@ static int run(struct anomalies *a) {
   if (status == 0) status = cli_check_outputs(session, outputs, 2, inputs, 2);
   if (status == 0) status = cli_new_data_read(&a->data, session, choose_rules, a);
   if (status == 0) status = compute(a);
+  cli_phase(CLI_WRITE);
   if (status == 0) status = write_table(a);
-  if (status == 0) status = write_json(a);
-  return status == 0 ? report(a) : status;
+  if (status != 0) return status;
+  int told = report(a); /* the object has the time of that */
+  status = write_json(a);
+  return status == 0 ? told : status;
 }
 
 int cli_anomalies(int argc, char **argv) {

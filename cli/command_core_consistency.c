@@ -1,6 +1,7 @@
 /* polyad core-consistency: whether a model has more components than its tensor carries. */
 #include "command.h"
 #include "json.h"
+#include "phases.h"
 #include "text.h"
 #include <stdio.h>
 
@@ -34,6 +35,7 @@ static int read_inputs(struct consistency *c) {
   const char *const inputs[] = {c->model_file, c->file};
   int status = cli_check_outputs(session, outputs, 1, inputs, 2);
   if (status != 0) return status;
+  cli_phase(CLI_READ);
   if (polyad_ktensor_read(session->context, c->model_file, POLYAD_F64, &c->model) != POLYAD_OK)
     return cli_library_failure(session->context);
   return cli_read_tensor(session, c->file, &c->tensor);
@@ -52,6 +54,7 @@ static int run(struct consistency *c) {
   int status = cli_session_open(&c->session);
   if (status == 0) status = read_inputs(c);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   cli_computing_begin(&c->session);
   polyad_status done = polyad_core_consistency(c->session.context, c->model, c->tensor, &c->value);
   cli_computing_end();

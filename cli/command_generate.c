@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -194,15 +195,17 @@ static int run(struct generate *g) {
       {"OUT", g->output}, {"--truth", g->truth}, {"--json", session->json}};
   int status = cli_check_outputs(session, outputs, 3, NULL, 0);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   cli_computing_begin(session); /* a signal must not leave half a file */
   if (streams(g)) {
     if (polyad_generate_to_file(context, &g->options, g->output) != POLYAD_OK)
       return cli_library_failure(context);
     return write_json(g, NULL);
   }
-  if (polyad_generate(context, &g->options, &tensor, g->truth != NULL ? &truth : NULL) !=
-          POLYAD_OK ||
-      polyad_tensor_write(context, tensor, g->output, POLYAD_FILE_AUTO) != POLYAD_OK ||
+  if (polyad_generate(context, &g->options, &tensor, g->truth != NULL ? &truth : NULL) != POLYAD_OK)
+    return cli_library_failure(context);
+  cli_phase(CLI_WRITE);
+  if (polyad_tensor_write(context, tensor, g->output, POLYAD_FILE_AUTO) != POLYAD_OK ||
       (truth != NULL && polyad_ktensor_write(context, truth, g->truth) != POLYAD_OK))
     status = cli_library_failure(context);
   if (status == 0) status = write_json(g, tensor);

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ static int read_inputs(struct predict *p) {
   const char *const inputs[] = {p->model_file, p->file};
   int status = cli_check_outputs(session, outputs, 2, inputs, 2);
   if (status != 0) return status;
+  cli_phase(CLI_READ);
   if (polyad_ktensor_read(session->context, p->model_file, POLYAD_F64, &p->model) != POLYAD_OK)
     return cli_library_failure(session->context);
   return cli_read_tensor(session, p->file, &p->tensor);
@@ -73,6 +75,7 @@ static int compute(struct predict *p) {
   int mode = p->mode > 0 ? (int)p->mode - 1 : polyad_tensor_order(p->tensor) - 1;
   p->values = calloc((size_t)count + 1, sizeof *p->values);
   if (p->values == NULL) return cli_failure("out of memory");
+  cli_phase(CLI_ITERATIONS);
   cli_computing_begin(&p->session);
   polyad_status done = polyad_ktensor_predict(p->session.context, p->model, p->tensor, p->values,
                                               mode, (int)p->k, &p->score);
@@ -128,6 +131,7 @@ static polyad_status make_predicted(struct predict *p) {
 }
 
 static int write_predicted(struct predict *p) {
+  cli_phase(CLI_WRITE);
   if (p->output == NULL) return 0;
   polyad_status status = make_predicted(p);
   if (status == POLYAD_OK)

@@ -3,6 +3,7 @@
 #include "components.h"
 #include "names.h"
 #include "new_data.h"
+#include "phases.h"
 #include "progress.h"
 #include "text.h"
 #include <math.h>
@@ -223,6 +224,7 @@ static int compute(struct project *p) {
   p->options.kind = cli_model_kind(p->data.kind);
   p->options.max_iterations = (int)p->max_iterations;
   p->options.tolerance = p->tolerance;
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done = polyad_project(session->context, p->data.model, p->data.tensor, &p->options,
@@ -243,9 +245,12 @@ static int run(struct project *p) {
   if (status == 0) status = cli_new_data_read(&p->data, session, choose_rules, p);
   if (status == 0) status = read_all_fixed(p);
   if (status == 0) status = compute(p);
+  cli_phase(CLI_WRITE);
   if (status == 0) status = write_model(p);
-  if (status == 0) status = write_json(p);
-  return status == 0 ? report(p) : status;
+  if (status != 0) return status;
+  int told = report(p); /* the object has the time of that */
+  status = write_json(p);
+  return status == 0 ? told : status;
 }
 
 int cli_project(int argc, char **argv) {

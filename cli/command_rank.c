@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "progress.h"
 #include "text.h"
 #include <math.h>
@@ -160,6 +161,7 @@ static int build_plan(struct rank *rank) {
   int status = cli_read_tensor(session, rank->file, &tensor);
   if (status != 0) return status;
   polyad_plan_options options;
+  cli_phase(CLI_BUILD);
   polyad_plan_options_init(&options);
   options.format = rank->format;
   options.variant = rank->variant;
@@ -190,6 +192,7 @@ static int scan(struct rank *rank) {
   options.tolerance = rank->tolerance;
   options.max_seconds = rank->max_seconds;
   options.folds = (int)rank->folds;
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done = polyad_rank_scan(session->context, rank->plan, &options, &rank->result);
@@ -294,13 +297,15 @@ static int run(struct rank *rank) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &rank->file, 1);
   if (status == 0) status = build_plan(rank);
   if (status == 0) status = scan(rank);
-  if (status == 0) status = write_json(rank);
+  cli_phase(CLI_WRITE);
   if (status != 0) return status;
   if (cli_shows_results(session, NULL)) print_result(rank);
   if (rank->result.cancelled || rank->result.out_of_time)
     cli_talk(session, "polyad: stopped after %d of %d ranks\n", rank->result.row_count,
              rank->rank_count);
-  status = cli_finish_output();
+  int told = cli_finish_output();
+  status = write_json(rank);
+  if (status == 0) status = told;
   return status == 0 ? cli_signal_status() : status;
 }
 

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -159,8 +160,10 @@ static int run(struct split *split) {
   if (status == 0) status = cli_check_outputs(session, outputs, 4, &split->file, 1);
   if (status == 0) status = cli_read_tensor(session, split->file, &split->tensor);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   cli_computing_begin(session); /* a signal must not leave half a file */
   polyad_status done = deal(split);
+  cli_phase(CLI_WRITE);
   status = done == POLYAD_OK ? write_parts(split) : cli_library_failure(session->context);
   cli_computing_end();
   if (status == 0) status = report(split);

@@ -25,7 +25,6 @@ struct tucker {
   polyad_plan *plan;
   polyad_ttensor *initial, *model;
   polyad_run_info info;
-  struct cli_times times;
   uint64_t tensor_hash; /* for --json and --report */
 };
 
@@ -183,12 +182,11 @@ static int spread_ranks(struct tucker *tucker, const polyad_tensor *tensor) {
 static int build_plan(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tensor *tensor = NULL;
-  tucker->times.read = cli_now();
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
   if (session->json != NULL || tucker->report != NULL)
     tucker->tensor_hash = polyad_tensor_hash(tensor);
-  tucker->times.build = cli_now();
+  cli_phase(CLI_BUILD);
   status = spread_ranks(tucker, tensor);
   if (status != 0) {
     polyad_tensor_destroy(tensor);
@@ -228,7 +226,7 @@ static int decompose(struct tucker *tucker) {
                  : strcmp(tucker->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                       : POLYAD_INIT_RANDOM;
   options.initial = tucker->initial;
-  tucker->times.run = cli_now();
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   options.energy = tucker->energy;
@@ -238,6 +236,7 @@ static int decompose(struct tucker *tucker) {
   cli_computing_end();
   cli_progress_clear();
   if (done != POLYAD_OK) return cli_library_failure(session->context);
+  cli_phase_of_run(&tucker->info);
   memcpy(tucker->ranks, polyad_ttensor_ranks(tucker->model),
          (size_t)polyad_plan_order(tucker->plan) * sizeof *tucker->ranks);
   return 0;
@@ -261,8 +260,7 @@ static cJSON *make_json(const struct tucker *tucker) {
                               .model_hash = polyad_ttensor_hash(tucker->model),
                               .file = tucker->file,
                               .plan = tucker->plan,
-                              .info = &tucker->info,
-                              .times = tucker->times};
+                              .info = &tucker->info};
   int order = polyad_plan_order(tucker->plan);
   cJSON *o = cJSON_CreateObject();
   cli_json_subject(o, &run);
@@ -285,6 +283,7 @@ static int write_json(struct tucker *tucker) {
 static int write_report(struct tucker *tucker, int argc, char **argv) {
   if (tucker->report == NULL) return 0;
   cJSON *object = make_json(tucker);
+  cli_json_phases(object);
   const struct cli_report report = {.session = &tucker->session,
                                     .model.ttensor = tucker->model,
                                     .outline = tucker->outline,
@@ -365,12 +364,14 @@ static int run(struct tucker *tucker, int argc, char **argv) {
   if (status == 0) status = prepare(tucker);
   if (status == 0) status = build_plan(tucker);
   if (status == 0) status = decompose(tucker);
-  tucker->times.write = cli_now();
+  cli_phase(CLI_WRITE);
   if (status == 0) status = write_model(tucker);
-  tucker->times.end = cli_now();
-  if (status == 0) status = write_json(tucker);
   if (status == 0) status = write_report(tucker, argc, argv);
-  if (status == 0) status = report(tucker);
+  if (status == 0) {
+    int told = report(tucker); /* as in cpd */
+    status = write_json(tucker);
+    if (status == 0) status = told;
+  }
   if (status == 0)
     cli_tell_stopped(&tucker->session, tucker->info.iterations, tucker->output, NULL);
   return status == 0 ? cli_signal_status() : status;
@@ -385,7 +386,6 @@ int cli_tucker(int argc, char **argv) {
                           .format = "auto",
                           .variant = "auto",
                           .init = "hosvd"};
-  tucker.times.start = cli_now();
   cli_session_init(&tucker.session);
   int status = parse(&tucker, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;

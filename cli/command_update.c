@@ -3,6 +3,7 @@
 #include "components.h"
 #include "names.h"
 #include "new_data.h"
+#include "phases.h"
 #include "progress.h"
 #include "text.h"
 #include <math.h>
@@ -132,6 +133,7 @@ static int choose_rules(void *user, polyad_match_rule *rule) {
  */
 static int make_updater(struct update *u) {
   polyad_context *context = u->session.context;
+  cli_phase(CLI_INIT);
   if (access(u->old_state, F_OK) == 0) {
     polyad_status status =
         polyad_updater_read(context, u->old_state, u->data.model, &u->options, &u->updater);
@@ -155,6 +157,7 @@ static int compute(struct update *u) {
   if (rows == NULL) return cli_failure("out of memory");
   for (uint64_t i = 0; i < slices; ++i)
     rows[i] = i < old ? i : POLYAD_NEW_ROW;
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done =
@@ -233,9 +236,12 @@ static int run(struct update *u) {
   if (status == 0) status = cli_new_data_read(&u->data, session, choose_rules, u);
   if (status == 0) status = make_updater(u);
   if (status == 0) status = compute(u);
+  cli_phase(CLI_WRITE);
   if (status == 0) status = write_model(u);
-  if (status == 0) status = write_json(u);
-  return status == 0 ? report(u) : status;
+  if (status != 0) return status;
+  int told = report(u); /* the object has the time of that */
+  status = write_json(u);
+  return status == 0 ? told : status;
 }
 
 static int check_options(struct update *u) {

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "text.h"
 
 struct convert {
@@ -16,6 +17,7 @@ static int run(struct convert *convert) {
   const struct cli_output outputs[] = {{"OUT", out}, {"--json", session->json}};
   int status = cli_check_outputs(session, outputs, 2, &in, 1);
   if (status == 0) status = cli_read_tensor(session, in, &tensor);
+  cli_phase(CLI_WRITE);
   if (status == 0) cli_computing_begin(session); /* a signal must not leave half a file */
   if (status == 0 &&
       polyad_tensor_write(session->context, tensor, out, POLYAD_FILE_AUTO) != POLYAD_OK)

@@ -5,12 +5,12 @@
 #include "components.h"
 #include "cpd_json.h"
 #include "names.h"
+#include "processes.h"
 #include "progress.h"
 #include "report.h"
 #include "run_arguments.h"
 #include "run_report.h"
 #include "streaming.h"
-#include "processes.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,6 @@ struct cpd {
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
-  struct cli_times times;
   polyad_team_info *members; /* of several processes, for --json */
   uint64_t tensor_hash;      /* for --json and --report */
 };
@@ -283,7 +282,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   bool whole = session->team == NULL; /* no process knows the hash of what all of them read */
   if (whole && (session->json != NULL || cpd->report != NULL))
     cpd->tensor_hash = polyad_tensor_hash(tensor);
-  cpd->times.build = cli_now();
+  cli_phase(CLI_BUILD);
   *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (*made == POLYAD_OK && cpd->report != NULL) {
     *made = polyad_plan_create(session->context, tensor, options, &cpd->plan);
@@ -299,7 +298,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
 /* Reading is a part of building where the tensor streams. */
 static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options *options) {
   polyad_stream_info about;
-  cpd->times.build = cli_now();
+  cli_phase(CLI_BUILD);
   polyad_status made =
       cli_stream_plan(&cpd->session, &cpd->streaming, cpd->file, options, &cpd->plan);
   if (made != POLYAD_OK) return made;
@@ -320,7 +319,7 @@ static int build_plan(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   polyad_plan_options options;
   polyad_plan_options_init(&options);
-  cpd->times.read = cli_now();
+  cli_phase(CLI_READ);
   options.team = session->team;
   options.format = cpd->format;
   options.variant = cpd->variant;
@@ -396,7 +395,7 @@ static int read_others(struct cpd *cpd) {
 
 static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
-  cpd->times.run = cli_now();
+  cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
   polyad_status done = cli_completes(&cpd->complete) ? decompose_known(cpd)
@@ -404,7 +403,9 @@ static int decompose(struct cpd *cpd) {
                                                      : decompose_als(cpd);
   cli_computing_end();
   cli_progress_clear();
-  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+  if (done != POLYAD_OK) return cli_library_failure(session->context);
+  cli_phase_of_run(&cpd->info);
+  return 0;
 }
 
 static int write_model(struct cpd *cpd) {
@@ -428,8 +429,7 @@ static cJSON *make_json(const struct cpd *cpd) {
                                                 .file = cpd->file,
                                                 .plan = cpd->plan,
                                                 .info = &cpd->info,
-                                                .members = cpd->members,
-                                                .times = cpd->times}};
+                                                .members = cpd->members}};
   return cli_cpd_json(&cpd->session, &result);
 }
 
@@ -440,6 +440,7 @@ static int write_json(struct cpd *cpd) {
 static int write_report(struct cpd *cpd, int argc, char **argv) {
   if (cpd->report == NULL) return 0;
   cJSON *object = make_json(cpd);
+  cli_json_phases(object);
   const struct cli_report report = {.session = &cpd->session,
                                     .model.ktensor = cpd->model,
                                     .outline = cpd->outline,
@@ -491,10 +492,12 @@ static int report(struct cpd *cpd) {
 static int write_all(struct cpd *cpd, int argc, char **argv) {
   int status = 0;
   if (status == 0) status = write_model(cpd);
-  cpd->times.end = cli_now();
-  if (status == 0) status = write_json(cpd);
   if (status == 0) status = write_report(cpd, argc, argv);
-  if (status == 0) status = report(cpd);
+  if (status == 0) {
+    int told = report(cpd); /* the object tells how long that took, and is written all the same */
+    status = write_json(cpd);
+    if (status == 0) status = told;
+  }
   if (status == 0)
     cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->run.checkpoint);
   return status;
@@ -539,7 +542,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = decompose(cpd);
   if (status == 0 && session->team != NULL)
     status = cli_team_gather(session, cpd->plan, &cpd->members);
-  cpd->times.write = cli_now();
+  cli_phase(CLI_WRITE);
   if (status == 0 && cli_team_first(session)) status = write_all(cpd, argc, argv);
   status = cli_team_agree(session, status);
   return status == 0 ? cli_signal_status() : status;
@@ -552,7 +555,6 @@ int cli_cpd(int argc, char **argv) {
                     .variant = "auto",
                     .init = "random",
                     .streaming.stream = "auto"};
-  cpd.times.start = cli_now();
   cpd.ridge = NAN;
   cpd.complete = cli_complete_options_default();
   cli_session_init(&cpd.session);

@@ -1,5 +1,5 @@
 #include "device_trial.h"
-#include "run_report.h"
+#include "phases.h"
 #include "self.h"
 #include "text.h"
 #include <errno.h>

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "phases.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -154,6 +155,7 @@ static int run(struct info *info) {
   if (status == 0) status = cli_check_outputs(session, outputs, 1, &info->file, 1);
   if (status == 0) status = cli_read_tensor(session, info->file, &info->tensor);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   if (polyad_tensor_statistics_compute(session->context, info->tensor, &info->statistics) !=
       POLYAD_OK)
     return cli_library_failure(session->context);

@@ -1,4 +1,5 @@
 #include "json.h"
+#include "phases.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -88,6 +89,7 @@ int cli_json_write(struct cli_session *session, cJSON *object) {
     cJSON_Delete(object);
     return 0;
   }
+  cli_json_phases(object);
   char *text = cJSON_Print(object);
   cJSON_Delete(object);
   if (text == NULL) return cli_failure("out of memory");

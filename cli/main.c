@@ -1,6 +1,7 @@
 /* polyad: the command. */
 #include "command.h"
 #include "events.h"
+#include "phases.h"
 #include "self.h"
 #include "session.h"
 #include "text.h"
@@ -152,6 +153,7 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   struct rlimit limit;
+  cli_phases_begin();
   bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   if (limited) {
     mallopt(M_ARENA_MAX, 1);                /* others would map 64 MiB for each thread */

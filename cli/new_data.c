@@ -1,5 +1,6 @@
 /* A model and new data. */
 #include "new_data.h"
+#include "phases.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@ int cli_new_data_read(struct cli_new_data *data, struct cli_session *session,
   polyad_match_options_init(&options);
   if (strcmp(data->match, "number") == 0) options.by = POLYAD_MATCH_NUMBER;
   if (strcmp(data->unseen, "skip") == 0) options.unseen = POLYAD_UNSEEN_SKIP;
+  cli_phase(CLI_READ);
   if (polyad_ktensor_read_labelled(session->context, data->model_file, cli_precision(session),
                                    &data->model, &data->outline) != POLYAD_OK)
     return cli_library_failure(session->context);

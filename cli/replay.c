@@ -6,6 +6,7 @@
  * the data, what was chosen, how the iterations went, and the hash of the model's bits. */
 #include "command.h"
 #include "json.h"
+#include "phases.h"
 #include "self.h"
 #include "text.h"
 #include <errno.h>
@@ -254,6 +255,7 @@ static int run(struct replay *replay) {
   int status = cli_session_open(&replay->session);
   if (status == 0) status = cli_check_outputs(&replay->session, outputs, 1, &replay->file, 1);
   if (status == 0) status = read_recorded(replay);
+  cli_phase(CLI_ITERATIONS);
   if (status == 0) status = run_again(replay);
   if (status != 0) return status;
   replay->differences = cJSON_CreateArray();

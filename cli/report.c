@@ -1,6 +1,7 @@
 /* polyad report: a model as one HTML page. */
 #include "report.h"
 #include "command.h"
+#include "phases.h"
 #include "text.h"
 #include <errno.h>
 #include <math.h>
@@ -178,6 +179,7 @@ static int run(struct report_command *command, int argc, char **argv) {
                                        {"--json", command->session.json}};
   const char *const inputs[] = {command->model_file, command->file, command->run_file};
   int status = cli_check_outputs(&command->session, outputs, 2, inputs, 3);
+  cli_phase(CLI_READ);
   if (status == 0) status = read_run(command);
   if (status == 0) status = read_model(command);
   struct cli_report report = {.session = &command->session,
@@ -200,6 +202,7 @@ static int run(struct report_command *command, int argc, char **argv) {
     report.tensor = command->no_residuals ? NULL : command->tensor;
   }
   double explained = NAN;
+  cli_phase(CLI_WRITE);
   if (status == 0) status = cli_report_write(&report, command->output, &explained);
   if (status == 0) status = write_json(command, &report, explained);
   return status == 0 ? cli_finish_output() : status;

@@ -1,13 +1,6 @@
 #include "run_report.h"
 #include <math.h>
 #include <sys/resource.h>
-#include <time.h>
-
-double cli_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t peak_bytes(void) {
   struct rusage usage;
@@ -47,16 +40,6 @@ void cli_json_run(cJSON *object, const struct cli_session *session, const struct
   cli_json_real(object, "log_likelihood", info->log_likelihood);
   cli_json_real(object, "kkt_violation", info->kkt_violation);
   cli_json_real(object, "seconds", info->seconds);
-  const struct cli_times *t = &run->times;
-  cli_json_real(object, "seconds_start", t->read - t->start);
-  cli_json_real(object, "seconds_read", t->build - t->read);
-  cli_json_real(object, "seconds_build", t->run - t->build);
-  cli_json_real(object, "seconds_init", info->seconds_init);
-  cli_json_real(object, "seconds_iterations", info->seconds_iterations);
-  cli_json_real(object, "seconds_finish",
-                t->write - t->run - info->seconds_init - info->seconds_iterations);
-  cli_json_real(object, "seconds_write", t->end - t->write);
-  cli_json_real(object, "seconds_wall", t->end - t->start);
   cli_json_real(object, "seconds_per_iteration", info->seconds_per_iteration);
 }
 

@@ -3,14 +3,8 @@
 #define CLI_RUN_REPORT_H
 
 #include "json.h"
+#include "phases.h"
 
-/** Seconds on a clock that never goes back. */
-double cli_now(void);
-/** When the parts of a decomposition began, by cli_now(): each ends where the next one begins, so
- *  that the parts of the wall-clock time add up to the whole. */
-struct cli_times {
-  double start, read, build, run, write, end;
-};
 /** A decomposition that has run. */
 struct cli_run {
   const char *command;              /* "cpd" */
@@ -19,7 +13,6 @@ struct cli_run {
   const polyad_plan *plan;
   const polyad_run_info *info;
   const polyad_team_info *members; /* of several processes; else NULL */
-  struct cli_times times;
 };
 /** Members of the JSON object, in their order: what was decomposed; how, and how long it took; ...
  */

@@ -1,6 +1,7 @@
 /* polyad score: how alike two or more models are. */
 #include "command.h"
 #include "json.h"
+#include "phases.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -233,8 +234,10 @@ static int run(struct score *s) {
   polyad_context *context = s->session.context;
   const struct cli_output outputs[] = {{"--json", s->session.json}};
   int status = cli_check_outputs(&s->session, outputs, 1, (const char *const *)s->file, s->count);
+  cli_phase(CLI_READ);
   if (status == 0) status = read_models(s);
   if (status != 0) return status;
+  cli_phase(CLI_ITERATIONS);
   uint64_t a = polyad_ktensor_rank(s->model[0]), b = polyad_ktensor_rank(s->model[1]);
   s->pairs = a < b ? a : b;
   s->matching = calloc(s->pairs, sizeof *s->matching);

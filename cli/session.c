@@ -2,6 +2,7 @@
 #include "device_trial.h"
 #include "events.h"
 #include "names.h"
+#include "phases.h"
 #include "progress.h"
 #include "self.h"
 #include "text.h"
@@ -154,6 +155,7 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
   if (status == 0) status = cli_check_inputs(&log, 1, &path, 1);
   if (status == 0) status = cli_events_open(session);
   if (status != 0) return status;
+  cli_phase(CLI_READ);
   cli_events_step("read", path);
   if (polyad_tensor_read(session->context, path, &options, tensor) != POLYAD_OK)
     return cli_library_failure(session->context);
