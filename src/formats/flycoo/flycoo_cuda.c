@@ -103,8 +103,8 @@ static polyad_status allocate_scratch(polyad_context *context, const struct on_d
                                       uint64_t rank, struct scratch *scratch) {
   const struct pd_flycoo *host = made->host;
   if (host->sorted)
-    PD_TRY(pd_ordered_scratch_create(context, scratch->device, host->nnz, rank, host->type,
-                                     &scratch->sum));
+    PD_TRY(pd_ordered_scratch_create(context, scratch->device, host->nnz, host->order - 1, rank,
+                                     host->type, &scratch->sum));
   if (!host->remap) return POLYAD_OK;
   uint64_t bytes = pd_flycoo_copy_bytes(host);
   bool plenty =

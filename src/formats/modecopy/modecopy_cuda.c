@@ -34,8 +34,8 @@ static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
   *scratch = (struct pd_ordered_scratch){.device = device};
   polyad_status status = POLYAD_OK;
   if (made->host->variant == PD_MODECOPY_SORTED)
-    status = pd_ordered_scratch_create(context, device, made->host->nnz, rank, made->host->type,
-                                       scratch);
+    status = pd_ordered_scratch_create(context, device, made->host->nnz, made->host->order - 1,
+                                       rank, made->host->type, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else

@@ -1,6 +1,7 @@
 /* The tables of an order on a GPU, and the host's side of the kernels over it. */
 #include "formats/ordered/ordered_cuda.h"
 #include "device/cuda/cuda_sum.h"
+#include <math.h>
 #include <string.h>
 
 /* Which output rows have nonzeros, as bits. */
@@ -45,7 +46,28 @@ void pd_ordered_unload(polyad_context *context, const struct pd_device *device,
 
 /* Nonzeros of one group: long ones spare starting and joining, short ones fill the GPU more evenly
  * where there are few. Measured on an H200: 128 up to 11 million nonzeros, 256 from 26 million. */
-static int ordered_cuda_segment_of(uint64_t nnz) { return nnz < UINT64_C(1) << 24 ? 128 : 256; }
+static int usual_segment(uint64_t nnz) { return nnz < UINT64_C(1) << 24 ? 128 : 256; }
+
+/* Blocks that run at once are a wave. A last wave that is not full takes as long as a full one
+ * where kernels wait for rows, and its share of that where they keep the memory busy: here the mean
+ * of both. A few waves of what is usual are cut so that this, times the length of a segment and
+ * what starting it costs, is least; of many waves the last counts for little. */
+static int ordered_cuda_segment_of(const struct pd_device *device, uint64_t nnz, int inputs,
+                                   int lanes) {
+  const int MOST = 256, START = 32, MANY_WAVES = 8;
+  double at_once = (double)pd_cuda_state_of(device)->processors * PD_SUM_BLOCKS(inputs);
+  int usual = usual_segment(nnz), best = usual;
+  double least = INFINITY;
+  if ((double)pd_gpu_sum_blocks(nnz, lanes, usual) > MANY_WAVES * at_once) return usual;
+  for (int segment = PD_SEGMENT_LEAST; segment <= MOST; segment += PD_MARKS_UNIT) {
+    double waves = (double)pd_gpu_sum_blocks(nnz, lanes, segment) / at_once;
+    double cost = (waves + ceil(waves)) * (segment + START);
+    if (cost >= least) continue;
+    least = cost;
+    best = segment;
+  }
+  return best;
+}
 
 /* Lanes and segments depend on whether rows are aligned; scratch is made for the worse case. */
 static uint64_t ordered_cuda_carry_rows(uint64_t nnz, int segment) {
@@ -58,7 +80,7 @@ static uint64_t ordered_cuda_row_bytes(uint64_t rank, polyad_type type) {
 }
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type) {
-  return pd_mul_saturated(2 * ordered_cuda_carry_rows(nnz, PD_SEGMENT_UNIT),
+  return pd_mul_saturated(2 * ordered_cuda_carry_rows(nnz, PD_SEGMENT_LEAST),
                           ordered_cuda_row_bytes(rank, type));
 }
 
@@ -69,10 +91,12 @@ polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank) {
 }
 
 polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd_device *device,
-                                        uint64_t nnz, uint64_t rank, polyad_type type,
+                                        uint64_t nnz, int inputs, uint64_t rank, polyad_type type,
                                         struct pd_ordered_scratch *scratch) {
+  int bytes = (int)pd_type_bytes(type);
+  int lanes = pd_gpu_lanes((int)rank, bytes, rank * (uint64_t)bytes % 16 == 0);
   scratch->device = device;
-  scratch->segment = ordered_cuda_segment_of(nnz);
+  scratch->segment = ordered_cuda_segment_of(device, nnz, inputs, lanes);
   uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->segment);
   PD_TRY(
       pd_cuda_allocate(context, device, rows, ordered_cuda_row_bytes(rank, type), &scratch->head));

@@ -29,9 +29,9 @@ struct pd_ordered_scratch {
 };
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type);
-/** What was allocated is in `scratch` also on failure. */
+/** For sums of rows of so many inputs. What was allocated is in `scratch` also on failure. */
 polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd_device *device,
-                                        uint64_t nnz, uint64_t rank, polyad_type type,
+                                        uint64_t nnz, int inputs, uint64_t rank, polyad_type type,
                                         struct pd_ordered_scratch *scratch);
 void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch);
 

@@ -10,7 +10,14 @@
 extern "C" {
 #endif
 
-enum { PD_INPUTS_MAX = 15, PD_BLOCK_THREADS = 256, PD_SEGMENT_UNIT = 64, PD_MARKS_UNIT = 32 };
+enum { PD_INPUTS_MAX = 15, PD_BLOCK_THREADS = 256, PD_CHUNK_UNIT = 64, PD_MARKS_UNIT = 32 };
+
+/* Segments are multiples of PD_MARKS_UNIT, at least so long. */
+enum { PD_SEGMENT_LEAST = 64 };
+
+/** Blocks of the MTTKRP's kernel that a multiprocessor runs at once, as far as registers go: rows
+ * of more inputs need more of them. */
+#define PD_SUM_BLOCKS(INPUTS) ((INPUTS) == 1 || (INPUTS) == 2 ? 4 : 3)
 
 /** What is computed. */
 enum pd_gpu_what {
@@ -37,7 +44,7 @@ struct pd_gpu_sum {
   double least; /* the least model that is divided by */
   int loss;     /* PD_LOSS_... */
   int inputs, rank;
-  int segment; /* nonzeros of one group, a multiple of PD_SEGMENT_UNIT */
+  int segment; /* nonzeros of one group, a multiple of PD_MARKS_UNIT */
   int aligned; /* every row of every matrix begins at a multiple of 16 bytes */
   enum pd_gpu_what what;
 };

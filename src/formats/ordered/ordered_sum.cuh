@@ -63,7 +63,9 @@ struct Walk {
 
   __device__ void begin(uint64_t first) {
     inside = first == 0 || (int32_t)__ldg(&a.marks[first / PD_MARKS_UNIT - 1].x) < 0;
-    row = __ldg(a.chunk_row + first / PD_SEGMENT_UNIT);
+    row = __ldg(a.chunk_row + first / PD_CHUNK_UNIT);
+    if (first % PD_CHUNK_UNIT != 0) /* half a chunk: those that end before */
+      row += (uint32_t)__popc((int)__ldg(&a.marks[first / PD_MARKS_UNIT - 1].x));
     id = id_at(row);
     next_id = id_at((uint64_t)row + 1);
     load_model();
@@ -294,10 +296,9 @@ template <typename DATA> struct Job {
   DATA data;
 };
 
-/* Blocks on a multiprocessor, as far as registers go: rows of more inputs need more of them, Phi
- * most. */
+/* Blocks on a multiprocessor, as far as registers go: Phi needs most. */
 constexpr int blocks_of(int inputs, pd_gpu_what what) {
-  return what != PD_GPU_MTTKRP ? 2 : inputs == 1 || inputs == 2 ? 4 : 3;
+  return what != PD_GPU_MTTKRP ? 2 : PD_SUM_BLOCKS(inputs);
 }
 
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
