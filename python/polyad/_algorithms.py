@@ -27,7 +27,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
            device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto", checkpoint: Any = None,
            checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
-           verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
+           verbose: bool = False, on_interrupt: OnInterrupt = "raise",
+           comm: Any = None) -> KruskalTensor:
     """CP decomposition by alternating least squares (Kolda and Bader 2009, figure 3.3).
 
     From the same initial factors the iterates are those of the Tensor Toolbox's and pyttb's
@@ -70,6 +71,9 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
         Ctrl-C ends the run after the current iteration: "raise" raises
         :class:`polyad.Interrupted`, a KeyboardInterrupt that has the model so far as ``model``;
         "return" returns that model (``info["reason"] == "cancelled"``).
+    comm : mpi4py.MPI.Comm, optional
+        Its processes share the work: x is the path of a file, or each one's share of the nonzeros
+        (see :class:`Plan`). The model goes to the first process; the others get None.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     lib.polyad_cp_als_options_init(options)
     options.ridge, options.nonnegative = float(ridge), int(nonnegative)
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
-              "variant": variant}
+              "variant": variant, "comm": comm}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,

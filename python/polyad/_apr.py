@@ -21,7 +21,7 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
            precision: Precision | None = None, threads: int | None = None, variant: str = "auto",
            checkpoint: Any = None, checkpoint_every: int = 10, resume: Any = None,
            callback: Callback | None = None, verbose: bool = False,
-           on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
+           on_interrupt: OnInterrupt = "raise", comm: Any = None) -> KruskalTensor:
     """CP decomposition of counts by alternating Poisson regression.
 
     Maximises the Poisson log-likelihood (Chi and Kolda 2012; Hansen, Plantenga and Kolda 2015).
@@ -71,6 +71,8 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
         Show a line of progress.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does, as in :func:`cp_als`.
+    comm : mpi4py.MPI.Comm, optional
+        As in :func:`cp_als`, with algorithm "mu".
 
     Returns
     -------
@@ -95,7 +97,7 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
     options.store_pi = int(store_pi)
     options.inexact, options.memory = int(inexact), index(memory, "memory")
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
-              "variant": variant, "kernel": "phi"}
+              "variant": variant, "comm": comm, "kernel": "phi"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,

@@ -47,6 +47,7 @@ class Context:
         self.watches = False  # SIGINT, during a call
         self.interrupted = False
         self.used_gpu = False  # a plan was made on one
+        self.teams: dict[int, Any] = {}  # by communicator; they stay, for processes leave together
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
         self._handle = ffi.new_handle(self)
@@ -54,6 +55,18 @@ class Context:
                            self._handle)
         lib.polyad_set_progress(self.pointer, lib.polyad_python_progress, self._handle)
         _contexts.add(self)
+
+    def team(self, comm: Any) -> Any:
+        """The team of an mpi4py communicator's processes."""
+        if not hasattr(comm, "py2f"):
+            raise TypeError(f"comm is {type(comm).__name__}; expected a communicator of mpi4py, such "
+                            "as MPI.COMM_WORLD")
+        number = int(comm.py2f())
+        if number not in self.teams:
+            made = ffi.new("polyad_team **")
+            self.check(lib.polyad_team_create_mpi(self.pointer, number, made))
+            self.teams[number] = made[0]
+        return self.teams[number]
 
     def check(self, status: int) -> None:
         """Raises the exception that belongs to a failed call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -57,6 +58,12 @@ class Plan:
         time of building and so many sweeps. 0: 15, as :func:`cp_als` takes in the middle; math.inf:
         building does not count.
 
+    comm : mpi4py.MPI.Comm, optional
+        Its processes share the plan: all make it, and x is each one's share of the nonzeros, with
+        the indices of the whole tensor (see :meth:`SparseTensor.read`). It serves :func:`cp_als`
+        and :func:`cp_apr` with algorithm "mu", which all call and which return the model to the
+        first process and None to the others.
+
     Raises
     ------
     ValueError, TypeError, polyad.Error
@@ -66,16 +73,18 @@ class Plan:
     def __init__(self, x: Any, rank: int = 16, *, format: str = "auto",
                  precision: Precision = "f64", device: str = "auto", threads: int | None = None,
                  variant: str = "auto", kernel: Kernel = "mttkrp", compute: Compute = "native",
-                 tune: bool = False, zeros: Zeros = "drop", sweeps: float = 0) -> None:
+                 tune: bool = False, zeros: Zeros = "drop", sweeps: float = 0,
+                 comm: Any = None) -> None:
         tensor = as_tensor(x)
         self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune,
-                   zeros, sweeps)
+                   zeros, sweeps, comm)
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
 
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
               threads: int | None, variant: str, kernel: str, compute: str = "native",
-              tune: bool = False, zeros: str = "drop", sweeps: float = 0) -> None:
+              tune: bool = False, zeros: str = "drop", sweeps: float = 0,
+              comm: Any = None) -> None:
         if zeros not in ("drop", "keep"):
             raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
         if kernel not in KERNELS:
@@ -96,6 +105,8 @@ class Plan:
         options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
         options.tune, options.sweeps = bool(tune), float(sweeps)
         options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
+        if comm is not None:
+            options.team = ctx.team(comm)
         cache = ffi.new("char[]", 4096)
         if tune and lib.polyad_tune_cache_path(cache, len(cache)):
             options.tune_cache = cache
@@ -108,7 +119,9 @@ class Plan:
             ctx.used_gpu |= not text(lib.polyad_plan_device(made[0])).startswith("cpu")
         if ctx.interrupted:
             raise Interrupted("interrupted while the tensor was being stored; there is no model yet")
-        self.rank, self.shape = int(options.rank), tensor.shape
+        lengths = lib.polyad_plan_dims(self._handle)
+        self.rank = int(options.rank)
+        self.shape = tuple(int(lengths[n]) for n in range(lib.polyad_plan_order(self._handle)))
         self.dtype = np.dtype(DTYPES[options.precision])
 
     def __reduce__(self) -> Any:
@@ -232,19 +245,24 @@ class Plan:
 
 def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
             threads: int | None, variant: str, kernel: str = "mttkrp",
-            zeros: str = "drop", sweeps: float = 0) -> tuple[SparseTensor | None, Plan]:
+            zeros: str = "drop", sweeps: float = 0,
+            comm: Any = None) -> tuple[SparseTensor | None, Plan]:
     """The tensor behind `x` and a plan for it, kept with the tensor for the next call, whatever
     number of sweeps that has."""
     if isinstance(x, Plan):
         x._check({"format": format, "precision": precision, "device": device, "variant": variant})
         return None, x
+    if comm is not None and isinstance(x, (str, os.PathLike)):
+        x = SparseTensor.read(x, comm=comm)
     tensor = as_tensor(x)
     choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
               "native", False, zeros)
-    plan = tensor._plans.get((rank, choice))
+    plan = tensor._plans.get((rank, choice)) if comm is None else None
     if plan is None:
         plan = Plan.__new__(Plan)
-        plan._make(tensor, rank, *choice, sweeps)
+        plan._make(tensor, rank, *choice, sweeps, comm)
+        if comm is not None:
+            return tensor, cast(Plan, plan)
         tensor._plans = {(rank, choice): plan}  # one; another thread may still use the older
     return tensor, cast(Plan, plan)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -97,11 +97,15 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
             if interrupted:
                 raise Interrupted("interrupted before the first iteration; there is no model yet")
             ctx.check(status)
+        if made[0] == ffi.NULL:  # the first process of a team has the model
+            ctx.finish()
+            return cast(Model, None)
         model = kind._wrap(ctx, made[0])
         ctx.finish()
     found["seed"] = seed
     model.info = found
-    model.take_labels(plan if tensor is None else tensor)
+    if tensor is None or tensor.shape == plan.shape:  # else it is a share of the tensor
+        model.take_labels(plan if tensor is None else tensor)
     if found.get("reason") == "breakdown":
         warnings.warn(found["diagnosis"], RuntimeWarning, stacklevel=4)
     if interrupted and run["on_interrupt"] == "raise":

@@ -300,7 +300,7 @@ class SparseTensor:
              shape: Sequence[int] | None = None, labels: Any = None,
              columns: str | Sequence[str] | None = None, value: str | None = None,
              delimiter: str | None = None, where: str | None = None,
-             missing: Missing = "keep") -> SparseTensor:
+             missing: Missing = "keep", comm: Any = None) -> SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``); ``.parquet``, ``.arrow`` or ``.feather`` (the
         package pyarrow reads them; what is said below of delimited text holds of them); ``.npz`` as
@@ -335,6 +335,10 @@ class SparseTensor:
             Delimited text: rows to take, such as "city=Paris,fare>5,when<2024-04-01".
         missing : {"keep", "skip", "error"}
             Delimited text: what becomes of rows where a column that is used is empty or NA.
+        comm : mpi4py.MPI.Comm, optional
+            The tensor is this process's share of the file, for a :class:`Plan` of the same
+            communicator: blocks of a ``.ptn``, lines of a plain ``.tns``; of others the first
+            process has all. Its shape is that of the share.
 
         Raises
         ------
@@ -371,6 +375,8 @@ class SparseTensor:
         options.missing = _MISSING[missing]
         if delimiter is not None:
             options.delimiter = encode(delimiter, "delimiter")
+        if comm is not None:
+            options.share, options.shares = comm.Get_rank(), comm.Get_size()
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.configure()
         delimited = any(each is not None for each in (columns, value, delimiter, where))
