@@ -488,6 +488,60 @@ static void the_best_iterate_is_returned(void **state) {
   als_context_end(context);
 }
 
+/* Of several starts the one whose model has the least validation error is returned: more starts
+ * never raise it. */
+static void the_best_start_is_returned(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *whole = als_random_tensor(context, ORDER, small, 250, 9, 0), *parts[2];
+  const double share = 0.2;
+  ALS_OK(context, polyad_tensor_split(context, whole, 1, &share, parts));
+  polyad_plan *plan = plan_of(context, parts[1], "auto", POLYAD_F64);
+  double before = INFINITY, first = 0;
+  for (int starts = 1; starts <= 6; ++starts) {
+    polyad_cp_complete_options options = options_for(6, POLYAD_COMPLETE_ALS);
+    polyad_run_info info = {0};
+    options.validation = parts[0];
+    options.ridge = 1e-3;
+    options.run.starts = starts;
+    options.run.max_iterations = 20;
+    polyad_ktensor *model = fit(context, plan, &options, &info);
+    assert_true(info.validation_rmse <= before);
+    before = info.validation_rmse;
+    if (starts == 1) first = before;
+    polyad_run_info_clear(&info);
+    polyad_ktensor_destroy(model);
+  }
+  assert_true(before < first);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(whole);
+  polyad_tensor_destroy(parts[0]);
+  polyad_tensor_destroy(parts[1]);
+  als_context_end(context);
+}
+
+static void wrong_options_are_refused(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, small, 50, 9, 0);
+  polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
+  const double wrong[] = {-1, INFINITY, NAN};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k)
+    for (int which = 0; which < 3; ++which) {
+      polyad_cp_complete_options options = options_for(2, POLYAD_COMPLETE_ALS);
+      *(which == 0   ? &options.ridge
+        : which == 1 ? &options.bias_ridge
+                     : &options.learn_rate) = wrong[k];
+      polyad_ktensor *model;
+      assert_int_equal(polyad_cp_complete(context, plan, &options, &model, NULL),
+                       POLYAD_INVALID_ARGUMENT);
+      assert_null(model);
+    }
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 /* Values far from one, and those of another scale: the model is the same but for the scale, where
  * the ridge is scaled with it. */
 static void scales_do_not_matter(void **state) {
@@ -588,6 +642,8 @@ int main(void) {
       cmocka_unit_test(weight_zero_is_unknown),
       cmocka_unit_test(empty_rows_are_the_ridges),
       cmocka_unit_test(the_best_iterate_is_returned),
+      cmocka_unit_test(the_best_start_is_returned),
+      cmocka_unit_test(wrong_options_are_refused),
       cmocka_unit_test(scales_do_not_matter),
       cmocka_unit_test(methods_agree),
       cmocka_unit_test(parts_make_up_the_whole),

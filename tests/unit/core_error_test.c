@@ -47,6 +47,11 @@ static void quoting_escapes(void **state) {
   assert_string_equal(pd_quote(out, "\x1b[2J", 4), "'\\x1b[2J'");
   assert_string_equal(pd_quote(out, "a\0b", 3), "'a\\x00b'");
   assert_string_equal(pd_quote(out, "\xff\xc3\xa9", 3), "'\\xff\xc3\xa9'");
+  /* The first and last characters of four bytes, and what would be one in more than it needs. */
+  assert_string_equal(pd_quote(out, "\xf0\x90\x80\x80", 4), "'\xf0\x90\x80\x80'");
+  assert_string_equal(pd_quote(out, "\xf4\x8f\xbf\xbf", 4), "'\xf4\x8f\xbf\xbf'");
+  assert_string_equal(pd_quote(out, "\xf0\x8f\xbf\xbf", 4), "'\\xf0\\x8f\\xbf\\xbf'");
+  assert_string_equal(pd_quote(out, "\xf4\x90\x80\x80", 4), "'\\xf4\\x90\\x80\\x80'");
   char many[100];
   memset(many, '1', sizeof many);
   pd_quote(out, many, sizeof many);

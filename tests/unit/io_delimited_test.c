@@ -1,6 +1,7 @@
 /* Delimited text with labels: what is accepted, what is refused and with which words. */
 #include "harness.h"
 
+#include "io/delimited_time.h"
 #include "io/formats.h"
 #include <inttypes.h>
 #include <polyad/polyad.h>
@@ -426,6 +427,72 @@ static void no_memory_is_an_error(void **state) {
   polyad_context_destroy(failing);
 }
 
+static uint64_t rows_where(const char *where) {
+  polyad_read_options options;
+  polyad_read_options_init(&options);
+  options.columns = "city";
+  options.where = where;
+  polyad_tensor *tensor;
+  if (polyad_tensor_read(context, "x.csv", &options, &tensor) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  double sum = 0;
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    sum += pd_tensor_value(tensor, p);
+  polyad_tensor_destroy(tensor);
+  return (uint64_t)sum;
+}
+
+static void conditions_choose_rows(void **state) {
+  (void)state;
+  static const char text[] = "city,speed,when\na,2.5,2024-03-09 17:05\nb,10,2024-03-10\n"
+                             "a,-1e1,2024-03-09\nc,7,2023-12-31 23:59:59\n";
+  put("x.csv", text, strlen(text));
+  assert_int_equal(rows_where(NULL), 4);
+  assert_int_equal(rows_where("speed>2.5"), 2);
+  assert_int_equal(rows_where("speed<10"), 3);
+  assert_int_equal(rows_where("speed<10,speed>0"), 2);
+  assert_int_equal(rows_where("city=a,speed<0"), 1);
+  assert_int_equal(rows_where("when>2024-03-09"), 2);
+  assert_int_equal(rows_where("when<2024-03-09"), 1);
+  polyad_read_options options;
+  polyad_read_options_init(&options);
+  options.where = "city<3";
+  polyad_tensor *tensor;
+  assert_int_equal(polyad_tensor_read(context, "x.csv", &options, &tensor), POLYAD_PARSE);
+  assert_non_null(strstr(polyad_last_error(context), "cannot be compared with a number"));
+  assert_int_equal(polyad_last_error_record(context).line, 2);
+}
+
+static void times_of_day(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int seconds;
+  } table[] = {{"2024-03-09 17", 17 * 3600},
+               {"2024-03-09 17:05", 17 * 3600 + 300},
+               {"2024-03-09T17:05:30", 17 * 3600 + 330},
+               {"2024-03-09 17:05:30.25", 17 * 3600 + 330},
+               {"2024-03-09 5 PM", 17 * 3600},
+               {"2024-03-09 12:01 AM", 60},
+               {"2024-03-09 23:59:60Z", 24 * 3600 - 1},
+               {"2024-03-09 00:00 +01:00", 0}};
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    struct pd_time time, other;
+    assert_int_equal(
+        pd_time_parse(table[k].text, strlen(table[k].text), PD_DATE_UNKNOWN, &time, &other),
+        PD_TIME_OK);
+    assert_true(time.timed);
+    assert_int_equal(time.seconds, table[k].seconds);
+  }
+}
+
+static void an_empty_file_has_no_place(void **state) {
+  (void)state;
+  refused("", "file is empty");
+  assert_int_equal(polyad_last_error_record(context).line, 0);
+  assert_int_equal(polyad_last_error_record(context).column, 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -444,6 +511,9 @@ int main(void) {
       TEST(rows_cross_the_buffer),
       TEST(bad_delimiters_and_dims),
       TEST(no_memory_is_an_error),
+      TEST(conditions_choose_rows),
+      TEST(times_of_day),
+      TEST(an_empty_file_has_no_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

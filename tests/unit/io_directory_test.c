@@ -1,6 +1,7 @@
 /* Models as directories of text; the strongest rows of a component. */
 #include "harness.h"
 
+#include "io/file_format.h"
 #include "tensor/ktensor.h"
 #include <math.h>
 #include <polyad/polyad.h>
@@ -174,6 +175,38 @@ static void the_strongest_rows(void **state) {
   polyad_context_destroy(context);
 }
 
+static void json_has_the_names(void **state) {
+  (void)state;
+  polyad_context *context;
+  char text[2048];
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  polyad_ktensor *ktensor = model(context);
+  polyad_tensor *tensor = labelled(context);
+  for (int with = 0; with < 2; ++with) {
+    assert_int_equal(
+        polyad_ktensor_write_labelled(context, ktensor, with ? tensor : NULL, "model.json"),
+        POLYAD_OK);
+    FILE *file = fopen("model.json", "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_true((strstr(text, "{\"name\": \"../evil\"") != NULL) == (with != 0));
+    assert_non_null(strstr(text, "{\"name\": null"));
+    assert_true((strstr(text, "\"back\\\\slash\"") != NULL) == (with != 0));
+  }
+  polyad_tensor_destroy(tensor);
+  polyad_ktensor_destroy(ktensor);
+  polyad_context_destroy(context);
+}
+
+static void a_folder_is_told_by_its_last_byte(void **state) {
+  (void)state;
+  assert_true(pd_has_extension("/", "/"));
+  assert_true(pd_has_extension("a/", "/"));
+  assert_false(pd_has_extension("", "/"));
+  assert_false(pd_has_extension("a/b", "/"));
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -181,6 +214,8 @@ int main(void) {
       TEST(a_directory_holds_the_model),
       TEST(a_failure_leaves_nothing),
       TEST(the_strongest_rows),
+      TEST(json_has_the_names),
+      TEST(a_folder_is_told_by_its_last_byte),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,12 +222,30 @@ static void many_labels(void **state) {
   }
 }
 
+/* Dims that a comment states hold where they are larger than what is found. */
+static void stated_dims(void **state) {
+  (void)state;
+  static const char text[] = "# dims: 12 100 9223372036854775807\n3 4 5 1\n12 1 1 2\n";
+  polyad_tensor *tensor;
+  put(text, strlen(text));
+  assert_int_equal(read_text(1, &tensor), POLYAD_OK);
+  assert_int_equal(polyad_tensor_dims(tensor)[0], 12);
+  assert_int_equal(polyad_tensor_dims(tensor)[1], 100);
+  assert_int_equal(polyad_tensor_dims(tensor)[2], INT64_MAX);
+  polyad_tensor_destroy(tensor);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(largest_index_of_each_base),  TEST(largest_index_with_a_point),   TEST(longest_number),
-      TEST(nothing_follows_the_padding), TEST(only_a_whole_mark_is_skipped), TEST(many_labels),
+      TEST(largest_index_of_each_base),
+      TEST(largest_index_with_a_point),
+      TEST(longest_number),
+      TEST(nothing_follows_the_padding),
+      TEST(only_a_whole_mark_is_skipped),
+      TEST(many_labels),
+      TEST(stated_dims),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,9 @@ static void refused(struct fixture *f, polyad_status status, const char *words) 
     const char *message = polyad_last_error(f->context);
     if (got != status || strstr(message, words) == NULL)
       fail_msg("status %d, message '%s'; expected %d, '%s'", (int)got, message, (int)status, words);
+    /* A place in a file without lines. */
+    assert_int_equal(polyad_last_error_record(f->context).line, 0);
+    assert_int_equal(polyad_last_error_record(f->context).column, 0);
     assert_null(tensor);
     assert_true(strlen(message) <= 300);
     assert_int_equal(polyad_memory_in_use(f->context), before);

@@ -4,6 +4,7 @@
 #include "als_fixture.h"
 
 #include "failing_allocator.h"
+#include "tensor/tensor.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +181,96 @@ static void test_failed_addition_changes_nothing(void **state) {
   als_context_end(context);
 }
 
+/* ---- labels --------------------------------------------------------------------------------- */
+
+/* Rows go to those of their labels; new labels follow in the order in which they stand. */
+static void labels_find_their_rows(void **state) {
+  (void)state;
+  static const char *const new_labels[] = {"c", "x", "a", "b", "y", "z", "f", "e"};
+  static const char *const old_labels[] = {"a", "b", "c", "d", "e", "f"};
+  static const uint64_t expected[] = {2, 6, 0, 1, 7, 8, 5, 4};
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = counts(context), *labels, *matched;
+  polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
+  polyad_tensor_input input;
+  polyad_match_options options;
+  polyad_tensor_input_init(&input);
+  input.order = 3;
+  input.dims = dims;
+  ALS_OK(context, polyad_tensor_create(context, &input, &labels));
+  ALS_OK(context, polyad_tensor_set_labels(context, labels, 0, "day", old_labels));
+  ALS_OK(context, polyad_tensor_set_labels(context, tensor, 0, "day", new_labels));
+  polyad_match_options_init(&options);
+  options.rule[0] = POLYAD_MATCH_EXTEND;
+  ALS_OK(context, polyad_tensor_match(context, part, labels, tensor, &options, NULL, &matched));
+  assert_int_equal(polyad_tensor_dims(matched)[0], 9);
+  assert_int_equal(matched->nnz, tensor->nnz);
+  for (uint64_t q = 0; q < tensor->nnz; ++q) {
+    int found = 0;
+    for (uint64_t p = 0; p < matched->nnz; ++p)
+      found += pd_tensor_index(matched, 0, p) == expected[pd_tensor_index(tensor, 0, q)] &&
+               pd_tensor_index(matched, 1, p) == pd_tensor_index(tensor, 1, q) &&
+               pd_tensor_index(matched, 2, p) == pd_tensor_index(tensor, 2, q) &&
+               pd_tensor_value(matched, p) == pd_tensor_value(tensor, q);
+    assert_int_equal(found, 1);
+  }
+  polyad_tensor_destroy(matched);
+  polyad_tensor_destroy(labels);
+  polyad_ktensor_destroy(part);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+/* ---- rates of counts --------------------------------------------------------------------------
+ */
+
+/* The value that component r has at a cell. */
+static double part_of(polyad_ktensor *model, const uint64_t *at, uint64_t r) {
+  uint64_t rank = polyad_ktensor_rank(model);
+  double value = ((const double *)polyad_ktensor_weights(model))[r];
+  for (int n = 0; n < 3; ++n)
+    value *= ((const double *)polyad_ktensor_factor(model, n))[at[n] * rank + r];
+  return value;
+}
+
+/* Where a row's likelihood is greatest, what each component has in the row in all is the sum over
+ * the row's counts x of x times the component's share of the model there. */
+static void rows_of_rates_are_optimal(void **state) {
+  (void)state;
+  enum { RANK = 3 };
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *part = als_random_model(context, 3, dims, RANK, 1, 1), *projected;
+  polyad_project_options options;
+  set_modes(&options, 1);
+  options.kind = POLYAD_KIND_POISSON;
+  ALS_OK(context, polyad_project(context, part, tensor, &options, &projected, NULL));
+  double whole[8][RANK] = {{0}}, shared[8][RANK] = {{0}}, counted[8] = {0};
+  for (uint64_t i = 0; i < more_dims[0]; ++i)
+    for (uint64_t cell = 0; cell < more_dims[1] * more_dims[2]; ++cell)
+      for (uint64_t r = 0; r < RANK; ++r)
+        whole[i][r] +=
+            part_of(projected, (uint64_t[]){i, cell / more_dims[2], cell % more_dims[2]}, r);
+  for (uint64_t q = 0; q < tensor->nnz; ++q) {
+    double model = 0, x = pd_tensor_value(tensor, q);
+    uint64_t at[3];
+    for (int n = 0; n < 3; ++n)
+      at[n] = pd_tensor_index(tensor, n, q);
+    for (uint64_t r = 0; r < RANK; ++r)
+      model += part_of(projected, at, r);
+    counted[at[0]] += x;
+    for (uint64_t r = 0; r < RANK; ++r)
+      shared[at[0]][r] += x * part_of(projected, at, r) / model;
+  }
+  for (uint64_t i = 0; i < more_dims[0]; ++i)
+    for (uint64_t r = 0; r < RANK; ++r)
+      assert_true(fabs(whole[i][r] - shared[i][r]) <= 1e-6 * counted[i]);
+  polyad_ktensor_destroy(projected);
+  polyad_ktensor_destroy(part);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 /* ---- cancelling, wrong calls ---------------------------------------------------------------- */
 
 static void test_cancel(void **state) {
@@ -251,8 +342,11 @@ static void test_wrong_calls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_memory), cmocka_unit_test(test_failed_addition_changes_nothing),
-      cmocka_unit_test(test_cancel), cmocka_unit_test(test_wrong_calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_failed_addition_changes_nothing),
+                                     cmocka_unit_test(labels_find_their_rows),
+                                     cmocka_unit_test(rows_of_rates_are_optimal),
+                                     cmocka_unit_test(test_cancel),
+                                     cmocka_unit_test(test_wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
