@@ -214,8 +214,8 @@ static void print_number(int width, int digits, double value) {
 }
 
 static void print_table(const polyad_rank_result *result) {
-  printf("%5s  %9s  %10s  %16s  %9s  %13s  %14s\n", "rank", "fit best", "fit median",
-         "core consistency", "stability", "replicability", "held-out error");
+  printf("%5s  %9s  %10s  %16s  %9s  %7s  %13s  %14s\n", "rank", "fit best", "fit median",
+         "core consistency", "stability", "at best", "replicability", "held-out error");
   for (int k = 0; k < result->row_count; ++k) {
     const polyad_rank_row *row = &result->rows[k];
     printf("%5llu", (unsigned long long)row->rank);
@@ -223,6 +223,7 @@ static void print_table(const polyad_rank_result *result) {
     print_number(10, 6, row->fit_median);
     print_number(16, 2, row->core_consistency);
     print_number(9, 3, row->stability);
+    printf("  %7d", row->starts_at_best);
     print_number(13, 3, row->replicability);
     print_number(14, 5, row->holdout_error);
     puts(row->rank == result->recommended ? "  <-" : "");
@@ -250,6 +251,7 @@ static cJSON *row_object(const polyad_rank_row *row) {
   cJSON *item = cJSON_CreateObject();
   cli_json_count(item, "rank", row->rank);
   cli_json_count(item, "starts", (uint64_t)row->starts);
+  cli_json_count(item, "starts_at_best", (uint64_t)row->starts_at_best);
   cli_json_real(item, "fit_best", row->fit_best);
   cli_json_real(item, "fit_median", row->fit_median);
   cli_json_real(item, "log_likelihood", row->log_likelihood);

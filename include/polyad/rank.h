@@ -51,20 +51,23 @@ POLYAD_API void polyad_rank_options_init(polyad_rank_options *options);
 
 /** What is known of one rank. NaN: not known. */
 typedef struct polyad_rank_row {
-  uint64_t rank;           /**< number of components */
-  int starts;              /**< random starts that ran */
-  double fit_best;         /**< largest fit, 1 - ||X - M|| / ||X||; of CP-APR that of the model of
-                                the highest log-likelihood */
-  double fit_median;       /**< of the random starts */
-  double log_likelihood;   /**< CP-APR: the highest; else NaN */
-  double core_consistency; /**< of the best model, in percent; NaN where R^N numbers do not fit */
-  double stability;        /**< median over the other starts of the factor match score, weights left
-                                out, with the best model: 0 to 1; NaN with one start */
-  double replicability;    /**< mean over the folds of the factor match score of the model of a
-                                training part with the best model of all, on the rows that both
-                                have; NaN without folds */
-  double holdout_error;    /**< mean over the folds of ||T - M||^2 / ||T||^2 over the cells T that
-                                were held out; NaN without folds */
+  uint64_t rank;            /**< number of components */
+  int starts;               /**< random starts that ran */
+  int starts_at_best;       /**< of them, those that came to the fit of the best: ||X - M|| at most
+                                 1.1 times as large, but for ten tolerances; CP-APR: all */
+  double fit_best;          /**< largest fit, 1 - ||X - M|| / ||X||; of CP-APR that of the model of
+                                 the highest log-likelihood */
+  double fit_median;        /**< of the random starts */
+  double log_likelihood;    /**< CP-APR: the highest; else NaN */
+  double core_consistency;  /**< of the best model, in percent; NaN where R^N numbers do not fit */
+  double stability;         /**< median of the factor match score, weights left out, with the best
+                                 model over the other starts that came to its fit (or, where none
+                                 did, over all): 0 to 1; NaN with one start */
+  double replicability;     /**< mean over the folds of the factor match score of the model of a
+                                 training part with the best model of all, on the rows that both
+                                 have; NaN without folds */
+  double holdout_error;     /**< mean over the folds of ||T - M||^2 / ||T||^2 over the cells T that
+                                 were held out; NaN without folds */
   double holdout_deviation; /**< its standard error */
   double seconds;           /**< wall-clock time of this rank */
 } polyad_rank_row;
@@ -88,10 +91,16 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
 /** Fits models of several ranks, each from several starts, to the plan's tensor and says which rank
  *  the tensor supports.
  *
- *  Start k of a rank begins where start k of the algorithm with as many restarts does. One start
- *  more begins with the best model of the rank before and random components, so that no rank fits
- *  worse than a smaller one; the best start is then iterated on to a hundredth of the tolerance
- * (for at most ten times max_iterations; CP-APR: no further).
+ *  Start k of a rank begins where start k of the algorithm with as many restarts does. More starts
+ *  begin with the best model of the rank before and random components, so that no rank fits worse
+ *  than a smaller one; the best start is then iterated on to a hundredth of the tolerance (for at
+ *  most four times max_iterations; CP-APR: no further).
+ *
+ *  On the host's memory, runs of least squares go side by side: an MTTKRP of all their columns
+ * reads the nonzeros once for all of them, and runs that have converged make room for the next.
+ * Fits are those of the same starts alone to rounding; with one thread most formats give the same
+ * bits. Ranks of a small tensor are fitted at once, those of a large one (2^29 nonzeros times
+ * columns) and those of CP-APR and on a GPU one after the other.
  *
  *  The held-out error is found by bi-cross-validation (A. B. Owen and P. O. Perry, Bi-cross-
  *  validation of the SVD and the nonnegative matrix factorization, Ann. Appl. Stat. 3, 2009): the
@@ -108,8 +117,9 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
  * rank stands out, when the best held-out error is not below 0.98, or no rank is as good as that.
  *
  *  The progress function hears of ranks and starts as a `stage`. Cancelling is no error: the ranks
- *  done so far are returned. Memory: the models of all starts of one rank and the best model of
- * each rank; a copy of the tensor; with folds, a plan of a training part.
+ *  done so far are returned. Memory: the models of all starts of the ranks that are fitted at once
+ *  (in an eighth of the memory limit, but at least one rank) and the best model of each rank; a
+ *  copy of the tensor; with folds, a plan of a training part.
  *  @param[in,out] result  what was in it is freed first
  *  @return what polyad_cp_als() and polyad_cp_apr() return; POLYAD_INVALID_ARGUMENT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_rank_scan(polyad_context *context,

@@ -35,10 +35,10 @@ class RankScan:
     reason : str
         Why, in words.
     ranks : list of dict
-        One for each rank: ``rank``, ``starts``, ``fit_best``, ``fit_median``, ``log_likelihood``
-        (CP-APR), ``core_consistency`` (percent), ``stability``, ``replicability``,
-        ``holdout_error``, ``holdout_deviation`` (its standard error), ``seconds``; None where a
-        number is not known.
+        One for each rank: ``rank``, ``starts``, ``starts_at_best`` (that came to the fit of the
+        best), ``fit_best``, ``fit_median``, ``log_likelihood`` (CP-APR), ``core_consistency``
+        (percent), ``stability``, ``replicability``, ``holdout_error``, ``holdout_deviation`` (its
+        standard error), ``seconds``; None where a number is not known.
     folds : int
         Folds of the held-out error; 0: there is none.
     modes : tuple of int
@@ -103,8 +103,8 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     what they have in common and how well they predict.
 
     For each rank: the best and median fit; the core consistency of the best model (Bro and Kiers
-    2003); the stability, how alike the starts are (median factor match score with the best); the
-    replicability, how alike models of parts of the data are to it; and the held-out error by
+    2003); the stability, how alike the starts are that came to the best fit (median factor match
+    score); the replicability, how alike models of parts of the data are to it; and the held-out error by
     bi-cross-validation (Owen and Perry 2009).
 
     Parameters
@@ -196,7 +196,8 @@ def _read(result: Any, info: dict[str, Any]) -> RankScan:
     rows = []
     for k in range(result.row_count):
         row = result.rows[k]
-        found: dict[str, Any] = {"rank": int(row.rank), "starts": int(row.starts)}
+        found: dict[str, Any] = {"rank": int(row.rank), "starts": int(row.starts),
+                                 "starts_at_best": int(row.starts_at_best)}
         for name in _COLUMNS:
             value = getattr(row, name)
             found[name] = None if math.isnan(value) else value

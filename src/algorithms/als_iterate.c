@@ -31,9 +31,14 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
   return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
 }
 
-/* The MTTKRP between two marks of the device, or two readings of the host's clock. */
+/* The MTTKRP between two marks of the device, or two readings of the host's clock; or this run's
+ * columns of one that several runs share. */
 static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m, double *seconds) {
   polyad_context *context = als->context;
+  if (als->together != NULL) {
+    pd_als_take_product(als, m);
+    return POLYAD_OK;
+  }
   const struct pd_device_functions *device = als->device->functions;
   const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m};
   double begin = pd_seconds();
@@ -94,7 +99,7 @@ static polyad_status update_least_squares(struct pd_als *als, int n, double *sec
   return linalg->update_finish(als->context, als->work, &update);
 }
 
-static polyad_status als_iterate_update_mode(struct pd_als *als, int n, double *seconds) {
+polyad_status pd_als_update_mode(struct pd_als *als, int n, double *seconds) {
   if (als->options->nonnegative)
     PD_TRY(update_nonnegative(als, n, seconds));
   else
@@ -106,7 +111,7 @@ static polyad_status als_iterate_update_mode(struct pd_als *als, int n, double *
 
 static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
   for (int n = 0; n < als->order; ++n) {
-    PD_TRY(als_iterate_update_mode(als, n, &seconds[n]));
+    PD_TRY(pd_als_update_mode(als, n, &seconds[n]));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
   }
   return pd_als_enqueue_fit(als);
@@ -165,7 +170,7 @@ static polyad_status als_iterate_update_all(struct pd_als *als, double *seconds)
 }
 
 /* In exact arithmetic no iteration raises the residual, unless a ridge pulls. */
-static bool fell(const struct pd_als *als) {
+bool pd_als_fell(const struct pd_als *als) {
   if (als->run.iteration == 0 || als->options->ridge > 0) return false;
   const polyad_trace_row *before = &als->run.trace[als->run.iteration - 1];
   return before->fit - als->fit.fit > before->fit_bound + als->fit.bound;
@@ -176,9 +181,8 @@ static const double most_caution = 1e4;
 
 /* An iteration after which the fit fell is done once more with more damping, which takes smaller
  * steps where the right-hand sides know little. HALS solves no equations that could be damped. */
-static polyad_status update_with_care(struct pd_als *als, double *seconds) {
-  PD_TRY(als_iterate_update_all(als, seconds));
-  while (fell(als) && als->caution < most_caution && !als->options->nonnegative) {
+static polyad_status take_care(struct pd_als *als, double *seconds) {
+  while (pd_als_fell(als) && als->caution < most_caution && !als->options->nonnegative) {
     PD_TRY(pd_als_go_back(als));
     als->caution *= 100;
     pd_als_forget_records(als);
@@ -187,9 +191,8 @@ static polyad_status update_with_care(struct pd_als *als, double *seconds) {
   return POLYAD_OK;
 }
 
-polyad_status pd_als_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
-  struct pd_als *als = state;
-  PD_TRY(update_with_care(als, kernel_seconds));
+polyad_status pd_als_complete(struct pd_als *als, polyad_trace_row *row, double *kernel_seconds) {
+  PD_TRY(take_care(als, kernel_seconds));
   row->fit = als->fit.fit;
   row->residual = als->fit.residual;
   row->fit_bound = als->fit.bound;
@@ -197,10 +200,16 @@ polyad_status pd_als_iterate(void *state, polyad_trace_row *row, double *kernel_
   return POLYAD_OK;
 }
 
+polyad_status pd_als_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
+  struct pd_als *als = state;
+  PD_TRY(als_iterate_update_all(als, kernel_seconds));
+  return pd_als_complete(als, row, kernel_seconds);
+}
+
 /* Goes back to the iterate before, if the fit fell. */
 polyad_status pd_als_judge(void *state, const polyad_trace_row *row, bool *breaks) {
   struct pd_als *als = state;
-  *breaks = fell(als);
+  *breaks = pd_als_fell(als);
   if (!*breaks) return POLYAD_OK;
   const polyad_trace_row *before = &als->run.trace[als->run.iteration - 1];
   als->fell_to = row->fit;

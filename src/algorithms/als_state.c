@@ -69,7 +69,7 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
 }
 
 /* A row of a team's MTTKRP is added up from what its members have. */
-static polyad_status find_sum_depth(struct pd_als *als) {
+polyad_status pd_als_find_sum_depth(struct pd_als *als) {
   polyad_team *team = pd_plan_team(als->plan);
   als->sum_depth = (double)pd_plan_sum_depth(als->plan, als->workspace, als->order - 1);
   PD_TRY(pd_team_max(als->context, team, 1, &als->sum_depth));
@@ -77,24 +77,25 @@ static polyad_status find_sum_depth(struct pd_als *als) {
   return POLYAD_OK;
 }
 
-static polyad_status als_state_fill(struct pd_als *als) {
+static polyad_status als_state_fill(struct pd_als *als, bool shared) {
   polyad_context *context = als->context;
   const polyad_cp_als_options *options = als->options;
   uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
   uint64_t host = pd_add_saturated(rank, pd_mul_saturated((uint64_t)als->order, square));
   PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
                                &als->model));
-  PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
+  if (!shared) PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
   if (pd_plan_team(als->plan) != NULL) als->linalg->join(als->work, pd_plan_team(als->plan));
-  PD_TRY(find_sum_depth(als));
+  if (!shared) PD_TRY(pd_als_find_sum_depth(als));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(als_state_create_matrices(als));
   return pd_run_open(&als->run);
 }
 
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
-                            const polyad_cp_als_options *options, struct pd_als **out) {
+                            const polyad_cp_als_options *options, bool shared,
+                            struct pd_als **out) {
   struct pd_als *als = NULL;
   *out = NULL;
   PD_TRY(als_state_check_memory(context, plan, options));
@@ -117,7 +118,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                              .columns = options->rank,
                              .order = plan->order,
                              .started = pd_seconds()};
-  polyad_status status = als_state_fill(als);
+  polyad_status status = als_state_fill(als, shared);
   if (status != POLYAD_OK) {
     pd_als_destroy(als);
     return status;

@@ -27,6 +27,10 @@ struct pd_als {
   polyad_workspace *workspace;
   struct pd_linalg_work *work;
   int order;
+  /* Where several runs share each MTTKRP (als_together.c): what it is in, and this run's first
+     column. The workspace is theirs then. NULL: the run makes its own. */
+  const struct pd_matrix *together;
+  uint64_t column;
   double norm_squared; /* of the tensor as the plan's kernels see it */
 
   polyad_ktensor *model; /* its arrays are the factors' memory where the device allows; of a team's
@@ -73,9 +77,16 @@ struct pd_als {
 
 extern const struct pd_method pd_als_method;
 
-/** Allocates everything a run needs, after checking the memory limit. */
+/** Whether these are options for this plan's tensor. */
+polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *plan,
+                                   const polyad_cp_als_options *options);
+/** Allocates everything a run needs, after checking the memory limit. `shared`: no workspace, for
+ *  it will share its MTTKRPs. */
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
-                            const polyad_cp_als_options *options, struct pd_als **als);
+                            const polyad_cp_als_options *options, bool shared, struct pd_als **als);
+/** Looks how many additions an entry of the last MTTKRP goes through, which depends on the workspace.
+ */
+polyad_status pd_als_find_sum_depth(struct pd_als *als);
 void pd_als_destroy(struct pd_als *als);
 /** How the columns of a factor are scaled in the running iteration. */
 enum pd_scaling pd_als_scaling(const struct pd_als *als);
@@ -137,6 +148,15 @@ polyad_status pd_als_fetch_fit(struct pd_als *als);
 /** als->fit of the current factors by the residual, without changing them. Where the device has no
  *  memory for the nonzeros `measured` is false, and the fit stays as it was. */
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured);
+/** The update of mode n in an iteration; adds nothing to `seconds` where the MTTKRP is shared. */
+polyad_status pd_als_update_mode(struct pd_als *als, int n, double *seconds);
+/** Copies this run's columns of a shared MTTKRP into m. */
+void pd_als_take_product(const struct pd_als *als, struct pd_matrix *m);
+/** Whether the fit fell by more than rounding explains. */
+bool pd_als_fell(const struct pd_als *als);
+/** The end of an iteration whose fit is known: where it fell the iteration is done again with more
+ *  damping, by MTTKRPs of its own. Fills in the row. */
+polyad_status pd_als_complete(struct pd_als *als, polyad_trace_row *row, double *kernel_seconds);
 /** One iteration, whether it was a breakdown, and whether it met the tolerance: see pd_method. */
 polyad_status pd_als_iterate(void *als, polyad_trace_row *row, double *kernel_seconds);
 polyad_status pd_als_judge(void *als, const polyad_trace_row *row, bool *breaks);

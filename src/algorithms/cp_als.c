@@ -15,8 +15,8 @@ void polyad_cp_als_options_init(polyad_cp_als_options *options) {
       .run = pd_run_options_default(50), .rank = 16, .init = POLYAD_INIT_RANDOM};
 }
 
-static polyad_status cp_als_check_options(polyad_context *context, const polyad_plan *plan,
-                                          const polyad_cp_als_options *options) {
+polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *plan,
+                                   const polyad_cp_als_options *options) {
 #define EXPECT(condition, ...)                                                                     \
   if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
   EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
@@ -196,8 +196,8 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
   struct pd_als *als = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
-  PD_TRY(cp_als_check_options(context, plan, options));
-  PD_TRY(pd_als_create(context, plan, options, &als));
+  PD_TRY(pd_als_check_options(context, plan, options));
+  PD_TRY(pd_als_create(context, plan, options, false, &als));
   polyad_status status = pd_run_execute(&als->run, info);
   if (status == POLYAD_OK) {
     polyad_ktensor **result = pd_plan_team(plan) != NULL ? &als->whole : &als->model;

@@ -111,29 +111,42 @@ static polyad_status find_end(struct pd_run *run, polyad_reason *reason, bool *e
   return POLYAD_OK;
 }
 
-/* One iteration, recorded and, when it is due, saved. */
-static polyad_status method_step(struct pd_run *run, bool *end, polyad_reason *reason) {
+polyad_trace_row pd_run_row(void) {
+  return (polyad_trace_row){.fit = NAN,
+                            .residual = NAN,
+                            .log_likelihood = NAN,
+                            .kkt_violation = NAN,
+                            .fit_bound = NAN,
+                            .validation_rmse = NAN};
+}
+
+polyad_status pd_run_settle(struct pd_run *run, const polyad_trace_row *row, bool *end,
+                            polyad_reason *reason) {
   const struct pd_method *method = run->method;
-  polyad_trace_row row = {.fit = NAN,
-                          .residual = NAN,
-                          .log_likelihood = NAN,
-                          .kkt_violation = NAN,
-                          .fit_bound = NAN,
-                          .validation_rmse = NAN};
   bool breaks = false;
-  PD_TRY(pd_run_reserve(run, run->iteration + 1));
-  double *kernel_seconds =
-      run->order > 0 ? run->kernel_seconds + (size_t)run->iteration * (size_t)run->order : NULL;
-  PD_TRY(method->iterate(run->state, &row, kernel_seconds));
-  if (method->judge != NULL) PD_TRY(method->judge(run->state, &row, &breaks));
+  *reason = POLYAD_REASON_MAX_ITERATIONS;
+  if (method->judge != NULL) PD_TRY(method->judge(run->state, row, &breaks));
   if (breaks) {
     *reason = POLYAD_REASON_BREAKDOWN;
     *end = true;
   } else {
-    record(run, row);
+    record(run, *row);
     PD_TRY(find_end(run, reason, end));
   }
   return pd_run_save(run, *end);
+}
+
+double *pd_run_kernel_seconds(const struct pd_run *run) {
+  if (run->order == 0) return NULL;
+  return run->kernel_seconds + (size_t)run->iteration * (size_t)run->order;
+}
+
+/* One iteration, recorded and, when it is due, saved. */
+static polyad_status method_step(struct pd_run *run, bool *end, polyad_reason *reason) {
+  polyad_trace_row row = pd_run_row();
+  PD_TRY(pd_run_reserve(run, run->iteration + 1));
+  PD_TRY(run->method->iterate(run->state, &row, pd_run_kernel_seconds(run)));
+  return pd_run_settle(run, &row, end, reason);
 }
 
 static polyad_status method_iterate(struct pd_run *run, polyad_reason *reason) {
@@ -154,8 +167,7 @@ static polyad_status method_iterate(struct pd_run *run, polyad_reason *reason) {
 
 /* ---- starts ------------------------------------------------------------------------------- */
 
-/* One start: first factors or those of a checkpoint, then iterations. */
-static polyad_status method_run_start(struct pd_run *run, int start, polyad_reason *reason) {
+polyad_status pd_run_begin(struct pd_run *run, int start) {
   const struct pd_method *method = run->method;
   run->start = start;
   run->iteration = 0;
@@ -163,7 +175,14 @@ static polyad_status method_run_start(struct pd_run *run, int start, polyad_reas
   PD_TRY(run->options->resume != NULL ? pd_run_resume(run) : method->start(run->state, start));
   run->start_seconds = pd_run_seconds(run);
   run->first_iteration = run->iteration;
-  if (run->iteration == 0 && run->options->max_iterations == 0) PD_TRY(method->guess(run->state));
+  return POLYAD_OK;
+}
+
+/* One start: first factors or those of a checkpoint, then iterations. */
+static polyad_status method_run_start(struct pd_run *run, int start, polyad_reason *reason) {
+  PD_TRY(pd_run_begin(run, start));
+  if (run->iteration == 0 && run->options->max_iterations == 0)
+    PD_TRY(run->method->guess(run->state));
   return method_iterate(run, reason);
 }
 

@@ -96,6 +96,20 @@ double pd_run_objective(const polyad_trace_row *row);
  *  went well. */
 polyad_status pd_run_execute(struct pd_run *run, polyad_run_info *info);
 
+/* What pd_run_execute() is made of, for several runs that iterate side by side (als_together.h). */
+
+/** The first factors of a start, on which no iteration has worked yet. */
+polyad_status pd_run_begin(struct pd_run *run, int start);
+/** A row of the trace in which nothing is known yet. */
+polyad_trace_row pd_run_row(void);
+/** Where the iteration that comes puts the seconds of its kernels, once pd_run_reserve() has made
+ *  room for it; NULL where none are kept. */
+double *pd_run_kernel_seconds(const struct pd_run *run);
+/** What follows an iteration: it is judged, recorded, told to the caller, and saved when that is
+ *  due. `end`: it was the last one, for this reason. */
+polyad_status pd_run_settle(struct pd_run *run, const polyad_trace_row *row, bool *end,
+                            polyad_reason *reason);
+
 /** Writes what a run knows of itself over `info`: reason, iterations, trace and times; fit,
  *  log-likelihood and KKT violation as in the last row of the trace, or NaN. */
 polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, polyad_run_info *info);

@@ -213,6 +213,9 @@ void pd_rank_advise(const struct pd_rank_evidence *evidence, polyad_rank_result 
     say(result,
         "; its starts end in different models (stability %.2f), so take the best of many starts",
         row->stability);
+  else if (!isnan(row->stability) && row->starts_at_best < row->starts)
+    say(result, "; the %d of %d starts that came to its fit agree (stability %.2f)",
+        row->starts_at_best, row->starts, row->stability);
   else if (!isnan(row->stability))
     say(result, "; its starts agree (stability %.2f)", row->stability);
 }

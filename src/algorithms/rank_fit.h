@@ -18,22 +18,32 @@ struct pd_rank_job {
 
 /** The models of one rank. */
 struct pd_rank_models {
+  uint64_t rank;
   int count;              /* random starts that ended */
   polyad_ktensor **start; /* the model of each of them */
   double *objective;      /* what each maximised: fit or log-likelihood */
-  polyad_ktensor *best;   /* of all starts, iterated on */
+  polyad_ktensor *grown;  /* of the last start from a smaller rank, if it is not the best */
+  double grown_objective;
+  double highest;       /* of the starts: random ones, and those from a smaller rank */
+  polyad_ktensor *best; /* of all starts, iterated on */
   double best_objective;
   int best_start; /* which random start it came from; `count` or more: none of them */
 };
 
-/** Fits `starts` random starts, and one more from `previous` (a model of a smaller rank; NULL:
- * none), to the plan's tensor. `name` begins what the progress function hears. When job->cancelled
- * or job->out_of_time is set in the end, models->best may be NULL.
- *  @param[out] models  cleared with pd_rank_models_clear() */
+/** How many of the ranks from the first on are best fitted at once: all whose runs share their
+ *  products and do not take long. */
+int pd_rank_group(const struct pd_rank_job *job, const polyad_plan *plan, const uint64_t *ranks,
+                  int count, int starts);
+
+/** Fits `starts` random starts of each of `count` ranks, and one more from the best model of the
+ *  rank before (for the first of them `previous`; NULL: none), to the plan's tensor. `name` begins
+ *  what the progress function hears. When job->cancelled or job->out_of_time is set in the end,
+ *  models may be missing.
+ *  @param[out] models  one for each rank, cleared with pd_rank_models_clear() */
 polyad_status pd_rank_fit(struct pd_rank_job *job, const char *name, const polyad_plan *plan,
-                          uint64_t rank, int starts, const polyad_ktensor *previous,
-                          struct pd_rank_models *models);
-void pd_rank_models_clear(polyad_context *context, struct pd_rank_models *models);
+                          const uint64_t *ranks, int count, int starts,
+                          const polyad_ktensor *previous, struct pd_rank_models *models);
+void pd_rank_models_clear(polyad_context *context, struct pd_rank_models *models, int count);
 
 /** A new model with the numbers of another. */
 polyad_status pd_rank_copy_model(polyad_context *context, const polyad_ktensor *from,

@@ -1,5 +1,6 @@
 /* A scan of ranks: models of all ranks from all starts on one plan, then those of the folds, then
- * the advice. Memory holds the models of one rank at a time, and the best of each. */
+ * the advice. Memory holds the models of the ranks that are fitted at once, and the best of each.
+ */
 #include "algorithms/rank_scan.h"
 #include "algorithms/core_consistency.h"
 #include "algorithms/model_start.h"
@@ -98,13 +99,44 @@ static polyad_status find_fits(struct scan *s, const struct pd_rank_models *mode
   return polyad_ktensor_fit(s->job.context, models->best, s->tensor, &row->fit_best);
 }
 
+/* Whether a start came to the fit of the best one, but for what its tolerance leaves. One that
+ * ended in a worse optimum says that this happens, not whether the best model is the only one of
+ * its fit. Log-likelihoods have no such measure: all starts count. */
+static bool comes_to_best(const struct scan *s, const struct pd_rank_models *models,
+                          double objective) {
+  const double most_residual = 1.1, tolerances = 10;
+  if (pd_rank_is_apr(s->job.options)) return true;
+  return 1 - objective <=
+         most_residual * (1 - models->highest) + tolerances * s->job.options->tolerance;
+}
+
+/* Scores of other starts that came to the best fit, that from a smaller rank among them; where
+ * there is none, of all random ones. `scores` has room for all of them. */
+static polyad_status find_scores(struct scan *s, const struct pd_rank_models *models,
+                                 double *scores, int *count) {
+  polyad_context *context = s->job.context;
+  int alone = 1;
+  for (int all = 0; all < 2 && alone; ++all) {
+    for (int k = 0; k < models->count; ++k) {
+      if (k == models->best_start) continue;
+      if (!all && !comes_to_best(s, models, models->objective[k])) continue;
+      PD_TRY(polyad_ktensor_score(context, models->best, models->start[k], 0, &scores[(*count)++],
+                                  NULL));
+    }
+    if (!all && models->grown != NULL && comes_to_best(s, models, models->grown_objective))
+      PD_TRY(
+          polyad_ktensor_score(context, models->best, models->grown, 0, &scores[(*count)++], NULL));
+    alone = *count == 0;
+  }
+  return POLYAD_OK;
+}
+
 static polyad_status find_stability(struct scan *s, const struct pd_rank_models *models,
                                     polyad_rank_row *row, double *scores) {
   int count = 0;
   for (int k = 0; k < models->count; ++k)
-    if (k != models->best_start)
-      PD_TRY(polyad_ktensor_score(s->job.context, models->best, models->start[k], 0,
-                                  &scores[count++], NULL));
+    row->starts_at_best += comes_to_best(s, models, models->objective[k]);
+  PD_TRY(find_scores(s, models, scores, &count));
   row->stability = rank_scan_median_of(scores, count);
   return POLYAD_OK;
 }
@@ -127,6 +159,8 @@ static polyad_status find_consistency(struct scan *s, const polyad_ktensor *mode
 static polyad_status scale_models(struct scan *s, struct pd_rank_models *models, int exponent) {
   for (int k = 0; k < models->count; ++k)
     PD_TRY(pd_model_scale_weights(s->job.context, exponent, models->start[k]));
+  if (models->grown != NULL)
+    PD_TRY(pd_model_scale_weights(s->job.context, exponent, models->grown));
   return pd_model_scale_weights(s->job.context, exponent, models->best);
 }
 
@@ -135,7 +169,7 @@ static polyad_status rank_scan_measure(struct scan *s, struct pd_rank_models *mo
   double *numbers = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY(scale_models(s, models, -s->plan->value_exponent));
-  PD_TRY_CLEANUP(PD_NEW(s->job.context, (uint64_t)models->count, &numbers));
+  PD_TRY_CLEANUP(PD_NEW(s->job.context, (uint64_t)models->count + 1, &numbers));
   PD_TRY_CLEANUP(find_fits(s, models, row, numbers));
   row->fit_median = rank_scan_median_of(numbers, models->count);
   PD_TRY_CLEANUP(find_stability(s, models, row, numbers));
@@ -146,65 +180,95 @@ cleanup:
   return status;
 }
 
-static polyad_status scan_rank(struct scan *s, int k) {
-  struct pd_rank_models models;
-  uint64_t rank = s->job.options->ranks[k];
+/* The row of a rank whose fits are done; its best model stays. */
+static polyad_status scan_rank(struct scan *s, struct pd_rank_models *models, double seconds) {
   double began = pd_seconds();
-  polyad_rank_row row = {.rank = rank,
+  polyad_rank_row row = {.rank = models->rank,
+                         .starts = models->count,
                          .log_likelihood = NAN,
                          .core_consistency = NAN,
                          .stability = NAN,
                          .replicability = NAN,
                          .holdout_error = NAN,
                          .holdout_deviation = NAN};
-  polyad_status status = pd_rank_fit(&s->job, "", s->plan, rank, s->job.options->starts,
-                                     k > 0 ? s->best[k - 1] : NULL, &models);
-  if (status == POLYAD_OK && !pd_rank_ends(&s->job)) {
-    row.starts = models.count;
-    status = rank_scan_measure(s, &models, &row);
-    row.seconds = pd_seconds() - began;
-  }
-  if (status == POLYAD_OK && !pd_rank_ends(&s->job)) {
-    s->best[k] = models.best;
-    models.best = NULL;
-    s->rows[s->done++] = row;
-    pd_log(s->job.context, POLYAD_LOG_INFO,
-           "rank %llu: fit %.6f, core consistency %.4g, stability %.3f", (unsigned long long)rank,
-           row.fit_best, row.core_consistency, row.stability);
-  }
-  pd_rank_models_clear(s->job.context, &models);
+  PD_TRY(rank_scan_measure(s, models, &row));
+  row.seconds = seconds + (pd_seconds() - began);
+  s->best[s->done] = models->best;
+  models->best = NULL;
+  s->rows[s->done++] = row;
+  pd_log(s->job.context, POLYAD_LOG_INFO,
+         "rank %llu: fit %.6f, core consistency %.4g, stability %.3f", (unsigned long long)row.rank,
+         row.fit_best, row.core_consistency, row.stability);
+  return POLYAD_OK;
+}
+
+/* Ranks that are fitted at once. */
+static polyad_status scan_group(struct scan *s, int count) {
+  struct pd_rank_models *models;
+  const uint64_t *ranks = s->job.options->ranks + s->done;
+  uint64_t columns = 0;
+  double began = pd_seconds();
+  PD_TRY(PD_NEW_ZERO(s->job.context, (uint64_t)count, &models));
+  polyad_status status = pd_rank_fit(&s->job, "", s->plan, ranks, count, s->job.options->starts,
+                                     s->done > 0 ? s->best[s->done - 1] : NULL, models);
+  double seconds = pd_seconds() - began;
+  for (int k = 0; k < count; ++k)
+    columns += ranks[k];
+  for (int k = 0; k < count && status == POLYAD_OK && !pd_rank_ends(&s->job); ++k)
+    status = scan_rank(s, &models[k], seconds * (double)models[k].rank / (double)columns);
+  pd_rank_models_clear(s->job.context, models, count);
+  pd_free(s->job.context, models);
   return status;
 }
 
 /* ---- the folds ------------------------------------------------------------------------------ */
 
+/* Parts of the data tell of the whole with fewer starts. */
+static int fold_starts(const struct scan *s) { return (s->job.options->starts + 2) / 3; }
+
+static polyad_status measure_fold(struct scan *s, int fold, int k, const polyad_ktensor *model) {
+  polyad_context *context = s->job.context;
+  int at = k * s->holdout.folds + fold;
+  PD_TRY(pd_holdout_error(context, &s->holdout, s->tensor, fold, model, &s->error[at]));
+  return pd_holdout_match(context, &s->holdout, fold, model, s->best[k], &s->match[at]);
+}
+
+/* Fits the ranks from the first on to the training part, as many as go at once, and measures them.
+ * `previous` becomes the model of the last of them. */
+static polyad_status scan_fold_group(struct scan *s, int fold, const polyad_plan *plan, int first,
+                                     int count, polyad_ktensor **previous) {
+  struct pd_rank_job *job = &s->job;
+  struct pd_rank_models *models;
+  double began = pd_seconds();
+  char name[40];
+  snprintf(name, sizeof name, "fold %d of %d, ", fold + 1, s->holdout.folds);
+  PD_TRY(PD_NEW_ZERO(job->context, (uint64_t)count, &models));
+  polyad_status status = pd_rank_fit(job, name, plan, job->options->ranks + first, count,
+                                     fold_starts(s), *previous, models);
+  for (int k = 0; k < count && status == POLYAD_OK && !pd_rank_ends(job); ++k)
+    status = measure_fold(s, fold, first + k, models[k].best);
+  polyad_ktensor_destroy(*previous);
+  *previous = models[count - 1].best;
+  models[count - 1].best = NULL;
+  pd_rank_models_clear(job->context, models, count);
+  pd_free(job->context, models);
+  for (int k = first; k < first + count; ++k)
+    s->rows[k].seconds += (pd_seconds() - began) / count;
+  return status;
+}
+
 static polyad_status scan_fold(struct scan *s, int fold) {
   struct pd_rank_job *job = &s->job;
-  struct pd_rank_models models = {.count = 0};
   polyad_plan *plan = NULL;
   polyad_ktensor *previous = NULL;
   polyad_status status = POLYAD_OK;
-  int starts = (job->options->starts + 2) / 3, folds = s->holdout.folds;
-  char name[40];
-  snprintf(name, sizeof name, "fold %d of %d, ", fold + 1, folds);
+  int group = 1;
   PD_TRY_CLEANUP(pd_holdout_plan(job, &s->holdout, s->tensor, fold, &plan));
-  for (int k = 0; plan != NULL && k < s->done; ++k) {
-    double began = pd_seconds();
-    int at = k * folds + fold;
-    PD_TRY_CLEANUP(pd_rank_fit(job, name, plan, s->rows[k].rank, starts, previous, &models));
-    if (pd_rank_ends(job)) break;
-    PD_TRY_CLEANUP(
-        pd_holdout_error(job->context, &s->holdout, s->tensor, fold, models.best, &s->error[at]));
-    PD_TRY_CLEANUP(
-        pd_holdout_match(job->context, &s->holdout, fold, models.best, s->best[k], &s->match[at]));
-    polyad_ktensor_destroy(previous);
-    previous = models.best;
-    models.best = NULL;
-    pd_rank_models_clear(job->context, &models);
-    s->rows[k].seconds += pd_seconds() - began;
+  for (int k = 0; plan != NULL && k < s->done && !pd_rank_ends(job); k += group) {
+    group = pd_rank_group(job, plan, job->options->ranks + k, s->done - k, fold_starts(s));
+    PD_TRY_CLEANUP(scan_fold_group(s, fold, plan, k, group, &previous));
   }
 cleanup:
-  pd_rank_models_clear(job->context, &models);
   polyad_ktensor_destroy(previous);
   polyad_plan_destroy(plan);
   return status;
@@ -262,12 +326,15 @@ static polyad_status excuse(struct scan *s, polyad_status status) {
 
 static polyad_status rank_scan_run(struct scan *s) {
   polyad_context *context = s->job.context;
-  uint64_t count = (uint64_t)s->job.options->rank_count;
-  PD_TRY(PD_NEW_ZERO(context, count, &s->rows));
-  PD_TRY(PD_NEW_ZERO(context, count, &s->best));
+  const polyad_rank_options *options = s->job.options;
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)options->rank_count, &s->rows));
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)options->rank_count, &s->best));
   PD_TRY(take_tensor(s));
-  for (uint64_t k = 0; k < count && !pd_rank_ends(&s->job); ++k)
-    PD_TRY(excuse(s, scan_rank(s, (int)k)));
+  while (s->done < options->rank_count && !pd_rank_ends(&s->job)) {
+    int group = pd_rank_group(&s->job, s->plan, options->ranks + s->done,
+                              options->rank_count - s->done, options->starts);
+    PD_TRY(excuse(s, scan_group(s, group)));
+  }
   if (s->done == 0 || pd_rank_ends(&s->job)) return POLYAD_OK;
   PD_TRY(pd_holdout_split(context, s->tensor, s->job.options->folds, &s->holdout));
   return s->holdout.folds == 0 ? POLYAD_OK : excuse(s, scan_folds(s));

@@ -48,6 +48,17 @@ def test_amino_acids_have_three_components(amino):
     assert all(row["fit_median"] <= row["fit_best"] for row in amino["ranks"])
 
 
+@pytest.mark.parametrize("seed", [0, 7, 8])
+def test_failed_starts_do_not_count_against_a_rank(polyad, seed):
+    """With these seeds at most two of three starts of rank 3 find its model."""
+    found = polyad.json("rank", AMINO, "--ranks", "1-4", "--starts", "3", "--folds", "0",
+                        "--seed", str(seed))
+    row = found["ranks"][2]
+    assert found["recommended"] == 3 and row["stability"] > 0.99
+    assert row["starts_at_best"] < row["starts"] == 3
+    assert f"the {row['starts_at_best']} of 3 starts" in found["reason"]
+
+
 def test_table(polyad):
     name = plant(polyad, "x.tns", 2, 0.2)
     text = polyad.ok("rank", name, "--ranks", "1,2,4", *FEW).out.decode()

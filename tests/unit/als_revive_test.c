@@ -47,7 +47,7 @@ static double entry(const struct pd_matrix *a, uint64_t i, uint64_t r) {
 
 /* Iteration `iteration` of a run whose second component has weight `weight`. */
 static void revive(struct setting *s, int iteration, double weight) {
-  ALS_OK(s->context, pd_als_create(s->context, s->plan, &s->options, &s->als));
+  ALS_OK(s->context, pd_als_create(s->context, s->plan, &s->options, false, &s->als));
   ALS_OK(s->context, pd_als_start(s->als, 0));
   for (int n = 0; n < ORDER; ++n)
     for (uint64_t i = 0; i < dims[n]; ++i) {

@@ -397,14 +397,57 @@ static void scale_does_not_matter(void **state) {
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-static int stop_at_rank_3(void *user, const polyad_progress *progress) {
-  int *calls = user;
-  ++*calls;
+/* Ends a scan when it comes to a stage. */
+struct stop {
+  const char *at;
+  int calls;
+};
+
+static int stop_at(void *user, const polyad_progress *progress) {
+  struct stop *stop = user;
+  ++stop->calls;
   assert_non_null(progress->stage);
-  return strncmp(progress->stage, "rank 3", 6) == 0;
+  return strncmp(progress->stage, stop->at, strlen(stop->at)) == 0;
 }
 
-static void ends_where_the_caller_wants(void **state) {
+/* CP-APR goes from rank to rank; the ranks of least squares are fitted at once, and before folds.
+ */
+static void keeps_ranks_that_were_done(void **state) {
+  (void)state;
+  const uint64_t dims[] = {20, 15, 10};
+  polyad_tensor *x = als_random_tensor(context, 3, dims, 900, 3, 1);
+  struct {
+    polyad_algorithm algorithm;
+    struct stop stop;
+    int rows;
+  } cases[] = {{POLYAD_ALGORITHM_APR_MU, {"rank 3", 0}, 2},
+               {POLYAD_ALGORITHM_ALS, {"rank 3", 0}, 0},
+               {POLYAD_ALGORITHM_ALS, {"rank 3, best start", 0}, 0},
+               {POLYAD_ALGORITHM_ALS, {"fold 2 of 4", 0}, 4}};
+  for (int c = 0; c < 4; ++c) {
+    polyad_rank_options options = options_of(4);
+    options.algorithm = cases[c].algorithm;
+    options.max_iterations = 5;
+    options.starts = 2;
+    polyad_set_progress(context, stop_at, &cases[c].stop);
+    polyad_plan_options how;
+    polyad_plan_options_init(&how);
+    if (c == 0) how.kernel = POLYAD_KERNEL_PHI;
+    polyad_plan *plan;
+    ALS_OK(context, polyad_plan_create(context, x, &how, &plan));
+    polyad_rank_result result = {0};
+    ALS_OK(context, polyad_rank_scan(context, plan, &options, &result));
+    polyad_set_progress(context, NULL, NULL);
+    assert_true(result.cancelled && cases[c].stop.calls > 0);
+    assert_int_equal(result.row_count, cases[c].rows);
+    assert_int_equal(result.folds, 0);
+    polyad_rank_result_clear(&result);
+    polyad_plan_destroy(plan);
+  }
+  polyad_tensor_destroy(x);
+}
+
+static void ends_when_time_is_up(void **state) {
   (void)state;
   const uint64_t dims[] = {40, 30, 20};
   polyad_tensor *x = als_random_tensor(context, 3, dims, 8000, 3, 1);
@@ -412,14 +455,7 @@ static void ends_where_the_caller_wants(void **state) {
   polyad_rank_options options = options_of(6);
   options.tolerance = 0;
   options.max_iterations = 20;
-  int calls = 0;
-  polyad_set_progress(context, stop_at_rank_3, &calls);
   polyad_rank_result result = {0};
-  ALS_OK(context, polyad_rank_scan(context, plan, &options, &result));
-  assert_true(result.cancelled && !result.out_of_time && calls > 0);
-  assert_int_equal(result.row_count, 2);
-  assert_int_equal(result.folds, 0);
-  polyad_set_progress(context, NULL, NULL);
   options.max_seconds = 1e-9;
   ALS_OK(context, polyad_rank_scan(context, plan, &options, &result));
   assert_true(!result.cancelled && result.out_of_time);
@@ -486,7 +522,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(weighs_what_is_known, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scans_counts, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scale_does_not_matter, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(ends_where_the_caller_wants, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(keeps_ranks_that_were_done, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(ends_when_time_is_up, set_up, tear_down),
       cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

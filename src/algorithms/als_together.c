@@ -1,0 +1,287 @@
+/* Runs of CP-ALS side by side. Reading a nonzero costs a kernel as much as several columns do, so K
+ * runs of rank R are one MTTKRP of K R columns: their factors lie beside each other in one wide
+ * matrix for each mode. All else belongs to each run (als_iterate.c): its normal equations are the
+ * diagonal blocks of those of the wide factors, its fit and its end are its own. A run that has
+ * ended leaves, and the next of the list takes its columns, so that the product stays wide until
+ * the list is empty. */
+#include "algorithms/als_together.h"
+#include "algorithms/als_state.h"
+#include <string.h>
+
+/* More columns gain nothing: the rows of factors that nonzeros refer to no longer fit the nearest
+ * caches. */
+enum { MOST_COLUMNS = 48 };
+
+/* A run that is under way. */
+struct job {
+  struct pd_als *als;
+  int task;
+  uint64_t packed[POLYAD_MAX_ORDER]; /* versions of the factors that are in the wide matrices */
+};
+
+struct together {
+  polyad_context *context;
+  const polyad_plan *plan;
+  const struct pd_als_tasks *tasks;
+  double started;
+  int next; /* task that has not begun */
+  int running;
+  struct job job[MOST_COLUMNS];
+  uint64_t most; /* columns at once, unless one run alone has more */
+  uint64_t width, used;
+  struct pd_matrix factor[POLYAD_MAX_ORDER], m;
+  const struct pd_matrix *list[POLYAD_MAX_ORDER];
+  polyad_workspace *workspace;
+};
+
+bool pd_als_can_share(const polyad_plan *plan) {
+  return plan->device->functions->host_memory && plan->device->linalg->round == NULL &&
+         pd_plan_team(plan) == NULL;
+}
+
+/* ---- the wide matrices ---------------------------------------------------------------------- */
+
+/* Copies all rows of one matrix into columns of another. */
+static void copy_columns(const struct pd_matrix *from, uint64_t first_from, struct pd_matrix *to,
+                         uint64_t first_to, uint64_t columns) {
+  size_t bytes = pd_type_bytes(to->type);
+  const char *read = (const char *)from->data + first_from * bytes;
+  char *write = (char *)to->data + first_to * bytes;
+  for (uint64_t i = 0; i < to->rows; ++i)
+    memcpy(write + i * to->stride * bytes, read + i * from->stride * bytes, columns * bytes);
+}
+
+void pd_als_take_product(const struct pd_als *als, struct pd_matrix *m) {
+  copy_columns(als->together, als->column, m, 0, m->columns);
+}
+
+/* Brings a run's factor of mode n into the wide one where another is there. */
+static void pack(struct together *t, struct job *job, int n) {
+  const struct pd_matrix *factor = &job->als->factor[n];
+  if (job->packed[n] == factor->version) return;
+  copy_columns(factor, 0, &t->factor[n], job->als->column, factor->columns);
+  job->packed[n] = factor->version;
+  pd_matrix_touch(&t->factor[n]);
+}
+
+static void clear_matrices(struct together *t) {
+  for (int n = 0; n < t->plan->order; ++n)
+    pd_matrix_destroy(t->context, &t->factor[n]);
+  pd_matrix_destroy(t->context, &t->m);
+  polyad_workspace_destroy(t->workspace);
+  t->workspace = NULL;
+  t->width = 0;
+}
+
+static polyad_status make_matrices(struct together *t, uint64_t width) {
+  const polyad_plan *plan = t->plan;
+  uint64_t longest = 1;
+  clear_matrices(t);
+  for (int n = 0; n < plan->order; ++n) {
+    PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, plan->dims[n], width,
+                            &t->factor[n]));
+    t->list[n] = &t->factor[n];
+    if (plan->dims[n] > longest) longest = plan->dims[n];
+  }
+  PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, longest, width, &t->m));
+  PD_TRY(polyad_workspace_create(t->context, plan, width, &t->workspace));
+  t->width = width;
+  return POLYAD_OK;
+}
+
+/* Gives every run its columns. Columns of nobody are zero. While tasks wait the matrices keep the
+ * width that they may need; later they shrink by a quarter or more at a time. */
+static polyad_status als_together_lay_out(struct together *t) {
+  uint64_t width = t->next < t->tasks->count && t->used < t->most ? t->most : t->used;
+  if (width > t->width || width + t->width / 4 <= t->width) PD_TRY(make_matrices(t, width));
+  uint64_t column = 0;
+  for (int n = 0; n < t->plan->order; ++n)
+    memset(t->factor[n].data, 0, t->factor[n].rows * t->width * pd_type_bytes(t->plan->type));
+  for (int j = 0; j < t->running; ++j) {
+    struct job *job = &t->job[j];
+    job->als->column = column;
+    job->als->together = &t->m;
+    job->als->workspace = t->workspace;
+    PD_TRY(pd_als_find_sum_depth(job->als));
+    column += job->als->options->rank;
+    memset(job->packed, 0, sizeof job->packed);
+  }
+  return POLYAD_OK;
+}
+
+/* ---- runs come and go ----------------------------------------------------------------------- */
+
+static void als_together_forget(struct job *job) {
+  if (job->als == NULL) return;
+  job->als->workspace = NULL; /* it is not the run's own */
+  pd_als_destroy(job->als);
+  job->als = NULL;
+}
+
+static polyad_status begin_next(struct together *t) {
+  struct pd_als_task *task = &t->tasks->task[t->next];
+  struct job *job = &t->job[t->running];
+  *job = (struct job){.task = t->next};
+  PD_TRY(pd_als_check_options(t->context, t->plan, &task->options));
+  PD_TRY(pd_als_create(t->context, t->plan, &task->options, true, &job->als));
+  ++t->next;
+  ++t->running;
+  t->used += task->options.rank;
+  job->als->run.started = t->started;
+  return pd_run_begin(&job->als->run, task->start);
+}
+
+static polyad_status admit(struct together *t) {
+  while (t->next < t->tasks->count) {
+    uint64_t rank = t->tasks->task[t->next].options.rank;
+    if (t->running > 0 && (rank > t->most || t->used > t->most - rank)) break;
+    PD_TRY(begin_next(t));
+  }
+  return POLYAD_OK;
+}
+
+/* Hands the model over. */
+static polyad_status leave(struct together *t, int j, polyad_reason reason) {
+  struct job *job = &t->job[j];
+  struct pd_als *als = job->als;
+  struct pd_als_task *task = &t->tasks->task[job->task];
+  polyad_run_info info = {0};
+  polyad_status status = pd_run_report(&als->run, reason, &info);
+  if (status == POLYAD_OK) {
+    pd_als_method.report(als, &info);
+    status = pd_als_method.finish(als, &info);
+  }
+  if (status == POLYAD_OK) {
+    task->model = als->model;
+    als->model = NULL;
+    task->fit = info.fit;
+    task->reason = reason;
+    pd_log(t->context, POLYAD_LOG_INFO, "rank %llu: fit %.10g after %d iterations (%s)",
+           (unsigned long long)task->options.rank, task->fit, info.iterations,
+           polyad_reason_string(reason));
+  }
+  polyad_run_info_clear(&info);
+  t->used -= task->options.rank;
+  als_together_forget(job);
+  t->job[j] = t->job[--t->running];
+  return status;
+}
+
+/* ---- an iteration --------------------------------------------------------------------------- */
+
+static polyad_status update_all(struct together *t, int n) {
+  struct pd_matrix m = t->m;
+  m.rows = t->plan->dims[n];
+  for (int j = 0; j < t->running; ++j)
+    for (int k = 0; k < t->plan->order; ++k)
+      if (k != n) pack(t, &t->job[j], k);
+  const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = t->list, .out = &m};
+  double begin = pd_seconds();
+  PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
+  double seconds = pd_seconds() - begin;
+  for (int j = 0; j < t->running; ++j) {
+    struct pd_als *als = t->job[j].als;
+    double share = (double)als->options->rank / (double)t->used;
+    pd_run_kernel_seconds(&als->run)[n] = seconds * share;
+    PD_TRY(pd_als_update_mode(als, n, NULL));
+  }
+  return POLYAD_OK;
+}
+
+/* A run whose fit fell goes on with a product of its own until it has settled. */
+static polyad_status complete_alone(struct together *t, struct pd_als *als, polyad_trace_row *row) {
+  als->together = NULL;
+  als->workspace = NULL;
+  polyad_status status =
+      polyad_workspace_create(t->context, t->plan, als->options->rank, &als->workspace);
+  if (status == POLYAD_OK) status = pd_als_complete(als, row, pd_run_kernel_seconds(&als->run));
+  polyad_workspace_destroy(als->workspace);
+  als->workspace = t->workspace;
+  als->together = &t->m;
+  return status;
+}
+
+static polyad_status settle(struct together *t, struct job *job, bool *end, polyad_reason *reason) {
+  struct pd_als *als = job->als;
+  polyad_trace_row row = pd_run_row();
+  PD_TRY(pd_als_enqueue_fit(als));
+  PD_TRY(pd_als_fetch_fit(als));
+  if (pd_als_fell(als))
+    PD_TRY(complete_alone(t, als, &row));
+  else
+    PD_TRY(pd_als_complete(als, &row, NULL));
+  t->tasks->announce(t->tasks->user, job->task);
+  return pd_run_settle(&als->run, &row, end, reason);
+}
+
+static polyad_status begin_iteration(struct pd_als *als) {
+  PD_TRY(pd_run_reserve(&als->run, als->run.iteration + 1));
+  return als->options->nonnegative && als->run.iteration > 0 ? pd_als_revive(als) : POLYAD_OK;
+}
+
+/* One iteration of every run. `over`: the caller wants them all to end, or time is up. */
+static polyad_status iterate_all(struct together *t, bool *over, bool *changed) {
+  for (int j = 0; j < t->running; ++j)
+    PD_TRY(begin_iteration(t->job[j].als));
+  for (int n = 0; n < t->plan->order; ++n)
+    PD_TRY(update_all(t, n));
+  for (int j = t->running - 1; j >= 0; --j) { /* the last one takes the place of one that leaves */
+    bool end;
+    polyad_reason reason;
+    PD_TRY(settle(t, &t->job[j], &end, &reason));
+    if (!end) continue;
+    *changed = true;
+    *over = *over || reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS;
+    PD_TRY(leave(t, j, reason));
+  }
+  return POLYAD_OK;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+/* As many columns as are worth it, in at most a quarter of the memory. */
+static uint64_t columns_at_once(polyad_context *context, const polyad_plan *plan) {
+  uint64_t rows = 0, most = MOST_COLUMNS, limit = polyad_memory_limit(context) / 4;
+  for (int n = 0; n < plan->order; ++n)
+    rows = pd_add_saturated(rows, plan->dims[n]);
+  uint64_t column = pd_mul_saturated(5, pd_mul_saturated(rows, pd_type_bytes(plan->type)));
+  for (; most > 1; most /= 2) {
+    uint64_t ranks[POLYAD_MAX_ORDER], own = 0;
+    for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+      ranks[n] = most;
+    const struct pd_walk *walk = pd_walk_of(plan->kernels, PD_OPS_MTTKRP);
+    if (walk != NULL) own = walk->workspace_bytes(plan->on_device, ranks, polyad_threads(context));
+    if (pd_add_saturated(pd_mul_saturated(most, column), own) <= limit) break;
+  }
+  return most;
+}
+
+static polyad_status run_all(struct together *t) {
+  bool over = false, changed = true;
+  while (!over && (t->running > 0 || t->next < t->tasks->count)) {
+    if (changed) {
+      PD_TRY(admit(t));
+      PD_TRY(als_together_lay_out(t));
+    }
+    changed = false;
+    PD_TRY(iterate_all(t, &over, &changed));
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_als_together(polyad_context *context, const polyad_plan *plan,
+                              const struct pd_als_tasks *tasks) {
+  struct together *t;
+  PD_TRY(PD_NEW_ZERO(context, 1, &t));
+  t->context = context;
+  t->plan = plan;
+  t->tasks = tasks;
+  t->started = pd_seconds();
+  t->most = columns_at_once(context, plan);
+  polyad_status status = run_all(t);
+  for (int j = 0; j < t->running; ++j)
+    als_together_forget(&t->job[j]);
+  clear_matrices(t);
+  pd_free(context, t);
+  return status;
+}
