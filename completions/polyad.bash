@@ -80,8 +80,7 @@ _polyad() {
   fi
   case $previous in
     --model-kind)
-      local kinds="auto signed nonnegative"
-      [ "$command" = project ] && kinds+=" poisson"
+      local kinds="auto signed nonnegative poisson"
       [ "$command" = anomalies ] && kinds="auto gaussian poisson"
       mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$current")
       ;;

@@ -31,8 +31,6 @@ function __polyad_values -a name argument
             switch "$__polyad_command"
                 case anomalies
                     printf '%s\n' auto gaussian poisson
-                case update
-                    printf '%s\n' auto signed nonnegative
                 case '*'
                     printf '%s\n' auto signed nonnegative poisson
             end

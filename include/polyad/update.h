@@ -16,8 +16,8 @@ typedef struct polyad_updater polyad_updater;
 /** Options of an updater. Start from polyad_update_options_init(). */
 typedef struct polyad_update_options {
   int mode;               /**< the mode that grows, from 0; default 0 */
-  polyad_model_kind kind; /**< POLYAD_KIND_AUTO (default), POLYAD_KIND_SIGNED or
-                               POLYAD_KIND_NONNEGATIVE */
+  polyad_model_kind kind; /**< default POLYAD_KIND_AUTO: nonnegative where the model is; models of
+                               counts have to be named POLYAD_KIND_POISSON */
   double forget;          /**< what the weight of all that came before is multiplied by with every
                                call of polyad_updater_add(), above 0 and at most 1; default 1 */
   int rounds; /**< how often a call improves its new rows and the other factors in turn, at
@@ -44,7 +44,7 @@ typedef struct polyad_update_info {
  * matrices: what the sums of the data are where the model has converged (OnlineCP's start).
  *  @param[out] updater  destroyed with polyad_updater_destroy()
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_NUMERICAL (not finite, or negative where it may not be),
- *  POLYAD_UNSUPPORTED (POLYAD_KIND_POISSON), POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
+ *  POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_updater_create(polyad_context *context,
                                                               const polyad_ktensor *model,
                                                               const polyad_update_options *options,
@@ -71,6 +71,12 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_updater_set_forget(polyad_context
  *  higher order tensors, KDD 2016; the forgetting factor as in S. Smith, K. Huang, N. D.
  * Sidiropoulos and G. Karypis, Streaming tensor factorization for infinite data sources, SDM 2018.
  * Of a slice that was there its earlier data are taken to be what the model says of them.
+ *
+ *  In a model of counts (POLYAD_KIND_POISSON) the new rows are those of largest likelihood, P_n
+ * sums the counts that each component is expected to have, A_n * Phi_n of the new data (E. C. Chi
+ * and T. G. Kolda, SIAM J. Matrix Anal. Appl. 33, 2012), Q_n on its diagonal what the rows are
+ * multiplied by in the model's sum of all cells, and A_n = P_n Q_n^-1: expectation and maximisation
+ * on line (O. Cappe and E. Moulines, J. R. Stat. Soc. B 71, 2009).
  *
  *  Time: proportional to the new nonzeros times R, and R^2 times the new slices and the lengths of
  *  the other modes; no part of it depends on how many slices there were before. When the call fails

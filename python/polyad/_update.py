@@ -35,8 +35,9 @@ class Updater:
         at most 1.
     rounds : int
         How often a call improves new rows and the other factors in turn.
-    kind : {"auto", "signed", "nonnegative"}
-        Whether factors stay nonnegative; "auto": where the model is.
+    kind : {"auto", "signed", "nonnegative", "poisson"}
+        Whether factors stay nonnegative; "auto": where the model is. Models of counts have to be
+        named "poisson".
     match, unseen
         As in :meth:`KruskalTensor.project`; in the growing mode labels that the model lacks are
         appended.

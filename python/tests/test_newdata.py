@@ -296,6 +296,90 @@ def test_updates_are_online_cp(forget):
     assert np.allclose(found.factors[2], c, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("forget", [1.0, 0.8])
+def test_updates_of_counts_are_online_expectation_maximisation(forget):
+    """In dense NumPy, its new rows by many multiplicative updates. Counts of a part of the slices
+    come twice: their earlier ones stay with the components that the model dealt them out to."""
+    random = np.random.default_rng(5)
+    truth = plant(3, 3, (14, 6, 5), nonnegative=True)
+    truth.weights *= 4 / truth.reconstruct().mean()
+    counts = random.poisson(truth.reconstruct()).astype(float)
+    model = polyad.cp_apr(sparse(counts[:8]), 3, tol=1e-8, max_iters=2000, seed=1)
+    a, b, c = (np.array(f) for f in model.factors)
+    a = a * model.weights
+    whole = [a.sum(0), b.sum(0), c.sum(0)]
+    q_b, q_c = whole[0] * whole[2], whole[0] * whole[1]
+    p_b, p_c, weight = b * q_b, c * q_c, np.ones(14)
+    days = [f"d{i}" for i in range(14)]
+    model = polyad.KruskalTensor(model.weights, model.factors, labels=[days[:8], None, None])
+    updater = polyad.Updater(model, 0, forget=forget, kind="poisson")
+    for first in (8, 10, 12):
+        # Two new slices, and more of slice 3.
+        new = np.concatenate([counts[first:first + 2], counts[3:4]])
+        weight[:first] *= forget
+        scale, before = b.sum(0) * c.sum(0), a[3] * b.sum(0) * c.sum(0)
+        rows = np.vstack([np.full((2, 3), counts.mean()), a[3:4]])
+        for _ in range(8000):
+            m = np.einsum("ir,jr,kr->ijk", rows, b, c)
+            rows *= np.einsum("ijk,jr,kr->ir", new / m, b, c)
+            rows[2] += before
+            rows /= scale
+        for n in (1, 2):
+            m = np.einsum("ir,jr,kr->ijk", rows, b, c)
+            old = (1 - weight[3]) * a[3]
+            change = rows.sum(0) - weight[3] * a[3]
+            if n == 1:
+                expected = b * np.einsum("ijk,ir,kr->jr", new / m, rows, c)
+                p_b = forget * p_b + expected + b * c.sum(0) * old
+                q_b = forget * q_b + c.sum(0) * change
+                b = p_b / q_b
+            else:
+                expected = c * np.einsum("ijk,ir,jr->kr", new / m, rows, b)
+                p_c = forget * p_c + expected + c * b.sum(0) * old
+                q_c = forget * q_c + b.sum(0) * change
+                c = p_c / q_c
+        a, weight[3] = np.vstack([a, rows[:2]]), 1
+        a[3] = rows[2]
+        x = sparse(new)
+        x._set_labels([[days[first], days[first + 1], days[3]], None, None])
+        info = updater.add(x)
+        assert (info["kind"], info["appended"], info["changed"]) == ("poisson", 2, 1)
+    found = updater.model
+    assert np.allclose(found.factors[0] * found.weights, a, rtol=1e-7, atol=1e-9)
+    assert np.allclose(found.factors[1], b, rtol=1e-7, atol=1e-9)
+    assert np.allclose(found.factors[2], c, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", [0, 2])
+def test_noise_free_counts_stay_what_they_are(mode):
+    """Rates instead of counts: each slice is the model's, so no factor moves."""
+    shape = tuple(20 if m == mode else length for m, length in enumerate((6, 7, 5)))
+    truth = plant(4, 3, shape, nonnegative=True)
+    slices = np.moveaxis(truth.reconstruct(), mode, 0)
+    factors = [f[:8] if m == mode else f for m, f in enumerate(truth.factors)]
+    updater = polyad.Updater(polyad.KruskalTensor(truth.weights, factors), mode, kind="poisson")
+    for t in range(8, 20):
+        updater.add(sparse(np.moveaxis(slices[t:t + 1], 0, mode)))
+    error = updater.model.reconstruct() - truth.reconstruct()
+    assert np.linalg.norm(error) < 1e-8 * np.linalg.norm(slices)
+
+
+def test_sums_of_counts_are_not_those_of_squares(tmp_path):
+    """An updater that goes on from a file is the one that was left; sums of another kind of model
+    are refused."""
+    truth = plant(4, 3, (10, 6, 5), nonnegative=True)
+    new = sparse(np.random.default_rng(0).poisson(3, (2, 6, 5)).astype(float))
+    updater = polyad.Updater(truth, 0, kind="poisson")
+    updater.add(new)
+    model, state = updater.save(tmp_path / "m.ptm"), tmp_path / "m.ptm.state.ptm"
+    again = polyad.Updater(model, 0, kind="poisson", state=state)
+    updater.add(new)
+    again.add(new)
+    assert again.model == updater.model
+    with pytest.raises(polyad.Error, match="kind of model"):
+        polyad.Updater(model, 0, state=state)
+
+
 def test_slices_that_are_there_get_more():
     """Exact data that arrive in two parts, by label, end in the model of all of them."""
     planted = plant(5, 2, (8, 6, 5))
@@ -369,8 +453,8 @@ def test_updates_check_their_arguments():
             polyad.Updater(model, 0, forget=wrong)
     with pytest.raises(ValueError, match="rounds"):
         polyad.Updater(model, 0, rounds=0)
-    with pytest.raises(polyad.Error, match="counts cannot be updated"):
-        polyad.Updater(plant(nonnegative=True), 0, kind="poisson")
+    with pytest.raises(polyad.Error, match="negative number of a poisson model"):
+        polyad.Updater(plant(nonnegative=True), 0, kind="poisson").add(sparse(-np.ones((1, 6, 5))))
     updater = polyad.Updater(model, 0)
     before = updater.model
     with pytest.raises(ValueError, match="mode 2 has indices that the model lacks"):

@@ -80,6 +80,26 @@ void pd_double_normal(const struct pd_double_model *model, const double *const *
       v[k] *= gram[n][k];
 }
 
+void pd_double_moments(polyad_model_kind kind, uint64_t count, uint64_t rank, const double *a,
+                       double *moments) {
+  if (kind != POLYAD_KIND_POISSON) {
+    pd_double_gram(count, rank, a, moments);
+    return;
+  }
+  memset(moments, 0, rank * rank * sizeof *moments);
+  for (uint64_t i = 0; i < count; ++i)
+    for (uint64_t r = 0; r < rank; ++r)
+      moments[r * rank + r] += a[i * rank + r];
+}
+
+void pd_double_system(polyad_model_kind kind, const struct pd_double_model *model,
+                      const double *const *moments, int mode, int skipped, double *v) {
+  pd_double_normal(model, moments, mode, skipped, v);
+  if (kind != POLYAD_KIND_POISSON) return;
+  for (uint64_t r = 0; r < model->rank; ++r)
+    if (model->weight[r] > 0) v[r * model->rank + r] /= model->weight[r];
+}
+
 void pd_double_column_sums(const struct pd_double_model *model, double *sum) {
   uint64_t rank = model->rank;
   memset(sum, 0, (uint64_t)model->order * rank * sizeof *sum);

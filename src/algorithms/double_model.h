@@ -26,6 +26,16 @@ void pd_double_model_clear(polyad_context *context, struct pd_double_model *copy
 polyad_status pd_model_kind(polyad_context *context, const struct pd_double_model *model,
                             polyad_model_kind *kind);
 
+/** What a mode's system needs of another mode's factor A of `count` rows (R x R): of models of
+ *  squares its Gram matrix A^T A; of counts, whose likelihood has no more, its column sums on the
+ *  diagonal. */
+void pd_double_moments(polyad_model_kind kind, uint64_t count, uint64_t rank, const double *a,
+                       double *moments);
+/** A mode's system made of them: pd_double_normal(), or of counts the diagonal of what each
+ *  component's rows are multiplied by in the model's sum of all cells. */
+void pd_double_system(polyad_model_kind kind, const struct pd_double_model *model,
+                      const double *const *moments, int mode, int skipped, double *v);
+
 /** gram = A^T A of `count` rows (R x R). */
 void pd_double_gram(uint64_t count, uint64_t rank, const double *a, double *gram);
 

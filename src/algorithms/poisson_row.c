@@ -14,7 +14,7 @@ enum { TICKS = 1 << 10 };
 /* One row's problem, and a thread's memory for it. */
 struct row {
   struct pd_quadratic quadratic;
-  uint64_t room, count; /* nonzeros */
+  uint64_t room, count; /* nonzeros, and known counts */
   double *pi, *x;       /* count x R, divided by s; count */
   double *dot, *along;  /* count: rates now, and what a whole step adds to them */
   double *hessian, *gradient, *right, *target; /* R x R, R, R, R */
@@ -52,6 +52,13 @@ static void read_row(const struct job *job, uint64_t i, struct row *row) {
     for (uint64_t r = 0; r < rank; ++r)
       most = fmax(most, pi[r]);
     if (most > 0) row->x[row->count++] = pd_tensor_value(rows->tensor, p);
+  }
+  for (uint64_t r = 0; rows->known != NULL && r < rank; ++r) {
+    if (!(rows->known[i * rank + r] > 0) || !(job->sum[r] > 0)) continue;
+    double *pi = row->pi + row->count * rank;
+    memset(pi, 0, rank * sizeof *pi);
+    pi[r] = 1;
+    row->x[row->count++] = rows->known[i * rank + r];
   }
 }
 
@@ -131,7 +138,15 @@ static bool poisson_row_move(struct row *row, uint64_t rank, double *length) {
   return true;
 }
 
-/* Returns whether the row meets the tolerance, to rounding. */
+/* The error of the optimality conditions. The gradient is 1 minus a sum of x_j pi_j / rate_j, which
+ * at the optimum is at most 1: its terms are rounded once for every column in their rates, thrice
+ * besides, and once for every term that is added to them. Twice that, since the row itself is
+ * rounded, too. */
+static double rounding_of(const struct row *row, uint64_t rank) {
+  return 2 * 0x1p-53 * ((double)row->count + (double)rank + 3);
+}
+
+/* Returns whether the row meets the optimality conditions, to rounding. */
 static bool poisson_row_solve(const struct pd_poisson_rows *rows, struct row *row,
                               const bool *held) {
   uint64_t rank = rows->rank;
@@ -146,7 +161,7 @@ static bool poisson_row_solve(const struct pd_poisson_rows *rows, struct row *ro
     find_rates(row, rank, row->c, row->dot);
     for (uint64_t j = 0; j < row->count; ++j)
       row->dot[j] = fmax(row->dot[j], 1e-300);
-    if (differentiate(row, rank, held, total) <= rows->tolerance) return true;
+    if (differentiate(row, rank, held, total) <= rounding_of(row, rank)) return true;
     find_target(row, rank, held, damping);
     if (!poisson_row_move(row, rank, &step)) return true; /* what is left is rounding error */
     damping *= step == 1 ? 0.1 : step > 0.2 ? 1 : 10;
@@ -205,7 +220,7 @@ static polyad_status sort_rows(struct job *job) {
 
 static polyad_status create_row(const struct job *job, struct row *row) {
   polyad_context *context = job->stage->context;
-  uint64_t rank = job->rows->rank, room = job->longest;
+  uint64_t rank = job->rows->rank, room = pd_add_saturated(job->longest, rank);
   PD_TRY(pd_quadratic_create(context, rank, true, &row->quadratic));
   PD_TRY(PD_NEW(context, pd_mul_saturated(room, rank + 3), &row->pi));
   PD_TRY(PD_NEW(context, pd_mul_saturated(rank, rank + 4), &row->hessian));
@@ -239,6 +254,15 @@ static polyad_status solve_all(const struct job *job, int threads, struct row *e
     PD_TRY(pd_stage_tick(job->stage));
     rows->unfinished += solve_some(job, i, count - i < TICKS ? count : i + TICKS, threads, each, a);
   }
+  return POLYAD_OK;
+}
+
+polyad_status pd_poisson_check(polyad_context *context, const polyad_tensor *tensor) {
+  for (uint64_t k = 0; k < tensor->nnz; ++k)
+    if (pd_tensor_value(tensor, k) < 0)
+      return pd_fail(context, POLYAD_NUMERICAL,
+                     "nonzero %llu is %g; expected no negative number of a poisson model",
+                     (unsigned long long)pd_shown(context, k), pd_tensor_value(tensor, k));
   return POLYAD_OK;
 }
 

@@ -15,7 +15,6 @@
 #include <polyad/project.h>
 #include <string.h>
 
-static const double row_tolerance = 1e-10;
 enum { ROW_ITERATIONS = 200 };
 
 struct projection {
@@ -71,16 +70,6 @@ static polyad_status project_check_dims(const struct projection *p) {
     projected |= (unsigned)p->projected[n] << n;
   return pd_model_check_shape(p->context, p->model->order, p->model->dims, p->tensor, projected,
                               "the same of a mode that is not projected");
-}
-
-static polyad_status check_counts(const struct projection *p) {
-  if (p->kind != POLYAD_KIND_POISSON) return POLYAD_OK;
-  for (uint64_t k = 0; k < p->tensor->nnz; ++k)
-    if (pd_tensor_value(p->tensor, k) < 0)
-      return pd_fail(p->context, POLYAD_NUMERICAL,
-                     "nonzero %llu is %g; expected no negative number of a poisson model",
-                     (unsigned long long)pd_shown(p->context, k), pd_tensor_value(p->tensor, k));
-  return POLYAD_OK;
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -153,7 +142,7 @@ static polyad_status project_start(struct projection *p) {
   PD_TRY(pd_double_model_create(p->context, p->model, p->projected, &p->now));
   p->kind = p->options->kind;
   PD_TRY(pd_model_kind(p->context, &p->now, &p->kind));
-  PD_TRY(check_counts(p));
+  if (p->kind == POLYAD_KIND_POISSON) PD_TRY(pd_poisson_check(p->context, p->tensor));
   PD_TRY(make_rows(p));
   PD_TRY(fix_entries(p));
   for (int n = 0; n < p->model->order; ++n) {
@@ -177,7 +166,6 @@ static polyad_status solve_counts(struct projection *p, int mode) {
                                  .factor = (const double *const *)p->now.factor,
                                  .weight = p->now.weight,
                                  .held = p->held[mode],
-                                 .tolerance = row_tolerance,
                                  .max_iterations = ROW_ITERATIONS};
   polyad_status status = pd_poisson_rows(&p->stage, &rows, p->now.factor[mode]);
   p->unfinished = rows.unfinished;

@@ -24,9 +24,6 @@ static polyad_status updater_check_options(polyad_context *context, const polyad
   if (options->rounds < 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d rounds found; expected 1 or more",
                    options->rounds);
-  if (options->kind == POLYAD_KIND_POISSON)
-    return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "models of counts cannot be updated; expected a signed or nonnegative model");
   return check_forget(context, options->forget);
 }
 
@@ -46,12 +43,12 @@ static polyad_status start_sums(polyad_updater *updater) {
       PD_TRY_CLEANUP(PD_NEW(updater->context, rank * rank, &sums->gram));
       gram[n] = sums->gram;
     }
-    pd_double_gram(model->rows[n], rank, model->factor[n], gram[n]);
+    pd_double_moments(updater->kind, model->rows[n], rank, model->factor[n], gram[n]);
   }
   for (int n = 0; n < model->order; ++n) {
     struct pd_updated_mode *sums = &updater->sums[n];
     if (n == updater->options.mode) continue;
-    pd_double_normal(model, (const double *const *)gram, n, -1, sums->q);
+    pd_double_system(updater->kind, model, (const double *const *)gram, n, -1, sums->q);
     memset(sums->p, 0, model->rows[n] * rank * sizeof *sums->p);
     for (uint64_t i = 0; i < model->rows[n]; ++i)
       for (uint64_t s = 0; s < rank; ++s)

@@ -7,9 +7,10 @@
 
 /* One of the modes that do not grow. */
 struct pd_updated_mode {
-  double *p;    /* rows x R: the sum over slices of MTTKRP_n, weights in it */
-  double *q;    /* R x R: A_n = P_n Q_n^-1 */
-  double *gram; /* R x R: A_n^T A_n */
+  double *p;    /* rows x R: the sum over slices of MTTKRP_n, weights in it; of counts, of the
+                   counts that each component is expected to have */
+  double *q;    /* R x R: A_n = P_n Q_n^-1; of counts a diagonal */
+  double *gram; /* R x R: A_n^T A_n; of counts column sums on the diagonal */
 };
 
 struct polyad_updater {

@@ -11,39 +11,17 @@
  *
  *   A_n (W_n * (a (a' - w a)^T)) + MTTKRP_n(new),
  *
- * and Q_n by W_n * (a' a'^T - w a a^T). */
+ * and Q_n by W_n * (a' a'^T - w a a^T).
+ *
+ * Models of counts are updated by expectation and maximisation (updater_counts.c): P_n holds the
+ * counts that each component is expected to have in each row, Q_n on its diagonal what the rows are
+ * multiplied by in the model's sum of all cells. */
+#include "algorithms/updater_add.h"
 #include "algorithms/model_start.h"
-#include "algorithms/quadratic_row.h"
-#include "algorithms/updater.h"
-#include "core/stage.h"
-#include "plan/plan.h"
+#include "algorithms/poisson_row.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct addition {
-  struct pd_stage stage;
-  polyad_context *context;
-  polyad_updater *updater;
-  const polyad_tensor *tensor;
-  const uint64_t *rows;
-  int mode;
-  uint64_t rank;
-  /* the touched slices: those that were there first, then the new ones */
-  uint64_t *local; /* number of each slice of the tensor; UINT64_MAX: nothing to do */
-  uint64_t *row;   /* row of the model of each touched slice */
-  uint64_t count, old_count;
-  polyad_tensor *touched;
-  polyad_plan *plan;
-  polyad_workspace *workspace;
-  /* what is to take the place of the updater's */
-  struct pd_double_model next; /* growing mode: the touched rows */
-  struct pd_updated_mode sums[POLYAD_MAX_ORDER];
-  double *right, *before; /* of the growing mode: touched x R */
-  double *v, *w, *square; /* R x R */
-  double *product;        /* longest other mode x R */
-  double *weight;         /* of the slices that were there, forgetting done */
-};
 
 static const uint64_t none = UINT64_MAX;
 
@@ -54,7 +32,7 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static polyad_status updater_add_check(const struct addition *a) {
+static polyad_status updater_add_check(const struct pd_addition *a) {
   const struct pd_double_model *model = &a->updater->model;
   PD_TRY(pd_model_check_shape(a->context, model->order, model->rows, a->tensor, 1U << a->mode,
                               "the same of a mode that does not grow"));
@@ -67,12 +45,12 @@ static polyad_status updater_add_check(const struct addition *a) {
   return POLYAD_OK;
 }
 
-static bool is_new(const struct addition *a, uint64_t i) {
+static bool is_new(const struct pd_addition *a, uint64_t i) {
   return a->rows == NULL || a->rows[i] == POLYAD_NEW_ROW;
 }
 
 /* Slices that are there count where they have nonzeros; new ones always. */
-static polyad_status number_slices(struct addition *a) {
+static polyad_status number_slices(struct pd_addition *a) {
   uint64_t slices = a->tensor->dims[a->mode], next = a->updater->model.rows[a->mode];
   PD_TRY(PD_NEW(a->context, slices, &a->local));
   PD_TRY(PD_NEW(a->context, slices, &a->row));
@@ -93,7 +71,7 @@ static polyad_status number_slices(struct addition *a) {
   return POLYAD_OK;
 }
 
-static polyad_status check_repeats(const struct addition *a) {
+static polyad_status check_repeats(const struct pd_addition *a) {
   uint64_t *sorted = NULL;
   bool repeated = false;
   PD_TRY(PD_NEW(a->context, a->old_count, &sorted));
@@ -107,7 +85,7 @@ static polyad_status check_repeats(const struct addition *a) {
 }
 
 /* The nonzeros with the touched slices' numbers. */
-static polyad_status make_touched(struct addition *a) {
+static polyad_status make_touched(struct pd_addition *a) {
   const polyad_tensor *tensor = a->tensor;
   void *index[POLYAD_MAX_ORDER] = {NULL}, *values = NULL;
   uint64_t dims[POLYAD_MAX_ORDER], nnz = tensor->nnz;
@@ -145,7 +123,7 @@ static polyad_status updater_add_copy(polyad_context *context, uint64_t count, c
   return POLYAD_OK;
 }
 
-static polyad_status make_next(struct addition *a) {
+static polyad_status make_next(struct pd_addition *a) {
   const polyad_updater *updater = a->updater;
   uint64_t rank = a->rank, square = rank * rank, longest = 0;
   a->next = (struct pd_double_model){.order = updater->model.order, .rank = rank};
@@ -171,10 +149,11 @@ static polyad_status make_next(struct addition *a) {
   return PD_NEW(a->context, longest, &a->product);
 }
 
-static polyad_status updater_add_prepare(struct addition *a) {
+static polyad_status updater_add_prepare(struct pd_addition *a) {
   const polyad_updater *updater = a->updater;
   uint64_t rank = a->rank;
   PD_TRY(updater_add_check(a));
+  if (updater->kind == POLYAD_KIND_POISSON) PD_TRY(pd_poisson_check(a->context, a->tensor));
   PD_TRY(number_slices(a));
   PD_TRY(check_repeats(a));
   if (a->count == 0) return POLYAD_OK;
@@ -190,6 +169,7 @@ static polyad_status updater_add_prepare(struct addition *a) {
   polyad_plan_options_init(&options);
   options.rank = rank;
   options.precision = POLYAD_F64;
+  if (updater->kind == POLYAD_KIND_POISSON) options.kernel = POLYAD_KERNEL_PHI;
   options.sweeps = 1; /* of the rows of one mode, and of the others where they move */
   PD_TRY(polyad_plan_create(a->context, a->touched, &options, &a->plan));
   return polyad_workspace_create(a->context, a->plan, rank, &a->workspace);
@@ -198,7 +178,7 @@ static polyad_status updater_add_prepare(struct addition *a) {
 /* ---- one round ------------------------------------------------------------------------------ */
 
 /* out = MTTKRP of the new data, with the weights. */
-static polyad_status updater_add_multiply(struct addition *a, int mode, double *out) {
+static polyad_status updater_add_multiply(struct pd_addition *a, int mode, double *out) {
   PD_TRY(pd_stage_tick(&a->stage));
   PD_TRY(polyad_mttkrp(a->context, a->plan, a->workspace, mode, (const void *const *)a->next.factor,
                        out));
@@ -208,11 +188,11 @@ static polyad_status updater_add_multiply(struct addition *a, int mode, double *
   return POLYAD_OK;
 }
 
-static void normal(const struct addition *a, int mode, int skipped, double *v) {
+void pd_addition_system(const struct pd_addition *a, int mode, int skipped, double *v) {
   const double *gram[POLYAD_MAX_ORDER];
   for (int n = 0; n < a->next.order; ++n)
     gram[n] = a->sums[n].gram;
-  pd_double_normal(&a->next, gram, mode, skipped, v);
+  pd_double_system(a->updater->kind, &a->next, gram, mode, skipped, v);
 }
 
 /* out += rows x matrix, R x R. */
@@ -224,33 +204,41 @@ static void add_product(uint64_t count, uint64_t rank, const double *rows, const
         out[i * rank + r] += rows[i * rank + s] * matrix[s * rank + r];
 }
 
-static polyad_status solve_slices(struct addition *a) {
+static polyad_status solve_slices(struct pd_addition *a) {
+  if (a->updater->kind == POLYAD_KIND_POISSON) return pd_addition_count_slices(a);
   PD_TRY(updater_add_multiply(a, a->mode, a->right));
-  normal(a, a->mode, -1, a->v);
+  pd_addition_system(a, a->mode, -1, a->v);
   add_product(a->old_count, a->rank, a->before, a->v, a->right);
   return pd_quadratic_rows(a->context, a->rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, a->v,
                            a->count, a->right, NULL, a->next.factor[a->mode]);
 }
 
-/* square[s][r] = sum over the slices that were there of a_s (a'_r - w a_r). */
-static void sum_changes(const struct addition *a) {
+/* square[s][r] = sum over the slices that were there of a_s (a'_r - w a_r). Of counts the diagonal
+ * of a_r - w a_r: which component the earlier ones belong to is not asked again. */
+static void sum_changes(const struct pd_addition *a) {
   uint64_t rank = a->rank;
+  bool counts = a->updater->kind == POLYAD_KIND_POISSON;
   memset(a->square, 0, rank * rank * sizeof *a->square);
   for (uint64_t k = 0; k < a->old_count; ++k) {
     const double *old = a->before + k * rank, *row = a->next.factor[a->mode] + k * rank;
-    for (uint64_t s = 0; s < rank; ++s)
+    for (uint64_t r = 0; counts && r < rank; ++r)
+      a->square[r * rank + r] += old[r] - a->weight[k] * old[r];
+    for (uint64_t s = 0; !counts && s < rank; ++s)
       for (uint64_t r = 0; r < rank; ++r)
         a->square[s * rank + r] += old[s] * (row[r] - a->weight[k] * old[r]);
   }
 }
 
-/* square = sum over all touched slices of a' a'^T - w a a^T. */
-static void sum_squares(const struct addition *a) {
+/* square = sum over all touched slices of a' a'^T - w a a^T; of counts the diagonal of a' - w a. */
+static void updater_add_sum_squares(const struct pd_addition *a) {
   uint64_t rank = a->rank;
-  pd_double_gram(a->count, rank, a->next.factor[a->mode], a->square);
+  bool counts = a->updater->kind == POLYAD_KIND_POISSON;
+  pd_double_moments(a->updater->kind, a->count, rank, a->next.factor[a->mode], a->square);
   for (uint64_t k = 0; k < a->old_count; ++k) {
     const double *old = a->before + k * rank;
-    for (uint64_t s = 0; s < rank; ++s)
+    for (uint64_t r = 0; counts && r < rank; ++r)
+      a->square[r * rank + r] -= a->weight[k] * old[r];
+    for (uint64_t s = 0; !counts && s < rank; ++s)
       for (uint64_t r = 0; r < rank; ++r)
         a->square[s * rank + r] -= a->weight[k] * old[s] * old[r];
   }
@@ -262,38 +250,42 @@ static bool updater_add_all_finite(uint64_t count, const double *numbers) {
   return true;
 }
 
-static polyad_status overflows(const struct addition *a, int mode) {
+static polyad_status overflows(const struct pd_addition *a, int mode) {
   return pd_fail(a->context, POLYAD_NUMERICAL,
                  "the sums of mode %d overflow; scale the tensor's values",
                  pd_shown_mode(a->context, mode));
 }
 
-static polyad_status solve_other(struct addition *a, int n) {
+static polyad_status solve_other(struct pd_addition *a, int n) {
   const struct pd_updated_mode *before = &a->updater->sums[n];
   struct pd_updated_mode *sums = &a->sums[n];
   uint64_t rank = a->rank, rows = a->next.rows[n];
   double forget = a->updater->options.forget;
-  PD_TRY(updater_add_multiply(a, n, a->product));
+  bool counts = a->updater->kind == POLYAD_KIND_POISSON;
+  PD_TRY(counts ? pd_addition_expect(a, n, a->product) : updater_add_multiply(a, n, a->product));
   for (uint64_t k = 0; k < rows * rank; ++k)
     sums->p[k] = forget * before->p[k] + a->product[k];
-  normal(a, n, a->mode, a->w);
+  pd_addition_system(a, n, a->mode, a->w);
   sum_changes(a);
   for (uint64_t k = 0; k < rank * rank; ++k)
     a->square[k] *= a->w[k];
   if (a->old_count > 0) add_product(rows, rank, a->next.factor[n], a->square, sums->p);
-  sum_squares(a);
+  updater_add_sum_squares(a);
   for (uint64_t k = 0; k < rank * rank; ++k)
     sums->q[k] = forget * before->q[k] + a->w[k] * a->square[k];
   if (!updater_add_all_finite(rank * rank, sums->q) ||
       !updater_add_all_finite(rows * rank, sums->p))
     return overflows(a, n);
-  PD_TRY(pd_quadratic_rows(a->context, rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, sums->q,
-                           rows, sums->p, NULL, a->next.factor[n]));
-  pd_double_gram(rows, rank, a->next.factor[n], sums->gram);
+  if (counts)
+    pd_addition_divide(a, n);
+  else
+    PD_TRY(pd_quadratic_rows(a->context, rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, sums->q,
+                             rows, sums->p, NULL, a->next.factor[n]));
+  pd_double_moments(a->updater->kind, rows, rank, a->next.factor[n], sums->gram);
   return updater_add_all_finite(rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
 }
 
-static polyad_status updater_add_iterate(struct addition *a) {
+static polyad_status updater_add_iterate(struct pd_addition *a) {
   for (int k = 0; k < a->updater->options.rounds; ++k) {
     PD_TRY(solve_slices(a));
     for (int n = 0; n < a->next.order; ++n)
@@ -305,7 +297,7 @@ static polyad_status updater_add_iterate(struct addition *a) {
 /* ---- the end -------------------------------------------------------------------------------- */
 
 /* The fit of the new data with the updated model. */
-static polyad_status updater_add_find_fit(const struct addition *a, double *fit) {
+static polyad_status updater_add_find_fit(const struct pd_addition *a, double *fit) {
   polyad_ktensor *model = NULL;
   *fit = NAN;
   if (a->old_count > 0 || polyad_tensor_norm(a->touched) == 0) return POLYAD_OK;
@@ -321,7 +313,7 @@ static polyad_status updater_add_find_fit(const struct addition *a, double *fit)
 
 /* Memory for the new rows, twice as much as there was, so that all growing together takes time
  * proportional to the rows. */
-static polyad_status updater_add_make_room(struct addition *a) {
+static polyad_status updater_add_make_room(struct pd_addition *a) {
   polyad_updater *updater = a->updater;
   uint64_t needed = updater->model.rows[a->mode] + a->count - a->old_count;
   if (needed <= updater->room) return POLYAD_OK;
@@ -340,7 +332,7 @@ static void swap(double **a, double **b) {
   *b = kept;
 }
 
-static void take_over(struct addition *a) {
+static void take_over(struct pd_addition *a) {
   polyad_updater *updater = a->updater;
   for (int n = 0; n < a->next.order; ++n) {
     if (n == a->mode) continue;
@@ -358,7 +350,7 @@ static void take_over(struct addition *a) {
   updater->model.rows[a->mode] += a->count - a->old_count;
 }
 
-static polyad_status updater_add_run(struct addition *a, polyad_update_info *info) {
+static polyad_status updater_add_run(struct pd_addition *a, polyad_update_info *info) {
   *info = (polyad_update_info){.kind = a->updater->kind, .fit = NAN};
   PD_TRY(updater_add_prepare(a));
   if (a->count == 0) return POLYAD_OK;
@@ -371,7 +363,7 @@ static polyad_status updater_add_run(struct addition *a, polyad_update_info *inf
   return POLYAD_OK;
 }
 
-static void updater_add_clear(struct addition *a) {
+static void updater_add_clear(struct pd_addition *a) {
   polyad_workspace_destroy(a->workspace);
   polyad_plan_destroy(a->plan);
   polyad_tensor_destroy(a->touched);
@@ -394,13 +386,13 @@ polyad_status polyad_updater_add(polyad_context *context, polyad_updater *update
   pd_begin(context);
   if (updater == NULL || tensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or tensor is NULL");
-  struct addition a = {.stage = pd_stage_begin(context, "update"),
-                       .context = context,
-                       .updater = updater,
-                       .tensor = tensor,
-                       .rows = rows,
-                       .mode = updater->options.mode,
-                       .rank = updater->model.rank};
+  struct pd_addition a = {.stage = pd_stage_begin(context, "update"),
+                          .context = context,
+                          .updater = updater,
+                          .tensor = tensor,
+                          .rows = rows,
+                          .mode = updater->options.mode,
+                          .rank = updater->model.rank};
   polyad_update_info found;
   polyad_status status = updater_add_run(&a, &found);
   updater_add_clear(&a);

@@ -3,8 +3,8 @@
  *
  *   weights             those of the model
  *   factor n            P_n, and below it the R rows of Q_n
- *   growing factor      row by row: VERSION, the halves of the model's hash, the growing mode, the
- *                       logarithm of all forgetting, then the clock of every slice; zeros after it
+ *   growing factor      row by row: 1 (of counts 2), the halves of the model's hash, the growing
+ * mode, the logarithm of all forgetting, then the clock of every slice; zeros after it
  *
  * Modes are named "polyad update". */
 #include "algorithms/model_start.h"
@@ -13,7 +13,12 @@
 #include <polyad/io.h>
 #include <string.h>
 
-enum { VERSION = 1, HEAD = 5 };
+enum { HEAD = 5 };
+
+/* Which sums they are: of squares, or of counts. */
+static double version_of(const polyad_updater *updater) {
+  return updater->kind == POLYAD_KIND_POISSON ? 2 : 1;
+}
 
 static const char mark[] = "polyad update";
 
@@ -28,7 +33,7 @@ static void state_dims(const struct pd_double_model *model, int mode, uint64_t *
 
 static void write_head(const polyad_updater *updater, const polyad_ktensor *model, double *to) {
   uint64_t hash = polyad_ktensor_hash(model);
-  to[0] = VERSION;
+  to[0] = version_of(updater);
   to[1] = (double)(hash >> 32);
   to[2] = (double)(hash & UINT32_MAX);
   to[3] = updater->options.mode;
@@ -96,8 +101,8 @@ static polyad_status updater_state_check_state(polyad_context *context, const ch
     same = state->dims[n] == dims[n];
   if (!same) return refuse(context, path, "sums of other dims");
   const double *head = state->factor[mode];
-  if (head[0] != VERSION || head[3] != mode)
-    return refuse(context, path, "no sums of this growing mode");
+  if (head[0] != version_of(updater) || head[3] != mode)
+    return refuse(context, path, "no sums of this growing mode and kind of model");
   if (head[1] != (double)(hash >> 32) || head[2] != (double)(hash & UINT32_MAX))
     return refuse(context, path, "sums of another model");
   return POLYAD_OK;

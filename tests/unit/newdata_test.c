@@ -137,7 +137,7 @@ static void test_memory(void **state) {
       wanted.unit = (polyad_anomaly_unit)unit;
       assert_true(sweep_failures(find, &wanted, 2) > 5);
     }
-    if (kinds[k] != POLYAD_KIND_POISSON) assert_true(sweep_failures(update, &wanted, 2) > 20);
+    assert_true(sweep_failures(update, &wanted, 2) > 20);
   }
   polyad_tensor_destroy(labels);
   polyad_ktensor_destroy(part);
