@@ -7,7 +7,7 @@
 """
 
 from ._anomalies import Anomalies, anomalies
-from ._algorithms import cp_als, formats, generate, innerprod, mttkrp, norm, version
+from ._algorithms import cp_als, formats, gcp_objective, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
 from ._complete import cp_complete, split
 from ._devices import devices
@@ -32,6 +32,6 @@ __all__ = [
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
     "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",
-    "cp_complete", "devices", "formats", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score",
+    "cp_complete", "devices", "formats", "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score",
     "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
 ]

@@ -18,7 +18,7 @@ from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
-from ._types import CPInit, CPLike, Matrices, OnInterrupt, Precision, Seed
+from ._types import CPInit, CPLike, Loss, Matrices, OnInterrupt, Precision, Seed
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
@@ -131,6 +131,46 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                       threads=threads, variant=variant)
     return plan.mttkrp(matrices, mode, threads=threads)
+
+
+def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
+                  device: str = "auto", format: str = "auto",
+                  precision: Precision | None = None, threads: int | None = None,
+                  variant: str = "auto") -> tuple[float, list[npt.NDArray[Any]]]:
+    """Loss of a CP model over all cells of a tensor, and its gradient: what an optimizer of
+    generalized CP needs (Hong, Kolda and Duersch 2020). Cells without a nonzero count as 0.
+
+    Parameters
+    ----------
+    x : SparseTensor or Plan (or what can be made into a SparseTensor)
+        A Plan has to be made with ``kernel="phi"``.
+    factors : sequence of array_like, shape (I_n, R)
+        One matrix per mode; weights of components are multiplied into one of them.
+    loss : {"poisson", "bernoulli-logit", "gaussian"}
+        f(x, m) of a value and its model: m - x log m of counts; log(1 + e^m) - x m of values 0 and
+        1, m the log-odds; (x - m)^2. The Bernoulli loss visits every cell of the grid.
+    device, format, precision, threads, variant
+        As in :class:`Plan`.
+
+    Returns
+    -------
+    objective : float
+        The sum of f over all cells.
+    gradients : list of ndarray, shape (I_n, R)
+        Its derivatives in the factors.
+
+    Raises
+    ------
+    ValueError, TypeError, polyad.Error
+    """
+    matrices = list(factors)
+    if len(matrices) < 1:
+        raise ValueError("no factors are given")
+    first = np.asarray(matrices[0])
+    rank = first.shape[-1] if first.ndim == 2 else 1
+    _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
+                      threads=threads, variant=variant, kernel="phi")
+    return plan.gcp_objective(matrices, loss, threads=threads)
 
 
 def norm(x: Any) -> float:

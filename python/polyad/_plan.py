@@ -14,8 +14,10 @@ from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import Compute, Kernel, Precision, Zeros
+from ._types import Compute, Kernel, Loss, Precision, Zeros
 
+_LOSSES = {"poisson": lib.POLYAD_LOSS_POISSON, "bernoulli-logit": lib.POLYAD_LOSS_BERNOULLI_LOGIT,
+           "gaussian": lib.POLYAD_LOSS_GAUSSIAN}
 KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC,
             "phi": lib.POLYAD_KERNEL_PHI}
 _COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,
@@ -241,6 +243,31 @@ class Plan:
         finally:
             lib.polyad_workspace_destroy(made[0])
         return out
+
+    def gcp_objective(self, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
+                      threads: int | None = None) -> tuple[float, list[npt.NDArray[Any]]]:
+        """See :func:`gcp_objective`."""
+        if loss not in _LOSSES:
+            raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")
+        matrices = [np.ascontiguousarray(factor, self.dtype) for factor in factors]
+        rank = matrices[0].shape[-1] if matrices and matrices[0].ndim == 2 else 0
+        if [matrix.shape for matrix in matrices] != [(size, rank) for size in self.shape]:
+            raise ValueError(f"factors of shapes {[matrix.shape for matrix in matrices]} found; "
+                             f"expected (I_n, R) for the modes of {self.shape}")
+        ctx = context()
+        ctx.configure(threads=self.threads if threads is None else threads,
+                      device=self.device_asked, quick=True)
+        made, objective = ffi.new("polyad_workspace **"), ffi.new("double *")
+        gradients = [np.empty_like(matrix) for matrix in matrices]
+        ctx.check(lib.polyad_workspace_create(ctx.pointer, self._handle, rank, made))
+        try:
+            ctx.check(lib.polyad_gcp_objective(
+                ctx.pointer, self._handle, made[0], _LOSSES[loss],
+                ffi.new("void *[]", [pointer(matrix) for matrix in matrices]), objective,
+                ffi.new("void *[]", [pointer(gradient) for gradient in gradients])))
+        finally:
+            lib.polyad_workspace_destroy(made[0])
+        return float(objective[0]), gradients
 
 
 def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,

@@ -13,6 +13,7 @@ Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "cou
 Missing = Literal["keep", "skip", "error"]
 Zeros = Literal["drop", "keep"]
 Kernel = Literal["mttkrp", "phi", "ttmc"]
+Loss = Literal["poisson", "bernoulli-logit", "gaussian"]
 Compute = Literal["native", "f16", "bf16", "tf32"]
 CPInit = Literal["random", "hosvd", "nvecs"]
 Svd = Literal["exact", "randomized"]

@@ -17,7 +17,7 @@ SECTIONS = [
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("New data", polyad, ["Updater", "update", "anomalies", "Anomalies"]),
-    ("Kernels", polyad, ["Plan", "mttkrp", "ttmc"]),
+    ("Kernels", polyad, ["Plan", "mttkrp", "ttmc", "gcp_objective"]),
     ("What there is", polyad, ["formats", "devices", "version"]),
     ("Pictures (`polyad.plot`)", plot, [
         "components", "compare", "map", "heatmap", "core", "top", "similarity", "rank_scan",

@@ -14,10 +14,9 @@
  *   PD_KIND      one of the kinds below
  *   PD_INSTANCE(x)  name of the kernel */
 #define PD_KIND_SUM 0
-#define PD_KIND_PHI 1  /* out = Phi; the tile holds all columns */
-#define PD_KIND_DOTS 2 /* weights: model values of the nonzeros, at last slopes of the gain there  \
-                        */
-#define PD_KIND_PI 3   /* out(p, r) = Pi of nonzero p */
+#define PD_KIND_PHI 1    /* out = Phi; the tile holds all columns */
+#define PD_KIND_DOTS 2   /* weights: models of the nonzeros, at last slopes of the gain there */
+#define PD_KIND_PI 3     /* out(p, r) = Pi of nonzero p */
 #define PD_KIND_STORED 4 /* Phi from stored rows of Pi, the tile holds all columns */
 
 #include "portable/real_types.h"

@@ -193,12 +193,15 @@ static void test_refusals(void **state) {
   struct problem problem;
   problem_make(&cases[1], 2, 1, &problem);
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  polyad_plan_options options;
   polyad_plan *plan = NULL;
   polyad_workspace *workspace = NULL;
   const void *const *factor = (const void *const *)problem.factor;
   void *none[3] = {NULL};
   double sum;
-  assert_int_equal(polyad_plan_create(context, tensor, NULL, &plan), POLYAD_OK);
+  polyad_plan_options_init(&options);
+  options.kernel = POLYAD_KERNEL_PHI;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
   assert_int_equal(polyad_workspace_create(context, plan, 2, &workspace), POLYAD_OK);
   assert_int_equal(
       polyad_gcp_objective(NULL, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, NULL),

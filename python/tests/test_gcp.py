@@ -1,0 +1,38 @@
+"""Loss and gradient over all cells against a dense tensor."""
+
+import numpy as np
+import pytest
+
+import polyad
+
+LOSSES = {
+    "poisson": (lambda x, m: m - x * np.log(m), lambda x, m: 1 - x / m),
+    "bernoulli-logit": (lambda x, m: np.log1p(np.exp(m)) - x * m, lambda x, m: 1 / (1 + np.exp(-m)) - x),
+    "gaussian": (lambda x, m: (x - m) ** 2, lambda x, m: 2 * (m - x)),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_equals_the_dense_definition(loss):
+    random = np.random.default_rng(3)
+    dense = (random.random((4, 5, 6)) < 0.2).astype(float)
+    a, b, c = (random.random((size, 2)) + 0.1 for size in dense.shape)
+    model = np.einsum("ir,jr,kr->ijk", a, b, c)
+    f, slope = LOSSES[loss]
+    weights = slope(dense, model)
+    x = polyad.SparseTensor(np.argwhere(dense), dense[dense != 0], shape=dense.shape)
+    objective, gradients = polyad.gcp_objective(x, [a, b, c], loss, device="cpu")
+    assert objective == pytest.approx(f(dense, model).sum(), rel=1e-12)
+    for found, subscripts, others in zip(gradients, ("jr,kr->ir", "ir,kr->jr", "ir,jr->kr"),
+                                         ((b, c), (a, c), (a, b)), strict=True):
+        expected = np.einsum("ijk," + subscripts, weights, *others)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_wrong_arguments_are_refused():
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], shape=(2, 2))
+    factors = [np.ones((2, 3)), np.ones((2, 3))]
+    with pytest.raises(ValueError, match="loss 'hinge' is unknown"):
+        polyad.gcp_objective(x, factors, "hinge", device="cpu")
+    with pytest.raises(ValueError, match="expected"):
+        polyad.gcp_objective(x, factors[:1], device="cpu")
