@@ -1,9 +1,11 @@
 /* Which grid a team is, over the modes of a tensor.
  *
- * With a mode of length I cut into q ranges, each of the p members has nonzeros with I / q indices
- * of it, of which it owns I / p; the other rows travel, as far as its nonzeros have them. Of the
- * grids of p members the one that moves the fewest rows is taken, with nonzeros that are as good as
- * scattered at random: c nonzeros then have (1 - exp(-c / rows)) of the rows. */
+ * With a mode of length I cut into q ranges, the p members are q layers of p / q, and a layer
+ * shares the I / q rows of a range. Nonzeros that are as good as scattered at random have, where
+ * there are c of them, (1 - exp(-c / rows)) of so many rows. A member reads those that its nonzeros
+ * have; of those that its layer's have it owns an equal share, all of which it reads, for the owner
+ * of a row is one that has it. The other rows that it reads travel. Of the grids of p members the
+ * one that moves the fewest rows is taken. */
 #include "plan/part.h"
 #include <math.h>
 #include <string.h>
@@ -14,8 +16,9 @@ double pd_part_expected_rows(int order, const uint64_t *dims, uint64_t nnz, cons
     size *= grid[n];
   for (int n = 0; n < order; ++n) {
     double rows = (double)dims[n] / grid[n];
-    double read = -rows * expm1(-(double)nnz / size / rows);
-    double owned = (double)dims[n] / size * (read / rows);
+    double members = size / grid[n], mine = (double)nnz / size;
+    double read = -rows * expm1(-mine / rows);
+    double owned = -rows * expm1(-mine * members / rows) / members;
     if (read > owned) sum += read - owned;
   }
   return sum;

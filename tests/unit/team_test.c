@@ -271,6 +271,58 @@ static void grids(void **state) {
   assert_true(grid[0] <= 2 && grid[1] <= 2);
 }
 
+/* Rows that members of a plan read and do not own. */
+struct travel {
+  const polyad_tensor *tensor;
+  double rows[TEAM_MOST];
+  int grid[TEAM_MOST][POLYAD_MAX_ORDER];
+};
+
+static polyad_status travel_body(struct team_member *member) {
+  struct travel *travel = member->all->data;
+  polyad_plan *plan = NULL;
+  polyad_team_info about;
+  polyad_status status =
+      team_plan(member, travel->tensor, "coo", POLYAD_KERNEL_MTTKRP, 2, POLYAD_F64, &plan);
+  if (status != POLYAD_OK) return status;
+  polyad_plan_team_info(plan, &about);
+  memcpy(travel->grid[member->rank], about.grid, sizeof about.grid);
+  for (int n = 0; n < plan->order; ++n) {
+    const struct pd_part_mode *mode = &plan->part->mode[n];
+    travel->rows[member->rank] += (double)(mode->held[member->all->size] - mode->owned);
+  }
+  polyad_plan_destroy(plan);
+  return POLYAD_OK;
+}
+
+/* As many rows travel as the choice of the grid expects, where the nonzeros are few for the rows
+ * and where they are many. Numbers of occupied rows deviate by less than the root of their number:
+ * six of these deviations are allowed. */
+static void travelling_rows(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {4000, 3000, 2000};
+  polyad_context *context = als_context(1);
+  for (uint64_t nnz = 1000; nnz <= 100000; nnz *= 10) {
+    polyad_tensor *tensor = als_random_tensor(context, 3, dims, nnz, 6, 0);
+    for (int s = 1; s < SIZES; ++s) {
+      struct travel travel = {.tensor = tensor};
+      struct team_case all = {
+          .size = sizes[s], .body = travel_body, .data = &travel, .failing = -1};
+      team_run(&all);
+      team_succeeded(&all);
+      double rows = 0;
+      for (int k = 0; k < sizes[s]; ++k)
+        rows += travel.rows[k];
+      double expected = sizes[s] * pd_part_expected_rows(3, dims, nnz, travel.grid[0]);
+      if (!(fabs(rows - expected) <= 6 * sqrt(expected + 1)))
+        fail_msg("%d members, %d nonzeros: %g rows travel, %g were expected", sizes[s], (int)nnz,
+                 rows, expected);
+    }
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
 /* ---- decompositions ------------------------------------------------------------------------ */
 
 enum method { ALS, NONNEGATIVE, MU };
@@ -665,12 +717,19 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(calls),          cmocka_unit_test(failures),
-      cmocka_unit_test(grids),          cmocka_unit_test(products_of_parts),
-      cmocka_unit_test(least_squares),  cmocka_unit_test(least_squares_single),
-      cmocka_unit_test(nonnegative),    cmocka_unit_test(multiplicative),
-      cmocka_unit_test(hostile_shapes), cmocka_unit_test(checkpoints),
-      cmocka_unit_test(cancelling),     cmocka_unit_test(failing_allocations),
+      cmocka_unit_test(calls),
+      cmocka_unit_test(failures),
+      cmocka_unit_test(grids),
+      cmocka_unit_test(products_of_parts),
+      cmocka_unit_test(travelling_rows),
+      cmocka_unit_test(least_squares),
+      cmocka_unit_test(least_squares_single),
+      cmocka_unit_test(nonnegative),
+      cmocka_unit_test(multiplicative),
+      cmocka_unit_test(hostile_shapes),
+      cmocka_unit_test(checkpoints),
+      cmocka_unit_test(cancelling),
+      cmocka_unit_test(failing_allocations),
       cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
