@@ -148,8 +148,8 @@ def children(process):
     return [int(line.split()[0]) for line in found if line.split()[1:] == ["polyad"]]
 
 
-@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
-def test_a_killed_process_ends_all(noisy):
+def check_killed(noisy, seconds, which):
+    """A process that is killed so long after the start ends all within 30 s."""
     process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0"),
                                cwd=noisy.folder, env=environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -158,7 +158,28 @@ def test_a_killed_process_ends_all(noisy):
         time.sleep(0.05)
     ranks = children(process)
     assert len(ranks) == 3
-    time.sleep(0.5)
-    os.kill(ranks[1], signal.SIGKILL)
+    time.sleep(seconds)
+    os.kill(ranks[which], signal.SIGKILL)
     _, err = process.communicate(timeout=30)
     assert process.returncode != 0 and "signal 9" in err, err
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_a_killed_process_ends_all(noisy):
+    check_killed(noisy, 0.5, 1)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+@pytest.mark.parametrize("instant", range(20))
+def test_a_process_killed_at_any_instant_ends_all(noisy, instant):
+    check_killed(noisy, 0.03 * instant, instant % 3)
+
+
+@pytest.mark.long
+def test_many_processes(noisy):
+    arguments = ("cpd", "x.ptn", "-r", "3", "-i", "2", "--tol", "0")
+    alone = noisy.json(*arguments)["fit"]
+    result = run(noisy, 64, *arguments, "--json", "many.json", timeout=600)
+    assert result.returncode == 0, result.stderr
+    assert close(json.loads(noisy.path("many.json").read_text())["fit"], alone)
