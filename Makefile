@@ -37,7 +37,7 @@ check-long:
 	@tools/setup.sh all || echo "polyad: testing with what is here" >&2
 	@tools/configure.sh $(BUILD) $(CMAKE_FLAGS)
 	@cmake --build $(BUILD)
-	@$(RUN_TESTS) -L long
+	@tools/run_long.sh $(if $(LONG_SECONDS),--seconds $(LONG_SECONDS)) $(BUILD)
 
 check-gpu: all
 	@$(RUN_TESTS) -L gpu

@@ -568,7 +568,8 @@ def set_up(arguments, deadline):
 def arguments_of():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=1, help="which mutants are taken (default 1)")
-    parser.add_argument("--jobs", type=int, default=2, help="mutants at a time (default 2)")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)),
+                        help="mutants at a time (default: one for each processor)")
     parser.add_argument("--seconds", type=float, default=float("inf"),
                         help="stop after so long; a later run goes on")
     parser.add_argument("--limit", type=int, help="most mutants to test in this run")
