@@ -47,7 +47,7 @@ static void alto_estimate_bytes(const struct pd_traits *traits, const struct pd_
  * (see the README); rows of matrices that the second level of cache does not hold cost more. */
 static double alto_estimate_seconds(const struct pd_traits *traits,
                                     const struct pd_request *request) {
-  const double NEAR_BYTES = 1e6, FAR_ROW = 1.2;
+  const double NEAR_BYTES = 1e6, FAR_ROW = 2;
   double rank = (double)request->rank, wide = request->precision == POLYAD_F32 ? 0.7 : 1;
   double row = rank * (double)pd_type_bytes(request->precision), sum = 0, each = 1;
   for (int n = 0; n < traits->order; ++n) {
