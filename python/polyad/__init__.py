@@ -6,6 +6,7 @@
 >>> model.top(component=0, mode=1)                      # doctest: +SKIP
 """
 
+from . import _load as _load  # before all that needs the native module
 from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, gcp_objective, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr

@@ -1,8 +1,12 @@
 """A call costs microseconds: small problems in loops are common in Python."""
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
+import pytest
 
 import polyad
 
@@ -36,3 +40,16 @@ def test_making_a_tensor_holds_one_copy():
     x = polyad.SparseTensor(coords, rng.random(200_000))
     # 4 bytes an index, 8 a value, and what the object itself takes.
     assert x.nbytes <= x.nnz * (3 * 4 + 8) * 1.05 + 65536
+
+
+@pytest.mark.parametrize(("given", "turns"), [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7")])
+def test_threads_do_not_spin_for_long(given, turns):
+    """libgomp tells what it was told when it was loaded; the environment is as before."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    done = subprocess.run(
+        [sys.executable, "-c", "import polyad, os; print(os.environ.get('GOMP_SPINCOUNT'))"],
+        env={**environment, **given, "OMP_DISPLAY_ENV": "verbose"}, capture_output=True, text=True,
+        check=True)
+    assert f"GOMP_SPINCOUNT = '{turns}'" in done.stderr
+    assert done.stdout.strip() == str(given.get("GOMP_SPINCOUNT"))
