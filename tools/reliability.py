@@ -14,11 +14,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reliability.md"
 TEMPLATE = ROOT / "tools/reliability.md.in"
 FIGURES = ROOT / "tests/figures"
+MUTATION = ROOT / "tests/mutation/report.json"
 
 
 def load():
-    return {path.stem: json.loads(path.read_text(encoding="ascii"))
-            for path in sorted(FIGURES.glob("*.json"))}
+    figures = {path.stem: json.loads(path.read_text(encoding="ascii"))
+               for path in sorted(FIGURES.glob("*.json"))}
+    summary = json.loads(MUTATION.read_text(encoding="utf-8"))["summary"]
+    figures["mutation"] = {**summary, "percent": f"{100 * summary['score']:.1f}"}
+    return figures
 
 
 def record_lines():
