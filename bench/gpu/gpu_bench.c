@@ -188,19 +188,20 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
        "build");
   double build = pd_seconds() - begin;
   format->describe(storage, 1, about);
-  if (kernels->upload != NULL)
-    must(run, kernels->upload(run->context, run->device, storage, &on_device), "upload");
+  if (!run->device->functions->host_memory)
+    must(run, pd_storage_put(run->context, format, run->device, storage, &on_device), "put");
   else
     on_device = storage;
   for (int k = 0; k < column_count; ++k) {
     struct choice now = *choice;
     now.columns = columns[k];
-    if (strcmp(choice->format, "flycoo") == 0) ((struct pd_flycoo *)storage)->columns = columns[k];
+    if (strcmp(choice->format, "flycoo") == 0)
+      ((struct pd_flycoo *)on_device)->columns = columns[k];
     if (strcmp(choice->format, "modecopy") == 0)
-      ((struct pd_modecopy *)storage)->columns = columns[k];
+      ((struct pd_modecopy *)on_device)->columns = columns[k];
     time_modes(run, &now, kernels, storage, on_device, build, format->bytes(storage), about);
   }
-  if (kernels->unload != NULL) kernels->unload(run->context, run->device, on_device);
+  if (on_device != storage) pd_storage_release(run->context, format, run->device, on_device);
   format->destroy(run->context, storage);
 }
 

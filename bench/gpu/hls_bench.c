@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "formats/hls/hls.h"
 #include "formats/hls/hls_layout.h"
+#include "formats/storage.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <polyad/polyad.h>
@@ -246,14 +247,14 @@ static void time_choice(struct run *run, const struct choice *choice) {
        "build");
   double build = pd_seconds() - begin;
   format->describe(storage, 1, about);
-  if (kernels->upload != NULL)
-    must(run, kernels->upload(run->context, run->device, storage, &on_device), "upload");
+  if (!run->device->functions->host_memory)
+    must(run, pd_storage_put(run->context, format, run->device, storage, &on_device), "put");
   else
     on_device = storage;
   time_modes(run, kernels, on_device, &times);
   print_rows(run, choice, &times, build, format->bytes(storage),
              strcmp(choice->format, "hls") == 0 ? pd_hls_formula_bytes(storage) : 0, about);
-  if (kernels->unload != NULL) kernels->unload(run->context, run->device, on_device);
+  if (on_device != storage) pd_storage_release(run->context, format, run->device, on_device);
   format->destroy(run->context, storage);
 }
 

@@ -24,6 +24,7 @@ struct pd_build_groups {
 enum { PD_BUILD_CLASSES = 32 };
 struct pd_build_classes {
   uint64_t rows[PD_BUILD_CLASSES], nonzeros[PD_BUILD_CLASSES];
+  uint64_t most; /* nonzeros of the fullest slice */
 };
 
 /** Where the index of a mode goes: its bits, shifted left, into word p of a plane. */
@@ -67,6 +68,14 @@ struct pd_device_build {
   /** Sorts the slices of a mode into classes by their size. Waits. */
   polyad_status (*classes)(polyad_context *context, struct pd_build *build, int mode,
                            struct pd_build_classes *classes);
+  /** Sees the tuples of indices in `modes` modes, as struct pd_tuple_source
+   * (tensor/tensor_fibers.h) wants it: the registers of every mode. Waits. */
+  polyad_status (*tuples)(polyad_context *context, struct pd_build *build, int modes, bool sampled,
+                          uint8_t *registers);
+  /** Sees the cells of `modes` modes from mode `first` on likewise: `words` words of bits. Waits.
+   */
+  polyad_status (*cells)(polyad_context *context, struct pd_build *build, int first, int modes,
+                         uint64_t words, uint64_t *bits);
   /** Orders the nonzeros by the index of modes[0], then of modes[1], and so on; those that agree in
    *  all of `count` modes stay as the tensor has them. */
   polyad_status (*sort)(polyad_context *context, struct pd_build *build, const int *modes,

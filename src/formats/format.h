@@ -24,6 +24,7 @@ struct pd_parameter {
 };
 
 struct pd_arrays;
+struct pd_build;
 struct pd_traits;
 struct pd_part;
 
@@ -46,6 +47,9 @@ struct pd_request {
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
   const struct pd_traits *traits; /* of the tensor that is built from; NULL: not known yet */
   struct pd_part *part;           /* of the team that shares the plan; NULL: none */
+  /* Where the plan keeps that tensor on `device`, for traits and for building there: NULL or a
+   * NULL there: nowhere. See formats/sent.h. */
+  struct pd_build **sent;
 };
 
 /** Facts about a tensor that choices rest on: cheap, exact where it says so. Made once per
@@ -68,9 +72,13 @@ polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *te
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_request *request, struct pd_traits *traits);
 
+/** The same of a tensor that has been sent to the request's device, which looks at it. */
+polyad_status pd_traits_compute_sent(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_request *request, struct pd_traits *traits);
+
 /** Counts `tuples`, which few choices rest on, unless they have been counted. */
 polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tensor *tensor,
-                                     struct pd_traits *traits);
+                                     const struct pd_request *request, struct pd_traits *traits);
 
 struct pd_ttmc_source;
 struct pd_ttmc_segments;
@@ -108,13 +116,19 @@ struct polyad_format {
    *  frees a storage, and moves it to a device and back. NULL: it stays where it is. */
   size_t header_bytes;
   void (*arrays)(void *storage, struct pd_arrays *arrays);
-  /** Makes the storage without any arrays, for a builder on a device to complete; NULL: there are
-   *  no such builders. */
+  /** Makes the header of a storage for build_there() to complete. */
   polyad_status (*begin)(polyad_context *context, const polyad_tensor *tensor,
                          const struct pd_request *request, void **storage);
-  /** Frees the arrays of a storage that lie on a device too: bytes(), describe(), destroy() and the
-   *  kernels there work without them. NULL: they do not. */
-  void (*shed)(polyad_context *context, void *storage);
+  /** Makes the arrays of a storage from begin() on request->device, which has the steps for it
+   *  (device/build.h): with the bits that build() gives. request->traits are known. What was
+   *  allocated is in the storage also on failure; fails with POLYAD_OUT_OF_MEMORY or
+   *  POLYAD_MEMORY_LIMIT where it does not fit: the host then builds. NULL: the host builds. */
+  polyad_status (*build_there)(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_request *request, void *storage);
+  /** Most bytes of the device that build_there() takes at once, a storage of `storage_bytes`
+   *  included; 0: it cannot build what is asked for. */
+  uint64_t (*bytes_there)(const struct pd_traits *traits, const struct pd_request *request,
+                          uint64_t storage_bytes);
   /** Validates every invariant of the storage; fails with POLYAD_INTERNAL. */
   polyad_status (*check)(polyad_context *context, const void *storage);
   /** Bytes the storage takes. */
@@ -145,25 +159,10 @@ struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
-  /** Builds the arrays of a storage on the device, from the tensor's arrays: with the bits that the
-   *  host's build() and upload() give. `storage` comes from the format's begin() and is completed
-   *  but for its arrays. Fails with POLYAD_OUT_OF_MEMORY or POLYAD_MEMORY_LIMIT where they do not
-   *  fit: the host then builds. NULL: the host builds. */
-  polyad_status (*build)(polyad_context *context, const struct pd_device *device,
-                         const polyad_tensor *tensor, const struct pd_traits *traits,
-                         const struct pd_request *request, void *storage, void **on_device);
-  /** Most bytes of the device that build() takes at once, a storage of `storage_bytes` included; 0:
-   *  it cannot build what is asked for. */
-  uint64_t (*build_bytes)(const struct pd_traits *traits, const struct pd_request *request,
-                          uint64_t storage_bytes);
-  /** Brings a storage back to the host, which the format's destroy() frees: `whole`, or no more
-   * than the format's decode() reads. NULL: it cannot, and the plan keeps the host's arrays. */
-  polyad_status (*download)(polyad_context *context, const struct pd_device *device,
-                            const void *on_device, bool whole, void **storage);
-  /** Puts a storage built on the host onto the device; NULL: used where it is. */
-  polyad_status (*upload)(polyad_context *context, const struct pd_device *device,
-                          const void *storage, void **on_device);
-  void (*unload)(polyad_context *context, const struct pd_device *device, void *on_device);
+  /** Of kernels over plans, whose storage is no header with arrays: a view of it that can be read
+   * on the host, which the format's destroy() frees; `whole`, or no more than the format's decode()
+   *  reads. */
+  polyad_status (*view)(polyad_context *context, const void *storage, bool whole, void **view);
   /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
    *  then those by Kronecker. */
   const struct pd_walk *walks[PD_WALKS_MAX];

@@ -44,6 +44,18 @@ static polyad_status storage_copy(const struct polyad_format *format, const void
   return arrays->status;
 }
 
+static void storage_drop_array(struct pd_arrays *arrays, void **data, uint64_t bytes,
+                               enum pd_array_use use) {
+  (void)arrays, (void)bytes, (void)use;
+  *data = NULL;
+}
+
+polyad_status pd_storage_header(polyad_context *context, const struct polyad_format *format,
+                                const void *on_device, void **storage) {
+  struct pd_arrays arrays = {.visit = storage_drop_array, .context = context};
+  return storage_copy(format, on_device, &arrays, storage);
+}
+
 static void storage_put_array(struct pd_arrays *arrays, void **data, uint64_t bytes,
                               enum pd_array_use use) {
   const struct pd_device_functions *device = arrays->device->functions;

@@ -34,6 +34,10 @@ void pd_storage_free(polyad_context *context, const struct polyad_format *format
 /** Frees the arrays that lie on a device too. */
 void pd_storage_shed(polyad_context *context, const struct polyad_format *format, void *storage);
 
+/** The header of a storage on a device, without arrays: what bytes(), describe() and destroy() of
+ * the format need. */
+polyad_status pd_storage_header(polyad_context *context, const struct polyad_format *format,
+                                const void *on_device, void **storage);
 /** Copies a storage to a device. */
 polyad_status pd_storage_put(polyad_context *context, const struct polyad_format *format,
                              const struct pd_device *device, const void *storage, void **on_device);

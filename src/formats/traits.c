@@ -1,5 +1,5 @@
 /* Slice and fiber counts of a tensor: what the choice of a format rests on. */
-#include "formats/format.h"
+#include "formats/sent.h"
 #include "tensor/tensor_fibers.h"
 #include "tensor/tensor_slices.h"
 #include <string.h>
@@ -21,15 +21,48 @@ static polyad_status weigh_slices(polyad_context *context, const polyad_tensor *
   return POLYAD_OK;
 }
 
-polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
-                                struct pd_traits *traits) {
+static void begin_traits(const polyad_tensor *tensor, struct pd_traits *traits) {
   memset(traits, 0, sizeof *traits);
   traits->order = tensor->order;
   traits->nnz = tensor->nnz;
   memcpy(traits->dims, tensor->dims, sizeof traits->dims);
+}
+
+polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
+                                struct pd_traits *traits) {
+  begin_traits(tensor, traits);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY(weigh_slices(context, tensor, n, traits));
-  return pd_tensor_sample_fibers(context, tensor, traits->fibers);
+  return pd_tensor_sample_fibers(context, tensor, NULL, traits->fibers);
+}
+
+/* struct pd_tuple_source of what has been sent: `user` is the request. */
+static polyad_status see_sent(polyad_context *context, void *user, int modes, bool sampled,
+                              uint8_t *registers) {
+  const struct pd_request *request = user;
+  return request->device->functions->build->tuples(context, pd_sent(request), modes, sampled,
+                                                   registers);
+}
+
+static polyad_status mark_sent(polyad_context *context, void *user, int first, int modes,
+                               uint64_t words, uint64_t *bits) {
+  const struct pd_request *request = user;
+  return request->device->functions->build->cells(context, pd_sent(request), first, modes, words,
+                                                  bits);
+}
+
+polyad_status pd_traits_compute_sent(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_request *request, struct pd_traits *traits) {
+  struct pd_tuple_source source = {see_sent, mark_sent, (void *)request}; /* only read */
+  begin_traits(tensor, traits);
+  for (int n = 0; n < tensor->order; ++n) {
+    struct pd_build_classes classes;
+    PD_TRY(request->device->functions->build->classes(context, pd_sent(request), n, &classes));
+    for (int c = 0; c < PD_BUILD_CLASSES; ++c)
+      traits->nonempty[n] += classes.rows[c];
+    traits->slice_max[n] = classes.most;
+  }
+  return pd_tensor_sample_fibers(context, tensor, &source, traits->fibers);
 }
 
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
@@ -40,7 +73,9 @@ polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor 
 }
 
 polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tensor *tensor,
-                                     struct pd_traits *traits) {
+                                     const struct pd_request *request, struct pd_traits *traits) {
   if (traits->tuples[0][2] > 0) return POLYAD_OK; /* they have been */
-  return pd_tensor_sample_tuples(context, tensor, traits->tuples);
+  struct pd_tuple_source source = {see_sent, mark_sent, (void *)request};
+  return pd_tensor_sample_tuples(context, tensor, pd_sent(request) == NULL ? NULL : &source,
+                                 traits->tuples);
 }

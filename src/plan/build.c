@@ -3,6 +3,7 @@
  * memory is not kept on the host as well, where it can be brought back. A cancelled context ends
  * planning before a storage is built and after. */
 #include "core/radix_sort.h"
+#include "formats/sent.h"
 #include "formats/storage.h"
 #include "plan/plan.h"
 
@@ -36,11 +37,10 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
   return status;
 }
 
-uint64_t pd_storage_device_bytes(const struct polyad_kernels *kernels,
-                                 const struct pd_traits *traits, const struct pd_request *request,
-                                 uint64_t storage_bytes) {
-  if (kernels->build == NULL) return 0;
-  return kernels->build_bytes(traits, request, storage_bytes);
+uint64_t pd_storage_device_bytes(const struct polyad_format *format, const struct pd_traits *traits,
+                                 const struct pd_request *request, uint64_t storage_bytes) {
+  if (format->build_there == NULL || request->device->functions->build == NULL) return 0;
+  return format->bytes_there(traits, request, storage_bytes);
 }
 
 /* ---- on the device ----------------------------------------------------------------------------
@@ -51,62 +51,49 @@ static bool has_room(polyad_context *context, const struct pd_making *making) {
   uint64_t storage, building;
   making->format->estimate_bytes(making->request->traits, request, &storage, &building);
   uint64_t bytes =
-      pd_storage_device_bytes(making->kernels, making->request->traits, request, storage);
-  return bytes > 0 &&
-         bytes <= request->device->functions->memory_available(context, request->device);
+      pd_storage_device_bytes(making->format, making->request->traits, request, storage);
+  uint64_t held =
+      pd_sent_bytes(request, request->traits->nnz, request->traits->order, request->traits->dims);
+  return bytes > 0 && bytes <= pd_add_saturated(held, request->device->functions->memory_available(
+                                                          context, request->device));
 }
 
 static polyad_status build_there(polyad_context *context, const struct pd_making *making,
                                  const polyad_tensor *tensor, struct pd_stored *stored) {
+  const struct polyad_format *format = making->format;
   const struct pd_device *device = making->request->device;
+  void *made;
   PD_TRY(check_cancelled(context));
-  PD_TRY(making->format->begin(context, tensor, making->request, &stored->storage));
-  polyad_status status =
-      making->kernels->build(context, device, tensor, making->request->traits, making->request,
-                             stored->storage, &stored->on_device);
+  PD_TRY(format->begin(context, tensor, making->request, &made));
+  polyad_status status = format->build_there(context, tensor, making->request, made);
   if (status == POLYAD_OK) status = check_cancelled(context);
+  if (status == POLYAD_OK) status = pd_storage_header(context, format, made, &stored->storage);
+  stored->on_device = made;
   stored->shed = true;
-  if (status != POLYAD_OK)
-    pd_stored_clear(context, making->format, making->kernels, device, stored);
+  if (status != POLYAD_OK) pd_stored_clear(context, format, device, stored);
   return status;
 }
 
 /* ---- wherever ---------------------------------------------------------------------------------
  */
 
-static bool moves(const struct pd_making *making) {
-  bool far = !making->request->device->functions->host_memory;
-  return making->kernels->upload != NULL || (far && making->format->arrays != NULL);
-}
-
-static bool sheds(const struct polyad_format *format, const struct polyad_kernels *kernels) {
-  return kernels->upload == NULL || (kernels->download != NULL && format->shed != NULL);
-}
-
 static polyad_status build_here(polyad_context *context, const struct pd_making *making,
                                 polyad_tensor *tensor, bool take, struct pd_stored *stored) {
-  const struct polyad_kernels *kernels = making->kernels;
+  const struct polyad_format *format = making->format;
   const struct pd_device *device = making->request->device;
-  PD_TRY(
-      pd_storage_build(context, making->format, tensor, take, making->request, &stored->storage));
-  if (!moves(making)) {
+  PD_TRY(pd_storage_build(context, format, tensor, take, making->request, &stored->storage));
+  if (device->functions->host_memory) {
     stored->on_device = stored->storage;
     return POLYAD_OK;
   }
   polyad_status status =
-      kernels->upload != NULL
-          ? kernels->upload(context, device, stored->storage, &stored->on_device)
-          : pd_storage_put(context, making->format, device, stored->storage, &stored->on_device);
-  if (status != POLYAD_OK) {
-    pd_stored_clear(context, making->format, kernels, device, stored);
-    return status;
-  }
-  stored->shed = sheds(making->format, kernels);
-  if (stored->shed && kernels->upload == NULL)
-    pd_storage_shed(context, making->format, stored->storage);
-  else if (stored->shed)
-    making->format->shed(context, stored->storage);
-  return POLYAD_OK;
+      pd_storage_put(context, format, device, stored->storage, &stored->on_device);
+  if (status == POLYAD_OK)
+    pd_storage_shed(context, format, stored->storage);
+  else
+    pd_stored_clear(context, format, device, stored);
+  stored->shed = status == POLYAD_OK;
+  return status;
 }
 
 polyad_status pd_storage_make(polyad_context *context, const struct pd_making *asked,
@@ -115,35 +102,25 @@ polyad_status pd_storage_make(polyad_context *context, const struct pd_making *a
   struct pd_request request = *asked->request;
   struct pd_traits traits;
   *stored = (struct pd_stored){0};
-  if (making.kernels->build != NULL && request.traits == NULL) {
+  bool builds = making.format->build_there != NULL && request.device->functions->build != NULL;
+  if (builds && request.traits == NULL) {
     PD_TRY(pd_traits_compute(context, tensor, &traits));
     request.traits = &traits;
     making.request = &request;
   }
-  if (making.kernels->build != NULL && has_room(context, &making)) {
+  if (builds && has_room(context, &making)) {
     polyad_status status = build_there(context, &making, tensor, stored);
     if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
     pd_log(context, POLYAD_LOG_INFO, "the host builds the storage: %s", polyad_last_error(context));
     pd_begin(context);
   }
+  pd_sent_end(context, &request);
   return build_here(context, &making, tensor, take, stored);
 }
 
-polyad_status pd_stored_bring(polyad_context *context, const struct polyad_format *format,
-                              const struct polyad_kernels *kernels, const struct pd_device *device,
-                              const void *on_device, bool whole, void **storage) {
-  if (kernels->download != NULL)
-    return kernels->download(context, device, on_device, whole, storage);
-  return pd_storage_bring(context, format, device, on_device, whole, storage);
-}
-
 void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
-                     const struct polyad_kernels *kernels, const struct pd_device *device,
-                     struct pd_stored *stored) {
-  bool apart = stored->on_device != NULL && stored->on_device != stored->storage;
-  if (apart && kernels->unload != NULL)
-    kernels->unload(context, device, stored->on_device);
-  else if (apart)
+                     const struct pd_device *device, struct pd_stored *stored) {
+  if (stored->on_device != stored->storage)
     pd_storage_release(context, format, device, stored->on_device);
   if (stored->storage != NULL) format->destroy(context, stored->storage);
   *stored = (struct pd_stored){0};

@@ -1,4 +1,5 @@
 #include "plan/choose.h"
+#include "formats/sent.h"
 #include "plan/tune_recall.h"
 #include <math.h>
 #include <stdio.h>
@@ -39,9 +40,13 @@ static void assess_device(polyad_context *context, const struct pd_traits *trait
     rows = pd_add_saturated(rows, traits->dims[n]);
   uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(request->precision));
   candidate->device_bytes = pd_add_saturated(bytes, pd_mul_saturated(rows, row));
-  candidate->device_free = device->functions->memory_available(context, device);
+  /* What the tensor takes there is free again afterwards. */
+  candidate->device_free =
+      pd_add_saturated(device->functions->memory_available(context, device),
+                       pd_sent_bytes(request, traits->nnz, traits->order, traits->dims));
   /* What is built on the device takes no memory of the host. */
-  uint64_t building = pd_storage_device_bytes(kernels, traits, request, candidate->storage_bytes);
+  uint64_t building =
+      pd_storage_device_bytes(candidate->format, traits, request, candidate->storage_bytes);
   if (building > 0 && building <= candidate->device_free) {
     candidate->building_bytes = 0;
     candidate->fits_host = true;
@@ -57,7 +62,7 @@ static double building_seconds(const struct pd_traits *traits, const struct pd_r
   const double DEVICE_START = 5e-3, DEVICE_LIST = 1.7e-9;
   const struct polyad_format *format = candidate->format;
   double lists = (double)traits->nnz * traits->order;
-  if (pd_storage_device_bytes(candidate->kernels, traits, request, candidate->storage_bytes) > 0)
+  if (pd_storage_device_bytes(candidate->format, traits, request, candidate->storage_bytes) > 0)
     return DEVICE_START + lists * DEVICE_LIST;
   double nanoseconds =
       format->estimate_building != NULL ? format->estimate_building(traits, request) : lists * LIST;
@@ -108,14 +113,17 @@ static void assess(polyad_context *context, const struct polyad_format *format,
 /* Tuples are counted where a format that rests on them may be chosen. */
 polyad_status pd_candidates_traits(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_request *request, struct pd_traits *traits) {
-  PD_TRY(pd_traits_compute(context, tensor, traits));
+  if (pd_sent(request) != NULL)
+    PD_TRY(pd_traits_compute_sent(context, tensor, request, traits));
+  else
+    PD_TRY(pd_traits_compute(context, tensor, traits));
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, request->device->kind);
     bool asked = request->format == NULL || request->format == format;
     if (format->counts_tuples && asked && kernels != NULL &&
         request->kernel == POLYAD_KERNEL_MTTKRP && tensor->order <= format->max_order)
-      return pd_traits_count_tuples(context, tensor, traits);
+      return pd_traits_count_tuples(context, tensor, request, traits);
   }
   return POLYAD_OK;
 }

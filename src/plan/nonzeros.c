@@ -1,5 +1,6 @@
 /* The nonzeros that a plan holds, wherever they are: a storage that lies on a device alone is
  * brought back for as long as somebody reads it. */
+#include "formats/storage.h"
 #include "plan/plan.h"
 #include <string.h>
 
@@ -16,8 +17,10 @@ static polyad_status nonzeros_bring(polyad_context *context, const polyad_plan *
   *storage = plan->storage;
   *brought = NULL;
   if (!plan->shed) return POLYAD_OK;
-  PD_TRY(pd_stored_bring(context, plan->format, plan->kernels, plan->device, plan->on_device, whole,
-                         brought));
+  if (plan->kernels->view != NULL)
+    PD_TRY(plan->kernels->view(context, plan->storage, whole, brought));
+  else
+    PD_TRY(pd_storage_bring(context, plan->format, plan->device, plan->on_device, whole, brought));
   *storage = *brought;
   return POLYAD_OK;
 }

@@ -1,5 +1,6 @@
 /* The storage and the kernels of plans that two devices share. */
 #include "plan/pair.h"
+#include "formats/storage.h"
 #include "linalg/linalg.h"
 #include "tensor/tensor_range.h"
 #include <stdio.h>
@@ -56,10 +57,9 @@ static void pair_decode(const void *storage, uint64_t first, int count, struct p
 }
 
 /* A view whose parts can all be read. */
-static polyad_status download(polyad_context *context, const struct pd_device *device,
-                              const void *on_device, bool whole, void **storage) {
-  (void)device;
-  const struct pd_pair *pair = on_device;
+static polyad_status pair_view(polyad_context *context, const void *made, bool whole,
+                               void **storage) {
+  const struct pd_pair *pair = made;
   struct pd_pair *view;
   polyad_status status = POLYAD_OK;
   *storage = NULL;
@@ -69,8 +69,8 @@ static polyad_status download(polyad_context *context, const struct pd_device *d
   for (int k = 0; k < 2 && status == POLYAD_OK; ++k) {
     const polyad_plan *part = pair->part[k];
     if (!part->shed) continue;
-    status = pd_stored_bring(context, part->format, part->kernels, part->device, part->on_device,
-                             whole, &view->brought[k]);
+    status = pd_storage_bring(context, part->format, part->device, part->on_device, whole,
+                              &view->brought[k]);
     view->readable[k] = view->brought[k];
   }
   if (status == POLYAD_OK)
@@ -253,7 +253,7 @@ static uint64_t pair_sum_depth(const void *storage, const void *pointer, int mod
 
 const struct polyad_kernels pd_pair_kernels = {
     .sum_depth = pair_sum_depth,
-    .download = download,
+    .view = pair_view,
     .format = "pair",
     .device = "pair",
     .walks = {&pair_walk},

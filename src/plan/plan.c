@@ -1,6 +1,7 @@
 /* Creating, describing and destroying plans. */
 #include "plan/plan.h"
 #include "formats/format_text.h"
+#include "formats/sent.h"
 #include "plan/choose.h"
 #include "plan/pair.h"
 #include "plan/part.h"
@@ -8,6 +9,7 @@
 #include "plan/tune.h"
 #include "plan/tune_recall.h"
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,8 +127,9 @@ static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) 
   }
 }
 
-polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
-                                 const struct pd_request *request) {
+/* The facts that need no pass from front to back. */
+static polyad_status plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
+                                    const struct pd_request *request) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
   plan->nnz = tensor->nnz;
@@ -137,6 +140,12 @@ polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   if (request->part != NULL) PD_TRY(pd_part_share_norm(plan->context, request->part, plan));
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   plan->value_exponent = request->keep_values ? 0 : pd_plan_scaling(plan);
+  return POLYAD_OK;
+}
+
+polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                                 const struct pd_request *request) {
+  PD_TRY(plan_take_norm(plan, tensor, request));
   /* Two passes that go from front to back: beside each other they take as long as one. */
   int threads = pd_threads_for(plan->context, tensor->nnz, 1 << 16) > 1 ? 2 : 1;
 #pragma omp parallel sections num_threads(threads)
@@ -148,6 +157,49 @@ polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
   }
   return request->part != NULL ? pd_part_share_facts(plan->context, request->part, plan)
                                : POLYAD_OK;
+}
+
+/* ---- facts beside building --------------------------------------------------------------------
+ */
+
+enum { FACTS = 2 };
+
+/* The two passes in threads of their own, while a device builds from the tensor. */
+struct facts {
+  polyad_plan *plan;
+  const polyad_tensor *tensor;
+  pthread_t thread[FACTS];
+  bool runs[FACTS];
+};
+
+static void *facts_hash(void *user) {
+  struct facts *facts = user;
+  facts->plan->tensor_hash = polyad_tensor_hash(facts->tensor);
+  return NULL;
+}
+
+static void *facts_look(void *user) {
+  struct facts *facts = user;
+  plan_look_at_values(facts->plan, facts->tensor);
+  return NULL;
+}
+
+/* Starts them; where a thread cannot be started its pass is done here. The tensor is to stay as it
+ * is until facts_end(). */
+static void facts_begin(polyad_plan *plan, const polyad_tensor *tensor, struct facts *facts) {
+  void *(*const pass[FACTS])(void *) = {facts_hash, facts_look};
+  *facts = (struct facts){.plan = plan, .tensor = tensor};
+  for (int k = 0; k < FACTS; ++k) {
+    facts->runs[k] = pthread_create(&facts->thread[k], NULL, pass[k], facts) == 0;
+    if (!facts->runs[k]) (void)pass[k](facts);
+  }
+}
+
+static void facts_end(struct facts *facts) {
+  for (int k = 0; k < FACTS; ++k) {
+    if (facts->runs[k]) (void)pthread_join(facts->thread[k], NULL);
+    facts->runs[k] = false;
+  }
 }
 
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
@@ -186,7 +238,7 @@ static polyad_status plan_store(polyad_context *context, polyad_tensor *tensor, 
     return status;
   }
   if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
-  const struct pd_making making = {plan->format, plan->kernels, request};
+  const struct pd_making making = {plan->format, request};
   struct pd_stored stored;
   PD_TRY(pd_storage_make(context, &making, tensor, take, &stored));
   plan->storage = stored.storage;
@@ -208,6 +260,13 @@ static polyad_status measure_or_recall(polyad_context *context, const polyad_ten
   return POLYAD_OK;
 }
 
+/* Whether the passes over the tensor run beside building: on a device that has its own copy of it
+ * by then. The host's builders have work for all threads, and may give up the tensor's arrays. */
+static bool passes_beside(const struct pd_request *request, const polyad_tensor *tensor) {
+  return request->part == NULL && request->device->functions->build != NULL &&
+         tensor->nnz >= 1 << 16;
+}
+
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **result) {
@@ -215,10 +274,19 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   polyad_plan *plan = NULL;
   struct pd_traits traits;
   struct pd_candidate *candidates = NULL;
+  struct facts facts = {0};
+  struct pd_build *sent = NULL;
+  bool beside = passes_beside(request, tensor);
   int count, choice;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
   plan->context = context;
+  if (beside) {
+    PD_TRY_CLEANUP(plan_take_norm(plan, tensor, request));
+    facts_begin(plan, tensor, &facts);
+    request->sent = &sent;
+    if (plan->value_exponent == 0) PD_TRY_CLEANUP(pd_sent_begin(context, tensor, request));
+  }
   PD_TRY_CLEANUP(pd_candidates_traits(context, tensor, request, &traits));
   request->traits = &traits; /* for as long as this function runs */
   pd_candidates_list(context, &traits, request, candidates, &count);
@@ -233,8 +301,11 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   plan->kernels = candidates[choice].kernels;
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
-  PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
-  PD_TRY_CLEANUP(plan_store(context, tensor, take, request, plan));
+  if (!beside) PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
+  if (plan->value_exponent != 0) facts_end(&facts); /* values are scaled where they are */
+  PD_TRY_CLEANUP(
+      plan_store(context, tensor, take && !facts.runs[0] && !facts.runs[1], request, plan));
+  facts_end(&facts);
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     PD_TRY_CLEANUP(pd_plan_take_stored_norm(context, plan));
   pd_candidates_explain(candidates, count, choice, plan->variant, request, tunes(options),
@@ -243,6 +314,9 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   *result = plan;
   plan = NULL;
 cleanup:
+  facts_end(&facts);
+  pd_sent_end(context, request);
+  request->sent = NULL;
   request->traits = NULL;
   pd_free(context, candidates);
   polyad_plan_destroy(plan);
@@ -331,7 +405,7 @@ polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **t
 void polyad_plan_destroy(polyad_plan *plan) {
   if (plan == NULL) return;
   struct pd_stored stored = {plan->storage, plan->on_device, plan->shed};
-  pd_stored_clear(plan->context, plan->format, plan->kernels, plan->device, &stored);
+  pd_stored_clear(plan->context, plan->format, plan->device, &stored);
   pd_part_destroy(plan->context, plan->part);
   pd_free(plan->context, plan);
 }

@@ -63,8 +63,7 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
 /** What a storage is made for. */
 struct pd_making {
   const struct polyad_format *format;
-  const struct polyad_kernels *kernels; /* on request->device */
-  const struct pd_request *request;
+  const struct pd_request *request; /* with the device */
 };
 
 /** A storage where its kernels run; the members are those of a plan. */
@@ -76,19 +75,12 @@ struct pd_stored {
 /** Makes a storage on the device, or on the host and copies it to the device. */
 polyad_status pd_storage_make(polyad_context *context, const struct pd_making *making,
                               polyad_tensor *tensor, bool take, struct pd_stored *stored);
-/** Brings a storage that lies on the device back to the host, where the format's destroy() frees
- * it: `whole`, or no more than the format's decode() reads. */
-polyad_status pd_stored_bring(polyad_context *context, const struct polyad_format *format,
-                              const struct polyad_kernels *kernels, const struct pd_device *device,
-                              const void *on_device, bool whole, void **storage);
 void pd_stored_clear(polyad_context *context, const struct polyad_format *format,
-                     const struct polyad_kernels *kernels, const struct pd_device *device,
-                     struct pd_stored *stored);
+                     const struct pd_device *device, struct pd_stored *stored);
 /** The most bytes of the device that building a storage of `storage_bytes` there takes, the storage
  *  included; 0: the host builds. */
-uint64_t pd_storage_device_bytes(const struct polyad_kernels *kernels,
-                                 const struct pd_traits *traits, const struct pd_request *request,
-                                 uint64_t storage_bytes);
+uint64_t pd_storage_device_bytes(const struct polyad_format *format, const struct pd_traits *traits,
+                                 const struct pd_request *request, uint64_t storage_bytes);
 
 /** A plan's nonzeros, with the values that its kernels see. */
 struct pd_plan_nonzeros {

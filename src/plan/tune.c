@@ -16,15 +16,13 @@ struct trial {
 };
 
 static void tune_trial_clear(polyad_context *context, struct trial *trial) {
-  const struct polyad_kernels *kernels = trial->candidate->kernels;
   if (trial->scratch != NULL) trial->walk->workspace_destroy(context, trial->scratch);
-  pd_stored_clear(context, trial->candidate->format, kernels, trial->device, &trial->stored);
+  pd_stored_clear(context, trial->candidate->format, trial->device, &trial->stored);
 }
 
 static polyad_status trial_make(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_request *request, struct trial *trial) {
-  const struct polyad_kernels *kernels = trial->candidate->kernels;
-  const struct pd_making making = {trial->candidate->format, kernels, request};
+  const struct pd_making making = {trial->candidate->format, request};
   /* Without `take` a build leaves the tensor as it is. */
   PD_TRY(pd_storage_make(context, &making, (polyad_tensor *)tensor, false, &trial->stored));
   uint64_t ranks[POLYAD_MAX_ORDER];

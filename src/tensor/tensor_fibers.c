@@ -1,15 +1,13 @@
 #include "tensor/tensor_fibers.h"
 #include "core/radix_sort.h"
-#include "core/random.h"
+#include "tensor/tuple_hash.h"
 #include <math.h>
 #include <string.h>
 
 enum {
   THREAD_GRAIN = 1 << 14,
-  REGISTER_BITS = 14, /* standard error 1.04 / sqrt(2^14) */
-  REGISTERS = 1 << REGISTER_BITS,
+  REGISTERS = PD_TUPLE_REGISTERS,
   BLOCK = 256,
-  SAMPLE_RATE = 16,
   CELLS_MOST = 1 << 23 /* a megabyte of bits for each thread */
 };
 
@@ -60,16 +58,12 @@ static polyad_status count_by_sorting(polyad_context *context, const polyad_tens
 
 /* ---- estimated ------------------------------------------------------------------------------- */
 
-/* Leading zeros of the hash's rest, plus one; the hash's first bits choose the register. */
 static inline void see(uint8_t *registers, uint64_t hash) {
-  uint64_t rest = hash << REGISTER_BITS;
-  uint8_t rank = (uint8_t)(rest == 0 ? 64 - REGISTER_BITS + 1 : __builtin_clzll(rest) + 1);
-  uint8_t *place = &registers[hash >> (64 - REGISTER_BITS)];
+  uint8_t rank = (uint8_t)pd_tuple_rank(hash), *place = &registers[pd_tuple_register(hash)];
   if (rank > *place) *place = rank;
 }
 
-/* Tuples of indices in `modes` modes of the cyclic order, from each mode on. Their hashes are mixed
- * sums over the modes, so that the next mode's tuple is an addition and a subtraction away. The
+/* Tuples of indices in `modes` modes of the cyclic order, from each mode on. The
  * terms of a block stay in the nearest cache, as do the registers of one mode. */
 static void see_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
                       uint8_t (*registers)[REGISTERS]) {
@@ -77,7 +71,7 @@ static void see_block(const polyad_tensor *tensor, int modes, uint64_t first, ui
   const int order = tensor->order;
   for (int n = 0; n < order; ++n)
     for (uint64_t p = 0; p < count; ++p) {
-      term[n][p] = pd_random_u64(0, (uint64_t)n, pd_tensor_index(tensor, n, first + p));
+      term[n][p] = pd_tuple_term(n, pd_tensor_index(tensor, n, first + p));
       if (n < modes) total[p] += term[n][p];
     }
   for (int n = 0; n < order; ++n)
@@ -87,22 +81,21 @@ static void see_block(const polyad_tensor *tensor, int modes, uint64_t first, ui
     }
 }
 
-/* As above for one tuple in SAMPLE_RATE, which a cheaper hash picks: a sum of the indices, each
- * times an odd number of its mode. */
+/* As above for sampled tuples, which a cheaper hash picks: a sum of the indices, each times an odd
+ * number of its mode. */
 static void sample_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
                          uint8_t (*registers)[REGISTERS]) {
   uint64_t factor[POLYAD_MAX_ORDER], total[BLOCK] = {0};
   const int order = tensor->order;
   for (int n = 0; n < order; ++n) {
-    factor[n] = pd_random_u64(1, 0, (uint64_t)n) | 1;
+    factor[n] = pd_tuple_factor(n);
     for (uint64_t p = 0; p < count && n < modes; ++p)
       total[p] += factor[n] * pd_tensor_index(tensor, n, first + p);
   }
   for (int n = 0; n < order; ++n) {
     int next = (n + modes) % order;
     for (uint64_t p = 0; p < count; ++p) {
-      uint64_t drawn = (total[p] ^ total[p] >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-      if (drawn < UINT64_MAX / SAMPLE_RATE) see(registers[n], pd_mix64(total[p]));
+      if (pd_tuple_drawn(total[p])) see(registers[n], pd_mix64(total[p]));
       total[p] += factor[next] * pd_tensor_index(tensor, next, first + p) -
                   factor[n] * pd_tensor_index(tensor, n, first + p);
     }
@@ -131,25 +124,40 @@ static double estimate(const uint8_t *registers) {
   return count;
 }
 
-/* count[n] = distinct tuples of `modes` modes from mode n on that the blocks show. */
-static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor, int modes,
-                                    block_function block, double count[POLYAD_MAX_ORDER]) {
+/* The host's: the first thread has the registers, the others have their own until the end. */
+static polyad_status see_all(polyad_context *context, const polyad_tensor *tensor, int modes,
+                             bool sampled, uint8_t (*registers)[REGISTERS]) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), order = tensor->order;
-  uint8_t(*registers)[REGISTERS];
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * (uint64_t)order, &registers));
+  uint64_t others = (uint64_t)(threads - 1) * (uint64_t)order;
+  uint8_t(*own)[REGISTERS];
+  PD_TRY(PD_NEW_ZERO(context, others, &own));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
     see_part(tensor, modes, pd_part_begin(tensor->nnz, part, threads),
-             pd_part_begin(tensor->nnz, part + 1, threads), block, registers + part * order);
-  for (int n = 0; n < order; ++n) {
-    for (int part = 1; part < threads; ++part)
-      for (int k = 0; k < REGISTERS; ++k)
-        if (registers[part * order + n][k] > registers[n][k])
-          registers[n][k] = registers[part * order + n][k];
-    count[n] = estimate(registers[n]);
-  }
-  pd_free(context, registers);
+             pd_part_begin(tensor->nnz, part + 1, threads), sampled ? sample_block : see_block,
+             part == 0 ? registers : own + (part - 1) * order);
+  for (uint64_t o = 0; o < others; ++o)
+    for (int k = 0; k < REGISTERS; ++k) {
+      uint8_t *place = &registers[o % (uint64_t)order][k];
+      if (own[o][k] > *place) *place = own[o][k];
+    }
+  pd_free(context, own);
   return POLYAD_OK;
+}
+
+/* count[n] = distinct tuples of `modes` modes from mode n on. */
+static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct pd_tuple_source *source, int modes, bool sampled,
+                                    double count[POLYAD_MAX_ORDER]) {
+  uint8_t(*registers)[REGISTERS];
+  PD_TRY(PD_NEW_ZERO(context, (uint64_t)tensor->order, &registers));
+  polyad_status status = source == NULL
+                             ? see_all(context, tensor, modes, sampled, registers)
+                             : source->see(context, source->user, modes, sampled, registers[0]);
+  for (int n = 0; n < tensor->order; ++n)
+    count[n] = estimate(registers[n]);
+  pd_free(context, registers);
+  return status;
 }
 
 /* ---- exactly, of few possible ones ----------------------------------------------------------- */
@@ -178,14 +186,17 @@ static void mark_cells(const polyad_tensor *tensor, int first, int modes, uint64
   }
 }
 
-/* A bit for each cell, of each thread. */
-static polyad_status count_cells(polyad_context *context, const polyad_tensor *tensor, int first,
-                                 int modes, uint64_t cells, double *count) {
-  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+/* A bit for each cell, of each thread; a device has one for all. */
+static polyad_status count_cells(polyad_context *context, const polyad_tensor *tensor,
+                                 const struct pd_tuple_source *source, int first, int modes,
+                                 uint64_t cells, double *count) {
+  int threads = source != NULL ? 1 : pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  polyad_status status = POLYAD_OK;
   uint64_t words = cells / 64 + 1, found = 0, *bits;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * words, &bits));
+  if (source != NULL) status = source->mark(context, source->user, first, modes, words, bits);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part)
+  for (int part = 0; part < (source == NULL ? threads : 0); ++part)
     mark_cells(tensor, first, modes, pd_part_begin(tensor->nnz, part, threads),
                pd_part_begin(tensor->nnz, part + 1, threads), bits + (uint64_t)part * words);
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : found)
@@ -197,11 +208,12 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   }
   *count = (double)found;
   pd_free(context, bits);
-  return POLYAD_OK;
+  return status;
 }
 
 /* Exactly where few are possible; else from a sample where there are enough, or from all. */
-static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor, int modes,
+static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_tuple_source *source, int modes,
                                    double count[POLYAD_MAX_ORDER]) {
   double least = INFINITY, exact[POLYAD_MAX_ORDER];
   bool known[POLYAD_MAX_ORDER], all = true;
@@ -209,18 +221,17 @@ static polyad_status count_sampled(polyad_context *context, const polyad_tensor 
     uint64_t cells = cells_of(tensor, n, modes);
     known[n] = cells <= CELLS_MOST;
     all &= known[n];
-    if (known[n]) PD_TRY(count_cells(context, tensor, n, modes, cells, &exact[n]));
+    if (known[n]) PD_TRY(count_cells(context, tensor, source, n, modes, cells, &exact[n]));
   }
   bool sample = tensor->nnz >= PD_FIBERS_SAMPLED_LEAST;
-  if (!all)
-    PD_TRY(count_distinct(context, tensor, modes, sample ? sample_block : see_block, count));
+  if (!all) PD_TRY(count_distinct(context, tensor, source, modes, sample, count));
   for (int n = 0; n < tensor->order; ++n) {
     if (known[n]) continue;
-    if (sample) count[n] *= SAMPLE_RATE;
+    if (sample) count[n] *= PD_TUPLE_SAMPLE_RATE;
     least = fmin(least, count[n]);
   }
   if (sample && least < PD_FIBERS_SAMPLED_LEAST)
-    PD_TRY(count_distinct(context, tensor, modes, see_block, count));
+    PD_TRY(count_distinct(context, tensor, source, modes, false, count));
   for (int n = 0; n < tensor->order; ++n)
     if (known[n]) count[n] = exact[n];
   return POLYAD_OK;
@@ -239,24 +250,26 @@ static void round_fibers(const polyad_tensor *tensor, const double *count, uint6
 polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
                                         uint64_t fibers[POLYAD_MAX_ORDER]) {
   double count[POLYAD_MAX_ORDER];
-  PD_TRY(count_distinct(context, tensor, tensor->order - 1, see_block, count));
+  PD_TRY(count_distinct(context, tensor, NULL, tensor->order - 1, false, count));
   round_fibers(tensor, count, fibers);
   return POLYAD_OK;
 }
 
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
+                                      const struct pd_tuple_source *source,
                                       uint64_t fibers[POLYAD_MAX_ORDER]) {
   double count[POLYAD_MAX_ORDER];
-  PD_TRY(count_sampled(context, tensor, tensor->order - 1, count));
+  PD_TRY(count_sampled(context, tensor, source, tensor->order - 1, count));
   round_fibers(tensor, count, fibers);
   return POLYAD_OK;
 }
 
 polyad_status pd_tensor_sample_tuples(polyad_context *context, const polyad_tensor *tensor,
+                                      const struct pd_tuple_source *source,
                                       uint64_t tuples[POLYAD_MAX_ORDER][POLYAD_MAX_ORDER]) {
   double count[POLYAD_MAX_ORDER];
   for (int modes = 2; modes < tensor->order - 1; ++modes) {
-    PD_TRY(count_sampled(context, tensor, modes, count));
+    PD_TRY(count_sampled(context, tensor, source, modes, count));
     for (int n = 0; n < tensor->order; ++n)
       tuples[n][modes] = round_count(tensor, count[n]);
   }

@@ -1,12 +1,13 @@
-/* A storage that the GPU builds is the one that the host builds and copies there: every array, bit
- * for bit, and so every sum. Failures in the middle leave nothing behind. */
-#include "device/build.h"
-#include "formats/portable/portable_format.h"
-#include "formats/twotree/twotree.h"
-#include "formats/twotree/twotree_layout.h"
+/* A storage that the GPU builds is the one that the host builds: every array, bit for bit, and so
+ * every sum. All formats go there and back as they are. Failures in the middle leave nothing
+ * behind.
+ */
+#include "formats/sent.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
-#include "unit/same_modecopy.h"
+#include "unit/built_cases.h"
+#include "unit/same_storage.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static void set_up(const char *format, const struct mttkrp_case *from, polyad_ty
   s->request = (struct pd_request){
       .variant = variant, .rank = RANK, .precision = type, .threads = 4, .device = s->device};
   assert_int_equal(pd_traits_compute(s->context, s->tensor, &s->traits), POLYAD_OK);
+  s->request.traits = &s->traits;
 }
 
 static void tear_down(struct setting *s) {
@@ -84,7 +86,9 @@ static void *run_mode(const struct setting *s, const void *on_device, int mode,
     pointers[n] = &factors[n];
   const struct pd_walk *walk = pd_walk_of(s->kernels, PD_OPS_MTTKRP);
   const struct pd_call call = {.op = PD_MTTKRP, .mode = mode, .factors = pointers, .out = &out};
-  const uint64_t ranks[POLYAD_MAX_ORDER] = {RANK, RANK, RANK, RANK, RANK};
+  uint64_t ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    ranks[n] = RANK;
   must(s, walk->workspace_create(s->context, s->device, on_device, ranks, &scratch), "workspace");
   must(s,
        pd_matrix_create(s->context, s->device, s->request.precision, s->tensor->dims[mode], RANK,
@@ -115,36 +119,11 @@ static void same_sums(const struct setting *s, const void *found, const void *wa
 /* ---- arrays -----------------------------------------------------------------------------------
  */
 
-/* The lists that both formats are made of. */
-static const struct pd_modecopy *lists_of(const struct setting *s, const void *storage) {
-  if (s->format != &pd_portable_format) return storage;
-  return ((const struct pd_portable *)storage)->lists;
-}
-
-/* The two storages of lists that a side of twotree is made of, and the indices of its tuples. */
-static void same_sides(const struct setting *s, const struct pd_twotree *found,
-                       const struct pd_twotree *wanted) {
-  assert_int_equal(found->sides, wanted->sides);
-  for (int k = 0; k < found->sides; ++k) {
-    const struct pd_twotree_side *f = &found->side[k], *w = &wanted->side[k];
-    assert_memory_equal(&f->modes, &w->modes, sizeof f->modes);
-    assert_true(f->tuples == w->tuples);
-    assert_same_modecopy(s->problem.from->name, f->nonzeros, w->nonzeros);
-    if (f->modes.count == 1) continue;
-    assert_same_modecopy(s->problem.from->name, f->by_tuple, w->by_tuple);
-    for (int n = 0; n < f->modes.count; ++n)
-      assert_memory_equal(f->tuple_id[n], w->tuple_id[n], 4 * f->tuples);
-  }
-}
-
 static void same_arrays(const struct setting *s, const void *on_device, const void *wanted) {
   void *found = NULL;
-  must(s, s->kernels->download(s->context, s->device, on_device, true, &found), "download");
+  must(s, pd_storage_bring(s->context, s->format, s->device, on_device, true, &found), "bring");
   must(s, s->format->check(s->context, found), "check");
-  if (s->format == &pd_twotree_format)
-    same_sides(s, found, wanted);
-  else
-    assert_same_modecopy(s->problem.from->name, lists_of(s, found), lists_of(s, wanted));
+  assert_same_storage(s->problem.from->name, s->format, found, wanted);
   s->format->destroy(s->context, found);
 }
 
@@ -152,52 +131,107 @@ static void same_arrays(const struct setting *s, const void *on_device, const vo
 static void same_nonzeros(const struct setting *s, const void *on_device) {
   void *found = NULL;
   polyad_tensor *back = NULL;
-  must(s, s->kernels->download(s->context, s->device, on_device, false, &found), "download");
+  must(s, pd_storage_bring(s->context, s->format, s->device, on_device, false, &found), "bring");
   must(s, pd_storage_expand(s->context, s->format, found, s->tensor, &back), "expand");
   assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(s->tensor));
   polyad_tensor_destroy(back);
   s->format->destroy(s->context, found);
 }
 
-static void compare(const char *format, const struct mttkrp_case *from, polyad_type type,
+static bool can_hold(const struct setting *s) {
+  char reason[PD_REASON_BYTES];
+  return s->tensor->order >= s->format->min_order && s->tensor->order <= s->format->max_order &&
+         s->format->supports(&s->traits, &s->request, reason);
+}
+
+/* Whether the GPU builds it. */
+static bool builds_there(const struct setting *s) {
+  return s->format->build_there != NULL && s->format->bytes_there(&s->traits, &s->request, 0) > 0;
+}
+
+/* The GPU finds the traits that the host finds. */
+static void same_traits(struct setting *s) {
+  struct pd_build *sent = NULL;
+  struct pd_traits traits;
+  s->request.sent = &sent;
+  must(s, pd_sent_begin(s->context, s->tensor, &s->request), "sending");
+  if (sent != NULL) {
+    struct pd_request host = {.device = s->device};
+    must(s, pd_traits_compute_sent(s->context, s->tensor, &s->request, &traits), "traits");
+    must(s, pd_traits_count_tuples(s->context, s->tensor, &s->request, &traits), "tuples");
+    must(s, pd_traits_count_tuples(s->context, s->tensor, &host, &s->traits), "tuples");
+    assert_memory_equal(&traits, &s->traits, sizeof traits);
+  }
+  pd_sent_end(s->context, &s->request);
+  s->request.sent = NULL;
+}
+
+static void compare_held(struct setting *s) {
+  void *built = NULL, *wanted = NULL, *copied = NULL;
+  must(s, pd_storage_build(s->context, s->format, s->tensor, false, &s->request, &wanted), "host");
+  must(s, pd_storage_put(s->context, s->format, s->device, wanted, &copied), "put");
+  same_arrays(s, copied, wanted);
+  same_nonzeros(s, copied);
+  if (builds_there(s)) {
+    same_traits(s);
+    must(s, s->format->begin(s->context, s->tensor, &s->request, &built), "begin");
+    must(s, s->format->build_there(s->context, s->tensor, &s->request, built), "build");
+    same_arrays(s, built, wanted);
+    same_nonzeros(s, built);
+    if (s->format->deterministic && strncmp(s->request.variant, "paper", 5) != 0 &&
+        strstr(s->request.variant, "atomic") == NULL)
+      same_sums(s, built, copied);
+    pd_storage_release(s->context, s->format, s->device, built);
+  }
+  pd_storage_release(s->context, s->format, s->device, copied);
+  s->format->destroy(s->context, wanted);
+}
+
+/* Returns whether the GPU has built it. */
+static bool compare(const char *format, const struct mttkrp_case *from, polyad_type type,
                     const char *variant) {
   struct setting s;
-  void *header = NULL, *built = NULL, *wanted = NULL, *copied = NULL;
   set_up(format, from, type, variant, &s);
-  must(&s, pd_storage_build(s.context, s.format, s.tensor, false, &s.request, &wanted), "host");
-  must(&s, s.kernels->upload(s.context, s.device, wanted, &copied), "upload");
-  same_arrays(&s, copied, wanted);
-  same_nonzeros(&s, copied);
-  if (s.kernels->build_bytes(&s.traits, &s.request, 0) > 0) {
-    must(&s, s.format->begin(s.context, s.tensor, &s.request, &header), "begin");
-    must(&s, s.kernels->build(s.context, s.device, s.tensor, &s.traits, &s.request, header, &built),
-         "build");
-    assert_true(s.format->bytes(header) == s.format->bytes(wanted));
-    same_arrays(&s, built, wanted);
-    same_nonzeros(&s, built);
-    same_sums(&s, built, copied);
-    s.kernels->unload(s.context, s.device, built);
-    s.format->destroy(s.context, header);
-  } else {
-    assert_string_equal(variant, "paper");
-  }
-  s.kernels->unload(s.context, s.device, copied);
-  s.format->destroy(s.context, wanted);
+  bool held = can_hold(&s), built = held && builds_there(&s);
+  if (held) compare_held(&s);
   tear_down(&s);
+  return built;
+}
+
+/* Every variant of every format that has kernels here. */
+static void compare_variants(const struct polyad_format *format, const struct mttkrp_case *from,
+                             polyad_type type) {
+  char variants[256], *rest = variants;
+  snprintf(variants, sizeof variants, "%s", format->variants);
+  for (char *variant; (variant = strtok_r(rest, " ", &rest)) != NULL;)
+    (void)compare(format->name, from, type, variant);
 }
 
 static void test_same_bits(void **state) {
   (void)state;
-  for (size_t c = 0; c < built_case_count; ++c) {
-    compare("modecopy", &built_cases[c], POLYAD_F32, "auto");
-    compare("modecopy", &built_cases[c], POLYAD_F64, "auto");
-    compare("modecopy", &built_cases[c], POLYAD_F32, "paper");
-    compare("portable", &built_cases[c], POLYAD_F32, "auto");
-    compare("portable", &built_cases[c], POLYAD_F64, "auto");
-    if (built_cases[c].order < pd_twotree_format.min_order) continue;
-    compare("twotree", &built_cases[c], POLYAD_F32, "auto");
-    compare("twotree", &built_cases[c], POLYAD_F64, "auto");
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    if (format->arrays == NULL || pd_kernels_find(format->name, "cuda") == NULL) continue;
+    for (size_t c = 0; c < built_case_count; ++c)
+      compare_variants(format, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
   }
+}
+
+/* Formats that are not only moved. */
+static const char *const built_there[][2] = {{"modecopy", "auto"},
+                                             {"portable", "auto"},
+                                             {"coo", "auto"},
+                                             {"coo", "paper"},
+                                             {"twotree", "auto"}};
+
+static void test_built_there(void **state) {
+  (void)state;
+  for (size_t b = 0; b < sizeof built_there / sizeof *built_there; ++b)
+    for (size_t c = 0; c < built_case_count; ++c) {
+      if (built_cases[c].order < pd_format_find(built_there[b][0])->min_order) continue;
+      assert_true(compare(built_there[b][0], &built_cases[c], POLYAD_F32, built_there[b][1]));
+      assert_true(compare(built_there[b][0], &built_cases[c], POLYAD_F64, built_there[b][1]));
+    }
 }
 
 /* Sorts of several million nonzeros, and transfers that several threads share. */
@@ -205,39 +239,60 @@ static void test_long(void **state) {
   (void)state;
   static const struct mttkrp_case from = {"long",  4,           {1000, 3000, 20000, 700},
                                           3000001, SHAPE_HEAVY, false};
-  compare("modecopy", &from, POLYAD_F64, "auto");
-  compare("portable", &from, POLYAD_F32, "auto");
-  compare("twotree", &from, POLYAD_F64, "auto");
+  for (size_t b = 0; b < sizeof built_there / sizeof *built_there; ++b)
+    (void)compare(built_there[b][0], &from, b % 2 == 0 ? POLYAD_F64 : POLYAD_F32,
+                  built_there[b][1]);
 }
 
 /* ---- plans ------------------------------------------------------------------------------------
  */
 
+/* What the plan knows of the values it has found beside building. */
+static void same_facts(const struct setting *s, const polyad_plan *plan) {
+  double sum = 0, first = 0;
+  for (uint64_t p = 0; p < s->tensor->nnz; ++p) {
+    double value = pd_tensor_value(s->tensor, p);
+    sum += value;
+    if (value < 0 && first == 0) first = value;
+  }
+  assert_true(plan->tensor_hash == polyad_tensor_hash(s->tensor));
+  assert_true(plan->sum == sum);
+  assert_true(plan->negative.found == (first < 0));
+  assert_true(plan->negative.value == first);
+}
+
 /* The host keeps no copy; what reads the nonzeros gets them back. */
 static void test_plan(void **state) {
   (void)state;
-  static const char *const variants[] = {"auto", "paper"};
-  for (int v = 0; v < 2; ++v) {
+  static const char *const held[][2] = {
+      {"modecopy", "auto"}, {"modecopy", "paper"}, {"coo", "auto"},     {"alto", "auto"},
+      {"blco", "auto"},     {"flycoo", "auto"},    {"hls", "auto"},     {"csf", "auto"},
+      {"bcsf", "auto"},     {"fcoo", "auto"},      {"fwc", "auto"},     {"hbcsf", "auto"},
+      {"hicoo", "auto"},    {"mmcsf", "auto"},     {"portable", "auto"}};
+  for (size_t v = 0; v < sizeof held / sizeof *held; ++v) {
     struct setting s;
+    if (pd_kernels_find(held[v][0], "cuda") == NULL) continue;
     polyad_plan_options options;
     polyad_plan *plan = NULL;
     polyad_tensor *back = NULL;
-    set_up("modecopy", &built_cases[8], POLYAD_F64, variants[v], &s);
+    set_up(held[v][0], &built_cases[10], POLYAD_F64, held[v][1], &s);
     uint64_t before = polyad_memory_in_use(s.context);
     polyad_plan_options_init(&options);
-    options.format = "modecopy";
-    options.variant = variants[v];
+    options.format = held[v][0];
+    options.variant = held[v][1];
     options.rank = RANK;
     must(&s, polyad_plan_create(s.context, s.tensor, &options, &plan), "plan");
-    uint64_t held = polyad_memory_in_use(s.context) - before;
-    assert_true(polyad_plan_bytes(plan) > s.tensor->nnz * 8 * 3);
-    if (held > 64 << 10) fail_msg("the host keeps %llu bytes", (unsigned long long)held);
+    uint64_t kept = polyad_memory_in_use(s.context) - before;
+    assert_true(polyad_plan_bytes(plan) > s.tensor->nnz * 8);
+    if (kept > 64 << 10)
+      fail_msg("%s: the host keeps %llu bytes", options.format, (unsigned long long)kept);
+    same_facts(&s, plan);
     must(&s, pd_plan_check(s.context, plan), "check");
     must(&s, pd_plan_expand(s.context, plan, &back), "expand");
     assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(s.tensor));
-    assert_true(polyad_memory_in_use(s.context) > before + held);
+    assert_true(polyad_memory_in_use(s.context) > before + kept);
     polyad_tensor_destroy(back);
-    problem_compare(s.context, plan, &s.problem, variants[v]);
+    problem_compare(s.context, plan, &s.problem, held[v][0]);
     polyad_plan_destroy(plan);
     tear_down(&s);
   }
@@ -279,22 +334,19 @@ static void fail_each_allocation(const char *format) {
   polyad_status status = POLYAD_MEMORY_LIMIT;
   int failures = 0;
   for (uint64_t limit = 1 << 16; status != POLYAD_OK; limit += 1 << 16) {
-    void *header = NULL, *built = NULL;
+    void *built = NULL;
     must(&s, polyad_set_memory_limit(s.context, UINT64_MAX), "limit");
-    must(&s, s.format->begin(s.context, s.tensor, &s.request, &header), "begin");
+    must(&s, s.format->begin(s.context, s.tensor, &s.request, &built), "begin");
     uint64_t held = polyad_memory_in_use(s.context);
     must(&s, polyad_set_memory_limit(s.context, limit), "limit");
-    status = s.kernels->build(s.context, s.device, s.tensor, &s.traits, &s.request, header, &built);
-    if (status == POLYAD_OK) {
-      s.kernels->unload(s.context, s.device, built);
-    } else {
+    status = s.format->build_there(s.context, s.tensor, &s.request, built);
+    if (status != POLYAD_OK) {
       ++failures;
       assert_int_equal(status, POLYAD_MEMORY_LIMIT);
-      assert_null(built);
     }
     assert_true(polyad_memory_in_use(s.context) == held);
+    pd_storage_release(s.context, s.format, s.device, built);
     assert_int_equal(device_bytes_held(&s, limit), 0);
-    s.format->destroy(s.context, header);
     assert_true(limit < UINT64_C(1) << 30);
   }
   assert_true(failures > 10);
@@ -305,6 +357,7 @@ static void fail_each_allocation(const char *format) {
 static void test_memory_limits(void **state) {
   (void)state;
   fail_each_allocation("modecopy");
+  fail_each_allocation("coo");
   fail_each_allocation("twotree");
 }
 
@@ -313,9 +366,9 @@ int main(int argc, char **argv) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_long),
-      cmocka_unit_test(test_plan),          cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_memory_limits),
+      cmocka_unit_test(test_same_bits), cmocka_unit_test(test_built_there),
+      cmocka_unit_test(test_long),      cmocka_unit_test(test_plan),
+      cmocka_unit_test(test_empty),     cmocka_unit_test(test_memory_limits),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* "hls" on a GPU: both kernels, every variant, compute type and order, against the oracle; the same
  * bits every time; CP-ALS on tensor cores. */
 #include "formats/hls/hls.h"
+#include "formats/storage.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
 #include "oracle/ttmc_oracle.h"
@@ -50,7 +51,8 @@ static bool hold(const struct mixture *mixture, polyad_type type, polyad_compute
     held->hls = storage;
     held->kernels = pd_kernels_find("hls", "cuda");
     assert_non_null(held->kernels);
-    if (held->kernels->upload(held->context, held->device, storage, &held->on_device) != POLYAD_OK)
+    if (pd_storage_put(held->context, &pd_hls_format, held->device, storage, &held->on_device) !=
+        POLYAD_OK)
       fail_msg("%s", polyad_last_error(held->context));
   }
   polyad_tensor_destroy(tensor);
@@ -59,7 +61,7 @@ static bool hold(const struct mixture *mixture, polyad_type type, polyad_compute
 }
 
 static void drop(struct held *held) {
-  held->kernels->unload(held->context, held->device, held->on_device);
+  pd_storage_release(held->context, &pd_hls_format, held->device, held->on_device);
   pd_hls_destroy(held->context, held->hls);
   polyad_context_destroy(held->context);
 }

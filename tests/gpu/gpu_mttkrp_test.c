@@ -294,8 +294,8 @@ static void test_remapping_keeps_the_order(void **state) {
   }
 }
 
-/* Where memory is short a workspace has two copies instead of three: the same bits. With less than
- * that there is an error. */
+/* Elements that are remapped between two copies and the plan's give the bits of ordered copies.
+ * Without room for the copies there is an error. */
 static void test_two_copies(void **state) {
   (void)state;
   for (int c = 4; c < 7; ++c) {

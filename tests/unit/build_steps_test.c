@@ -1,17 +1,16 @@
-/* A device's builder of "modecopy" gives the bits of the host's. The device here is the host, with
- * steps made of the functions that the kernels of GPUs call for each nonzero, row or word; so what
- * a GPU adds is only that it calls them in parallel. */
+/* What formats build on a device has the bits of what the host builds. The device here is the host,
+ * with steps made of the functions that the kernels of GPUs call for each nonzero, row or word; so
+ * what a GPU adds is only that it calls them in parallel. */
 #include "core/radix_sort.h"
 #include "device/build.h"
 #include "device/build_steps.h"
-#include "formats/modecopy/modecopy.h"
-#include "formats/modecopy/modecopy_device.h"
-#include "formats/portable/portable_store.h"
-#include "formats/twotree/twotree.h"
-#include "formats/twotree/twotree_copies.h"
+#include "formats/sent.h"
 #include "harness.h"
+#include "plan/plan.h"
 #include "portable/portable_launch.h"
-#include "unit/same_modecopy.h"
+#include "tensor/tuple_hash.h"
+#include "unit/built_cases.h"
+#include "unit/same_storage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +66,29 @@ static polyad_status classes(polyad_context *context, struct pd_build *build, in
     if (degree[i] == 0) continue;
     ++found->rows[pd_build_class(degree[i])];
     found->nonzeros[pd_build_class(degree[i])] += degree[i];
+    if (degree[i] > found->most) found->most = degree[i];
   }
   pd_free(context, degree);
+  return POLYAD_OK;
+}
+
+static polyad_status see_tuples(polyad_context *context, struct pd_build *build, int modes,
+                                bool sampled, uint8_t *registers) {
+  (void)context;
+  const polyad_tensor *tensor = build->tensor;
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    for (int n = 0; n < tensor->order; ++n) {
+      uint64_t total = 0;
+      for (int k = 0; k < modes; ++k) {
+        int mode = (n + k) % tensor->order;
+        uint64_t index = pd_tensor_index(tensor, mode, p);
+        total += sampled ? pd_tuple_factor(mode) * index : pd_tuple_term(mode, index);
+      }
+      if (sampled && !pd_tuple_drawn(total)) continue;
+      uint64_t hash = pd_mix64(total);
+      uint8_t *place = &registers[n * PD_TUPLE_REGISTERS + (int)pd_tuple_register(hash)];
+      if (*place < pd_tuple_rank(hash)) *place = (uint8_t)pd_tuple_rank(hash);
+    }
   return POLYAD_OK;
 }
 
@@ -219,211 +239,41 @@ static polyad_status group(polyad_context *context, struct pd_build *build, cons
   return POLYAD_OK;
 }
 
+static polyad_status see_cells(polyad_context *context, struct pd_build *build, int first,
+                               int modes, uint64_t words, uint64_t *bits) {
+  (void)context;
+  const polyad_tensor *tensor = build->tensor;
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    uint64_t cell = 0;
+    for (int k = 0; k < modes; ++k) {
+      int n = (first + k) % tensor->order;
+      cell = cell * tensor->dims[n] + pd_tensor_index(tensor, n, p);
+    }
+    assert_true(cell / 64 < words);
+    bits[cell / 64] |= UINT64_C(1) << cell % 64;
+  }
+  return POLYAD_OK;
+}
+
+static uint64_t group_bytes(uint64_t nnz, uint64_t tuples, int count, polyad_type type) {
+  (void)count, (void)type;
+  return 8 * (nnz + tuples);
+}
+
 static const struct pd_device_build steps = {.takes = takes,
                                              .bytes = bytes,
                                              .open = open_build,
                                              .close = close_build,
                                              .classes = classes,
+                                             .tuples = see_tuples,
+                                             .cells = see_cells,
+                                             .group = group,
+                                             .group_bytes = group_bytes,
                                              .sort = sort,
                                              .gather = gather,
-                                             .tables = write_tables,
-                                             .group = group};
+                                             .tables = write_tables};
 
 /* ---- comparing --------------------------------------------------------------------------------
- */
-
-static void attach(struct pd_modecopy *storage, const struct pd_modecopy_arrays *arrays) {
-  for (int mode = 0; mode < storage->order; ++mode) {
-    struct pd_modecopy_copy *copy = &storage->copy[mode];
-    memcpy(copy->plane, arrays[mode].plane, sizeof copy->plane);
-    copy->values = arrays[mode].values;
-    copy->order.row_start = arrays[mode].row_start;
-    copy->order.row_id = arrays[mode].row_id;
-    copy->order.chunk_row = arrays[mode].chunk_row;
-    copy->order.marks = (struct pd_ordered_marks *)(void *)arrays[mode].marks;
-  }
-}
-
-/* Bits of the rows that have nonzeros, which the host's storage does not keep. */
-static void check_used(const struct pd_modecopy *storage, int mode, const uint32_t *used) {
-  const struct pd_ordered *order = &storage->copy[mode].order;
-  uint64_t set = 0;
-  if (order->rows == storage->dims[mode]) {
-    assert_null(used);
-    return;
-  }
-  for (uint64_t i = 0; i < storage->dims[mode]; ++i)
-    set += used[i / 32] >> i % 32 & 1;
-  assert_true(set == order->rows);
-  for (uint64_t r = 0; r < order->rows; ++r)
-    assert_true(used[order->row_id[r] / 32] >> order->row_id[r] % 32 & 1);
-}
-
-static void check_ends(const struct pd_modecopy *storage, int mode, const uint32_t *ends) {
-  const struct pd_ordered *order = &storage->copy[mode].order;
-  for (uint64_t w = 0; w < pd_ordered_mark_words(storage->nnz); ++w)
-    assert_true(ends[w] == order->marks[w].ends);
-  if (storage->nnz % 32 == 0) assert_true(ends[storage->nnz / 32] == 0);
-}
-
-static void compare(polyad_context *context, const struct mttkrp_case *from, polyad_type type,
-                    uint64_t rank) {
-  struct problem problem;
-  problem_make(from, 1, 3, &problem);
-  polyad_tensor *tensor = problem_polyad(context, &problem, type);
-  struct pd_device_functions functions = *pd_cpu_device.functions;
-  struct pd_device device = pd_cpu_device;
-  functions.build = &steps;
-  device.functions = &functions;
-  struct pd_request request = {
-      .variant = "auto", .rank = rank, .precision = type, .threads = 2, .device = &device};
-  struct pd_traits traits;
-  void *wanted, *found, *again;
-  assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
-  const struct polyad_format *format = &pd_modecopy_format;
-  assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
-  struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER] = {0}, bits[POLYAD_MAX_ORDER] = {0};
-  assert_int_equal(format->begin(context, tensor, &request, &found), POLYAD_OK);
-  assert_int_equal(format->begin(context, tensor, &request, &again), POLYAD_OK);
-  assert_int_equal(pd_modecopy_build_arrays(context, &device, tensor, &traits, &request,
-                                            PD_MODECOPY_MARKS, found, arrays),
-                   POLYAD_OK);
-  assert_int_equal(pd_modecopy_build_arrays(context, &device, tensor, &traits, &request,
-                                            PD_MODECOPY_ENDS, again, bits),
-                   POLYAD_OK);
-  assert_true(format->bytes(found) == format->bytes(wanted)); /* without any arrays */
-  for (int mode = 0; mode < tensor->order; ++mode) {
-    check_used(wanted, mode, arrays[mode].used);
-    check_ends(wanted, mode, bits[mode].ends);
-    pd_free(context, arrays[mode].used);
-    pd_free(context, bits[mode].used);
-    pd_free(context, bits[mode].ends);
-  }
-  attach(found, arrays);
-  assert_same_modecopy(from->name, found, wanted);
-  assert_int_equal(format->check(context, found), POLYAD_OK);
-  attach(again, bits);
-  format->destroy(context, wanted);
-  format->destroy(context, found);
-  format->destroy(context, again);
-  polyad_tensor_destroy(tensor);
-  problem_free(&problem);
-}
-
-static void test_same_storage(void **state) {
-  (void)state;
-  polyad_context *context = NULL;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  for (size_t c = 0; c < built_case_count; ++c) {
-    compare(context, &built_cases[c], POLYAD_F32, 32);
-    compare(context, &built_cases[c], POLYAD_F64, 1);
-  }
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-}
-
-/* ---- twotree ----------------------------------------------------------------------------------
- */
-
-/* The copies of a side that the device builds from a group of modes are those that the host builds
- * from tuples that it has numbered. */
-static void same_copies(polyad_context *context, const struct pd_device *device,
-                        struct pd_build *build, const struct pd_traits *of,
-                        const struct pd_request *request, const char *name,
-                        struct pd_modecopy *found, const struct pd_modecopy *wanted) {
-  struct pd_modecopy_arrays arrays[POLYAD_MAX_ORDER] = {0};
-  assert_true(pd_modecopy_format.bytes(found) > 0);
-  assert_int_equal(pd_modecopy_build_opened(context, device, build, of, request, PD_MODECOPY_MARKS,
-                                            found, arrays),
-                   POLYAD_OK);
-  for (int mode = 0; mode < found->order; ++mode)
-    pd_free(context, arrays[mode].used);
-  attach(found, arrays);
-  assert_same_modecopy(name, found, wanted);
-}
-
-static void same_side(polyad_context *context, const struct pd_request *request,
-                      const polyad_tensor *tensor, const struct pd_traits *traits, const char *name,
-                      struct pd_twotree_side *side, const struct pd_twotree_side *wanted) {
-  const struct pd_device *device = request->device;
-  struct pd_build *build = NULL;
-  struct pd_build_groups groups;
-  struct pd_traits of;
-  assert_int_equal(open_build(context, device, tensor, &build), POLYAD_OK);
-  if (side->modes.count == 1) {
-    same_copies(context, device, build, traits, request, name, side->nonzeros, wanted->nonzeros);
-    close_build(context, build);
-    return;
-  }
-  assert_int_equal(group(context, build, side->modes.mode, side->modes.count, &groups), POLYAD_OK);
-  assert_true(groups.tuples == wanted->tuples);
-  side->tuples = side->nonzeros->dims[0] = groups.tuples;
-  side->by_tuple->dims[0] = side->by_tuple->nnz = groups.tuples;
-  for (int k = 0; k < side->modes.count; ++k) {
-    assert_int_equal(wanted->id_bytes[k], 4);
-    assert_memory_equal(groups.index[k], wanted->tuple_id[k], 4 * groups.tuples);
-    side->tuple_id[k] = groups.index[k];
-  }
-  pd_twotree_pass_traits(traits, &side->modes, groups.tuples, &of);
-  same_copies(context, device, groups.nonzeros, &of, request, name, side->nonzeros,
-              wanted->nonzeros);
-  pd_twotree_tuple_traits(traits, &side->modes, groups.tuples, &of);
-  same_copies(context, device, groups.by_tuple, &of, request, name, side->by_tuple,
-              wanted->by_tuple);
-  close_build(context, groups.nonzeros);
-  close_build(context, groups.by_tuple);
-  close_build(context, build);
-}
-
-static void compare_twotree(polyad_context *context, const struct mttkrp_case *from,
-                            polyad_type type) {
-  const struct polyad_format *format = &pd_twotree_format;
-  struct problem problem;
-  problem_make(from, 1, 3, &problem);
-  polyad_tensor *tensor = problem_polyad(context, &problem, type), *back;
-  struct pd_device_functions functions = *pd_cpu_device.functions;
-  struct pd_device device = pd_cpu_device;
-  functions.build = &steps;
-  device.functions = &functions;
-  device.kind = "cuda";
-  struct pd_request request = {
-      .variant = "auto", .rank = 8, .precision = type, .threads = 2, .device = &device};
-  struct pd_traits traits;
-  struct pd_twotree *wanted, *found;
-  uint64_t storage, building;
-  assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
-  assert_int_equal(pd_traits_count_tuples(context, tensor, &traits), POLYAD_OK);
-  format->estimate_bytes(&traits, &request, &storage, &building);
-  assert_int_equal(format->build(context, tensor, false, &request, (void **)&wanted), POLYAD_OK);
-  assert_int_equal(format->check(context, wanted), POLYAD_OK);
-  assert_true(format->bytes(wanted) <= storage && storage <= building);
-  assert_int_equal(pd_storage_expand(context, format, wanted, tensor, &back), POLYAD_OK);
-  assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
-  assert_int_equal(format->begin(context, tensor, &request, (void **)&found), POLYAD_OK);
-  assert_int_equal(found->sides, wanted->sides);
-  for (int s = 0; s < found->sides; ++s)
-    same_side(context, &request, tensor, &traits, from->name, &found->side[s], &wanted->side[s]);
-  assert_true(format->bytes(found) == format->bytes(wanted));
-  assert_int_equal(format->check(context, found), POLYAD_OK);
-  format->destroy(context, found);
-  format->destroy(context, wanted);
-  polyad_tensor_destroy(back);
-  polyad_tensor_destroy(tensor);
-  problem_free(&problem);
-}
-
-static void test_twotree(void **state) {
-  (void)state;
-  polyad_context *context = NULL;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  for (size_t c = 0; c < built_case_count; ++c)
-    if (built_cases[c].order >= 3)
-      compare_twotree(context, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-}
-
-/* ---- portable ---------------------------------------------------------------------------------
  */
 
 static polyad_status run_rows(polyad_context *context, const struct pd_device *device,
@@ -439,106 +289,219 @@ static const struct pd_rows_shape *shape(const struct pd_device *device) {
   return &any;
 }
 
-/* Built there or copied there, it comes back as the host has built it. */
-static void bring_portable(polyad_context *context, const struct pd_device *device,
-                           const polyad_tensor *tensor, const char *name, bool whole,
-                           const struct pd_portable *wanted, const void *on_device) {
-  const struct polyad_format *format = &pd_portable_format;
-  void *found;
-  polyad_tensor *back;
-  assert_int_equal(pd_portable_download(context, device, on_device, whole, &found), POLYAD_OK);
-  if (whole) {
-    assert_same_modecopy(name, ((struct pd_portable *)found)->lists, wanted->lists);
-    assert_int_equal(format->check(context, found), POLYAD_OK);
-  }
-  assert_int_equal(pd_storage_expand(context, format, found, tensor, &back), POLYAD_OK);
-  assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
-  polyad_tensor_destroy(back);
-  format->destroy(context, found);
+/* A device whose memory is the host's, but nobody else knows that. */
+static void make_device(struct pd_device_functions *functions, struct pd_device *device) {
+  *functions = *pd_cpu_device.functions;
+  functions->build = &steps;
+  functions->host_memory = false;
+  functions->rows = run_rows;
+  functions->rows_shape = shape;
+  *device = pd_cpu_device;
+  device->kind = "far";
+  device->functions = functions;
 }
 
-static void compare_portable(polyad_context *context, const struct mttkrp_case *from,
-                             polyad_type type) {
+static void compare(polyad_context *context, const char *name, const char *variant,
+                    const struct mttkrp_case *from, polyad_type type, uint64_t rank) {
   struct problem problem;
   problem_make(from, 1, 3, &problem);
-  polyad_tensor *tensor = problem_polyad(context, &problem, type);
-  struct pd_device_functions functions = *pd_cpu_device.functions;
-  struct pd_device device = pd_cpu_device;
-  functions.build = &steps;
-  functions.host_memory = false;
-  functions.rows = run_rows;
-  functions.rows_shape = shape;
-  device.functions = &functions;
-  struct pd_request request = {
-      .variant = "atomic", .rank = 8, .precision = type, .threads = 2, .device = &device};
-  const struct polyad_format *format = &pd_portable_format;
+  polyad_tensor *tensor = problem_polyad(context, &problem, type), *back;
+  const struct polyad_format *format = pd_format_find(name);
+  struct pd_device_functions functions;
+  struct pd_device device;
   struct pd_traits traits;
-  void *wanted, *header, *made[2];
+  make_device(&functions, &device);
+  struct pd_request request = {.variant = variant,
+                               .rank = rank,
+                               .precision = type,
+                               .threads = 2,
+                               .device = &device,
+                               .traits = &traits};
+  void *wanted, *found;
+  char reason[PD_REASON_BYTES];
   assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
-  assert_true(pd_portable_build_bytes(&traits, &request, 0) > 0);
-  assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
-  assert_int_equal(pd_portable_upload(context, &device, wanted, &made[0]), POLYAD_OK);
-  assert_int_equal(format->begin(context, tensor, &request, &header), POLYAD_OK);
-  assert_int_equal(pd_portable_build(context, &device, tensor, &traits, &request, header, &made[1]),
-                   POLYAD_OK);
-  for (int k = 0; k < 2; ++k) {
-    bring_portable(context, &device, tensor, from->name, false, wanted, made[k]);
-    bring_portable(context, &device, tensor, from->name, true, wanted, made[k]);
-    pd_portable_unload(context, &device, made[k]);
+  if (tensor->order >= format->min_order && format->supports(&traits, &request, reason)) {
+    assert_true(format->bytes_there(&traits, &request, 0) > 0);
+    assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+    assert_int_equal(format->begin(context, tensor, &request, &found), POLYAD_OK);
+    assert_int_equal(format->build_there(context, tensor, &request, found), POLYAD_OK);
+    assert_same_storage(from->name, format, found, wanted);
+    assert_int_equal(format->check(context, found), POLYAD_OK);
+    assert_int_equal(pd_storage_expand(context, format, found, tensor, &back), POLYAD_OK);
+    assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+    polyad_tensor_destroy(back);
+    format->destroy(context, wanted);
+    format->destroy(context, found);
   }
-  format->destroy(context, header);
-  format->destroy(context, wanted);
   polyad_tensor_destroy(tensor);
   problem_free(&problem);
 }
 
-static void test_portable(void **state) {
+static void test_same_storage(void **state) {
   (void)state;
+  static const char *const built[][2] = {
+      {"modecopy", "auto"}, {"portable", "auto"}, {"portable", "atomic"}, {"coo", "auto"},
+      {"coo", "plain"},     {"coo", "paper"},     {"twotree", "auto"}};
   polyad_context *context = NULL;
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  for (size_t c = 0; c < built_case_count; ++c)
-    compare_portable(context, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
+  for (size_t b = 0; b < sizeof built / sizeof *built; ++b)
+    for (size_t c = 0; c < built_case_count; ++c) {
+      compare(context, built[b][0], built[b][1], &built_cases[c], POLYAD_F32, 32);
+      compare(context, built[b][0], built[b][1], &built_cases[c], POLYAD_F64, 1);
+    }
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);
 }
 
-/* A storage without its arrays says of itself what it says with them. */
-static void test_shed(void **state) {
-  (void)state;
-  static const char *const variants[] = {"auto", "paper"};
-  polyad_context *context = NULL;
+/* ---- a tensor that is sent once ----------------------------------------------------------------
+ */
+
+/* Traits of what is there are those of what is here, and several storages are built from it. */
+static void send_once(polyad_context *context, const struct mttkrp_case *from) {
   struct problem problem;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  problem_make(&built_cases[8], 1, 3, &problem);
+  problem_make(from, 1, 3, &problem);
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F32);
-  for (int v = 0; v < 2; ++v) {
-    const struct polyad_format *format = &pd_modecopy_format;
-    struct pd_request request = {.variant = variants[v],
-                                 .rank = 4,
-                                 .precision = POLYAD_F32,
-                                 .threads = 2,
-                                 .device = &pd_cpu_device};
-    char before[PD_REASON_BYTES], after[PD_REASON_BYTES];
-    void *storage;
-    assert_int_equal(format->build(context, tensor, false, &request, &storage), POLYAD_OK);
-    uint64_t stored = format->bytes(storage), held = polyad_memory_in_use(context);
-    format->describe(storage, 1, before);
-    format->shed(context, storage);
-    format->describe(storage, 1, after);
-    assert_string_equal(before, after);
-    assert_true(format->bytes(storage) == stored);
-    assert_true(held - polyad_memory_in_use(context) > stored - 16384);
-    format->destroy(context, storage);
+  struct pd_device_functions functions;
+  struct pd_device device;
+  struct pd_traits here, there;
+  struct pd_build *sent = NULL;
+  make_device(&functions, &device);
+  struct pd_request request = {.variant = "auto",
+                               .rank = 8,
+                               .precision = POLYAD_F32,
+                               .threads = 2,
+                               .device = &device,
+                               .traits = &here,
+                               .sent = &sent};
+  assert_int_equal(pd_traits_compute(context, tensor, &here), POLYAD_OK);
+  assert_int_equal(pd_sent_begin(context, tensor, &request), POLYAD_OK);
+  assert_non_null(sent);
+  assert_true(pd_sent_bytes(&request, tensor->nnz, tensor->order, tensor->dims) > 0);
+  assert_int_equal(pd_traits_compute_sent(context, tensor, &request, &there), POLYAD_OK);
+  assert_memory_equal(&here, &there, sizeof here);
+  assert_int_equal(pd_traits_count_tuples(context, tensor, &request, &there), POLYAD_OK);
+  request.sent = NULL;
+  assert_int_equal(pd_traits_count_tuples(context, tensor, &request, &here), POLYAD_OK);
+  request.sent = &sent;
+  assert_memory_equal(&here, &there, sizeof here);
+  static const char *const built[] = {"modecopy", "coo", "portable", "twotree"};
+  for (int b = 0; b < 4; ++b) {
+    request.format = pd_format_find(built[b]);
+    if (tensor->order < request.format->min_order) continue;
+    const struct pd_making making = {request.format, &request};
+    struct pd_stored stored;
+    void *wanted, *brought;
+    assert_int_equal(request.format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+    assert_int_equal(pd_storage_make(context, &making, tensor, false, &stored), POLYAD_OK);
+    assert_non_null(sent);
+    assert_int_equal(
+        pd_storage_bring(context, request.format, &device, stored.on_device, true, &brought),
+        POLYAD_OK);
+    assert_same_storage(from->name, request.format, brought, wanted);
+    request.format->destroy(context, brought);
+    request.format->destroy(context, wanted);
+    pd_stored_clear(context, request.format, &device, &stored);
   }
+  pd_sent_end(context, &request);
+  assert_null(sent);
   polyad_tensor_destroy(tensor);
   problem_free(&problem);
+}
+
+/* What the device cannot take, or nobody builds from there, is not sent. */
+static void send_nothing(polyad_context *context) {
+  struct problem problem;
+  problem_make(&built_cases[8], 1, 3, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F32);
+  struct pd_device_functions functions;
+  struct pd_device device;
+  struct pd_build *sent = NULL;
+  make_device(&functions, &device);
+  struct pd_request request = {.device = &device, .sent = &sent, .precision = POLYAD_F32};
+  request.format = pd_format_find("fcoo"); /* the host builds it */
+  assert_int_equal(pd_sent_begin(context, tensor, &request), POLYAD_OK);
+  assert_null(sent);
+  request.format = NULL;
+  functions.build = NULL;
+  assert_int_equal(pd_sent_begin(context, tensor, &request), POLYAD_OK);
+  assert_null(sent);
+  functions.build = &steps;
+  assert_int_equal(polyad_set_memory_limit(context, polyad_memory_in_use(context) + 1000),
+                   POLYAD_OK);
+  assert_int_equal(pd_sent_begin(context, tensor, &request), POLYAD_OK);
+  assert_null(sent);
+  assert_int_equal(polyad_set_memory_limit(context, UINT64_MAX), POLYAD_OK);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void test_sent(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  for (size_t c = 0; c < built_case_count; ++c)
+    send_once(context, &built_cases[c]);
+  send_nothing(context);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+/* ---- whole storages ---------------------------------------------------------------------------
+ */
+
+/* A storage is built there, or on the host where the device has no room: the same arrays, of which
+ * the host keeps none. */
+static void make_and_bring(polyad_context *context, const char *name, const char *variant,
+                           uint64_t available) {
+  struct problem problem;
+  problem_make(&built_cases[10], 1, 3, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  struct pd_device_functions functions;
+  struct pd_device device;
+  make_device(&functions, &device);
+  if (available == 0) functions.build = NULL;
+  struct pd_request request = {
+      .variant = variant, .rank = 4, .precision = POLYAD_F64, .threads = 2, .device = &device};
+  const struct pd_making making = {pd_format_find(name), &request};
+  struct pd_stored stored;
+  void *wanted, *brought;
+  uint64_t before = polyad_memory_in_use(context);
+  assert_int_equal(making.format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+  uint64_t host = polyad_memory_in_use(context) - before;
+  assert_int_equal(pd_storage_make(context, &making, tensor, false, &stored), POLYAD_OK);
+  assert_true(stored.shed && stored.on_device != stored.storage);
+  /* Here the device's memory counts too, but the host's copy is gone. */
+  assert_true(polyad_memory_in_use(context) - before < 2 * host + host / 2);
+  assert_true(making.format->bytes(stored.storage) == making.format->bytes(wanted));
+  assert_int_equal(
+      pd_storage_bring(context, making.format, &device, stored.on_device, true, &brought),
+      POLYAD_OK);
+  assert_same_storage("made", making.format, brought, wanted);
+  making.format->destroy(context, brought);
+  pd_stored_clear(context, making.format, &device, &stored);
+  assert_true(polyad_memory_in_use(context) - before == host);
+  making.format->destroy(context, wanted);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void test_make(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  for (uint64_t there = 0; there < 2; ++there) {
+    make_and_bring(context, "modecopy", "auto", there);
+    make_and_bring(context, "modecopy", "paper", there);
+    make_and_bring(context, "portable", "auto", there);
+    make_and_bring(context, "coo", "auto", there);
+    make_and_bring(context, "twotree", "auto", there);
+  }
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_storage),
-                                     cmocka_unit_test(test_twotree),
-                                     cmocka_unit_test(test_portable), cmocka_unit_test(test_shed)};
+                                     cmocka_unit_test(test_sent), cmocka_unit_test(test_make)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,7 @@ static void samples_are_close(void **state) {
     assert_int_equal(pd_tensor_estimate_fibers(context, x, estimated), POLYAD_OK);
     for (int threads = 1; threads <= 3; ++threads) {
       assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-      assert_int_equal(pd_tensor_sample_fibers(context, x, sampled), POLYAD_OK);
+      assert_int_equal(pd_tensor_sample_fibers(context, x, NULL, sampled), POLYAD_OK);
       for (int n = 0; n < 3; ++n) {
         double error = hypot(1.04 / 128, sqrt(15.0 / (double)exact[n]));
         assert_true(fabs((double)sampled[n] / (double)exact[n] - 1) <= 5 * error);

@@ -3,7 +3,7 @@
 #include "formats/storage.h"
 #include "harness.h"
 #include "plan/plan.h"
-#include "unit/same_modecopy.h"
+#include "unit/built_cases.h"
 #include "unit/same_storage.h"
 #include <stdio.h>
 #include <string.h>

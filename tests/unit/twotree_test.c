@@ -1,6 +1,7 @@
 /* Format twotree: the iterates of CP-ALS are those of a plain format, partial rows serve every mode
  * of their side, and broken storages are found. */
 #include "als_fixture.h"
+#include "formats/storage.h"
 #include "formats/twotree/twotree.h"
 #include "formats/twotree/twotree_cut.h"
 #include "harness.h"
@@ -215,7 +216,10 @@ static void test_broken_storages_are_found(void **state) {
 
 /* A storage for a GPU, without one. */
 static struct pd_twotree *storage_for_gpu(polyad_context *context, polyad_tensor *tensor) {
-  static struct pd_device device = {.kind = "cuda", .name = "none"};
+  static struct pd_device_functions functions;
+  static struct pd_device device = {.kind = "cuda", .name = "none", .functions = &functions};
+  functions = *pd_cpu_device.functions;
+  functions.host_memory = false;
   const struct pd_request request = {.variant = "auto",
                                      .rank = RANK,
                                      .precision = polyad_tensor_type(tensor),
@@ -248,7 +252,7 @@ static void sum_side(polyad_context *context, const struct pd_twotree_side *side
   if (side->modes.count == 1) {
     for (int n = 0; n <= side->modes.others; ++n)
       inputs[n] = &factors[n];
-    sum_rows(context, side->nonzeros, side->modes.mode[0], inputs, out);
+    sum_rows(context, &side->nonzeros, side->modes.mode[0], inputs, out);
     return;
   }
   struct pd_matrix rows;
@@ -256,11 +260,11 @@ static void sum_side(polyad_context *context, const struct pd_twotree_side *side
          pd_matrix_create(context, &pd_cpu_device, out->type, side->tuples, out->columns, &rows));
   for (int k = 0; k < side->modes.others; ++k)
     inputs[1 + k] = &factors[side->modes.other[k]];
-  sum_rows(context, side->nonzeros, 0, inputs, &rows);
+  sum_rows(context, &side->nonzeros, 0, inputs, &rows);
   inputs[0] = &rows;
   for (int k = 0; k < side->modes.count; ++k)
     inputs[1 + k] = &factors[side->modes.mode[k]];
-  sum_rows(context, side->by_tuple, 1 + which, inputs, out);
+  sum_rows(context, &side->by_tuple, 1 + which, inputs, out);
   pd_matrix_destroy(context, &rows);
 }
 
@@ -326,15 +330,15 @@ static void test_broken_storages_for_a_gpu(void **state) {
   id[1] = id[0] == 0 ? UINT32_MAX : 0;
   assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
   id[1] = kept;
-  uint32_t *index = side->by_tuple->copy[1].plane[0], packed = index[0];
+  uint32_t *index = side->by_tuple.copy[1].plane[0], packed = index[0];
   index[0] = index[1];
   assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
   index[0] = packed;
-  --side->nonzeros->dims[0];
+  --side->nonzeros.dims[0];
   assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
-  ++side->nonzeros->dims[0];
+  ++side->nonzeros.dims[0];
   ALS_OK(context, pd_twotree_format.check(context, twotree));
-  pd_twotree_format.shed(context, twotree);
+  pd_storage_shed(context, &pd_twotree_format, twotree);
   assert_true(pd_twotree_format.bytes(twotree) > sizeof *twotree);
   pd_twotree_format.destroy(context, twotree);
   polyad_tensor_destroy(tensor);
@@ -367,7 +371,7 @@ static void test_estimated_tuples(void **state) {
   polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
   struct pd_traits traits;
   ALS_OK(context, pd_traits_compute(context, tensor, &traits));
-  ALS_OK(context, pd_traits_count_tuples(context, tensor, &traits));
+  ALS_OK(context, pd_traits_count_tuples(context, tensor, &(struct pd_request){0}, &traits));
   for (int n = 0; n < ORDER; ++n) {
     static bool seen[LONGEST * LONGEST];
     int next = (n + 1) % ORDER, count = 0;

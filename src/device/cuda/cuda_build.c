@@ -6,9 +6,10 @@
 #include "device/cuda/cuda_build_launch.h"
 #include "device/cuda/cuda_copy.h"
 #include "device/cuda/cuda_sort.h"
+#include "tensor/tuple_hash.h"
 #include <string.h>
 
-enum { NUMBERS = 2 * PD_BUILD_CLASSES + 1, SORTING_SLACK = 32 << 20 };
+enum { NUMBERS = PD_GPU_BUILD_SUMS + 1, SORTING_SLACK = 32 << 20 };
 
 static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
   if (nnz == 0 || nnz > INT32_MAX) return false;
@@ -92,7 +93,7 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
 static polyad_status find_classes(polyad_context *context, struct pd_build *build, int mode,
                                   struct pd_build_classes *classes) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  uint64_t dim = build->dims[mode], sums[2 * PD_BUILD_CLASSES];
+  uint64_t dim = build->dims[mode], sums[PD_GPU_BUILD_SUMS];
   PD_TRY(pd_cuda_enter(context, state));
   cudaStream_t stream = pd_cuda_stream(state);
   PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(build->degree, 0, dim * 4, stream)));
@@ -103,7 +104,53 @@ static polyad_status find_classes(polyad_context *context, struct pd_build *buil
   PD_TRY(pd_cuda_copy_out(context, build->device, sums, build->numbers, sizeof sums));
   memcpy(classes->rows, sums, sizeof classes->rows);
   memcpy(classes->nonzeros, sums + PD_BUILD_CLASSES, sizeof classes->nonzeros);
+  classes->most = sums[PD_GPU_BUILD_SUMS - 1];
   return POLYAD_OK;
+}
+
+/* The registers of the kernel are words, as atomic operations want them. */
+static polyad_status see_tuples(polyad_context *context, struct pd_build *build, int modes,
+                                bool sampled, uint8_t *registers) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  uint64_t count = (uint64_t)build->order * PD_TUPLE_REGISTERS;
+  struct pd_gpu_build_ranks of = {
+      .nnz = build->nnz, .order = build->order, .modes = modes, .sampled = sampled};
+  uint32_t *words;
+  for (int n = 0; n < build->order; ++n) {
+    of.index[n] = build->index[n];
+    of.factor[n] = pd_tuple_factor(n);
+  }
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(pd_cuda_build_temporary(context, build, count * sizeof *words));
+  PD_TRY(
+      PD_CUDA(context, state,
+              cudaMemsetAsync(build->temporary, 0, count * sizeof *words, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_build_ranks(&of, build->temporary, pd_cuda_stream(state))));
+  PD_TRY(pd_cuda_services->alloc(context, count, sizeof *words, (void **)&words));
+  polyad_status status =
+      pd_cuda_copy_out(context, build->device, words, build->temporary, count * sizeof *words);
+  for (uint64_t k = 0; k < count && status == POLYAD_OK; ++k)
+    registers[k] = (uint8_t)words[k];
+  pd_cuda_services->free(context, words);
+  return status;
+}
+
+static polyad_status see_cells(polyad_context *context, struct pd_build *build, int first,
+                               int modes, uint64_t words, uint64_t *bits) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  struct pd_gpu_build_cells of = {.nnz = build->nnz, .modes = modes};
+  for (int k = 0; k < modes; ++k) {
+    int n = (first + k) % build->order;
+    of.index[k] = build->index[n];
+    of.dim[k] = build->dims[n];
+  }
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(pd_cuda_build_temporary(context, build, words * sizeof *bits));
+  PD_TRY(
+      PD_CUDA(context, state,
+              cudaMemsetAsync(build->temporary, 0, words * sizeof *bits, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_build_cells(&of, build->temporary, pd_cuda_stream(state))));
+  return pd_cuda_copy_out(context, build->device, bits, build->temporary, words * sizeof *bits);
 }
 
 /* One pass of the sort: by the modes [first, last), whose indices have `bits` bits together. */
@@ -198,7 +245,7 @@ static polyad_status cuda_build_find_starts(polyad_context *context, struct pd_b
                                             uint64_t *row_start) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   const uint32_t *sorted = build->keys[0];
-  uint64_t *rows = build->numbers + 2 * PD_BUILD_CLASSES;
+  uint64_t *rows = build->numbers + PD_GPU_BUILD_SUMS;
   size_t size = 0;
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_build_starts(sorted, build->nnz, row_start, rows, NULL, &size,
@@ -261,6 +308,8 @@ const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .open = open_build,
                                               .close = pd_cuda_build_close,
                                               .classes = find_classes,
+                                              .tuples = see_tuples,
+                                              .cells = see_cells,
                                               .sort = pd_cuda_build_sort,
                                               .gather = cuda_build_gather,
                                               .tables = write_tables,

@@ -2,6 +2,7 @@
  * written in order but for the gather, which reads nonzeros where the permutation says. */
 #include "device/build_steps.h"
 #include "device/cuda/cuda_build_launch.h"
+#include "tensor/tuple_hash.h"
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -103,9 +104,10 @@ extern "C" cudaError_t pd_gpu_build_degrees(const uint32_t *index, uint64_t nnz,
 
 static __global__ void __launch_bounds__(THREADS)
     add_classes(const uint32_t *degree, uint64_t dim, unsigned long long *sums) {
-  __shared__ unsigned long long own[2 * PD_GPU_BUILD_CLASSES];
+  __shared__ unsigned long long own[PD_GPU_BUILD_SUMS];
+  const unsigned last = PD_GPU_BUILD_SUMS - 1;
   uint64_t step = (uint64_t)gridDim.x * THREADS;
-  if (threadIdx.x < 2 * PD_GPU_BUILD_CLASSES) own[threadIdx.x] = 0;
+  if (threadIdx.x < PD_GPU_BUILD_SUMS) own[threadIdx.x] = 0;
   __syncthreads();
   for (uint64_t i = own_place(); i < dim; i += step) {
     uint32_t size = degree[i];
@@ -113,10 +115,11 @@ static __global__ void __launch_bounds__(THREADS)
     int c = pd_build_class(size);
     atomicAdd(&own[c], 1ull);
     atomicAdd(&own[PD_GPU_BUILD_CLASSES + c], (unsigned long long)size);
+    atomicMax(&own[last], (unsigned long long)size);
   }
   __syncthreads();
-  if (threadIdx.x < 2 * PD_GPU_BUILD_CLASSES && own[threadIdx.x] > 0)
-    atomicAdd(&sums[threadIdx.x], own[threadIdx.x]);
+  if (threadIdx.x < last && own[threadIdx.x] > 0) atomicAdd(&sums[threadIdx.x], own[threadIdx.x]);
+  if (threadIdx.x == last) atomicMax(&sums[last], own[last]);
 }
 
 extern "C" cudaError_t pd_gpu_build_classes(const uint32_t *degree, uint64_t dim, uint64_t *sums,
@@ -127,6 +130,59 @@ extern "C" cudaError_t pd_gpu_build_classes(const uint32_t *degree, uint64_t dim
   if (blocks > COUNTING_BLOCKS) blocks = COUNTING_BLOCKS;
   add_classes<<<blocks, THREADS, 0, stream>>>(degree, dim,
                                               reinterpret_cast<unsigned long long *>(sums));
+  return cudaGetLastError();
+}
+
+/* ---- distinct tuples ---------------------------------------------------------------------------
+ */
+
+static __device__ __forceinline__ uint64_t tuple_term(const struct pd_gpu_build_ranks &of, int mode,
+                                                      uint64_t p) {
+  uint64_t index = of.index[mode][p];
+  return of.sampled ? of.factor[mode] * index : pd_tuple_term(mode, index);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    mark_cells(const __grid_constant__ struct pd_gpu_build_cells of, uint32_t *bits) {
+  uint64_t p = own_place(), cell = 0;
+  if (p >= of.nnz) return;
+  for (int k = 0; k < of.modes; ++k)
+    cell = cell * of.dim[k] + of.index[k][p];
+  uint32_t *word = bits + cell / 32, bit = 1u << cell % 32;
+  if ((*static_cast<volatile uint32_t *>(word) & bit) == 0) atomicOr(word, bit);
+}
+
+extern "C" cudaError_t pd_gpu_build_cells(const struct pd_gpu_build_cells *of, uint32_t *bits,
+                                          cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(of->nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) mark_cells<<<blocks, THREADS, 0, stream>>>(*of, bits);
+  return cudaGetLastError();
+}
+
+/* A register is read before it is raised: soon few tuples raise any. */
+static __global__ void __launch_bounds__(THREADS)
+    see_tuples(const __grid_constant__ struct pd_gpu_build_ranks of, uint32_t *registers) {
+  uint64_t p = own_place(), total = 0;
+  if (p >= of.nnz) return;
+  for (int n = 0; n < of.modes; ++n)
+    total += tuple_term(of, n, p);
+  for (int n = 0; n < of.order; ++n) {
+    if (!of.sampled || pd_tuple_drawn(total)) {
+      uint64_t hash = pd_mix64(total);
+      uint32_t *place = registers + (uint64_t)n * PD_TUPLE_REGISTERS + pd_tuple_register(hash);
+      uint32_t rank = pd_tuple_rank(hash);
+      if (*static_cast<volatile uint32_t *>(place) < rank) atomicMax(place, rank);
+    }
+    total += tuple_term(of, (n + of.modes) % of.order, p) - tuple_term(of, n, p);
+  }
+}
+
+extern "C" cudaError_t pd_gpu_build_ranks(const struct pd_gpu_build_ranks *of, uint32_t *registers,
+                                          cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(of->nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) see_tuples<<<blocks, THREADS, 0, stream>>>(*of, registers);
   return cudaGetLastError();
 }
 

@@ -10,7 +10,11 @@
 extern "C" {
 #endif
 
-enum { PD_GPU_BUILD_MODES = 16, PD_GPU_BUILD_CLASSES = 32 };
+enum {
+  PD_GPU_BUILD_MODES = 16,
+  PD_GPU_BUILD_CLASSES = 32,
+  PD_GPU_BUILD_SUMS = 2 * PD_GPU_BUILD_CLASSES + 1
+};
 
 /** Sort keys of some modes, the first in the highest bits. */
 struct pd_gpu_build_keys {
@@ -26,9 +30,32 @@ cudaError_t pd_gpu_build_keys(const struct pd_gpu_build_keys *of, const uint32_t
 /** Adds to degree[i] how many of the indices are i. */
 cudaError_t pd_gpu_build_degrees(const uint32_t *index, uint64_t nnz, uint64_t dim,
                                  uint32_t *degree, cudaStream_t stream);
-/** Adds up the rows and their nonzeros by class: rows in sums[c], nonzeros in sums[classes + c]. */
+/** Adds up the rows and their nonzeros by class: rows in sums[c], nonzeros in sums[classes + c];
+ * the last of the PD_GPU_BUILD_SUMS is the most nonzeros of a row. */
 cudaError_t pd_gpu_build_classes(const uint32_t *degree, uint64_t dim, uint64_t *sums,
                                  cudaStream_t stream);
+
+/** Cells of the product of some modes, the first varying slowest. */
+struct pd_gpu_build_cells {
+  uint64_t nnz;
+  const uint32_t *index[PD_GPU_BUILD_MODES];
+  uint64_t dim[PD_GPU_BUILD_MODES];
+  int modes;
+};
+/** Sets the bits of the cells that nonzeros have. */
+cudaError_t pd_gpu_build_cells(const struct pd_gpu_build_cells *of, uint32_t *bits,
+                               cudaStream_t stream);
+
+/** Tuples of indices in `modes` modes from each mode on; see tensor/tuple_hash.h. */
+struct pd_gpu_build_ranks {
+  uint64_t nnz;
+  const uint32_t *index[PD_GPU_BUILD_MODES];
+  uint64_t factor[PD_GPU_BUILD_MODES]; /* of samples */
+  int order, modes, sampled;
+};
+/** Raises registers[n * PD_TUPLE_REGISTERS + k] to the ranks that the tuples from mode n show. */
+cudaError_t pd_gpu_build_ranks(const struct pd_gpu_build_ranks *of, uint32_t *registers,
+                               cudaStream_t stream);
 
 /** Writes nonzeros in the order of a permutation. */
 struct pd_gpu_build_gather {

@@ -1,6 +1,7 @@
 /* Building and describing "alto". */
 #include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
+#include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +32,10 @@ static uint64_t alto_bytes(const void *storage) {
   uint64_t item = (uint64_t)(alto->low_bytes + alto->high_bytes) + pd_type_bytes(alto->type);
   for (int n = 0; n < alto->order; ++n)
     item += (uint64_t)alto->index_bytes[n];
-  return sizeof *alto + pd_mul_saturated(alto->nnz, item) +
+  uint64_t lists = 0;
+  for (int n = 0; n < alto->order && alto->lists; ++n)
+    lists += 4 * (alto->nnz + pd_alto_chunks(alto->nnz)) + 12 * alto->list[n].rows + 8;
+  return sizeof *alto + lists + pd_mul_saturated(alto->nnz, item) +
          (uint64_t)alto->segments * (uint64_t)alto->order * sizeof *alto->span;
 }
 
@@ -39,6 +43,8 @@ static void alto_estimate_bytes(const struct pd_traits *traits, const struct pd_
                                 uint64_t *storage, uint64_t *building) {
   struct pd_alto like = {.type = request->precision};
   pd_alto_shape(traits->order, traits->dims, traits->nnz, request, &like);
+  for (int n = 0; n < traits->order; ++n)
+    like.list[n].rows = traits->nonempty[n];
   *storage = alto_bytes(&like);
   *building = pd_add_saturated(*storage, pd_alto_building_bytes(&like, request->threads));
 }
@@ -66,16 +72,30 @@ static double alto_estimate_building(const struct pd_traits *traits,
   return (double)traits->nnz * 40;
 }
 
-static void alto_destroy(polyad_context *context, void *storage) {
+static void alto_show_list(struct pd_alto_rows *list, uint64_t nnz, struct pd_arrays *arrays) {
+  pd_show_array(arrays, &list->order, nnz, sizeof *list->order, PD_ARRAY_MOVES);
+  pd_show_array(arrays, &list->row_id, list->rows, sizeof *list->row_id, PD_ARRAY_MOVES);
+  pd_show_array(arrays, &list->row_start, list->rows + 1, sizeof *list->row_start, PD_ARRAY_MOVES);
+  pd_show_array(arrays, &list->chunk_row, pd_alto_chunks(nnz), sizeof *list->chunk_row,
+                PD_ARRAY_MOVES);
+}
+
+static void alto_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_alto *alto = storage;
-  if (alto == NULL) return;
-  pd_free(context, alto->low);
-  pd_free(context, alto->high);
-  for (int n = 0; n < alto->order; ++n)
-    pd_free(context, alto->index[n]);
-  pd_free(context, alto->values);
-  pd_free(context, alto->span);
-  pd_free(context, alto);
+  uint64_t nnz = alto->nnz;
+  pd_show_array(arrays, &alto->low, nnz, (size_t)alto->low_bytes, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &alto->high, nnz, (size_t)alto->high_bytes, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &alto->values, nnz, pd_type_bytes(alto->type), PD_ARRAY_DECODED);
+  for (int n = 0; n < alto->order && alto->decoded; ++n)
+    pd_show_array(arrays, &alto->index[n], nnz, (size_t)alto->index_bytes[n], PD_ARRAY_DECODED);
+  for (int n = 0; n < alto->order && alto->lists; ++n)
+    alto_show_list(&alto->list[n], nnz, arrays);
+  pd_show_array(arrays, &alto->span, (uint64_t)alto->segments * (uint64_t)alto->order,
+                sizeof *alto->span, PD_ARRAY_HOST);
+}
+
+static void alto_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_alto_format, storage);
 }
 
 static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -139,6 +159,8 @@ const struct polyad_format pd_alto_format = {
     .estimate_bytes = alto_estimate_bytes,
     .estimate_seconds = alto_estimate_seconds,
     .estimate_building = alto_estimate_building,
+    .header_bytes = sizeof(struct pd_alto),
+    .arrays = alto_arrays,
     .build = alto_build,
     .check = pd_alto_check,
     .bytes = alto_bytes,

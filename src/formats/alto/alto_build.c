@@ -24,11 +24,14 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
   if (alto->bits > PD_ALTO_BITS_MAX) return false;
   alto->decoded = strncmp(request->variant, "coo", 3) == 0;
   alto->atomic = strstr(request->variant, "atomic") != NULL;
-  alto->segments = segments_for(nnz, pd_parameter(request, PD_ALTO_SEGMENTS_ASKED, 0));
+  alto->far = request->device != NULL && !request->device->functions->host_memory;
+  alto->lists = alto->far && !alto->atomic;
+  if (!alto->far)
+    alto->segments = segments_for(nnz, pd_parameter(request, PD_ALTO_SEGMENTS_ASKED, 0));
   bool wide = request->force_index64;
   if (alto->decoded) {
     for (int n = 0; n < order; ++n)
-      alto->index_bytes[n] = pd_rowsum_index_bytes(dims[n], wide);
+      alto->index_bytes[n] = alto->far ? 4 : pd_rowsum_index_bytes(dims[n], wide);
   } else {
     alto->low_bytes = alto->bits <= 32 && !wide ? 4 : 8;
     alto->high_bytes = alto->bits <= 64 ? 0 : alto->bits <= 96 && !wide ? 4 : 8;
@@ -216,6 +219,9 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &building.layout, alto->bits, &room,
                                  alto_build_store, &building));
   pd_room_destroy(context, &room);
+  for (int n = 0; n < alto->order && alto->lists; ++n)
+    PD_TRY(pd_alto_list_rows(context, alto, n));
+  if (alto->far) return POLYAD_OK;
   PD_TRY(PD_NEW(context, (uint64_t)alto->segments * (uint64_t)alto->order, &alto->span));
   set_spans(context, alto);
 cleanup:

@@ -19,4 +19,9 @@ struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int
 polyad_status pd_alto_check(polyad_context *context, const void *storage);
 void pd_alto_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 
+/** Makes alto->list[mode]; what was allocated is there also on failure. */
+polyad_status pd_alto_list_rows(polyad_context *context, struct pd_alto *alto, int mode);
+/** Validates it. */
+polyad_status pd_alto_check_rows(polyad_context *context, const struct pd_alto *alto, int mode);
+
 #endif

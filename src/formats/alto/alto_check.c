@@ -62,6 +62,8 @@ polyad_status pd_alto_check(polyad_context *context, const void *storage) {
   for (int n = 0; n < alto->order; ++n)
     PD_TRY(check_indices(context, alto, n));
   PD_TRY(check_keys(context, alto));
+  for (int n = 0; n < alto->order && alto->lists; ++n)
+    PD_TRY(pd_alto_check_rows(context, alto, n));
   for (int s = 0; s < alto->segments; ++s)
     for (int n = 0; n < alto->order; ++n) {
       struct pd_alto_span real = pd_alto_measure(alto, s, n);

@@ -7,14 +7,10 @@
 extern const struct polyad_kernels pd_alto_kernels_cuda;
 
 struct pd_alto;
+struct pd_gpu_alto;
 
-/** What lies on the device, for kernels in other files. */
-struct pd_alto_device_view {
-  const struct pd_alto *host;
-  const void *values;
-  const uint32_t *order[POLYAD_MAX_ORDER]; /* of each mode: its nonzeros row by row; NULL in the
-                                              atomic edition */
-};
-void pd_alto_view_device(const void *on_device, struct pd_alto_device_view *view);
+/** The nonzeros as kernels read them, with `mode` as the output mode. `factors` NULL: none. */
+void pd_alto_set_nonzeros(const struct pd_alto *alto, int mode,
+                          const struct pd_matrix *const *factors, struct pd_gpu_alto *a);
 
 #endif

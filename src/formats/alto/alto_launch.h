@@ -70,6 +70,9 @@ uint64_t pd_alto_gpu_partials(uint64_t nnz);
 cudaError_t pd_alto_weigh_f32(const struct pd_gpu_alto *a, cudaStream_t stream);
 cudaError_t pd_alto_weigh_f64(const struct pd_gpu_alto *a, cudaStream_t stream);
 
+/** index[p] = index of nonzero p, in the order of the keys, in the output mode. */
+cudaError_t pd_alto_indices(const struct pd_gpu_alto *a, uint32_t *index, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

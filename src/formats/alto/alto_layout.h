@@ -25,6 +25,22 @@ struct pd_alto_span {
   uint64_t begin, end;
 };
 
+enum { PD_ALTO_CHUNK = 64 /* places of a list from one entry of chunk_row to the next */ };
+
+static inline uint64_t pd_alto_chunks(uint64_t nnz) {
+  return (nnz + PD_ALTO_CHUNK - 1) / PD_ALTO_CHUNK;
+}
+
+/** The nonzeros of the output rows of a mode, one row after the other, those of a row in the order
+ * of their keys. */
+struct pd_alto_rows {
+  uint64_t rows;       /* that have nonzeros */
+  uint32_t *order;     /* nonzero at each place */
+  uint32_t *row_id;    /* output row of each row */
+  uint64_t *row_start; /* rows + 1: first place of each */
+  uint32_t *chunk_row; /* row of place 64 c */
+};
+
 struct pd_alto {
   int order;
   uint64_t dims[POLYAD_MAX_ORDER];
@@ -41,6 +57,9 @@ struct pd_alto {
   int index_bytes[POLYAD_MAX_ORDER]; /* 2, 4 or 8; variants coo only */
   void *index[POLYAD_MAX_ORDER];
   void *values;
+  bool far;   /* for a device of its own memory: without segments */
+  bool lists; /* whether it has lists of rows: there, but for the atomic edition */
+  struct pd_alto_rows list[POLYAD_MAX_ORDER];
   int segments;              /* segment s begins at pd_part_begin(nnz, s, segments) */
   struct pd_alto_span *span; /* of segment s and mode n: span[s * order + n] */
 };

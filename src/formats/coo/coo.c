@@ -141,13 +141,10 @@ static polyad_status coo_build_lists(polyad_context *context, const polyad_tenso
   return status;
 }
 
-static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+static polyad_status coo_begin(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_request *request, void **storage) {
-  (void)take; /* every list is made from the tensor's arrays */
   struct pd_coo *coo;
-  struct pd_traits traits;
   *storage = NULL;
-  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY(PD_NEW_ZERO(context, 1, &coo));
   pd_nz_init(&coo->head, NULL, tensor);
   coo->order = tensor->order;
@@ -156,14 +153,24 @@ static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, b
   memcpy(coo->dims, tensor->dims, sizeof coo->dims);
   coo->atomic = strcmp(request->variant, "paper") == 0;
   coo->flats = flats_of(coo->order, request);
-  polyad_status status = coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
-                                        : coo_build_lists(context, tensor, &traits, request, coo);
-  if (status != POLYAD_OK) {
-    coo_destroy(context, coo);
-    return status;
-  }
   *storage = coo;
   return POLYAD_OK;
+}
+
+static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                               const struct pd_request *request, void **storage) {
+  (void)take; /* every list is made from the tensor's arrays */
+  struct pd_traits traits;
+  *storage = NULL;
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
+  PD_TRY(coo_begin(context, tensor, request, storage));
+  struct pd_coo *coo = *storage;
+  polyad_status status = coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
+                                        : coo_build_lists(context, tensor, &traits, request, coo);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  coo_destroy(context, coo);
+  *storage = NULL;
+  return status;
 }
 
 static polyad_status coo_check(polyad_context *context, const void *storage) {
@@ -221,6 +228,9 @@ const struct polyad_format pd_coo_format = {
     .estimate_seconds = coo_estimate_seconds,
     .header_bytes = sizeof(struct pd_coo),
     .arrays = coo_arrays,
+    .begin = coo_begin,
+    .build_there = pd_coo_flat_build_there,
+    .bytes_there = pd_coo_flat_bytes_there,
     .build = coo_build,
     .check = coo_check,
     .bytes = coo_bytes,

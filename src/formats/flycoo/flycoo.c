@@ -53,15 +53,35 @@ static double flycoo_estimate_seconds(const struct pd_traits *traits,
   return bytes / (1e10 * request->threads) + moved / (4e9 * request->threads);
 }
 
-static void flycoo_destroy(polyad_context *context, void *pointer) {
+static void flycoo_arrays(void *pointer, struct pd_arrays *arrays) {
   struct pd_flycoo *storage = pointer;
-  if (storage == NULL) return;
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, storage->elements[n]);
-    pd_free(context, storage->mode[n].part_start);
-    pd_ordered_free(context, &storage->mode[n].order);
+  for (int n = 0; n < storage->order; ++n) {
+    struct pd_flycoo_mode *mode = &storage->mode[n];
+    if (n == 0 || !storage->remap)
+      pd_show_array(arrays, &storage->elements[n], pd_flycoo_copy_bytes(storage), 1,
+                    n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES);
+    pd_show_array(arrays, &mode->part_start, (uint64_t)storage->partitions + 1,
+                  sizeof *mode->part_start, PD_ARRAY_MOVES);
+    if (storage->sorted)
+      pd_ordered_arrays(&mode->order, storage->nnz, storage->dims[n], false, PD_ARRAY_MOVES,
+                        arrays);
   }
-  pd_free(context, storage);
+}
+
+static void flycoo_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_flycoo_format, storage);
+}
+
+/* The fullest partition of a mode relative to the mean. */
+static double imbalance(const struct pd_flycoo *storage) {
+  double worst = 1;
+  for (int n = 0; n < storage->order && storage->nnz > 0; ++n)
+    for (int k = 0; k < storage->partitions; ++k) {
+      const uint64_t *start = storage->mode[n].part_start + k;
+      double load = (double)(start[1] - start[0]) * storage->partitions / (double)storage->nnz;
+      if (load > worst) worst = load;
+    }
+  return worst;
 }
 
 static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -83,6 +103,7 @@ static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor
   storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
   pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
   PD_TRY_CLEANUP(pd_flycoo_fill(context, tensor, &traits, request, storage));
+  storage->fullest = imbalance(storage);
   storage->seconds_build = pd_seconds() - start;
   *out = storage;
   storage = NULL;
@@ -96,20 +117,8 @@ static uint64_t flycoo_bytes(const void *pointer) {
   uint64_t sum = sizeof *storage;
   for (int n = 0; n < storage->order; ++n)
     sum += mode_bytes(storage, storage->mode[n].order.rows) +
-           (storage->elements[n] != NULL ? pd_flycoo_copy_bytes(storage) : 0);
+           (n == 0 || !storage->remap ? pd_flycoo_copy_bytes(storage) : 0);
   return sum;
-}
-
-/* The fullest partition of a mode relative to the mean. */
-static double imbalance(const struct pd_flycoo *storage) {
-  double worst = 1;
-  for (int n = 0; n < storage->order && storage->nnz > 0; ++n)
-    for (int k = 0; k < storage->partitions; ++k) {
-      const uint64_t *start = storage->mode[n].part_start + k;
-      double load = (double)(start[1] - start[0]) * storage->partitions / (double)storage->nnz;
-      if (load > worst) worst = load;
-    }
-  return worst;
 }
 
 static void flycoo_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
@@ -118,7 +127,7 @@ static void flycoo_describe(const void *pointer, int first_mode, char text[PD_RE
   snprintf(text, PD_REASON_BYTES,
            "%s, %s%d partitions, fullest %.2f times the mean, elements of %d words (%d of %d bits)",
            storage->sorted ? "sorted" : "paper", storage->cyclic ? "cyclic, " : "",
-           storage->partitions, imbalance(storage), storage->packing.words, storage->packing.bits,
+           storage->partitions, storage->fullest, storage->packing.words, storage->packing.bits,
            32 * storage->packing.words);
 }
 
@@ -137,6 +146,8 @@ const struct polyad_format pd_flycoo_format = {
     .supports = flycoo_supports,
     .estimate_bytes = flycoo_estimate_bytes,
     .estimate_seconds = flycoo_estimate_seconds,
+    .header_bytes = sizeof(struct pd_flycoo),
+    .arrays = flycoo_arrays,
     .build = flycoo_build,
     .check = pd_flycoo_check,
     .decode = pd_flycoo_decode,

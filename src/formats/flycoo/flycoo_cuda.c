@@ -1,84 +1,33 @@
-/* MTTKRP of "flycoo" on a GPU. The plan keeps the elements in the order of mode 0 on the host; a
- * workspace holds the two copies between which they are remapped and, where there is plenty of
- * memory, a third one that stays in the order of mode 0, so that the last mode need not remap. */
+/* MTTKRP of "flycoo" on a GPU. The plan keeps the elements in the order of mode 0; a workspace
+ * holds the two copies between which they are remapped. In the default variants mode 0 reads the
+ * plan's, so that the last mode need not remap; the paper's begin with a copy of it. */
 #include "formats/flycoo/flycoo_cuda.h"
 #include "formats/flycoo/flycoo_launch.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/ordered/ordered_cuda.h"
 
-/* The order of one mode on the device. */
-struct device_mode {
-  uint64_t *part_start;
-  struct pd_ordered_device order;
-};
-
-struct on_device {
-  const struct pd_flycoo *host;
-  uint32_t *elements[POLYAD_MAX_ORDER]; /* without remapping: ordered copies */
-  struct device_mode mode[POLYAD_MAX_ORDER];
-};
-
 struct scratch {
   const struct pd_device *device;
   struct pd_ordered_scratch sum;
   uint32_t *copy[2];       /* NULL without remapping */
-  uint32_t *home;          /* in the order of mode 0 for good; NULL: there is none */
-  const uint32_t *current; /* one of them, or an ordered copy of the plan */
+  const uint32_t *current; /* one of them, or a copy of the plan */
   int mode;                /* in whose order `current` is; -1: nobody knows */
 };
 
-static void flycoo_cuda_unload(polyad_context *context, const struct pd_device *device,
-                               void *pointer) {
-  struct on_device *made = pointer;
-  if (made == NULL) return;
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_cuda_release(context, device, made->elements[n]);
-    pd_cuda_release(context, device, made->mode[n].part_start);
-    pd_ordered_unload(context, device, &made->mode[n].order);
-  }
-  pd_cuda_services->free(context, made);
-}
-
-static polyad_status upload_mode(polyad_context *context, const struct pd_device *device,
-                                 const struct pd_flycoo *host, int mode, struct device_mode *to) {
-  const struct pd_flycoo_mode *from = &host->mode[mode];
-  PD_TRY(pd_cuda_upload(context, device, (uint64_t)host->partitions + 1, sizeof *from->part_start,
-                        from->part_start, (void **)&to->part_start));
-  if (!host->sorted) return POLYAD_OK;
-  return pd_ordered_upload(context, device, host->nnz, host->dims[mode], &from->order, &to->order);
-}
-
-static polyad_status flycoo_cuda_upload(polyad_context *context, const struct pd_device *device,
-                                        const void *storage, void **out) {
-  const struct pd_flycoo *host = storage;
-  struct on_device *made;
-  *out = NULL;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
-  *made = (struct on_device){.host = host};
-  polyad_status status = POLYAD_OK;
-  uint64_t words = pd_flycoo_copy_bytes(host) / 4;
-  for (int n = 0; n < host->order && status == POLYAD_OK; ++n) {
-    if (!host->remap)
-      status = pd_cuda_upload(context, device, words, sizeof *host->elements[n], host->elements[n],
-                              (void **)&made->elements[n]);
-    if (status == POLYAD_OK) status = upload_mode(context, device, host, n, &made->mode[n]);
-  }
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    flycoo_cuda_unload(context, device, made);
-  return status;
+/* Copies that a workspace needs: with the plan's, one for every mode at most. */
+static int flycoo_cuda_copies_of(const struct pd_flycoo *flycoo) {
+  if (!flycoo->remap) return 0;
+  return flycoo->sorted && flycoo->order < 3 ? flycoo->order - 1 : 2;
 }
 
 static uint64_t flycoo_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
                                             int threads) {
   const uint64_t rank = ranks[0];
   (void)threads;
-  const struct on_device *made = storage;
-  uint64_t copies = made->host->remap ? 2 * pd_flycoo_copy_bytes(made->host) : 0;
-  if (!made->host->sorted) return copies;
-  return pd_add_saturated(copies,
-                          pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type));
+  const struct pd_flycoo *flycoo = storage;
+  uint64_t copies = (uint64_t)flycoo_cuda_copies_of(flycoo) * pd_flycoo_copy_bytes(flycoo);
+  if (!flycoo->sorted) return copies;
+  return pd_add_saturated(copies, pd_ordered_scratch_bytes(flycoo->nnz, rank, flycoo->type));
 }
 
 static void flycoo_cuda_workspace_destroy(polyad_context *context, void *pointer) {
@@ -87,7 +36,6 @@ static void flycoo_cuda_workspace_destroy(polyad_context *context, void *pointer
   pd_ordered_scratch_destroy(context, &scratch->sum);
   pd_cuda_release(context, scratch->device, scratch->copy[0]);
   pd_cuda_release(context, scratch->device, scratch->copy[1]);
-  pd_cuda_release(context, scratch->device, scratch->home);
   pd_cuda_services->free(context, scratch);
 }
 
@@ -99,35 +47,28 @@ static polyad_status clear_end(polyad_context *context, const struct pd_device *
   return device->functions->fill_zero(context, device, copy + bytes / 4 - 4, 16);
 }
 
-static polyad_status allocate_scratch(polyad_context *context, const struct on_device *made,
+static polyad_status allocate_scratch(polyad_context *context, const struct pd_flycoo *flycoo,
                                       uint64_t rank, struct scratch *scratch) {
-  const struct pd_flycoo *host = made->host;
-  if (host->sorted)
-    PD_TRY(pd_ordered_scratch_create(context, scratch->device, host->nnz, host->order - 1, rank,
-                                     host->type, &scratch->sum));
-  if (!host->remap) return POLYAD_OK;
-  uint64_t bytes = pd_flycoo_copy_bytes(host);
-  bool plenty =
-      host->sorted &&
-      3 * bytes <= scratch->device->functions->memory_available(context, scratch->device) / 2;
-  for (int k = 0; k < 2; ++k) {
+  if (flycoo->sorted)
+    PD_TRY(pd_ordered_scratch_create(context, scratch->device, flycoo->nnz, flycoo->order - 1, rank,
+                                     flycoo->type, &scratch->sum));
+  uint64_t bytes = pd_flycoo_copy_bytes(flycoo);
+  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k) {
     PD_TRY(pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->copy[k]));
     PD_TRY(clear_end(context, scratch->device, scratch->copy[k], bytes));
   }
-  if (!plenty) return POLYAD_OK;
-  return pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->home);
+  return POLYAD_OK;
 }
 
-/* Brings the elements from the host, in the order of mode 0. */
-static polyad_status flycoo_cuda_bring(polyad_context *context, const struct on_device *made,
+/* Begins with the plan's elements, in the order of mode 0. */
+static polyad_status flycoo_cuda_bring(polyad_context *context, const struct pd_flycoo *flycoo,
                                        struct scratch *scratch) {
-  uint32_t *to = scratch->home != NULL ? scratch->home : scratch->copy[0];
-  const struct pd_flycoo *host = made->host;
-  PD_TRY(scratch->device->functions->copy_in(context, scratch->device, to, host->elements[0],
-                                             pd_flycoo_copy_bytes(host)));
-  scratch->current = to;
   scratch->mode = 0;
-  return POLYAD_OK;
+  scratch->current = flycoo->elements[0];
+  if (flycoo->sorted) return POLYAD_OK;
+  scratch->current = scratch->copy[0];
+  return scratch->device->functions->copy(context, scratch->device, scratch->copy[0],
+                                          flycoo->elements[0], pd_flycoo_copy_bytes(flycoo));
 }
 
 static polyad_status flycoo_cuda_workspace_create(polyad_context *context,
@@ -135,14 +76,14 @@ static polyad_status flycoo_cuda_workspace_create(polyad_context *context,
                                                   const void *storage, const uint64_t *ranks,
                                                   void **out) {
   const uint64_t rank = ranks[0];
-  const struct on_device *made = storage;
+  const struct pd_flycoo *flycoo = storage;
   struct scratch *scratch;
   *out = NULL;
   PD_TRY(pd_ordered_rank_check(context, rank));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct scratch){.device = device, .sum.device = device, .mode = -1};
-  polyad_status status = allocate_scratch(context, made, rank, scratch);
-  if (status == POLYAD_OK && made->host->remap) status = flycoo_cuda_bring(context, made, scratch);
+  polyad_status status = allocate_scratch(context, flycoo, rank, scratch);
+  if (status == POLYAD_OK && flycoo->remap) status = flycoo_cuda_bring(context, flycoo, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -162,83 +103,76 @@ static uint32_t *flycoo_cuda_other_copy(const struct scratch *scratch) {
 }
 
 /* Brings the elements into the order of `mode` when they are not. */
-static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct on_device *made,
+static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct pd_flycoo *flycoo,
                                          struct scratch *scratch, int mode) {
-  const struct pd_flycoo *host = made->host;
-  if (!host->remap) {
-    scratch->current = made->elements[mode];
+  if (!flycoo->remap) {
+    scratch->current = flycoo->elements[mode];
     return POLYAD_OK;
   }
-  if (scratch->mode < 0) PD_TRY(flycoo_cuda_bring(context, made, scratch));
+  if (scratch->mode < 0) PD_TRY(flycoo_cuda_bring(context, flycoo, scratch));
   if (scratch->mode == mode) return POLYAD_OK;
+  if (mode == 0 && flycoo->sorted) return flycoo_cuda_bring(context, flycoo, scratch);
   scratch->mode = mode;
-  if (mode == 0 && scratch->home != NULL) {
-    scratch->current = scratch->home;
-    return POLYAD_OK;
-  }
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
   uint32_t *to = flycoo_cuda_other_copy(scratch);
   pd_cuda_services->log(context, POLYAD_LOG_DEBUG,
                         "flycoo: remapping into the order of mode %d, out of turn",
                         pd_cuda_services->shown_mode(context, mode));
-  polyad_status status =
-      PD_CUDA(context, state,
-              pd_flycoo_remap(host->nnz, host->packing.words, bits_of(&host->packing.remap[mode]),
-                              scratch->current, to, pd_cuda_stream(state)));
+  polyad_status status = PD_CUDA(context, state,
+                                 pd_flycoo_remap(flycoo->nnz, flycoo->packing.words,
+                                                 bits_of(&flycoo->packing.remap[mode]),
+                                                 scratch->current, to, pd_cuda_stream(state)));
   scratch->current = to;
   return status;
 }
 
 /* The elements as the kernels read them; `to`: where they move, NULL: nowhere. */
-static struct pd_gpu_elements elements_of(const struct pd_flycoo *host,
+static struct pd_gpu_elements elements_of(const struct pd_flycoo *flycoo,
                                           const struct scratch *scratch, int mode, uint32_t *to) {
-  const struct pd_ordered *order = &host->mode[mode].order;
-  struct pd_gpu_elements elements = {.in = scratch->current,
-                                     .to = to,
-                                     .remap =
-                                         bits_of(&host->packing.remap[(mode + 1) % host->order]),
-                                     .words = host->packing.words};
+  const struct pd_ordered *order = &flycoo->mode[mode].order;
+  struct pd_gpu_elements elements = {
+      .in = scratch->current,
+      .to = to,
+      .remap = bits_of(&flycoo->packing.remap[(mode + 1) % flycoo->order]),
+      .words = flycoo->packing.words};
   for (int k = 0; k < order->inputs; ++k)
-    elements.input[k] = bits_of(&host->packing.index[order->input[k]]);
+    elements.input[k] = bits_of(&flycoo->packing.index[order->input[k]]);
   return elements;
 }
 
-static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struct on_device *made,
+static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struct pd_flycoo *flycoo,
                                             const struct scratch *scratch,
                                             const struct pd_gpu_elements *elements,
                                             const struct pd_call *call) {
   const int mode = call->mode;
   struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_flycoo *host = made->host;
-  const struct pd_ordered_device *tables = &made->mode[mode].order;
-  struct pd_gpu_sum sum =
-      pd_ordered_sum(host->nnz, &host->mode[mode].order, tables, &scratch->sum, call);
-  PD_TRY(pd_ordered_zero_unused(context, tables, out));
+  const struct pd_ordered *order = &flycoo->mode[mode].order;
+  struct pd_gpu_sum sum = pd_ordered_sum(flycoo->nnz, order, &scratch->sum, call);
+  PD_TRY(pd_ordered_zero_unused(context, order, out));
   return PD_CUDA(context, state,
                  out->type == POLYAD_F64
                      ? pd_gpu_sum_elements_f64(&sum, elements, pd_cuda_stream(state))
                      : pd_gpu_sum_elements_f32(&sum, elements, pd_cuda_stream(state)));
 }
 
-static polyad_status flycoo_cuda_run_paper(polyad_context *context, const struct on_device *made,
+static polyad_status flycoo_cuda_run_paper(polyad_context *context, const struct pd_flycoo *flycoo,
                                            const struct pd_gpu_elements *elements,
                                            const struct pd_call *call) {
   const int mode = call->mode;
   const struct pd_matrix *const *factors = call->factors;
   struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
-  const struct pd_flycoo *host = made->host;
-  const struct pd_ordered *order = &host->mode[mode].order;
+  const struct pd_ordered *order = &flycoo->mode[mode].order;
   struct pd_gpu_fly fly = {.elements = *elements,
-                           .output = bits_of(&host->packing.index[mode]),
+                           .output = bits_of(&flycoo->packing.index[mode]),
                            .out = out->data,
                            .out_stride = out->stride,
                            .inputs = order->inputs,
                            .rank = (int)out->columns,
-                           .part_start = made->mode[mode].part_start,
-                           .partitions = host->partitions,
-                           .columns = host->columns};
+                           .part_start = flycoo->mode[mode].part_start,
+                           .partitions = flycoo->partitions,
+                           .columns = flycoo->columns};
   for (int k = 0; k < fly.inputs; ++k) {
     fly.factor[k] = factors[order->input[k]]->data;
     fly.stride[k] = factors[order->input[k]]->stride;
@@ -260,35 +194,33 @@ static polyad_status forget(struct scratch *scratch, polyad_status status) {
 static polyad_status flycoo_cuda_run(polyad_context *context, const void *storage, void *workspace,
                                      const struct pd_call *call) {
   const int mode = call->mode;
-  const struct on_device *made = storage;
-  const struct pd_flycoo *host = made->host;
+  const struct pd_flycoo *flycoo = storage;
   struct scratch *scratch = workspace;
-  int next = (mode + 1) % host->order;
+  int next = (mode + 1) % flycoo->order;
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
-  polyad_status status = flycoo_cuda_arrange(context, made, scratch, mode);
+  polyad_status status = flycoo_cuda_arrange(context, flycoo, scratch, mode);
   if (status != POLYAD_OK) return forget(scratch, status);
-  /* Where one copy stays in mode 0's order nobody need write that again. With a single mode there
-   * is nothing to remap into. */
-  bool moves = host->remap && next != mode && (next != 0 || scratch->home == NULL);
+  /* The plan's copy is in mode 0's order already. With a single mode there is nothing to remap
+   * into.
+   */
+  bool moves = flycoo->remap && next != mode && (next != 0 || !flycoo->sorted);
   struct pd_gpu_elements elements =
-      elements_of(host, scratch, mode, moves ? flycoo_cuda_other_copy(scratch) : NULL);
-  status = host->sorted ? flycoo_cuda_run_sorted(context, made, scratch, &elements, call)
-                        : flycoo_cuda_run_paper(context, made, &elements, call);
+      elements_of(flycoo, scratch, mode, moves ? flycoo_cuda_other_copy(scratch) : NULL);
+  status = flycoo->sorted ? flycoo_cuda_run_sorted(context, flycoo, scratch, &elements, call)
+                          : flycoo_cuda_run_paper(context, flycoo, &elements, call);
   if (status != POLYAD_OK) return forget(scratch, status);
   if (moves) {
     scratch->current = elements.to;
     scratch->mode = next;
-  } else if (host->remap && next != mode) {
-    scratch->current = scratch->home;
-    scratch->mode = 0;
+    return POLYAD_OK;
   }
-  return POLYAD_OK;
+  return flycoo->remap && next != mode ? flycoo_cuda_bring(context, flycoo, scratch) : POLYAD_OK;
 }
 
 static uint64_t flycoo_cuda_sum_depth(const void *storage, const void *pointer, int mode,
                                       uint64_t longest_row) {
   (void)mode;
-  if (!((const struct on_device *)storage)->host->sorted) return longest_row;
+  if (!((const struct pd_flycoo *)storage)->sorted) return longest_row;
   return pd_ordered_sum_depth(&((const struct scratch *)pointer)->sum, longest_row);
 }
 
@@ -301,14 +233,14 @@ static uint64_t flycoo_cuda_position(const void *pointer) {
   return 3 * (uint64_t)(scratch->mode + 1) + copy;
 }
 
-/* Two copies when it must be: one of them is what the storage counts. */
+/* The storage and two copies. */
 static uint64_t flycoo_cuda_device_bytes(const struct pd_traits *traits,
                                          const struct pd_request *request, uint64_t storage_bytes) {
   struct pd_flycoo like = {.nnz = traits->nnz};
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &like.packing);
   bool remaps = strstr(request->variant, "no-remap") == NULL;
   uint64_t scratch = pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision);
-  if (remaps) scratch = pd_add_saturated(scratch, pd_flycoo_copy_bytes(&like));
+  if (remaps) scratch = pd_add_saturated(scratch, 2 * pd_flycoo_copy_bytes(&like));
   return pd_add_saturated(storage_bytes, scratch);
 }
 
@@ -323,8 +255,6 @@ static const struct pd_walk flycoo_cuda_elements = {
 const struct polyad_kernels pd_flycoo_kernels_cuda = {
     .format = "flycoo",
     .device = "cuda",
-    .upload = flycoo_cuda_upload,
-    .unload = flycoo_cuda_unload,
     .walks = {&flycoo_cuda_elements},
     .sum_depth = flycoo_cuda_sum_depth,
     .position = flycoo_cuda_position,

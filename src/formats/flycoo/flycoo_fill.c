@@ -77,7 +77,9 @@ static polyad_status order_mode(polyad_context *context, const struct job *job) 
                                  .mode = job->mode,
                                  .degree = job->degree,
                                  .place = job->rank};
-  return pd_ordered_build(context, &order, &mode->order, job->permutation);
+  PD_TRY(pd_ordered_build(context, &order, &mode->order, job->permutation));
+  if (job->request->device->functions->host_memory) return POLYAD_OK;
+  return pd_ordered_set_used(context, tensor->dims[job->mode], &mode->order);
 }
 
 /* Values and indices, in the order of mode 0. */

@@ -35,6 +35,7 @@ struct pd_flycoo {
   polyad_type type;
   int partitions; /* kappa */
   int columns;    /* P: elements that a thread block takes at once (GPU) */
+  double fullest; /* partition of any mode, relative to the mean */
   double seconds_build;
   struct pd_flycoo_packing packing;
   struct pd_flycoo_mode mode[POLYAD_MAX_ORDER];

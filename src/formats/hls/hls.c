@@ -2,6 +2,7 @@
 #include "formats/hls/hls.h"
 #include "device/device_registry.h"
 #include "formats/hls/hls_layout.h"
+#include "formats/storage.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,25 @@ static bool hls_supports(const struct pd_traits *traits, const struct pd_request
     return false;
   }
   return true;
+}
+
+static void hls_arrays(void *storage, struct pd_arrays *arrays) {
+  struct pd_hls *hls = storage;
+  size_t value = pd_hls_value_bytes(hls->value);
+  pd_show_array(arrays, &hls->b_inds, pd_hls_packed_words(hls->tiles, hls->tile_linear_bits),
+                sizeof *hls->b_inds, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hls->b_bmp, hls->tiles * PD_HLS_WORDS, sizeof *hls->b_bmp,
+                PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hls->b_vals_ptr, hls->tiles + 1, sizeof *hls->b_vals_ptr,
+                PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hls->b_vals, hls->dense_nnz, value, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hls->nnz_inds, pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits),
+                sizeof *hls->nnz_inds, PD_ARRAY_DECODED);
+  pd_show_array(arrays, &hls->nnz_vals, hls->sparse_nnz, value, PD_ARRAY_DECODED);
+}
+
+void pd_hls_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_hls_format, storage);
 }
 
 uint64_t pd_hls_bytes(const void *pointer) {
@@ -145,6 +165,8 @@ const struct polyad_format pd_hls_format = {
     .supports = hls_supports,
     .estimate_bytes = hls_estimate_bytes,
     .estimate_seconds = hls_estimate_seconds,
+    .header_bytes = sizeof(struct pd_hls),
+    .arrays = hls_arrays,
     .build = hls_build,
     .check = pd_hls_check,
     .decode = pd_hls_decode,

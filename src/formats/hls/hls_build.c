@@ -287,18 +287,6 @@ static int threshold_of(const struct pd_request *request) {
   return chain ? PD_HLS_THRESHOLD_TTMC : PD_HLS_THRESHOLD_MTTKRP;
 }
 
-void pd_hls_destroy(polyad_context *context, void *pointer) {
-  struct pd_hls *hls = pointer;
-  if (hls == NULL) return;
-  pd_free(context, hls->b_inds);
-  pd_free(context, hls->b_bmp);
-  pd_free(context, hls->b_vals_ptr);
-  pd_free(context, hls->b_vals);
-  pd_free(context, hls->nnz_inds);
-  pd_free(context, hls->nnz_vals);
-  pd_free(context, hls);
-}
-
 polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
                            const struct pd_request *request, void **storage) {
   polyad_status status = POLYAD_OK;

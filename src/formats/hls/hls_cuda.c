@@ -5,15 +5,9 @@
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_schedule.h"
 
-struct on_device {
-  const struct pd_hls *host;
-  uint32_t *b_inds, *b_bmp, *b_vals_ptr, *nnz_inds;
-  void *b_vals, *nnz_vals;
-};
-
 struct scratch {
   const struct pd_device *device;
-  const struct on_device *made;
+  const struct pd_hls *hls;
   enum pd_hls_kernel kernel;
   bool chain;
   uint64_t ranks[PD_HLS_MAX_ORDER];
@@ -26,51 +20,6 @@ struct scratch {
   void *dense_sums, *sparse_sums;
   float *sums; /* atomic variants */
 };
-
-/* ---- the storage ------------------------------------------------------------------------------
- */
-
-static void hls_cuda_unload(polyad_context *context, const struct pd_device *device,
-                            void *pointer) {
-  struct on_device *made = pointer;
-  if (made == NULL) return;
-  pd_cuda_release(context, device, made->b_inds);
-  pd_cuda_release(context, device, made->b_bmp);
-  pd_cuda_release(context, device, made->b_vals_ptr);
-  pd_cuda_release(context, device, made->b_vals);
-  pd_cuda_release(context, device, made->nnz_inds);
-  pd_cuda_release(context, device, made->nnz_vals);
-  pd_cuda_services->free(context, made);
-}
-
-static polyad_status upload_arrays(polyad_context *context, const struct pd_device *device,
-                                   const struct pd_hls *hls, struct on_device *made) {
-  size_t value = pd_hls_value_bytes(hls->value);
-  PD_TRY(pd_cuda_upload(context, device, pd_hls_packed_words(hls->tiles, hls->tile_linear_bits), 4,
-                        hls->b_inds, (void **)&made->b_inds));
-  PD_TRY(pd_cuda_upload(context, device, hls->tiles * PD_HLS_WORDS, 4, hls->b_bmp,
-                        (void **)&made->b_bmp));
-  PD_TRY(pd_cuda_upload(context, device, hls->tiles + 1, 4, hls->b_vals_ptr,
-                        (void **)&made->b_vals_ptr));
-  PD_TRY(pd_cuda_upload(context, device, hls->dense_nnz, value, hls->b_vals, &made->b_vals));
-  PD_TRY(pd_cuda_upload(context, device, pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits), 4,
-                        hls->nnz_inds, (void **)&made->nnz_inds));
-  return pd_cuda_upload(context, device, hls->sparse_nnz, value, hls->nnz_vals, &made->nnz_vals);
-}
-
-static polyad_status hls_cuda_upload(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, void **out) {
-  struct on_device *made;
-  *out = NULL;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *made, (void **)&made));
-  *made = (struct on_device){.host = storage};
-  polyad_status status = upload_arrays(context, device, storage, made);
-  if (status == POLYAD_OK)
-    *out = made;
-  else
-    hls_cuda_unload(context, device, made);
-  return status;
-}
 
 static enum pd_hls_kernel kernel_of(const struct pd_hls *hls) {
   switch (hls->value) {
@@ -97,7 +46,7 @@ static uint64_t hls_cuda_blocks_of(uint64_t rank) {
 static uint64_t columns_of(const struct scratch *scratch, int mode) {
   uint64_t columns = 1;
   if (!scratch->chain) return hls_cuda_blocks_of(scratch->ranks[mode]) * PD_HLS_BLOCK;
-  for (int n = 0; n < scratch->made->host->order; ++n)
+  for (int n = 0; n < scratch->hls->order; ++n)
     if (n != mode) columns = pd_mul_saturated(columns, scratch->ranks[n]);
   return columns;
 }
@@ -106,18 +55,18 @@ static uint64_t columns_of(const struct scratch *scratch, int mode) {
  * processor runs at once. */
 static uint64_t hls_cuda_segment_of(const struct scratch *scratch, int processors) {
   uint64_t wanted = (uint64_t)processors * (scratch->chain ? 4 : 32);
-  return scratch->made->host->tiles / wanted + 1;
+  return scratch->hls->tiles / wanted + 1;
 }
 
 static uint64_t hls_cuda_item_of(const struct scratch *scratch, int processors) {
   uint64_t wanted = (uint64_t)processors * (scratch->chain ? 32 : 256);
-  uint64_t each = scratch->made->host->sparse_nnz / wanted, least = scratch->chain ? 32 : 16;
+  uint64_t each = scratch->hls->sparse_nnz / wanted, least = scratch->chain ? 32 : 16;
   return each < least ? least : each;
 }
 
 /* Whether kernels need a padded copy of a factor's rows. */
 static bool needs_copy(const struct scratch *scratch, int mode) {
-  polyad_type type = scratch->made->host->type;
+  polyad_type type = scratch->hls->type;
   bool narrower = type == POLYAD_F64 && scratch->kernel != PD_HLS_KERNEL_F64;
   return narrower || scratch->ranks[mode] % 4 != 0;
 }
@@ -147,7 +96,7 @@ static void hls_cuda_workspace_destroy(polyad_context *context, void *pointer) {
 
 static polyad_status allocate_factors(polyad_context *context, struct scratch *scratch) {
   const struct pd_device *device = scratch->device;
-  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_hls *hls = scratch->hls;
   size_t pair = hls->value == PD_HLS_F32 ? 8 : 4;
   for (int n = 0; n < hls->order; ++n) {
     uint64_t blocks = hls_cuda_blocks_of(scratch->ranks[n]);
@@ -171,7 +120,7 @@ static polyad_status allocate_factors(polyad_context *context, struct scratch *s
 }
 
 static polyad_status allocate_sums(polyad_context *context, struct scratch *scratch) {
-  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_hls *hls = scratch->hls;
   const struct pd_device *device = scratch->device;
   uint64_t dense = 0, sparse = 0, rows = 0;
   for (int n = 0; n < hls->order; ++n) {
@@ -194,27 +143,26 @@ static polyad_status allocate_sums(polyad_context *context, struct scratch *scra
 }
 
 static polyad_status hls_cuda_create(polyad_context *context, const struct pd_device *device,
-                                     const struct on_device *made, const uint64_t *ranks,
-                                     bool chain, void **out) {
+                                     const struct pd_hls *hls, const uint64_t *ranks, bool chain,
+                                     void **out) {
   struct scratch *scratch;
   polyad_status status = POLYAD_OK;
   int processors = pd_cuda_state_of(device)->processors;
-  const struct pd_hls_nonzeros nonzeros = {made->nnz_inds, made->nnz_vals};
   *out = NULL;
-  for (int n = 0; n < made->host->order; ++n)
+  for (int n = 0; n < hls->order; ++n)
     if (ranks[n] > INT32_MAX / 64)
       return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                     (unsigned long long)ranks[n]);
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){
-      .device = device, .made = made, .kernel = kernel_of(made->host), .chain = chain};
-  memcpy(scratch->ranks, ranks, (size_t)made->host->order * sizeof *ranks);
-  for (int n = 0; n < made->host->order && status == POLYAD_OK; ++n)
-    if (!made->host->scheme.atomic)
-      status = pd_hls_schedule_create(context, device, made->host, &nonzeros, n,
-                                      hls_cuda_segment_of(scratch, processors),
-                                      hls_cuda_item_of(scratch, processors), &scratch->schedule[n]);
+  *scratch =
+      (struct scratch){.device = device, .hls = hls, .kernel = kernel_of(hls), .chain = chain};
+  memcpy(scratch->ranks, ranks, (size_t)hls->order * sizeof *ranks);
+  for (int n = 0; n < hls->order && status == POLYAD_OK; ++n)
+    if (!hls->scheme.atomic)
+      status =
+          pd_hls_schedule_create(context, device, hls, n, hls_cuda_segment_of(scratch, processors),
+                                 hls_cuda_item_of(scratch, processors), &scratch->schedule[n]);
   if (status == POLYAD_OK) status = allocate_factors(context, scratch);
   if (status == POLYAD_OK) status = allocate_sums(context, scratch);
   if (status == POLYAD_OK)
@@ -241,8 +189,7 @@ static polyad_status hls_cuda_ttmc_workspace_create(polyad_context *context,
  * how the work is cut, which depends on the device: allocating them checks the limit again. */
 static uint64_t hls_cuda_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)threads;
-  const struct on_device *made = storage;
-  const struct pd_hls *hls = made->host;
+  const struct pd_hls *hls = storage;
   uint64_t bytes = 0;
   for (int n = 0; n < hls->order; ++n) {
     uint64_t columns = hls_cuda_blocks_of(ranks[n]) * PD_HLS_BLOCK;
@@ -303,7 +250,7 @@ static polyad_status hls_cuda_set_rows(polyad_context *context, struct scratch *
 static polyad_status set_inputs(polyad_context *context, struct scratch *scratch,
                                 const struct pd_matrix *const *factors, const struct pd_matrix *out,
                                 struct pd_hls_run *run, struct pd_hls_pack *pack) {
-  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_hls *hls = scratch->hls;
   pack->wide = hls->type == POLYAD_F64;
   for (int n = 0; n < hls->order; ++n) {
     struct pd_hls_input *in = &run->input[n];
@@ -338,19 +285,18 @@ static polyad_status set_inputs(polyad_context *context, struct scratch *scratch
 }
 
 static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
-  const struct on_device *made = scratch->made;
-  const struct pd_hls *hls = made->host;
+  const struct pd_hls *hls = scratch->hls;
   const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
   run->order = hls->order;
   run->atomic = hls->scheme.atomic;
   run->tile_linear_bits = hls->tile_linear_bits;
   run->linear_bits = run->atomic ? hls->linear_bits : 32 * pd_hls_index_words(hls);
-  run->b_inds = made->b_inds;
-  run->b_bmp = made->b_bmp;
-  run->b_vals_ptr = made->b_vals_ptr;
-  run->b_vals = made->b_vals;
-  run->nnz_inds = run->atomic ? made->nnz_inds : schedule->nnz_inds;
-  run->nnz_vals = run->atomic ? made->nnz_vals : schedule->nnz_vals;
+  run->b_inds = hls->b_inds;
+  run->b_bmp = hls->b_bmp;
+  run->b_vals_ptr = hls->b_vals_ptr;
+  run->b_vals = hls->b_vals;
+  run->nnz_inds = run->atomic ? hls->nnz_inds : schedule->nnz_inds;
+  run->nnz_vals = run->atomic ? hls->nnz_vals : schedule->nnz_vals;
   run->diagonal = hls->scheme.diagonal;
   run->segments = run->atomic ? (uint32_t)hls->tiles : schedule->segments;
   run->items = schedule->items;
@@ -374,7 +320,7 @@ static polyad_status hls_cuda_launch(polyad_context *context, const struct scrat
 /* Tiles and single nonzeros in one launch (fusion load scheme) or in two. */
 static polyad_status launch_scheme(polyad_context *context, const struct scratch *scratch,
                                    const struct pd_hls_run *run) {
-  if (!scratch->made->host->scheme.sequential) return hls_cuda_launch(context, scratch, run);
+  if (!scratch->hls->scheme.sequential) return hls_cuda_launch(context, scratch, run);
   struct pd_hls_run part = *run;
   part.items = 0;
   part.nonzeros = 0;
@@ -387,7 +333,7 @@ static polyad_status launch_scheme(polyad_context *context, const struct scratch
 static polyad_status hls_cuda_finish(polyad_context *context, const struct scratch *scratch,
                                      const struct pd_hls_run *run, const struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_hls *hls = scratch->made->host;
+  const struct pd_hls *hls = scratch->hls;
   const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
   struct pd_hls_finish last = {.out = out->data,
                                .rows = out->rows,
@@ -421,7 +367,7 @@ static polyad_status hls_cuda_run(polyad_context *context, const void *storage, 
   struct pd_hls_run run = {.mode = mode};
   struct pd_hls_pack pack = {.count = 0};
   PD_TRY(pd_cuda_enter(context, state));
-  set_parts(scratch->made->host, mode, &run);
+  set_parts(scratch->hls, mode, &run);
   PD_TRY(set_inputs(context, scratch, call->factors, out, &run, &pack));
   hls_cuda_set_columns(scratch, &run);
   set_work(scratch, &run);
@@ -453,7 +399,5 @@ static const struct pd_walk hls_cuda_ttmc = {
 const struct polyad_kernels pd_hls_kernels_cuda = {
     .format = "hls",
     .device = "cuda",
-    .upload = hls_cuda_upload,
-    .unload = hls_cuda_unload,
     .walks = {&hls_cuda_tiles, &hls_cuda_ttmc},
 };

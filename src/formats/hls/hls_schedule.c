@@ -76,8 +76,7 @@ static void clear_by_row(polyad_context *context, const struct pd_device *device
 }
 
 static polyad_status sort_by_row(polyad_context *context, const struct pd_device *device,
-                                 const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                                 int mode, struct by_row *sorted) {
+                                 const struct pd_hls *hls, int mode, struct by_row *sorted) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   struct pd_gpu_sort_job *job = &sorted->job;
   struct pd_hls_field field = {hls->linear_bits, hls->shift[mode], hls->bits[mode]};
@@ -90,7 +89,7 @@ static polyad_status sort_by_row(polyad_context *context, const struct pd_device
     PD_TRY(pd_cuda_allocate(context, device, job->count, 4, &job->values[k]));
   }
   PD_TRY(PD_CUDA(context, state,
-                 pd_hls_rows_run(from->inds, job->count, &field, job->keys[0], state->stream)));
+                 pd_hls_rows_run(hls->nnz_inds, job->count, &field, job->keys[0], state->stream)));
   PD_TRY(PD_CUDA(context, state, pd_gpu_count_up(job->values[0], job->count, state->stream)));
   return pd_cuda_sort_arrays(context, device, job, &sorted->at);
 }
@@ -113,10 +112,10 @@ static polyad_status hls_schedule_find_starts(polyad_context *context,
 }
 
 /* The nonzeros copied in a mode's order. */
-static polyad_status
-hls_schedule_copy_nonzeros(polyad_context *context, const struct pd_device *device,
-                           const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                           const uint32_t *order, struct pd_hls_schedule *schedule) {
+static polyad_status hls_schedule_copy_nonzeros(polyad_context *context,
+                                                const struct pd_device *device,
+                                                const struct pd_hls *hls, const uint32_t *order,
+                                                struct pd_hls_schedule *schedule) {
   int words = pd_hls_index_words(hls);
   size_t value = pd_hls_value_bytes(hls->value);
   struct pd_cuda_state *state = pd_cuda_state_of(device);
@@ -127,8 +126,8 @@ hls_schedule_copy_nonzeros(polyad_context *context, const struct pd_device *devi
   PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(schedule->nnz_inds + used, 0, 8, state->stream)));
   PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz, value, &schedule->nnz_vals));
   struct pd_hls_reorder reorder = {.order = order,
-                                   .nnz_inds = from->inds,
-                                   .nnz_vals = from->vals,
+                                   .nnz_inds = hls->nnz_inds,
+                                   .nnz_vals = hls->nnz_vals,
                                    .nonzeros = hls->sparse_nnz,
                                    .linear_bits = hls->linear_bits,
                                    .words = words,
@@ -139,21 +138,21 @@ hls_schedule_copy_nonzeros(polyad_context *context, const struct pd_device *devi
 }
 
 static polyad_status schedule_nonzeros(polyad_context *context, const struct pd_device *device,
-                                       const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                                       int mode, uint64_t item, struct pd_hls_schedule *schedule) {
+                                       const struct pd_hls *hls, int mode, uint64_t item,
+                                       struct pd_hls_schedule *schedule) {
   struct by_row sorted;
   uint64_t rows = hls->dims[mode];
   uint32_t *start = NULL;
   if (hls->sparse_nnz == 0) return POLYAD_OK;
-  polyad_status status = sort_by_row(context, device, hls, from, mode, &sorted);
+  polyad_status status = sort_by_row(context, device, hls, mode, &sorted);
   if (status == POLYAD_OK) status = hls_schedule_allocate(context, rows + 1, &start);
   if (status == POLYAD_OK) status = hls_schedule_find_starts(context, device, &sorted, rows, start);
   if (status == POLYAD_OK)
     status = hls_schedule_cut(context, device, rows, start, item, &schedule->items,
                               &schedule->item_start, &schedule->row_item);
   if (status == POLYAD_OK)
-    status = hls_schedule_copy_nonzeros(context, device, hls, from, sorted.job.values[sorted.at],
-                                        schedule);
+    status =
+        hls_schedule_copy_nonzeros(context, device, hls, sorted.job.values[sorted.at], schedule);
   if (status == POLYAD_OK)
     status = PD_CUDA(context, pd_cuda_state_of(device),
                      cudaStreamSynchronize(pd_cuda_state_of(device)->stream));
@@ -166,12 +165,18 @@ static polyad_status schedule_tiles(polyad_context *context, const struct pd_dev
                                     const struct pd_hls *hls, int mode, uint64_t segment,
                                     struct pd_hls_schedule *schedule) {
   struct pd_hls_order order = pd_hls_order_empty(hls, mode);
+  struct pd_hls here = *hls; /* with the tiles' indices on the host */
+  uint64_t words = pd_hls_packed_words(hls->tiles, hls->tile_linear_bits);
   if (hls->tiles == 0) return POLYAD_OK;
-  polyad_status status = hls_schedule_allocate(context, hls->tiles, &order.tile);
+  here.b_inds = NULL;
+  polyad_status status = hls_schedule_allocate(context, words, &here.b_inds);
+  if (status == POLYAD_OK)
+    status = device->functions->copy_out(context, device, here.b_inds, hls->b_inds, 4 * words);
+  if (status == POLYAD_OK) status = hls_schedule_allocate(context, hls->tiles, &order.tile);
   if (status == POLYAD_OK)
     status = hls_schedule_allocate(context, order.lines + 1, &order.tile_start);
   if (status == POLYAD_OK) {
-    pd_hls_order_tiles(hls, mode, &order);
+    pd_hls_order_tiles(&here, mode, &order);
     status =
         hls_schedule_cut(context, device, order.lines, order.tile_start, segment,
                          &schedule->segments, &schedule->segment_start, &schedule->line_segment);
@@ -179,15 +184,15 @@ static polyad_status schedule_tiles(polyad_context *context, const struct pd_dev
   if (status == POLYAD_OK)
     status = pd_cuda_upload(context, device, hls->tiles, sizeof *order.tile, order.tile,
                             (void **)&schedule->tile_order);
+  pd_cuda_services->free(context, here.b_inds);
   pd_cuda_services->free(context, order.tile);
   pd_cuda_services->free(context, order.tile_start);
   return status;
 }
 
 polyad_status pd_hls_schedule_create(polyad_context *context, const struct pd_device *device,
-                                     const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                                     int mode, uint64_t segment, uint64_t item,
-                                     struct pd_hls_schedule *schedule) {
+                                     const struct pd_hls *hls, int mode, uint64_t segment,
+                                     uint64_t item, struct pd_hls_schedule *schedule) {
   PD_TRY(schedule_tiles(context, device, hls, mode, segment, schedule));
-  return schedule_nonzeros(context, device, hls, from, mode, item, schedule);
+  return schedule_nonzeros(context, device, hls, mode, item, schedule);
 }

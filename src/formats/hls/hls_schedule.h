@@ -16,12 +16,6 @@ struct pd_hls_schedule {
   void *nnz_vals;
 };
 
-/** A format's nonzeros on the device. */
-struct pd_hls_nonzeros {
-  const uint32_t *inds;
-  const void *vals;
-};
-
 /** Words of a nonzero's linear index in a schedule. */
 static inline int pd_hls_index_words(const struct pd_hls *hls) {
   return (hls->linear_bits + 31) / 32;
@@ -30,9 +24,8 @@ static inline int pd_hls_index_words(const struct pd_hls *hls) {
 /** `segment`, `item`: the most tiles and nonzeros of one. What was allocated is in the schedule
  *  also on failure. */
 polyad_status pd_hls_schedule_create(polyad_context *context, const struct pd_device *device,
-                                     const struct pd_hls *hls, const struct pd_hls_nonzeros *from,
-                                     int mode, uint64_t segment, uint64_t item,
-                                     struct pd_hls_schedule *schedule);
+                                     const struct pd_hls *hls, int mode, uint64_t segment,
+                                     uint64_t item, struct pd_hls_schedule *schedule);
 /** Bytes of the copy of the nonzeros. */
 uint64_t pd_hls_schedule_bytes(const struct pd_hls *hls);
 void pd_hls_schedule_clear(polyad_context *context, const struct pd_device *device,

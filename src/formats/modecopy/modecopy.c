@@ -26,9 +26,6 @@ static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_mo
   return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, has_row_id);
 }
 
-/* Bit n: mode n. */
-static uint64_t modecopy_all(int order) { return (UINT64_C(1) << order) - 1; }
-
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t copies, uint64_t *storage, uint64_t *building) {
   struct pd_modecopy like = {.variant = modecopy_variant_of(request->variant),
@@ -60,7 +57,7 @@ void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_
 static void modecopy_estimate_bytes(const struct pd_traits *traits,
                                     const struct pd_request *request, uint64_t *storage,
                                     uint64_t *building) {
-  pd_modecopy_estimate_bytes(traits, request, modecopy_all(traits->order), storage, building);
+  pd_modecopy_estimate_bytes(traits, request, pd_modecopy_all(traits->order), storage, building);
 }
 
 static double modecopy_estimate_seconds(const struct pd_traits *traits,
@@ -72,67 +69,58 @@ static double modecopy_estimate_seconds(const struct pd_traits *traits,
   return bytes / (1e10 * request->threads);
 }
 
-static void shed_copy(polyad_context *context, struct pd_modecopy_copy *copy) {
-  for (int k = 0; k < POLYAD_MAX_ORDER; ++k) {
-    pd_free(context, copy->plane[k]);
-    copy->plane[k] = NULL;
+void pd_modecopy_arrays(struct pd_modecopy *storage, bool decoded, struct pd_arrays *arrays) {
+  uint64_t nnz = storage->nnz, padded = pd_modecopy_padded(nnz);
+  for (int mode = 0; mode < storage->order; ++mode) {
+    struct pd_modecopy_copy *copy = &storage->copy[mode];
+    enum pd_array_use use = decoded && mode == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES;
+    if (!pd_modecopy_has(storage, mode)) continue;
+    for (int k = 0; k < copy->planes; ++k)
+      pd_show_array(arrays, &copy->plane[k], padded, sizeof *copy->plane[k], use);
+    pd_show_array(arrays, &copy->values, padded, pd_type_bytes(storage->type), use);
+    if (storage->variant == PD_MODECOPY_SORTED)
+      pd_ordered_arrays(&copy->order, nnz, storage->dims[mode], storage->ends, use, arrays);
+    else
+      pd_show_array(arrays, &copy->part_start, (uint64_t)storage->partitions + 1,
+                    sizeof *copy->part_start, use);
   }
-  pd_free(context, copy->values);
-  pd_free(context, copy->part_start);
-  pd_ordered_free(context, &copy->order);
-  copy->values = copy->part_start = NULL;
-  copy->order.row_start = NULL;
-  copy->order.row_id = copy->order.chunk_row = NULL;
-  copy->order.marks = NULL;
 }
 
-static void modecopy_shed(polyad_context *context, void *pointer) {
-  struct pd_modecopy *storage = pointer;
-  for (int mode = 0; mode < storage->order; ++mode)
-    shed_copy(context, &storage->copy[mode]);
+static void modecopy_arrays(void *storage, struct pd_arrays *arrays) {
+  pd_modecopy_arrays(storage, true, arrays);
 }
 
 static void modecopy_destroy(polyad_context *context, void *storage) {
-  if (storage == NULL) return;
-  modecopy_shed(context, storage);
-  pd_free(context, storage);
+  pd_storage_free(context, &pd_modecopy_format, storage);
 }
 
-polyad_status pd_modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, uint64_t copies,
-                                struct pd_modecopy **out) {
-  struct pd_modecopy *storage;
-  *out = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
-  storage->variant = modecopy_variant_of(request->variant);
-  storage->order = tensor->order;
-  storage->copies = copies;
+void pd_modecopy_init(const polyad_tensor *tensor, const struct pd_request *request,
+                      uint64_t copies, struct pd_modecopy *storage) {
+  *storage = (struct pd_modecopy){
+      .variant = modecopy_variant_of(request->variant),
+      .copies = copies,
+      .order = tensor->order,
+      .nnz = tensor->nnz,
+      .type = tensor->type,
+      .partitions = pd_partition_count(request),
+      .columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL)};
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
-  storage->nnz = tensor->nnz;
-  storage->type = tensor->type;
-  storage->partitions = pd_partition_count(request);
-  storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
-  *out = storage;
-  return POLYAD_OK;
 }
 
 static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
-                                    const struct pd_request *request, void **out) {
-  return pd_modecopy_begin(context, tensor, request, modecopy_all(tensor->order),
-                           (struct pd_modecopy **)out);
+                                    const struct pd_request *request, void **storage) {
+  PD_TRY(pd_alloc(context, 1, sizeof(struct pd_modecopy), storage));
+  pd_modecopy_init(tensor, request, pd_modecopy_all(tensor->order), *storage);
+  return POLYAD_OK;
 }
 
-polyad_status pd_modecopy_build(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, uint64_t copies,
-                                struct pd_modecopy **out) {
+polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_request *request, struct pd_modecopy *storage) {
   polyad_status status = POLYAD_OK;
-  struct pd_modecopy *storage = NULL;
   struct pd_traits traits;
   struct pd_room room = {0};
   double start = pd_seconds();
-  *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(pd_modecopy_begin(context, tensor, request, copies, &storage));
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
   int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
                                        sorted ? 1 : storage->partitions);
@@ -144,19 +132,20 @@ polyad_status pd_modecopy_build(polyad_context *context, const polyad_tensor *te
                           : pd_modecopy_build_paper(context, &job));
   }
   storage->seconds_build = pd_seconds() - start;
-  *out = storage;
-  storage = NULL;
 cleanup:
   pd_room_destroy(context, &room);
-  modecopy_destroy(context, storage);
   return status;
 }
 
 static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                     const struct pd_request *request, void **out) {
   (void)take; /* every copy is made from all of the tensor's arrays */
-  return pd_modecopy_build(context, tensor, request, modecopy_all(tensor->order),
-                           (struct pd_modecopy **)out);
+  PD_TRY(modecopy_begin(context, tensor, request, out));
+  polyad_status status = pd_modecopy_fill(context, tensor, request, *out);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  modecopy_destroy(context, *out);
+  *out = NULL;
+  return status;
 }
 
 static uint64_t modecopy_bytes(const void *pointer) {
@@ -211,8 +200,11 @@ const struct polyad_format pd_modecopy_format = {
     .supports = modecopy_supports,
     .estimate_bytes = modecopy_estimate_bytes,
     .estimate_seconds = modecopy_estimate_seconds,
+    .header_bytes = sizeof(struct pd_modecopy),
+    .arrays = modecopy_arrays,
     .begin = modecopy_begin,
-    .shed = modecopy_shed,
+    .build_there = pd_modecopy_fill_there,
+    .bytes_there = pd_modecopy_bytes_there,
     .build = modecopy_build,
     .check = pd_modecopy_check,
     .decode = pd_modecopy_decode,

@@ -15,18 +15,36 @@ struct pd_modecopy_job {
   struct pd_room *room; /* for records of pd_modecopy_record_words() words */
 };
 
+/** All copies of a tensor. */
+static inline uint64_t pd_modecopy_all(int order) { return (UINT64_C(1) << order) - 1; }
+/** Sets the facts of a storage without arrays that is to have the copies whose bits are set. */
+void pd_modecopy_init(const polyad_tensor *tensor, const struct pd_request *request,
+                      uint64_t copies, struct pd_modecopy *storage);
+/** Builds its copies; what was allocated is in the storage also on failure. */
+polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_request *request, struct pd_modecopy *storage);
+/** Shows the arrays; `decoded`: somebody decodes the copy of mode 0. */
+void pd_modecopy_arrays(struct pd_modecopy *storage, bool decoded, struct pd_arrays *arrays);
+
+/** The same as pd_modecopy_fill() on a device that has the steps for it, of the default variant:
+ *  the arrays are on the device. Waits. */
+polyad_status pd_modecopy_fill_there(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_request *request, void *storage);
+/** The same from a tensor that the device has, request->traits being the tensor's. */
+polyad_status pd_modecopy_fill_opened(polyad_context *context, struct pd_build *build,
+                                      const struct pd_request *request,
+                                      struct pd_modecopy *storage);
+/** Most bytes of the device that this takes, a storage of `storage_bytes` included; 0: the device
+ *  cannot do it. */
+uint64_t pd_modecopy_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t storage_bytes);
+
 /** The most words of a record that building moves; `partitions` is 1 for the default variant. */
 int pd_modecopy_record_words(int order, const uint64_t *dims, polyad_type type, int partitions);
 
-/** What the format's slots do with all copies, for those alone whose bits are set in `copies`. */
+/** What the format's slot does with all copies, for those alone whose bits are set in `copies`. */
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t copies, uint64_t *storage, uint64_t *building);
-polyad_status pd_modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, uint64_t copies,
-                                struct pd_modecopy **out);
-polyad_status pd_modecopy_build(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, uint64_t copies,
-                                struct pd_modecopy **out);
 
 /** Builds storage->copy[mode]; what was allocated is in the copy also on failure. */
 polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job);

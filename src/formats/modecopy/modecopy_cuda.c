@@ -2,16 +2,16 @@
 #include "formats/modecopy/modecopy_cuda.h"
 #include "formats/modecopy/modecopy_launch.h"
 #include "formats/modecopy/modecopy_layout.h"
-#include "formats/modecopy/modecopy_store_cuda.h"
 #include "formats/modecopy/modecopy_ttmc_cuda.h"
+#include "formats/ordered/ordered_cuda.h"
 
 static uint64_t modecopy_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
                                               int threads) {
   const uint64_t rank = ranks[0];
   (void)threads;
-  const struct pd_modecopy_on_device *made = storage;
-  if (made->host->variant != PD_MODECOPY_SORTED) return 0;
-  return pd_ordered_scratch_bytes(made->host->nnz, rank, made->host->type);
+  const struct pd_modecopy *modecopy = storage;
+  if (modecopy->variant != PD_MODECOPY_SORTED) return 0;
+  return pd_ordered_scratch_bytes(modecopy->nnz, rank, modecopy->type);
 }
 
 static void modecopy_cuda_workspace_destroy(polyad_context *context, void *pointer) {
@@ -26,16 +26,16 @@ static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
                                                     const void *storage, const uint64_t *ranks,
                                                     void **out) {
   const uint64_t rank = ranks[0];
-  const struct pd_modecopy_on_device *made = storage;
+  const struct pd_modecopy *modecopy = storage;
   struct pd_ordered_scratch *scratch;
   *out = NULL;
   PD_TRY(pd_ordered_rank_check(context, rank));
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct pd_ordered_scratch){.device = device};
   polyad_status status = POLYAD_OK;
-  if (made->host->variant == PD_MODECOPY_SORTED)
-    status = pd_ordered_scratch_create(context, device, made->host->nnz, made->host->order - 1,
-                                       rank, made->host->type, scratch);
+  if (modecopy->variant == PD_MODECOPY_SORTED)
+    status = pd_ordered_scratch_create(context, device, modecopy->nnz, modecopy->order - 1, rank,
+                                       modecopy->type, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -44,29 +44,26 @@ static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
 }
 
 /* The nonzeros of a copy as the kernels read them. */
-static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *host,
-                                      const struct pd_modecopy_device_copy *copy) {
-  struct pd_gpu_planes planes = {.values = copy->values, .planes = host->planes};
-  for (int k = 0; k < host->planes; ++k)
+static struct pd_gpu_planes planes_of(const struct pd_modecopy_copy *copy) {
+  struct pd_gpu_planes planes = {.values = copy->values, .planes = copy->planes};
+  for (int k = 0; k < copy->planes; ++k)
     planes.plane[k] = copy->plane[k];
-  for (int k = 0; k < host->inputs; ++k)
-    planes.input[k] = (struct pd_gpu_bits){.word = (uint32_t)host->field[k].plane,
-                                           .shift = (uint32_t)host->field[k].shift,
-                                           .mask = host->field[k].mask};
+  for (int k = 0; k < copy->inputs; ++k)
+    planes.input[k] = (struct pd_gpu_bits){.word = (uint32_t)copy->field[k].plane,
+                                           .shift = (uint32_t)copy->field[k].shift,
+                                           .mask = copy->field[k].mask};
   return planes;
 }
 
 static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
-                                              const struct pd_modecopy_on_device *made,
+                                              const struct pd_modecopy *modecopy,
                                               const struct pd_ordered_scratch *scratch,
                                               const struct pd_call *call) {
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  const struct pd_modecopy_copy *host = &made->host->copy[call->mode];
-  const struct pd_modecopy_device_copy *copy = &made->copy[call->mode];
-  bool wide = made->host->type == POLYAD_F64;
-  struct pd_gpu_planes planes = planes_of(host, copy);
-  struct pd_gpu_sum sum =
-      pd_ordered_sum(made->host->nnz, &host->order, &copy->order, scratch, call);
+  const struct pd_modecopy_copy *copy = &modecopy->copy[call->mode];
+  bool wide = modecopy->type == POLYAD_F64;
+  struct pd_gpu_planes planes = planes_of(copy);
+  struct pd_gpu_sum sum = pd_ordered_sum(modecopy->nnz, &copy->order, scratch, call);
   if (call->op.into == PD_INTO_ROWS)
     PD_TRY(pd_ordered_zero_unused(context, &copy->order, call->out));
   if (!pd_op_needs_model(&call->op))
@@ -78,7 +75,7 @@ static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
                       : pd_gpu_phi_planes_f32(&sum, &planes, pd_cuda_stream(state)));
 }
 
-static struct pd_gpu_field modecopy_cuda_field_of(const struct pd_modecopy_device_copy *copy,
+static struct pd_gpu_field modecopy_cuda_field_of(const struct pd_modecopy_copy *copy,
                                                   const struct pd_modecopy_field *field,
                                                   const struct pd_matrix *factor) {
   return (struct pd_gpu_field){.plane = copy->plane[field->plane],
@@ -89,23 +86,22 @@ static struct pd_gpu_field modecopy_cuda_field_of(const struct pd_modecopy_devic
 }
 
 static polyad_status modecopy_cuda_run_paper(polyad_context *context,
-                                             const struct pd_modecopy_on_device *made, int mode,
+                                             const struct pd_modecopy *modecopy, int mode,
                                              const struct pd_matrix *const *factors,
                                              struct pd_matrix *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
-  const struct pd_modecopy_copy *host = &made->host->copy[mode];
-  const struct pd_modecopy_device_copy *copy = &made->copy[mode];
+  const struct pd_modecopy_copy *copy = &modecopy->copy[mode];
   struct pd_gpu_paper paper = {.output =
-                                   modecopy_cuda_field_of(copy, &host->field[host->inputs], out),
+                                   modecopy_cuda_field_of(copy, &copy->field[copy->inputs], out),
                                .values = copy->values,
                                .part_start = copy->part_start,
-                               .inputs = host->inputs,
+                               .inputs = copy->inputs,
                                .rank = (int)out->columns,
-                               .partitions = made->host->partitions,
-                               .columns = made->host->columns,
-                               .scheme = host->scheme};
-  for (int k = 0; k < host->inputs; ++k)
-    paper.field[k] = modecopy_cuda_field_of(copy, &host->field[k], factors[host->field[k].mode]);
+                               .partitions = modecopy->partitions,
+                               .columns = modecopy->columns,
+                               .scheme = copy->scheme};
+  for (int k = 0; k < copy->inputs; ++k)
+    paper.field[k] = modecopy_cuda_field_of(copy, &copy->field[k], factors[copy->field[k].mode]);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
                                  pd_cuda_stream(state))));
@@ -116,27 +112,26 @@ static polyad_status modecopy_cuda_run_paper(polyad_context *context,
 
 static polyad_status modecopy_cuda_run(polyad_context *context, const void *storage,
                                        void *workspace, const struct pd_call *call) {
-  const struct pd_modecopy_on_device *made = storage;
+  const struct pd_modecopy *modecopy = storage;
   const struct pd_ordered_scratch *scratch = workspace;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  bool sorted = made->host->variant == PD_MODECOPY_SORTED;
+  bool sorted = modecopy->variant == PD_MODECOPY_SORTED;
   if (pd_op_needs_model(&call->op) && !sorted)
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                   "variant paper of format modecopy has no Phi on a GPU; expected "
                                   "variant auto");
   PD_TRY(pd_cuda_enter(context, state));
-  if (call->op.into == PD_INTO_SCALAR && made->host->nnz == 0)
+  if (call->op.into == PD_INTO_SCALAR && modecopy->nnz == 0)
     return PD_CUDA(context, state,
                    cudaMemsetAsync(call->out->data, 0, sizeof(double), pd_cuda_stream(state)));
-  if (sorted) return modecopy_cuda_run_sorted(context, made, scratch, call);
-  return modecopy_cuda_run_paper(context, made, call->mode, call->factors, call->out);
+  if (sorted) return modecopy_cuda_run_sorted(context, modecopy, scratch, call);
+  return modecopy_cuda_run_paper(context, modecopy, call->mode, call->factors, call->out);
 }
 
 static uint64_t modecopy_cuda_sum_depth(const void *storage, const void *workspace, int mode,
                                         uint64_t longest_row) {
   (void)mode;
-  if (((const struct pd_modecopy_on_device *)storage)->host->variant != PD_MODECOPY_SORTED)
-    return longest_row;
+  if (((const struct pd_modecopy *)storage)->variant != PD_MODECOPY_SORTED) return longest_row;
   return pd_ordered_sum_depth(workspace, longest_row);
 }
 
@@ -158,11 +153,6 @@ static const struct pd_walk modecopy_cuda_rows = {
 const struct polyad_kernels pd_modecopy_kernels_cuda = {
     .format = "modecopy",
     .device = "cuda",
-    .build = pd_modecopy_cuda_build,
-    .build_bytes = pd_modecopy_cuda_build_bytes,
-    .download = pd_modecopy_cuda_download,
-    .upload = pd_modecopy_cuda_upload,
-    .unload = pd_modecopy_cuda_unload,
     .walks = {&modecopy_cuda_rows, &pd_modecopy_ttmc_walk_cuda},
     .sum_depth = modecopy_cuda_sum_depth,
     .device_bytes = modecopy_cuda_device_bytes,

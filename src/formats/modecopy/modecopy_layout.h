@@ -34,6 +34,7 @@ struct pd_modecopy_copy {
 
 struct pd_modecopy {
   enum pd_modecopy_variant variant;
+  bool ends; /* the lists of "portable": without marks of runs */
   int order;
   uint64_t copies; /* bit n: mode n has a copy. All have, but in formats that are made of some */
   uint64_t dims[POLYAD_MAX_ORDER];

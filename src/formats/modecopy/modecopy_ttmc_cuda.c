@@ -3,29 +3,28 @@
  * paper's variants have it and are summed by atomics. */
 #include "formats/modecopy/modecopy_ttmc_cuda.h"
 #include "device/cuda/cuda_build.h"
-#include "formats/modecopy/modecopy_store_cuda.h"
+#include "formats/modecopy/modecopy_layout.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
 static uint64_t modecopy_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)threads;
-  const struct pd_modecopy *host = ((const struct pd_modecopy_on_device *)storage)->host;
-  if (host->variant != PD_MODECOPY_SORTED) return 0;
-  uint64_t rows = pd_mul_saturated(pd_mul_saturated(host->nnz, 4), (uint64_t)host->order);
-  return pd_add_saturated(rows, pd_ttmc_gpu_carry_bytes(host->order, host->nnz, ranks));
+  const struct pd_modecopy *modecopy = storage;
+  if (modecopy->variant != PD_MODECOPY_SORTED) return 0;
+  uint64_t rows = pd_mul_saturated(pd_mul_saturated(modecopy->nnz, 4), (uint64_t)modecopy->order);
+  return pd_add_saturated(rows, pd_ttmc_gpu_carry_bytes(modecopy->order, modecopy->nnz, ranks));
 }
 
 /* The output row of every nonzero of a sorted copy. */
 static polyad_status modecopy_ttmc_cuda_write_rows(polyad_context *context,
-                                                   const struct pd_modecopy_on_device *made,
-                                                   int mode, struct pd_ttmc_gpu_work *work,
+                                                   const struct pd_modecopy *modecopy, int mode,
+                                                   struct pd_ttmc_gpu_work *work,
                                                    const uint32_t **rows) {
-  const struct pd_ordered_device *tables = &made->copy[mode].order;
+  const struct pd_ordered *order = &modecopy->copy[mode].order;
   uint32_t *row;
-  PD_TRY(pd_ttmc_gpu_own(context, work, made->host->nnz, sizeof *row, (void **)&row));
+  PD_TRY(pd_ttmc_gpu_own(context, work, modecopy->nnz, sizeof *row, (void **)&row));
   *rows = row;
-  return pd_cuda_build.rows_of(context, work->device, made->host->nnz,
-                               made->host->copy[mode].order.rows, tables->row_start, tables->row_id,
-                               row);
+  return pd_cuda_build.rows_of(context, work->device, modecopy->nnz, order->rows, order->row_start,
+                               order->row_id, row);
 }
 
 static struct pd_gpu_ttmc_index modecopy_ttmc_cuda_index_of(const struct pd_modecopy_field *field,
@@ -36,14 +35,13 @@ static struct pd_gpu_ttmc_index modecopy_ttmc_cuda_index_of(const struct pd_mode
 
 static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const void *storage,
                                                   int mode, struct pd_ttmc_gpu_work *work) {
-  const struct pd_modecopy_on_device *made = storage;
-  const struct pd_modecopy *host = made->host;
-  const struct pd_modecopy_copy *copy = &host->copy[mode];
+  const struct pd_modecopy *modecopy = storage;
+  const struct pd_modecopy_copy *copy = &modecopy->copy[mode];
   struct pd_ttmc_list *to = &work->list[mode];
-  uint32_t *const *plane = made->copy[mode].plane;
-  *to = (struct pd_ttmc_list){.nnz = host->nnz,
-                              .values = made->copy[mode].values,
-                              .atomic = host->variant != PD_MODECOPY_SORTED};
+  uint32_t *const *plane = copy->plane;
+  *to = (struct pd_ttmc_list){.nnz = modecopy->nnz,
+                              .values = copy->values,
+                              .atomic = modecopy->variant != PD_MODECOPY_SORTED};
   for (int k = 0; k < copy->inputs; ++k) {
     to->column_mode[to->columns] = copy->field[k].mode;
     to->column[to->columns++] = modecopy_ttmc_cuda_index_of(&copy->field[k], plane);
@@ -53,7 +51,7 @@ static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const
     return POLYAD_OK;
   }
   const uint32_t *rows;
-  PD_TRY(modecopy_ttmc_cuda_write_rows(context, made, mode, work, &rows));
+  PD_TRY(modecopy_ttmc_cuda_write_rows(context, modecopy, mode, work, &rows));
   to->row = (struct pd_gpu_ttmc_index){.plane = rows, .mask = UINT32_MAX};
   return POLYAD_OK;
 }
@@ -61,12 +59,12 @@ static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const
 static polyad_status modecopy_ttmc_cuda_create(polyad_context *context,
                                                const struct pd_device *device, const void *storage,
                                                const uint64_t *ranks, void **scratch) {
-  const struct pd_modecopy *host = ((const struct pd_modecopy_on_device *)storage)->host;
+  const struct pd_modecopy *modecopy = storage;
   struct pd_ttmc_gpu_work *work;
   *scratch = NULL;
-  PD_TRY(pd_ttmc_gpu_create(context, device, host->order, host->type, &work));
+  PD_TRY(pd_ttmc_gpu_create(context, device, modecopy->order, modecopy->type, &work));
   polyad_status status = POLYAD_OK;
-  for (int mode = 0; mode < host->order && status == POLYAD_OK; ++mode)
+  for (int mode = 0; mode < modecopy->order && status == POLYAD_OK; ++mode)
     status = modecopy_ttmc_cuda_fill_list(context, storage, mode, work);
   if (status == POLYAD_OK) status = pd_ttmc_gpu_finish(context, work, ranks);
   if (status == POLYAD_OK)

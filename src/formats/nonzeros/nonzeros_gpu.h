@@ -16,8 +16,8 @@ enum {
   PD_NZ_COLUMNS = 32   /* columns of a tile: what the lanes of a group hold */
 };
 
-/** One list on the device. What array[k] and number[k] are is between the format's upload and its
- *  kernels; slot k stands for the k-th of the list's levels. */
+/** One list on the device. What array[k] and number[k] are is between the format's description and
+ *  its kernels; slot k stands for the k-th of the list's levels. */
 struct pd_nz_list {
   uint64_t nnz;
   uint64_t items; /* parts that groups of lanes take; 0: equal parts */

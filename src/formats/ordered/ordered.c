@@ -34,11 +34,38 @@ uint64_t pd_ordered_sorting_bytes(uint64_t nnz) {
   return pd_mul_saturated(nnz, 4 + 2 * 12); /* permutation, keys and what moves with them, twice */
 }
 
-void pd_ordered_free(polyad_context *context, struct pd_ordered *order) {
-  pd_free(context, order->row_start);
-  pd_free(context, order->row_id);
-  pd_free(context, order->chunk_row);
-  pd_free(context, order->marks);
+void pd_ordered_arrays(struct pd_ordered *order, uint64_t nnz, uint64_t dim, bool ends,
+                       enum pd_array_use use, struct pd_arrays *arrays) {
+  pd_show_array(arrays, &order->row_start, order->rows + 1, sizeof *order->row_start, use);
+  if (order->has_row_id)
+    pd_show_array(arrays, &order->row_id, order->rows, sizeof *order->row_id, use);
+  pd_show_array(arrays, &order->chunk_row, pd_ordered_chunks(nnz) + 1, sizeof *order->chunk_row,
+                use);
+  if (ends)
+    pd_show_array(arrays, &order->ends, nnz / PD_ORDERED_MARKS + 1, sizeof *order->ends,
+                  PD_ARRAY_MOVES);
+  else
+    pd_show_array(arrays, &order->marks, pd_ordered_mark_words(nnz), sizeof *order->marks,
+                  PD_ARRAY_MOVES);
+  if (order->rows < dim)
+    pd_show_array(arrays, &order->used, dim / 32 + 1, sizeof *order->used, PD_ARRAY_MOVES);
+}
+
+static void set_bit(uint32_t *bits, uint64_t k) { bits[k / 32] |= UINT32_C(1) << k % 32; }
+
+polyad_status pd_ordered_set_used(polyad_context *context, uint64_t dim, struct pd_ordered *order) {
+  if (order->rows == dim) return POLYAD_OK;
+  PD_TRY(PD_NEW_ZERO(context, dim / 32 + 1, &order->used));
+  for (uint64_t k = 0; k < order->rows; ++k)
+    set_bit(order->used, order->row_id[k]);
+  return POLYAD_OK;
+}
+
+polyad_status pd_ordered_set_ends(polyad_context *context, uint64_t nnz, struct pd_ordered *order) {
+  PD_TRY(PD_NEW_ZERO(context, nnz / PD_ORDERED_MARKS + 1, &order->ends));
+  for (uint64_t k = 0; k < order->rows; ++k)
+    set_bit(order->ends, order->row_start[k + 1] - 1);
+  return POLYAD_OK;
 }
 
 polyad_status pd_ordered_degrees(polyad_context *context, const polyad_tensor *tensor, int mode,
@@ -63,7 +90,8 @@ static polyad_status ordered_list_rows(polyad_context *context, const struct pd_
     rows += job->degree[i] > 0;
   order->rows = rows;
   PD_TRY(PD_NEW(context, rows + 1, &order->row_start));
-  if (rows < dim || job->place != NULL) PD_TRY(PD_NEW(context, rows, &order->row_id));
+  order->has_row_id = rows < dim || job->place != NULL;
+  if (order->has_row_id) PD_TRY(PD_NEW(context, rows, &order->row_id));
   uint64_t row = 0, start = 0;
   for (uint64_t i = 0; i < dim; ++i) {
     if (job->degree[i] == 0) continue;

@@ -3,7 +3,7 @@
 #ifndef PD_ORDERED_H
 #define PD_ORDERED_H
 
-#include "formats/format.h"
+#include "formats/storage.h"
 
 enum {
   PD_ORDERED_CHUNK = 64, /* nonzeros from one entry of chunk_row to the next */
@@ -22,9 +22,13 @@ struct pd_ordered {
   int input[POLYAD_MAX_ORDER]; /* input modes, outermost first */
   uint64_t rows;               /* that have nonzeros */
   uint64_t *row_start;         /* rows + 1 */
-  uint32_t *row_id;            /* their output rows; NULL when row k is output row k */
+  bool has_row_id;             /* whether there is one: else row k is output row k */
+  uint32_t *row_id;            /* their output rows */
   uint32_t *chunk_row;         /* row of nonzero 64 c; one more at the end: rows */
   struct pd_ordered_marks *marks;
+  uint32_t *ends; /* instead of them, of format "portable": their ends alone; nnz / 32 + 1 words */
+  uint32_t *used; /* for kernels of devices and of "portable": bit i % 32 of word i / 32 tells
+                     whether output row i has nonzeros; dim / 32 + 1 words; NULL where all have */
 };
 
 /** What an order is made from. */
@@ -80,7 +84,14 @@ polyad_status pd_ordered_build(polyad_context *context, const struct pd_ordered_
  *  row of nonzero 32 w, and then that of nonzero 32 (w + 1). */
 void pd_ordered_mark(struct pd_ordered *order, uint64_t nnz, uint64_t w, uint32_t apart,
                      uint64_t *row);
-void pd_ordered_free(polyad_context *context, struct pd_ordered *order);
+/** Makes `used`. */
+polyad_status pd_ordered_set_used(polyad_context *context, uint64_t dim, struct pd_ordered *order);
+/** Makes `ends`. */
+polyad_status pd_ordered_set_ends(polyad_context *context, uint64_t nnz, struct pd_ordered *order);
+/** Shows the tables; `use` is that of those which decoding reads, and `ends` tells which of marks
+ *  and ends there are. */
+void pd_ordered_arrays(struct pd_ordered *order, uint64_t nnz, uint64_t dim, bool ends,
+                       enum pd_array_use use, struct pd_arrays *arrays);
 /** Bytes of the tables. */
 uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id);
 /** Bytes that sorting takes beyond tables and permutation. */

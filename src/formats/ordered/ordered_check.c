@@ -47,6 +47,25 @@ static int ordered_check_difference(const struct subject *subject, uint64_t p) {
 
 static bool bit_at(uint32_t word, uint64_t p) { return word >> p % PD_ORDERED_MARKS & 1; }
 
+/* Those of nonzero p and its neighbours; without runs where the ends alone are stored. */
+static struct pd_ordered_marks marks_at(const struct pd_ordered *order, uint64_t p) {
+  if (order->marks != NULL) return order->marks[p / PD_ORDERED_MARKS];
+  return (struct pd_ordered_marks){.ends = order->ends[p / PD_ORDERED_MARKS]};
+}
+
+static polyad_status check_used(const struct subject *subject) {
+  const struct pd_ordered *order = subject->order;
+  uint64_t set = 0;
+  if (order->used == NULL) return POLYAD_OK;
+  for (uint64_t i = 0; i < subject->dim; ++i)
+    set += order->used[i / 32] >> i % 32 & 1;
+  for (uint64_t k = 0; k < order->rows; ++k)
+    if (!(order->used[order->row_id[k] / 32] >> order->row_id[k] % 32 & 1))
+      return ordered_check_broken(subject, order->row_start[k], "its row is said to be empty");
+  return set == order->rows ? POLYAD_OK
+                            : ordered_check_broken(subject, 0, "empty rows are said to be used");
+}
+
 static polyad_status check_nonzeros(const struct subject *subject) {
   const struct pd_ordered *order = subject->order;
   uint64_t row = 0;
@@ -54,11 +73,11 @@ static polyad_status check_nonzeros(const struct subject *subject) {
   for (uint64_t p = 0; p < subject->nnz; ++p) {
     if (p % PD_ORDERED_CHUNK == 0 && order->chunk_row[p / PD_ORDERED_CHUNK] != row)
       return ordered_check_broken(subject, p, "chunk_row names another row");
-    struct pd_ordered_marks marks = order->marks[p / PD_ORDERED_MARKS];
+    struct pd_ordered_marks marks = marks_at(order, p);
     bool ends = p + 1 == order->row_start[row + 1];
     if (bit_at(marks.ends, p) != ends)
       return ordered_check_broken(subject, p, "end of row and its mark disagree");
-    if (bit_at(marks.runs, p) != begins)
+    if (order->marks != NULL && bit_at(marks.runs, p) != begins)
       return ordered_check_broken(subject, p, "beginning of run and its mark disagree");
     row += ends;
     begins = ends;
@@ -68,7 +87,7 @@ static polyad_status check_nonzeros(const struct subject *subject) {
     begins = first < order->inputs - 1;
   }
   for (uint64_t p = subject->nnz; p % PD_ORDERED_MARKS != 0; ++p) {
-    struct pd_ordered_marks marks = order->marks[p / PD_ORDERED_MARKS];
+    struct pd_ordered_marks marks = marks_at(order, p);
     if (bit_at(marks.ends | marks.runs, p))
       return ordered_check_broken(subject, p, "marks go on past the end");
   }
@@ -82,5 +101,6 @@ polyad_status pd_ordered_check(polyad_context *context, const char *format, cons
                                pd_ordered_index index) {
   struct subject subject = {context, format, storage, mode, nnz, dim, order, index};
   PD_TRY(ordered_check_check_rows(&subject));
+  PD_TRY(check_used(&subject));
   return check_nonzeros(&subject);
 }

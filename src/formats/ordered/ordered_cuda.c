@@ -1,48 +1,7 @@
-/* The tables of an order on a GPU, and the host's side of the kernels over it. */
+/* The host's side of the kernels over nonzeros in the order of output rows. */
 #include "formats/ordered/ordered_cuda.h"
 #include "device/cuda/cuda_sum.h"
 #include <math.h>
-#include <string.h>
-
-/* Which output rows have nonzeros, as bits. */
-static polyad_status upload_used(polyad_context *context, const struct pd_device *device,
-                                 uint64_t dim, const struct pd_ordered *from,
-                                 struct pd_ordered_device *to) {
-  uint64_t words = (dim + 31) / 32;
-  uint32_t *used;
-  PD_TRY(pd_cuda_services->alloc(context, words, sizeof *used, (void **)&used));
-  memset(used, 0, words * sizeof *used);
-  for (uint64_t k = 0; k < from->rows; ++k)
-    used[from->row_id[k] / 32] |= UINT32_C(1) << from->row_id[k] % 32;
-  polyad_status status =
-      pd_cuda_upload(context, device, words, sizeof *used, used, (void **)&to->used);
-  pd_cuda_services->free(context, used);
-  return status;
-}
-
-polyad_status pd_ordered_upload(polyad_context *context, const struct pd_device *device,
-                                uint64_t nnz, uint64_t dim, const struct pd_ordered *from,
-                                struct pd_ordered_device *to) {
-  PD_TRY(pd_cuda_upload(context, device, from->rows + 1, sizeof *from->row_start, from->row_start,
-                        (void **)&to->row_start));
-  PD_TRY(pd_cuda_upload(context, device, from->rows, sizeof *from->row_id, from->row_id,
-                        (void **)&to->row_id));
-  PD_TRY(pd_cuda_upload(context, device, pd_ordered_chunks(nnz) + 1, sizeof *from->chunk_row,
-                        from->chunk_row, (void **)&to->chunk_row));
-  PD_TRY(pd_cuda_upload(context, device, pd_ordered_mark_words(nnz), sizeof *from->marks,
-                        from->marks, (void **)&to->marks));
-  if (from->row_id == NULL || from->rows == dim) return POLYAD_OK;
-  return upload_used(context, device, dim, from, to);
-}
-
-void pd_ordered_unload(polyad_context *context, const struct pd_device *device,
-                       struct pd_ordered_device *tables) {
-  pd_cuda_release(context, device, tables->row_start);
-  pd_cuda_release(context, device, tables->row_id);
-  pd_cuda_release(context, device, tables->chunk_row);
-  pd_cuda_release(context, device, tables->marks);
-  pd_cuda_release(context, device, tables->used);
-}
 
 /* Nonzeros of one group: long ones spare starting and joining, short ones fill the GPU more evenly
  * where there are few. Measured on an H200: 128 up to 11 million nonzeros, 256 from 26 million. */
@@ -109,28 +68,27 @@ void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scrat
   pd_cuda_release(context, scratch->device, scratch->tail);
 }
 
-struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
-                                 const struct pd_ordered_device *tables,
+struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
                                  const struct pd_ordered_scratch *scratch,
                                  const struct pd_call *call) {
   struct pd_matrix *out = call->out;
   bool aligned = call->op.into == PD_INTO_SCALAR || pd_cuda_aligned(out);
   struct pd_gpu_sum sum = {.nnz = nnz,
-                           .rows = host->rows,
-                           .row_start = tables->row_start,
-                           .row_id = tables->row_id,
-                           .chunk_row = tables->chunk_row,
-                           .marks = tables->marks,
+                           .rows = order->rows,
+                           .row_start = order->row_start,
+                           .row_id = order->row_id,
+                           .chunk_row = order->chunk_row,
+                           .marks = (const uint2 *)(const void *)order->marks,
                            .out = out->data,
                            .out_stride = out->stride,
                            .head = scratch->head,
                            .tail = scratch->tail,
-                           .inputs = host->inputs,
+                           .inputs = order->inputs,
                            .rank = (int)pd_call_rank(call),
                            .segment = scratch->segment,
                            .what = PD_GPU_MTTKRP};
-  for (int k = 0; k < host->inputs; ++k) {
-    const struct pd_matrix *factor = call->factors[host->input[k]];
+  for (int k = 0; k < order->inputs; ++k) {
+    const struct pd_matrix *factor = call->factors[order->input[k]];
     sum.factor[k] = factor->data;
     sum.stride[k] = factor->stride;
     aligned = aligned && pd_cuda_aligned(factor);
@@ -148,12 +106,11 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
   return sum;
 }
 
-polyad_status pd_ordered_zero_unused(polyad_context *context,
-                                     const struct pd_ordered_device *tables,
+polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,
                                      struct pd_matrix *out) {
-  if (tables->used == NULL) return POLYAD_OK;
+  if (order->used == NULL) return POLYAD_OK;
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   return PD_CUDA(context, state,
-                 pd_gpu_zero_unused(tables->used, out->rows, out->data,
+                 pd_gpu_zero_unused(order->used, out->rows, out->data,
                                     out->stride * pd_type_bytes(out->type), pd_cuda_stream(state)));
 }

@@ -1,25 +1,11 @@
-/* What formats share on a GPU that keep nonzeros in the order of output rows: the tables on the
- * device, scratch memory, and the description that the kernels get. */
+/* What formats share on a GPU that keep nonzeros in the order of output rows: scratch memory, and
+ * the description that the kernels get. */
 #ifndef PD_ORDERED_CUDA_H
 #define PD_ORDERED_CUDA_H
 
 #include "device/cuda/cuda_state.h"
 #include "formats/ordered/ordered.h"
 #include "formats/ordered/ordered_launch.h"
-
-/** Tables of one mode's order on the device. */
-struct pd_ordered_device {
-  uint64_t *row_start;
-  uint32_t *row_id, *chunk_row;
-  uint2 *marks;
-  uint32_t *used; /* a bit per output row, NULL when all have nonzeros */
-};
-
-polyad_status pd_ordered_upload(polyad_context *context, const struct pd_device *device,
-                                uint64_t nnz, uint64_t dim, const struct pd_ordered *from,
-                                struct pd_ordered_device *to);
-void pd_ordered_unload(polyad_context *context, const struct pd_device *device,
-                       struct pd_ordered_device *tables);
 
 /** Memory of one running computation. */
 struct pd_ordered_scratch {
@@ -46,14 +32,13 @@ static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scr
 /** Fails unless kernels can take the rank. */
 polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank);
 
-/** Describes an operation. */
-struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *host,
-                                 const struct pd_ordered_device *tables,
+/** Describes an operation; the tables of the order are on the device. */
+struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
                                  const struct pd_ordered_scratch *scratch,
                                  const struct pd_call *call);
 
 /** Zeroes output rows without nonzeros. */
-polyad_status pd_ordered_zero_unused(polyad_context *context,
-                                     const struct pd_ordered_device *tables, struct pd_matrix *out);
+polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,
+                                     struct pd_matrix *out);
 
 #endif

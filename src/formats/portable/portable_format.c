@@ -1,6 +1,7 @@
 /* Building, checking and describing "portable": all of it is modecopy's. */
 #include "formats/portable/portable_format.h"
 #include "formats/modecopy/modecopy.h"
+#include "formats/modecopy/modecopy_build.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -35,28 +36,12 @@ static double portable_format_estimate_seconds(const struct pd_traits *traits,
   return 4 * tuned;
 }
 
-static void portable_format_destroy(polyad_context *context, void *pointer) {
-  struct pd_portable *storage = pointer;
-  if (storage == NULL) return;
-  pd_modecopy_format.destroy(context, storage->lists);
-  pd_free(context, storage);
+static void portable_format_arrays(void *storage, struct pd_arrays *arrays) {
+  pd_modecopy_arrays(&((struct pd_portable *)storage)->lists, true, arrays);
 }
 
-static void portable_format_shed(polyad_context *context, void *storage) {
-  pd_modecopy_format.shed(context, ((struct pd_portable *)storage)->lists);
-}
-
-/* Without lists. */
-static polyad_status portable_format_create(polyad_context *context,
-                                            const struct pd_request *request,
-                                            struct pd_portable **out) {
-  struct pd_portable *storage;
-  PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
-  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
-  storage->atomic = strcmp(request->variant, "atomic") == 0;
-  storage->stores_pi = strcmp(request->variant, "stored") == 0;
-  *out = storage;
-  return POLYAD_OK;
+static void portable_format_destroy(polyad_context *context, void *storage) {
+  pd_storage_free(context, &pd_portable_format, storage);
 }
 
 static polyad_status portable_format_begin(polyad_context *context, const polyad_tensor *tensor,
@@ -64,53 +49,58 @@ static polyad_status portable_format_begin(polyad_context *context, const polyad
   struct pd_request changed = as_modecopy(request);
   struct pd_portable *storage;
   *out = NULL;
-  PD_TRY(portable_format_create(context, request, &storage));
-  polyad_status status =
-      pd_modecopy_format.begin(context, tensor, &changed, (void **)&storage->lists);
-  if (status == POLYAD_OK)
-    *out = storage;
-  else
-    portable_format_destroy(context, storage);
-  return status;
+  PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
+  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
+  storage->atomic = strcmp(request->variant, "atomic") == 0;
+  storage->stores_pi = strcmp(request->variant, "stored") == 0;
+  pd_modecopy_init(tensor, &changed, pd_modecopy_all(tensor->order), &storage->lists);
+  storage->lists.ends = true;
+  *out = storage;
+  return POLYAD_OK;
 }
 
 static polyad_status portable_format_build(polyad_context *context, polyad_tensor *tensor,
                                            bool take, const struct pd_request *request,
                                            void **out) {
+  (void)take; /* every list is made from all of the tensor's arrays */
   struct pd_request changed = as_modecopy(request);
-  struct pd_portable *storage;
+  PD_TRY(portable_format_begin(context, tensor, request, out));
+  struct pd_portable *storage = *out;
+  polyad_status status = pd_modecopy_fill(context, tensor, &changed, &storage->lists);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  portable_format_destroy(context, storage);
   *out = NULL;
-  PD_TRY(portable_format_create(context, request, &storage));
-  polyad_status status =
-      pd_modecopy_format.build(context, tensor, take, &changed, (void **)&storage->lists);
-  if (status == POLYAD_OK)
-    *out = storage;
-  else
-    portable_format_destroy(context, storage);
   return status;
 }
 
+static polyad_status portable_format_build_there(polyad_context *context,
+                                                 const polyad_tensor *tensor,
+                                                 const struct pd_request *request, void *storage) {
+  struct pd_request changed = as_modecopy(request);
+  return pd_modecopy_fill_there(context, tensor, &changed, &((struct pd_portable *)storage)->lists);
+}
+
 static polyad_status portable_format_check(polyad_context *context, const void *storage) {
-  return pd_modecopy_format.check(context, ((const struct pd_portable *)storage)->lists);
+  return pd_modecopy_format.check(context, &((const struct pd_portable *)storage)->lists);
 }
 
 static uint64_t portable_format_bytes(const void *storage) {
   const struct pd_portable *portable = storage;
-  return sizeof *portable + pd_modecopy_format.bytes(portable->lists);
+  return sizeof *portable - sizeof portable->lists + pd_modecopy_format.bytes(&portable->lists);
 }
 
 static void portable_format_describe(const void *storage, int first_mode,
                                      char text[PD_REASON_BYTES]) {
   const struct pd_portable *portable = storage;
   char lists[PD_REASON_BYTES];
-  pd_modecopy_format.describe(portable->lists, first_mode, lists);
+  pd_modecopy_format.describe(&portable->lists, first_mode, lists);
   snprintf(text, PD_REASON_BYTES, "%s%s, %.200s", portable->atomic ? "atomic" : "pull-based",
            portable->stores_pi ? ", stores Pi" : "", lists);
 }
 
 static void portable_format_decode(const void *storage, uint64_t first, int count,
                                    struct pd_chunk *chunk) {
-  pd_modecopy_format.decode(((const struct pd_portable *)storage)->lists, first, count, chunk);
+  pd_modecopy_format.decode(&((const struct pd_portable *)storage)->lists, first, count, chunk);
 }
 
 const struct polyad_format pd_portable_format = {
@@ -125,8 +115,11 @@ const struct polyad_format pd_portable_format = {
     .supports = portable_format_supports,
     .estimate_bytes = portable_format_estimate_bytes,
     .estimate_seconds = portable_format_estimate_seconds,
+    .header_bytes = sizeof(struct pd_portable),
+    .arrays = portable_format_arrays,
     .begin = portable_format_begin,
-    .shed = portable_format_shed,
+    .build_there = portable_format_build_there,
+    .bytes_there = pd_modecopy_bytes_there,
     .build = portable_format_build,
     .check = portable_format_check,
     .bytes = portable_format_bytes,

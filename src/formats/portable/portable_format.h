@@ -6,9 +6,9 @@
 #include "formats/modecopy/modecopy_layout.h"
 
 struct pd_portable {
-  struct pd_modecopy *lists;
-  bool atomic;    /* rows that groups share are added atomically */
-  bool stores_pi; /* else CP-APR's Pi is computed on the fly */
+  struct pd_modecopy lists; /* with ends of rows instead of marks */
+  bool atomic;              /* rows that groups share are added atomically */
+  bool stores_pi;           /* else CP-APR's Pi is computed on the fly */
 };
 
 /** Fails with POLYAD_UNSUPPORTED when a device cannot launch the kernels. */

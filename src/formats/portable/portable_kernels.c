@@ -1,7 +1,7 @@
 /* Kernels of "portable" on any device that can launch them: what is launched, pass by pass. A pass
  * takes as many columns as the largest tile that fits. */
 #include "device/cpu/cpu_portable.h"
-#include "formats/portable/portable_store.h"
+#include "formats/portable/portable_format.h"
 #include <string.h>
 
 struct scratch {
@@ -57,8 +57,7 @@ static uint64_t portable_kernels_workspace_bytes(const void *storage, const uint
                                                  int threads) {
   const uint64_t rank = ranks[0];
   (void)threads;
-  const struct pd_portable_on_device *made = storage;
-  const struct pd_modecopy *lists = made->host->lists;
+  const struct pd_modecopy *lists = &((const struct pd_portable *)storage)->lists;
   uint64_t row = pd_mul_saturated(rank, pd_type_bytes(lists->type));
   return pd_mul_saturated(2 * (lists->nnz / 1024 + 64), row);
 }
@@ -78,8 +77,7 @@ static polyad_status portable_kernels_workspace_create(polyad_context *context,
                                                        const void *storage, const uint64_t *ranks,
                                                        void **out) {
   const uint64_t rank = ranks[0];
-  const struct pd_portable_on_device *made = storage;
-  const struct pd_modecopy *lists = made->host->lists;
+  const struct pd_modecopy *lists = &((const struct pd_portable *)storage)->lists;
   struct scratch *scratch = NULL;
   polyad_status status = POLYAD_OK;
   uint64_t bytes;
@@ -115,7 +113,7 @@ enum { PREFETCH_FROM = 1 << 19 };
 /* What all passes of one call share. */
 struct sweep {
   polyad_context *context;
-  const struct pd_portable_on_device *made;
+  const struct pd_portable *portable;
   struct scratch *scratch;
   const struct pd_rows_shape *shape;
   struct pd_rows_launch launch;
@@ -130,27 +128,27 @@ static bool aligned(const struct sweep *sweep, const struct pd_matrix *matrix) {
 static void portable_kernels_begin(struct sweep *sweep, const struct pd_call *call) {
   const int mode = call->mode;
   const struct pd_matrix *const *factors = call->factors;
-  const struct pd_modecopy *lists = sweep->made->host->lists;
+  const struct pd_modecopy *lists = &sweep->portable->lists;
   const struct pd_modecopy_copy *copy = &lists->copy[mode];
-  const struct pd_portable_list *list = &sweep->made->list[mode];
+  const struct pd_ordered *order = &copy->order;
   const struct scratch *scratch = sweep->scratch;
   sweep->shape = scratch->device->functions->rows_shape(scratch->device);
   sweep->whole_tiles = true;
   sweep->launch = (struct pd_rows_launch){.type = lists->type,
                                           .inputs_class = pd_rows_class(copy->inputs),
                                           .job = {.nnz = lists->nnz,
-                                                  .rows = copy->order.rows,
+                                                  .rows = order->rows,
                                                   .segment = scratch->segment,
                                                   .inputs = (pd_u32)copy->inputs,
                                                   .rank = (pd_u32)scratch->rank,
-                                                  .has_row_id = list->row_id != NULL,
-                                                  .atomic = sweep->made->host->atomic},
-                                          .at = {.ends = list->ends,
-                                                 .values = list->values,
-                                                 .row_start = list->row_start,
-                                                 .row_id = list->row_id,
-                                                 .chunk_row = list->chunk_row,
-                                                 .used = list->used,
+                                                  .has_row_id = order->row_id != NULL,
+                                                  .atomic = sweep->portable->atomic},
+                                          .at = {.ends = order->ends,
+                                                 .values = copy->values,
+                                                 .row_start = order->row_start,
+                                                 .row_id = order->row_id,
+                                                 .chunk_row = order->chunk_row,
+                                                 .used = order->used,
                                                  .head = scratch->head,
                                                  .tail = scratch->tail}};
   for (int k = 0; k < copy->inputs; ++k) {
@@ -159,7 +157,7 @@ static void portable_kernels_begin(struct sweep *sweep, const struct pd_call *ca
     sweep->launch.job.shift[k] = (pd_u32)field->shift;
     sweep->launch.job.mask[k] = field->mask;
     sweep->launch.job.stride[k] = factor->stride;
-    sweep->launch.at.plane[k] = list->plane[field->plane];
+    sweep->launch.at.plane[k] = copy->plane[field->plane];
     if (factor->rows * factor->stride * pd_type_bytes(factor->type) > PREFETCH_FROM)
       sweep->launch.job.prefetch |= 1u << k;
     sweep->launch.at.factor[k] = factor->data;
@@ -288,7 +286,7 @@ static polyad_status portable_kernels_pi(struct sweep *shared, const struct pd_c
   struct scratch *scratch = sweep.scratch;
   uint64_t numbers;
   scratch->pi_mode = -1;
-  if (!sweep.made->host->stores_pi) return POLYAD_OK;
+  if (!sweep.portable->stores_pi) return POLYAD_OK;
   portable_kernels_begin(&sweep, call);
   if (!pd_mul(sweep.launch.job.nnz, scratch->rank, &numbers))
     return pd_fail(sweep.context, POLYAD_OVERFLOW, "Pi has too many numbers");
@@ -301,7 +299,7 @@ static polyad_status portable_kernels_pi(struct sweep *shared, const struct pd_c
   PD_TRY(passes(&sweep, PD_ROWS_PI));
   scratch->pi_mode = call->mode;
   pd_versions_set(&scratch->pi_versions, call->factors,
-                  pd_modes_but(sweep.made->host->lists->order, call->mode));
+                  pd_modes_but(sweep.portable->lists.order, call->mode));
   return POLYAD_OK;
 }
 
@@ -310,7 +308,7 @@ static polyad_status portable_kernels_pi(struct sweep *shared, const struct pd_c
 static polyad_status portable_kernels_find_pi(struct sweep *sweep, const struct pd_call *call,
                                               bool *stored) {
   struct scratch *scratch = sweep->scratch;
-  uint64_t others = pd_modes_but(sweep->made->host->lists->order, call->mode);
+  uint64_t others = pd_modes_but(sweep->portable->lists.order, call->mode);
   *stored = scratch->pi_mode == call->mode && pd_versions_known(call->factors, others);
   if (!*stored || pd_versions_hold(&scratch->pi_versions, call->factors, others)) return POLYAD_OK;
   return portable_kernels_pi(sweep, call);
@@ -341,7 +339,7 @@ static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_c
 
 static polyad_status portable_kernels_run(polyad_context *context, const void *storage,
                                           void *workspace, const struct pd_call *call) {
-  struct sweep sweep = {.context = context, .made = storage, .scratch = workspace};
+  struct sweep sweep = {.context = context, .portable = storage, .scratch = workspace};
   if (call->op.into == PD_INTO_NONZEROS) return portable_kernels_pi(&sweep, call);
   if (pd_op_needs_model(&call->op)) return portable_kernels_phi(&sweep, call);
   return portable_kernels_mttkrp(&sweep, call);
@@ -357,12 +355,8 @@ static const struct pd_walk portable_kernels_rows = {
 
 /* The slots that all devices have. */
 #define PD_PORTABLE_SLOTS(DEVICE)                                                                  \
-  .format = "portable", .device = (DEVICE), .upload = pd_portable_upload,                          \
-  .unload = pd_portable_unload, .walks = {&portable_kernels_rows}
+  .format = "portable", .device = (DEVICE), .walks = {&portable_kernels_rows}
 
 const struct polyad_kernels pd_portable_kernels_cpu = {PD_PORTABLE_SLOTS("cpu")};
-const struct polyad_kernels pd_portable_kernels_cuda = {
-    PD_PORTABLE_SLOTS("cuda"), .build = pd_portable_build, .build_bytes = pd_portable_build_bytes,
-    .download = pd_portable_download};
-const struct polyad_kernels pd_portable_kernels_opencl = {PD_PORTABLE_SLOTS("opencl"),
-                                                          .download = pd_portable_download};
+const struct polyad_kernels pd_portable_kernels_cuda = {PD_PORTABLE_SLOTS("cuda")};
+const struct polyad_kernels pd_portable_kernels_opencl = {PD_PORTABLE_SLOTS("opencl")};

@@ -1,6 +1,8 @@
 /* Format "twotree": choosing, building and describing. */
 #include "formats/twotree/twotree.h"
 #include "formats/modecopy/modecopy.h"
+#include "formats/sent.h"
+#include "formats/storage.h"
 #include "formats/twotree/twotree_build.h"
 #include "formats/twotree/twotree_copies.h"
 #include "formats/twotree/twotree_tuples.h"
@@ -63,21 +65,17 @@ static double twotree_estimate_building(const struct pd_traits *traits,
   return nanoseconds;
 }
 
-static void twotree_shed(polyad_context *context, void *storage) {
+static void twotree_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_twotree *twotree = storage;
-  for (int s = 0; s < twotree->sides; ++s)
-    pd_twotree_copies_shed(context, &twotree->side[s]);
+  for (int s = 0; s < twotree->sides && twotree->on_gpu; ++s)
+    pd_twotree_copies_arrays(&twotree->side[s], s == 0, arrays);
 }
 
 static void twotree_destroy(polyad_context *context, void *storage) {
   struct pd_twotree *twotree = storage;
-  if (twotree == NULL) return;
-  for (int s = 0; s < twotree->sides; ++s)
-    if (twotree->on_gpu)
-      pd_twotree_copies_clear(context, &twotree->side[s]);
-    else
-      pd_twotree_side_clear(context, &twotree->side[s]);
-  pd_free(context, twotree);
+  for (int s = 0; twotree != NULL && !twotree->on_gpu && s < twotree->sides; ++s)
+    pd_twotree_side_clear(context, &twotree->side[s]);
+  pd_storage_free(context, &pd_twotree_format, storage);
 }
 
 /* Everything but the sides' arrays. */
@@ -87,7 +85,7 @@ static polyad_status twotree_create(polyad_context *context, const polyad_tensor
   struct pd_twotree *twotree;
   struct pd_twotree_cut cut;
   PD_TRY(pd_traits_of_request(context, tensor, request, traits));
-  PD_TRY(pd_traits_count_tuples(context, tensor, traits));
+  PD_TRY(pd_traits_count_tuples(context, tensor, request, traits));
   pd_twotree_cut_choose(traits, request, &cut);
   PD_TRY(PD_NEW_ZERO(context, 1, &twotree));
   twotree->order = tensor->order;
@@ -107,15 +105,26 @@ static polyad_status twotree_begin(polyad_context *context, const polyad_tensor 
                                    const struct pd_request *request, void **storage) {
   struct pd_twotree *twotree;
   struct pd_traits traits;
-  polyad_status status = POLYAD_OK;
   *storage = NULL;
   PD_TRY(twotree_create(context, tensor, request, &traits, &twotree));
+  *storage = twotree;
+  return POLYAD_OK;
+}
+
+/* All sides are made from one tensor on the device. */
+static polyad_status twotree_build_there(polyad_context *context, const polyad_tensor *tensor,
+                                         const struct pd_request *request, void *storage) {
+  struct pd_twotree *twotree = storage;
+  struct pd_traits traits;
+  struct pd_build *build;
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
+  PD_TRY(pd_traits_count_tuples(context, tensor, request, &traits));
+  PD_TRY(pd_sent_open(context, tensor, request, &build));
+  polyad_status status = POLYAD_OK;
   for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
-    status = pd_twotree_copies_begin(context, tensor, request, &twotree->side[s]);
-  if (status == POLYAD_OK)
-    *storage = twotree;
-  else
-    twotree_destroy(context, twotree);
+    status =
+        pd_twotree_copies_build_there(context, build, tensor, &traits, request, &twotree->side[s]);
+  pd_sent_close(context, request, build);
   return status;
 }
 
@@ -201,8 +210,11 @@ const struct polyad_format pd_twotree_format = {
     .estimate_bytes = twotree_estimate_bytes,
     .estimate_seconds = twotree_estimate_seconds,
     .estimate_building = twotree_estimate_building,
+    .header_bytes = sizeof(struct pd_twotree),
+    .arrays = twotree_arrays,
     .begin = twotree_begin,
-    .shed = twotree_shed,
+    .build_there = twotree_build_there,
+    .bytes_there = pd_twotree_copies_bytes_there,
     .build = twotree_build,
     .check = twotree_check,
     .bytes = twotree_bytes,

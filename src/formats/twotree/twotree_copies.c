@@ -1,6 +1,7 @@
 /* A side for a GPU: copies of format "modecopy" of the nonzeros with the number of their tuple, and
  * of the tuples. */
 #include "formats/twotree/twotree_copies.h"
+#include "device/build.h"
 #include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_build.h"
 #include "formats/twotree/twotree_tuples.h"
@@ -17,30 +18,6 @@ static struct pd_request request_of(const struct pd_request *request,
   return changed;
 }
 
-polyad_status pd_twotree_copies_begin(polyad_context *context, const polyad_tensor *tensor,
-                                      const struct pd_request *request,
-                                      struct pd_twotree_side *side) {
-  const struct pd_twotree_modes *modes = &side->modes;
-  const struct pd_request plain = request_of(request, NULL);
-  polyad_tensor nonzeros = {.nnz = tensor->nnz, .type = tensor->type};
-  polyad_tensor tuples = nonzeros;
-  if (modes->count == 1)
-    return pd_modecopy_begin(context, tensor, &plain, pd_twotree_copies_of_nonzeros(modes),
-                             &side->nonzeros);
-  nonzeros.order = 1 + modes->others;
-  tuples.order = 1 + modes->count;
-  for (int k = 0; k < modes->others; ++k)
-    nonzeros.dims[1 + k] = tensor->dims[modes->other[k]];
-  for (int k = 0; k < modes->count; ++k) {
-    tuples.dims[1 + k] = tensor->dims[modes->mode[k]];
-    side->id_bytes[k] = tensor->index_bytes[modes->mode[k]];
-  }
-  PD_TRY(pd_modecopy_begin(context, &nonzeros, &plain, pd_twotree_copies_of_nonzeros(modes),
-                           &side->nonzeros));
-  return pd_modecopy_begin(context, &tuples, &plain, pd_twotree_copies_by_tuple(modes),
-                           &side->by_tuple);
-}
-
 static polyad_status build_nonzeros(polyad_context *context, const struct pd_twotree_sorted *sorted,
                                     const struct pd_traits *traits,
                                     const struct pd_request *request,
@@ -49,8 +26,9 @@ static polyad_status build_nonzeros(polyad_context *context, const struct pd_two
   struct pd_traits of;
   pd_twotree_pass_traits(traits, &side->modes, side->tuples, &of);
   const struct pd_request changed = request_of(request, &of);
-  return pd_modecopy_build(context, &nonzeros, &changed,
-                           pd_twotree_copies_of_nonzeros(&side->modes), &side->nonzeros);
+  pd_modecopy_init(&nonzeros, &changed, pd_twotree_copies_of_nonzeros(&side->modes),
+                   &side->nonzeros);
+  return pd_modecopy_fill(context, &nonzeros, &changed, &side->nonzeros);
 }
 
 static polyad_status build_by_tuple(polyad_context *context, const polyad_tensor *tensor,
@@ -62,9 +40,10 @@ static polyad_status build_by_tuple(polyad_context *context, const polyad_tensor
   pd_twotree_tuple_traits(traits, &side->modes, side->tuples, &of);
   const struct pd_request changed = request_of(request, &of);
   polyad_status status = pd_twotree_tuples_make(context, tensor, side, &tuples);
-  if (status == POLYAD_OK)
-    status = pd_modecopy_build(context, &tuples, &changed, pd_twotree_copies_by_tuple(&side->modes),
-                               &side->by_tuple);
+  if (status == POLYAD_OK) {
+    pd_modecopy_init(&tuples, &changed, pd_twotree_copies_by_tuple(&side->modes), &side->by_tuple);
+    status = pd_modecopy_fill(context, &tuples, &changed, &side->by_tuple);
+  }
   pd_twotree_tuples_clear(context, &tuples);
   return status;
 }
@@ -78,8 +57,9 @@ polyad_status pd_twotree_copies_build(polyad_context *context, const polyad_tens
   if (tensor->nnz == 0) return POLYAD_OK;
   if (side->modes.count == 1) {
     const struct pd_request changed = request_of(request, traits);
-    return pd_modecopy_build(context, tensor, &changed, pd_twotree_copies_of_nonzeros(&side->modes),
-                             &side->nonzeros);
+    pd_modecopy_init(tensor, &changed, pd_twotree_copies_of_nonzeros(&side->modes),
+                     &side->nonzeros);
+    return pd_modecopy_fill(context, tensor, &changed, &side->nonzeros);
   }
   PD_TRY_CLEANUP(pd_twotree_sorted_make(context, tensor, side, &sorted));
   PD_TRY_CLEANUP(build_nonzeros(context, &sorted, traits, request, side));
@@ -90,26 +70,96 @@ cleanup:
   return status;
 }
 
-void pd_twotree_copies_shed(polyad_context *context, struct pd_twotree_side *side) {
-  if (side->nonzeros != NULL) pd_modecopy_format.shed(context, side->nonzeros);
-  if (side->by_tuple != NULL) pd_modecopy_format.shed(context, side->by_tuple);
-  for (int k = 0; k < side->modes.count; ++k) {
-    pd_free(context, side->tuple_id[k]);
-    side->tuple_id[k] = NULL;
+/* ---- on the device ----------------------------------------------------------------------------
+ */
+
+uint64_t pd_twotree_copies_bytes_there(const struct pd_traits *traits,
+                                       const struct pd_request *request, uint64_t storage_bytes) {
+  const struct pd_device_build *steps = request->device->functions->build;
+  uint64_t bytes = pd_modecopy_bytes_there(traits, request, storage_bytes), most = 0;
+  struct pd_twotree_cut cut;
+  if (bytes == 0) return 0;
+  pd_twotree_cut_choose(traits, request, &cut);
+  for (int s = 0; s < cut.sides; ++s) {
+    struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
+    if (modes.count == 1) continue;
+    uint64_t tuples = pd_twotree_tuples_at_most(traits, &modes);
+    uint64_t each = steps->group_bytes(traits->nnz, tuples, modes.count, request->precision);
+    if (each > most) most = each;
   }
+  return pd_add_saturated(bytes, most);
 }
 
-void pd_twotree_copies_clear(polyad_context *context, struct pd_twotree_side *side) {
+/* The facts of a side's storages, whose tuples are known. */
+static void begin_grouped(const polyad_tensor *tensor, const struct pd_request *plain,
+                          struct pd_twotree_side *side) {
+  const struct pd_twotree_modes *modes = &side->modes;
+  polyad_tensor nonzeros = {
+      .order = 1 + modes->others, .nnz = tensor->nnz, .type = tensor->type, .dims = {side->tuples}};
+  polyad_tensor tuples = {
+      .order = 1 + modes->count, .nnz = side->tuples, .type = tensor->type, .dims = {side->tuples}};
+  for (int k = 0; k < modes->others; ++k)
+    nonzeros.dims[1 + k] = tensor->dims[modes->other[k]];
+  for (int k = 0; k < modes->count; ++k) {
+    tuples.dims[1 + k] = tensor->dims[modes->mode[k]];
+    side->id_bytes[k] = tensor->index_bytes[modes->mode[k]];
+  }
+  pd_modecopy_init(&nonzeros, plain, pd_twotree_copies_of_nonzeros(modes), &side->nonzeros);
+  pd_modecopy_init(&tuples, plain, pd_twotree_copies_by_tuple(modes), &side->by_tuple);
+}
+
+static polyad_status fill_grouped(polyad_context *context, const struct pd_build_groups *groups,
+                                  const struct pd_traits *traits, const struct pd_request *request,
+                                  struct pd_twotree_side *side) {
+  struct pd_traits of;
+  struct pd_request changed = request_of(request, &of);
+  pd_twotree_pass_traits(traits, &side->modes, side->tuples, &of);
+  PD_TRY(pd_modecopy_fill_opened(context, groups->nonzeros, &changed, &side->nonzeros));
+  pd_twotree_tuple_traits(traits, &side->modes, side->tuples, &of);
+  return pd_modecopy_fill_opened(context, groups->by_tuple, &changed, &side->by_tuple);
+}
+
+polyad_status pd_twotree_copies_build_there(polyad_context *context, struct pd_build *build,
+                                            const polyad_tensor *tensor,
+                                            const struct pd_traits *traits,
+                                            const struct pd_request *request,
+                                            struct pd_twotree_side *side) {
+  const struct pd_device_build *steps = request->device->functions->build;
+  const struct pd_request plain = request_of(request, traits);
+  struct pd_build_groups groups;
+  if (side->modes.count == 1) {
+    pd_modecopy_init(tensor, &plain, pd_twotree_copies_of_nonzeros(&side->modes), &side->nonzeros);
+    return pd_modecopy_fill_opened(context, build, &plain, &side->nonzeros);
+  }
+  polyad_status status = steps->group(context, build, side->modes.mode, side->modes.count, &groups);
+  side->tuples = groups.tuples;
   for (int k = 0; k < side->modes.count; ++k)
-    pd_free(context, side->tuple_id[k]);
-  pd_modecopy_format.destroy(context, side->nonzeros);
-  pd_modecopy_format.destroy(context, side->by_tuple);
+    side->tuple_id[k] = groups.index[k];
+  if (status == POLYAD_OK) {
+    begin_grouped(tensor, &plain, side);
+    status = fill_grouped(context, &groups, traits, request, side);
+  }
+  steps->close(context, groups.nonzeros);
+  steps->close(context, groups.by_tuple);
+  return status;
+}
+
+/* ---- looking at them --------------------------------------------------------------------------
+ */
+
+void pd_twotree_copies_arrays(struct pd_twotree_side *side, bool decoded,
+                              struct pd_arrays *arrays) {
+  pd_modecopy_arrays(&side->nonzeros, decoded, arrays);
+  pd_modecopy_arrays(&side->by_tuple, false, arrays);
+  for (int k = 0; k < side->modes.count && side->modes.count > 1; ++k)
+    pd_show_array(arrays, &side->tuple_id[k], side->tuples, (size_t)side->id_bytes[k],
+                  decoded ? PD_ARRAY_DECODED : PD_ARRAY_MOVES);
 }
 
 /* The list of a mode has every tuple with the indices that it has. */
 static polyad_status check_mode(polyad_context *context, const struct pd_twotree_side *side,
                                 int which) {
-  const struct pd_modecopy_copy *copy = &side->by_tuple->copy[1 + which];
+  const struct pd_modecopy_copy *copy = &side->by_tuple.copy[1 + which];
   const struct pd_ordered *order = &copy->order;
   for (uint64_t row = 0; row < order->rows; ++row)
     for (uint64_t p = order->row_start[row]; p < order->row_start[row + 1]; ++p) {
@@ -128,23 +178,24 @@ static polyad_status check_mode(polyad_context *context, const struct pd_twotree
 polyad_status pd_twotree_copies_check(polyad_context *context, const struct pd_twotree *twotree,
                                       const struct pd_twotree_side *side) {
   if (twotree->nnz == 0) return POLYAD_OK;
-  if (side->nonzeros->nnz != twotree->nnz)
+  if (side->nonzeros.nnz != twotree->nnz)
     return pd_fail(context, POLYAD_INTERNAL, "a pass lacks nonzeros");
-  PD_TRY(pd_modecopy_format.check(context, side->nonzeros));
+  PD_TRY(pd_modecopy_check(context, &side->nonzeros));
   if (side->modes.count == 1) return POLYAD_OK;
-  if (side->nonzeros->dims[0] != side->tuples || side->by_tuple->nnz != side->tuples ||
-      side->nonzeros->copy[0].order.rows != side->tuples)
+  if (side->nonzeros.dims[0] != side->tuples || side->by_tuple.nnz != side->tuples ||
+      side->nonzeros.copy[0].order.rows != side->tuples)
     return pd_fail(context, POLYAD_INTERNAL, "a side lacks tuples");
   PD_TRY(pd_twotree_tuples_check(context, twotree, side));
-  PD_TRY(pd_modecopy_format.check(context, side->by_tuple));
+  PD_TRY(pd_modecopy_check(context, &side->by_tuple));
   for (int k = 0; k < side->modes.count; ++k)
     PD_TRY(check_mode(context, side, k));
   return POLYAD_OK;
 }
 
 uint64_t pd_twotree_copies_bytes(const struct pd_twotree_side *side) {
-  uint64_t total = side->nonzeros == NULL ? 0 : pd_modecopy_format.bytes(side->nonzeros);
-  if (side->by_tuple != NULL) total += pd_modecopy_format.bytes(side->by_tuple);
+  uint64_t total = 0;
+  if (side->nonzeros.order > 0) total += pd_modecopy_format.bytes(&side->nonzeros);
+  if (side->by_tuple.order > 0) total += pd_modecopy_format.bytes(&side->by_tuple);
   for (int k = 0; k < side->modes.count; ++k)
     total += side->tuples * (uint64_t)side->id_bytes[k];
   return total;
@@ -178,7 +229,7 @@ void pd_twotree_copies_estimate(const struct pd_traits *traits, const struct pd_
 void pd_twotree_copies_decode(const struct pd_twotree_side *side, uint64_t first, int count,
                               struct pd_chunk *chunk) {
   struct pd_chunk numbered;
-  pd_modecopy_format.decode(side->nonzeros, first, count, &numbered);
+  pd_modecopy_decode(&side->nonzeros, first, count, &numbered);
   memcpy(chunk->value, numbered.value, sizeof chunk->value);
   for (int k = 0; k < side->modes.others; ++k)
     memcpy(chunk->index[side->modes.other[k]], numbered.index[1 + k], sizeof numbered.index[0]);

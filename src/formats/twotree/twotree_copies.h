@@ -1,23 +1,26 @@
-/* The copies of a side for a GPU: twotree_copies.c makes them on the host, twotree_store_cuda.c
- * there. */
+/* The copies of a side for a GPU. */
 #ifndef PD_TWOTREE_COPIES_H
 #define PD_TWOTREE_COPIES_H
 
 #include "formats/twotree/twotree_cut.h"
 
-/** Makes the copies of a side, whose `modes` are set, without arrays and without what depends on
- * the number of its tuples, for a builder on a device to complete. */
-polyad_status pd_twotree_copies_begin(polyad_context *context, const polyad_tensor *tensor,
-                                      const struct pd_request *request,
-                                      struct pd_twotree_side *side);
 /** Builds the copies of a side, whose `modes` are set, from the tensor (left as it is). */
 polyad_status pd_twotree_copies_build(polyad_context *context, const polyad_tensor *tensor,
                                       const struct pd_traits *traits,
                                       const struct pd_request *request,
                                       struct pd_twotree_side *side);
-/** Frees the arrays, and all of it. */
-void pd_twotree_copies_shed(polyad_context *context, struct pd_twotree_side *side);
-void pd_twotree_copies_clear(polyad_context *context, struct pd_twotree_side *side);
+/** The same on request->device, from the tensor there. What was allocated is in the side also on
+ *  failure. Waits. */
+polyad_status pd_twotree_copies_build_there(polyad_context *context, struct pd_build *build,
+                                            const polyad_tensor *tensor,
+                                            const struct pd_traits *traits,
+                                            const struct pd_request *request,
+                                            struct pd_twotree_side *side);
+/** Slot `bytes_there` of struct polyad_format. */
+uint64_t pd_twotree_copies_bytes_there(const struct pd_traits *traits,
+                                       const struct pd_request *request, uint64_t storage_bytes);
+/** Shows the arrays; `decoded`: of the first side, which decode() reads. */
+void pd_twotree_copies_arrays(struct pd_twotree_side *side, bool decoded, struct pd_arrays *arrays);
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */
 polyad_status pd_twotree_copies_check(polyad_context *context, const struct pd_twotree *twotree,
                                       const struct pd_twotree_side *side);

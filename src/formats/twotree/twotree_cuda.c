@@ -4,7 +4,8 @@
  * factor. Y is kept while the factors that it was made from have their versions. */
 #include "formats/twotree/twotree_cuda.h"
 #include "formats/modecopy/modecopy_cuda.h"
-#include "formats/twotree/twotree_store_cuda.h"
+#include "formats/ordered/ordered_cuda.h"
+#include "formats/twotree/twotree_cut.h"
 
 struct twotree_cuda_scratch {
   const struct pd_device *device;
@@ -26,17 +27,17 @@ static uint64_t rows_bytes(uint64_t tuples, uint64_t rank, polyad_type type) {
 
 static uint64_t twotree_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
                                              int threads) {
-  const struct pd_twotree_on_device *made = storage;
+  const struct pd_twotree *twotree = storage;
   uint64_t total = 0;
-  for (int s = 0; s < made->host->sides; ++s) {
-    const struct pd_twotree_side *side = &made->host->side[s];
-    if (s == 0 && made->side[s].nonzeros != NULL)
-      total =
-          pd_add_saturated(total, sums()->workspace_bytes(made->side[s].nonzeros, ranks, threads));
+  for (int s = 0; s < twotree->sides; ++s) {
+    const struct pd_twotree_side *side = &twotree->side[s];
+    if (s == 0 && twotree->nnz > 0)
+      total = pd_add_saturated(total,
+                               sums()->workspace_bytes(&twotree->side[s].nonzeros, ranks, threads));
     if (side->tuples == 0) continue;
-    total =
-        pd_add_saturated(total, sums()->workspace_bytes(made->side[s].by_tuple, ranks, threads));
-    total = pd_add_saturated(total, rows_bytes(side->tuples, ranks[0], made->host->type));
+    total = pd_add_saturated(total,
+                             sums()->workspace_bytes(&twotree->side[s].by_tuple, ranks, threads));
+    total = pd_add_saturated(total, rows_bytes(side->tuples, ranks[0], twotree->type));
   }
   return total;
 }
@@ -52,16 +53,15 @@ static void twotree_cuda_workspace_destroy(polyad_context *context, void *pointe
   pd_cuda_services->free(context, scratch);
 }
 
-static polyad_status create_rows(polyad_context *context, const struct pd_twotree_on_device *made,
-                                 int s, const uint64_t *ranks,
-                                 struct twotree_cuda_scratch *scratch) {
+static polyad_status create_rows(polyad_context *context, const struct pd_twotree *twotree, int s,
+                                 const uint64_t *ranks, struct twotree_cuda_scratch *scratch) {
   const struct pd_device *device = scratch->device;
-  uint64_t tuples = made->host->side[s].tuples, rank = ranks[0];
+  uint64_t tuples = twotree->side[s].tuples, rank = ranks[0];
   scratch->rows[s] = (struct pd_matrix){
-      .device = device, .type = made->host->type, .rows = tuples, .columns = rank, .stride = rank};
-  PD_TRY(sums()->workspace_create(context, device, made->side[s].by_tuple, ranks,
+      .device = device, .type = twotree->type, .rows = tuples, .columns = rank, .stride = rank};
+  PD_TRY(sums()->workspace_create(context, device, &twotree->side[s].by_tuple, ranks,
                                   &scratch->tuples[s]));
-  return device->functions->allocate(context, device, rows_bytes(tuples, rank, made->host->type),
+  return device->functions->allocate(context, device, rows_bytes(tuples, rank, twotree->type),
                                      &scratch->rows[s].data);
 }
 
@@ -69,17 +69,17 @@ static polyad_status twotree_cuda_workspace_create(polyad_context *context,
                                                    const struct pd_device *device,
                                                    const void *storage, const uint64_t *ranks,
                                                    void **out) {
-  const struct pd_twotree_on_device *made = storage;
+  const struct pd_twotree *twotree = storage;
   struct twotree_cuda_scratch *scratch;
   polyad_status status = POLYAD_OK;
   *out = NULL;
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
   *scratch = (struct twotree_cuda_scratch){.device = device};
-  if (made->side[0].nonzeros != NULL)
-    status =
-        sums()->workspace_create(context, device, made->side[0].nonzeros, ranks, &scratch->pass);
-  for (int s = 0; s < made->host->sides && status == POLYAD_OK; ++s)
-    if (made->host->side[s].tuples > 0) status = create_rows(context, made, s, ranks, scratch);
+  if (twotree->nnz > 0)
+    status = sums()->workspace_create(context, device, &twotree->side[0].nonzeros, ranks,
+                                      &scratch->pass);
+  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
+    if (twotree->side[s].tuples > 0) status = create_rows(context, twotree, s, ranks, scratch);
   if (status == POLYAD_OK)
     *out = scratch;
   else
@@ -99,11 +99,10 @@ static int side_of(const struct pd_twotree *twotree, int mode, int *which) {
 }
 
 /* Makes the partial rows of a side anew where they are of other factors. */
-static polyad_status make_partial_rows(polyad_context *context,
-                                       const struct pd_twotree_on_device *made,
+static polyad_status make_partial_rows(polyad_context *context, const struct pd_twotree *twotree,
                                        struct twotree_cuda_scratch *scratch, int s,
                                        const struct pd_matrix *const *factors) {
-  const struct pd_twotree_modes *modes = &made->host->side[s].modes;
+  const struct pd_twotree_modes *modes = &twotree->side[s].modes;
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
   const struct pd_call call = {
       .op = PD_MTTKRP, .mode = 0, .factors = inputs, .out = &scratch->rows[s]};
@@ -113,42 +112,44 @@ static polyad_status make_partial_rows(polyad_context *context,
     rests_on |= UINT64_C(1) << modes->other[k];
   }
   if (pd_versions_hold(&scratch->made[s], factors, rests_on)) return POLYAD_OK;
-  PD_TRY(sums()->run(context, made->side[s].nonzeros, scratch->pass, &call));
+  PD_TRY(sums()->run(context, &twotree->side[s].nonzeros, scratch->pass, &call));
   pd_versions_set(&scratch->made[s], factors, rests_on);
   return POLYAD_OK;
 }
 
 static polyad_status twotree_cuda_run(polyad_context *context, const void *storage, void *workspace,
                                       const struct pd_call *call) {
-  const struct pd_twotree_on_device *made = storage;
+  const struct pd_twotree *twotree = storage;
   struct twotree_cuda_scratch *scratch = workspace;
   const struct pd_device *device = scratch->device;
   struct pd_matrix *out = call->out;
-  int which = 0, s = side_of(made->host, call->mode, &which);
-  const struct pd_twotree_modes *modes = &made->host->side[s].modes;
-  if (made->host->nnz == 0)
+  int which = 0, s = side_of(twotree, call->mode, &which);
+  const struct pd_twotree_modes *modes = &twotree->side[s].modes;
+  if (twotree->nnz == 0)
     return device->functions->fill_zero(context, device, out->data,
                                         out->rows * out->stride * pd_type_bytes(out->type));
-  if (modes->count == 1) return sums()->run(context, made->side[s].nonzeros, scratch->pass, call);
-  PD_TRY(make_partial_rows(context, made, scratch, s, call->factors));
+  if (modes->count == 1)
+    return sums()->run(context, &twotree->side[s].nonzeros, scratch->pass, call);
+  PD_TRY(make_partial_rows(context, twotree, scratch, s, call->factors));
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
   const struct pd_call last = {.op = PD_MTTKRP, .mode = 1 + which, .factors = inputs, .out = out};
   for (int k = 0; k < modes->count; ++k)
     inputs[1 + k] = call->factors[modes->mode[k]];
-  return sums()->run(context, made->side[s].by_tuple, scratch->tuples[s], &last);
+  return sums()->run(context, &twotree->side[s].by_tuple, scratch->tuples[s], &last);
 }
 
 /* Those on the way into a partial row, and from there into the mode's. */
 static uint64_t twotree_cuda_sum_depth(const void *storage, const void *workspace, int mode,
                                        uint64_t longest_row) {
-  const struct pd_twotree_on_device *made = storage;
+  const struct pd_twotree *twotree = storage;
   const struct twotree_cuda_scratch *scratch = workspace;
-  int which = 0, s = side_of(made->host, mode, &which);
+  int which = 0, s = side_of(twotree, mode, &which);
   uint64_t depth = 0;
-  if (made->host->nnz == 0) return 0;
-  depth = pd_modecopy_kernels_cuda.sum_depth(made->side[s].nonzeros, scratch->pass, 0, longest_row);
-  if (made->host->side[s].modes.count == 1) return depth;
-  return depth + pd_modecopy_kernels_cuda.sum_depth(made->side[s].by_tuple, scratch->tuples[s],
+  if (twotree->nnz == 0) return 0;
+  depth =
+      pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].nonzeros, scratch->pass, 0, longest_row);
+  if (twotree->side[s].modes.count == 1) return depth;
+  return depth + pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].by_tuple, scratch->tuples[s],
                                                     1 + which, longest_row);
 }
 
@@ -181,11 +182,6 @@ static const struct pd_walk twotree_cuda_rows = {
 const struct polyad_kernels pd_twotree_kernels_cuda = {
     .format = "twotree",
     .device = "cuda",
-    .build = pd_twotree_cuda_build,
-    .build_bytes = pd_twotree_cuda_build_bytes,
-    .download = pd_twotree_cuda_download,
-    .upload = pd_twotree_cuda_upload,
-    .unload = pd_twotree_cuda_unload,
     .walks = {&twotree_cuda_rows},
     .sum_depth = twotree_cuda_sum_depth,
     .device_bytes = twotree_cuda_device_bytes,

@@ -46,8 +46,8 @@ struct pd_twotree_side {
   struct pd_rowsum list[PD_TWOTREE_MAX_ORDER]; /* of each of its modes; values are ones */
   /* On a GPU. Mode 0 of both is the number of a tuple, which `nonzeros` has a copy of, then come
    * the other modes; `by_tuple` has a copy of each of the side's modes. A side of one mode:
-   * `nonzeros` has the tensor's modes, and a copy of that one. NULL: there are no nonzeros. */
-  struct pd_modecopy *nonzeros, *by_tuple;
+   * `nonzeros` has the tensor's modes, and a copy of that one. Without nonzeros all is zero. */
+  struct pd_modecopy nonzeros, by_tuple;
 };
 
 /** The CPU's lists name modes of the tensor; the number `order` stands for tuples of the side. */
