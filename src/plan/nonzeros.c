@@ -43,6 +43,10 @@ polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
                              polyad_tensor **tensor) {
   struct pd_plan_nonzeros nonzeros;
   *tensor = NULL;
+  if (plan->part != NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "the plan is shared by a team, of which no member has all nonzeros; expected a "
+                   "plan of the whole tensor");
   if (plan->format->readable != NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "the tensor streams from disk; expected one in memory for what needs all "

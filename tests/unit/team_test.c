@@ -662,12 +662,15 @@ static void failing_allocations(void **state) {
 static polyad_status refused_body(struct team_member *member) {
   const polyad_tensor *tensor = member->all->data;
   polyad_plan *plan = NULL;
+  polyad_tensor *whole = NULL;
   polyad_ktensor *model = NULL;
   polyad_cp_apr_options options;
   polyad_cp_apr_options_init(&options);
   options.rank = 2;
   options.method = POLYAD_APR_PDNR;
   polyad_status status = team_plan(member, tensor, "auto", POLYAD_KERNEL_PHI, 2, POLYAD_F64, &plan);
+  if (status == POLYAD_OK && pd_plan_expand(member->context, plan, &whole) != POLYAD_UNSUPPORTED)
+    status = POLYAD_INTERNAL;
   if (status == POLYAD_OK) status = polyad_cp_apr(member->context, plan, &options, &model, NULL);
   polyad_plan_destroy(plan);
   return status;
