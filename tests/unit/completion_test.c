@@ -542,6 +542,29 @@ static void wrong_options_are_refused(void **state) {
   als_context_end(context);
 }
 
+/* Where most cells are known, those that are added as zeros are among the few others. */
+static void added_zeros_are_other_cells(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_ktensor *truth = als_random_model(context, ORDER, small, 2, 8, 0);
+  polyad_tensor *whole = sample(context, truth, 0.8, 4, false), *more;
+  ALS_OK(context, polyad_tensor_add_negatives(context, whole, whole, 1, 0, &more));
+  assert_true(more->nnz > whole->nnz);
+  uint64_t p = 0; /* both are in the order of their cells */
+  for (uint64_t q = 0; q < more->nnz; ++q) {
+    bool known = p < whole->nnz;
+    for (int n = 0; known && n < ORDER; ++n)
+      known = pd_tensor_index(more, n, q) == pd_tensor_index(whole, n, p);
+    assert_true(pd_tensor_value(more, q) == (known ? pd_tensor_value(whole, p) : 0));
+    p += known;
+  }
+  assert_true(p == whole->nnz);
+  polyad_tensor_destroy(more);
+  polyad_tensor_destroy(whole);
+  polyad_ktensor_destroy(truth);
+  als_context_end(context);
+}
+
 /* Values far from one, and those of another scale: the model is the same but for the scale, where
  * the ridge is scaled with it. */
 static void scales_do_not_matter(void **state) {
@@ -644,6 +667,7 @@ int main(void) {
       cmocka_unit_test(the_best_iterate_is_returned),
       cmocka_unit_test(the_best_start_is_returned),
       cmocka_unit_test(wrong_options_are_refused),
+      cmocka_unit_test(added_zeros_are_other_cells),
       cmocka_unit_test(scales_do_not_matter),
       cmocka_unit_test(methods_agree),
       cmocka_unit_test(parts_make_up_the_whole),
