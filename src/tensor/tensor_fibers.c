@@ -8,7 +8,8 @@ enum {
   THREAD_GRAIN = 1 << 14,
   REGISTERS = PD_TUPLE_REGISTERS,
   BLOCK = 256,
-  CELLS_MOST = 1 << 23 /* a megabyte of bits for each thread */
+  CELLS_MOST = 1 << 23, /* a megabyte of bits for each thread */
+  CELLS_THREADS = 16
 };
 
 /* Places where the coordinate without the last mode changes; the tensor is sorted. */
@@ -193,6 +194,7 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   int threads = source != NULL ? 1 : pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   polyad_status status = POLYAD_OK;
   uint64_t words = cells / 64 + 1, found = 0, *bits;
+  if (threads > CELLS_THREADS) threads = CELLS_THREADS;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * words, &bits));
   if (source != NULL) status = source->mark(context, source->user, first, modes, words, bits);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -216,7 +218,7 @@ static polyad_status count_sampled(polyad_context *context, const polyad_tensor 
                                    const struct pd_tuple_source *source, int modes,
                                    double count[POLYAD_MAX_ORDER]) {
   double least = INFINITY, exact[POLYAD_MAX_ORDER];
-  bool known[POLYAD_MAX_ORDER], all = true;
+  bool known[POLYAD_MAX_ORDER] = {false}, all = true;
   for (int n = 0; n < tensor->order; ++n) {
     uint64_t cells = cells_of(tensor, n, modes);
     known[n] = cells <= CELLS_MOST;
