@@ -2,8 +2,8 @@
 #include "cpd_json.h"
 #include "apr_options.h"
 #include "manifest.h"
-#include "streaming.h"
 #include "processes.h"
+#include "streaming.h"
 #include <string.h>
 
 cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result) {

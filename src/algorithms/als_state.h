@@ -84,7 +84,8 @@ polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *p
  *  it will share its MTTKRPs. */
 polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, bool shared, struct pd_als **als);
-/** Looks how many additions an entry of the last MTTKRP goes through, which depends on the workspace.
+/** Looks how many additions an entry of the last MTTKRP goes through, which depends on the
+ * workspace.
  */
 polyad_status pd_als_find_sum_depth(struct pd_als *als);
 void pd_als_destroy(struct pd_als *als);

@@ -336,16 +336,16 @@ static void fail_each_allocation(const char *format) {
   for (uint64_t limit = 1 << 16; status != POLYAD_OK; limit += 1 << 16) {
     void *built = NULL;
     must(&s, polyad_set_memory_limit(s.context, UINT64_MAX), "limit");
-    must(&s, s.format->begin(s.context, s.tensor, &s.request, &built), "begin");
     uint64_t held = polyad_memory_in_use(s.context);
+    must(&s, s.format->begin(s.context, s.tensor, &s.request, &built), "begin");
     must(&s, polyad_set_memory_limit(s.context, limit), "limit");
     status = s.format->build_there(s.context, s.tensor, &s.request, built);
     if (status != POLYAD_OK) {
       ++failures;
       assert_int_equal(status, POLYAD_MEMORY_LIMIT);
     }
-    assert_true(polyad_memory_in_use(s.context) == held);
     pd_storage_release(s.context, s.format, s.device, built);
+    assert_true(polyad_memory_in_use(s.context) == held);
     assert_int_equal(device_bytes_held(&s, limit), 0);
     assert_true(limit < UINT64_C(1) << 30);
   }

@@ -313,7 +313,7 @@ static void test_two_copies(void **state) {
     uint64_t copy = pd_flycoo_copy_bytes(plan->storage), used = polyad_memory_in_use(context);
     assert_int_equal(polyad_set_memory_limit(context, used + copy / 4), POLYAD_OK);
     assert_int_equal(polyad_workspace_create(context, plan, 16, &workspace), POLYAD_MEMORY_LIMIT);
-    assert_int_equal(polyad_set_memory_limit(context, used + 3 * copy), POLYAD_OK);
+    assert_int_equal(polyad_set_memory_limit(context, used + 6 * copy), POLYAD_OK);
     if (polyad_workspace_create(context, plan, 16, &workspace) != POLYAD_OK)
       fail_msg("%s", polyad_last_error(context));
     for (int turn = 0; turn < 3 * cases[c].order; ++turn) {

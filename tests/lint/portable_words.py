@@ -11,7 +11,7 @@ import sys
 
 FOLDER = pathlib.Path("src/portable")
 KERNELS = ["kernels_stream.h", "kernels_rows.h", "rows_products.h", "rows_sums.h", "rows_join.h",
-           "kernels_join.h", "portable_job.h"]
+           "kernels_join.h", "portable_job.h", "../engine/loss.h", *sorted(f"../engine/losses/{each.name}" for each in pathlib.Path("src/engine/losses").glob("*.h"))]
 BACKENDS = {"cpu": [], "cuda": ["vector_struct.h"], "hip": ["vector_struct.h"], "opencl": []}
 FOREIGN = re.compile(
     r"\b(cuda\w*|hip\w*|opencl|openmp|omp|nvidia|amd|pragma|_Pragma|asm|__asm__|__builtin\w*|__\w+|"
@@ -36,10 +36,10 @@ def main():
         text = (FOLDER / name).read_text()
         code = without_comments(text)
         for number, line in enumerate(code.splitlines(), 1):
-            for word in FOREIGN.findall(re.sub(r'#include "portable/\w+\.h"', "", line)):
+            for word in FOREIGN.findall(re.sub(r'#include "[\w/]+\.h"', "", line)):
                 complaints.append(f"{FOLDER / name}: '{word}' belongs to a backend: {line.strip()}")
         for include in re.findall(r"#\s*include\s+(\S+)", code):
-            if not re.match(r'"portable/(?!backend)\w+\.h"', include):
+            if not re.match(r'"(portable/(?!backend)|engine/(loss|losses/\w+))\w*\.h"', include):
                 complaints.append(f"{FOLDER / name} includes {include}")
         used |= set(WORD.findall(code))
         defined |= set(re.findall(r"#\s*define\s+(PD_\w+)", code))
