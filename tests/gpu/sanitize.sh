@@ -25,7 +25,7 @@ compile() { # compile FOLDER
   "$nvcc" -O1 -lineinfo -arch="sm_$architecture" -o "$1/planted_bugs" "$here/planted_bugs.cu"
 }
 
-tools=(racecheck initcheck synccheck memcheck)
+tools=(memcheck synccheck initcheck racecheck) # what finds most comes first
 declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race [synccheck]=barrier)
 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).

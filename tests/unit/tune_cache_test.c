@@ -193,7 +193,7 @@ static void plans_remember(void **state) {
   make_plan(context, 0, 5, POLYAD_KERNEL_MTTKRP, again); /* another rank */
   assert_int_equal(entries(), 3);
   make_plan(context, 0, 4, POLYAD_KERNEL_PHI, again);
-  assert_non_null(strstr(again, "s for Phi in all modes"));
+  assert_non_null(strstr(again, "a sweep is Phi in all modes"));
   assert_int_equal(entries(), 4);
   assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK);
   make_plan(context, 0, 4, POLYAD_KERNEL_MTTKRP, again); /* other threads */

@@ -97,6 +97,7 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
     if (n != mode) modes[count++] = n;
   order->inputs = count;
   memcpy(best, modes, sizeof modes);
+  if (count < 2) return;
   if (!pd_ordered_weighs_inputs(traits->order)) { /* short modes repeat most */
     sort_by_length(traits, best, count);
     return;
