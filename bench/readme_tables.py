@@ -69,8 +69,8 @@ def gpu():
 
 
 def iterations():
-    """CP-ALS on the H100 with the newer of two builds, real tensors among the others."""
-    record = load("h100", "iteration_cost.json")
+    """CP-ALS on the H200 with the newer of two builds, real tensors among the others."""
+    record = load("h200", "iteration_cost.json")
     columns = {}
     for row in record["results"]:
         assert len(row["ratios"]) >= LEAST_ROUNDS
