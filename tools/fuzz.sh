@@ -3,8 +3,9 @@
 # UndefinedBehaviorSanitizer). What breaks one is copied to tests/data/regress/TARGET, where the
 # tests replay it for ever, and the script fails.
 #
-# usage: tools/fuzz.sh [--seconds N] [--jobs N] [--build DIR] [--merge] [TARGET…]
+# usage: tools/fuzz.sh [--seconds N] [--seed N] [--jobs N] [--build DIR] [--merge] [TARGET…]
 #   --seconds N  of each target (default 60); 86400 for a day
+#   --seed N     begin every run alike, so that what breaks once breaks again (default: at random)
 #   --jobs N     targets at a time (default 2)
 #   --build DIR  build folder, made when it is missing (default build-fuzz)
 #   --merge      then keep the fewest inputs that reach what all reached in tests/fuzz/corpus
@@ -15,10 +16,11 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 export KMP_BLOCKTIME=0 OMP_WAIT_POLICY=passive # threads that wait would take the processors
 MOST_KIB=1024 # of a corpus
 
-seconds=60 jobs=2 build=build-fuzz merge=no one=no targets=()
+seconds=60 seed=0 jobs=2 build=build-fuzz merge=no one=no targets=()
 while [ $# -gt 0 ]; do
   case $1 in
     --seconds) seconds=$2; shift ;;
+    --seed) seed=$2; shift ;;
     --jobs) jobs=$2; shift ;;
     --build) build=$2; shift ;;
     --merge) merge=yes ;;
@@ -44,7 +46,7 @@ fuzz() {
   [ -d "$corpus" ] && options+=("$corpus")
   [ -d "tests/data/regress/$name" ] && options+=("tests/data/regress/$name")
   local TIMEFORMAT='%U %S'
-  spent=$({ time "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
+  spent=$({ time "$program" -max_total_time="$seconds" -seed="$seed" -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
     -print_final_stats=1 -artifact_prefix="$build/fuzz/broken/$name-" "$work" "${options[@]}" \
     >"$log" 2>&1; } 2>&1)
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
@@ -104,7 +106,7 @@ fi
 cmake --build "$build" --target "${targets[@]/#/fuzz_}" >"$build/fuzz.log" 2>&1 ||
   { tail -n 50 "$build/fuzz.log"; exit 1; }
 printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$jobs" \
-  "$0" --one --seconds "$seconds" --build "$build"
+  "$0" --one --seconds "$seconds" --seed "$seed" --build "$build"
 status=$?
 if [ $merge = yes ]; then
   for name in "${targets[@]}"; do keep "$name" || status=1; done

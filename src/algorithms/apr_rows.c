@@ -186,6 +186,18 @@ static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver 
   apr->result.converged = apr->result.converged && !changed;
 }
 
+/* Fails where a number has been lost: the norms of the columns tell of all entries. */
+static polyad_status check_numbers(const struct pd_apr *apr, int mode, bool lost) {
+  const double *lambda = apr->lambda.data;
+  for (uint64_t r = 0; r < apr->lambda.columns; ++r)
+    lost = lost || !isfinite(lambda[r]);
+  if (!lost) return POLYAD_OK;
+  return pd_fail(apr->context, POLYAD_NUMERICAL,
+                 "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
+                 "values or the initial model",
+                 apr->run.iteration + 1, pd_shown_mode(apr->context, mode));
+}
+
 static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
   double clock;
   PD_TRY(pd_apr_tick(apr, &clock));
@@ -194,14 +206,11 @@ static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_r
   PD_TRY(pd_apr_tick(apr, &clock));
   apr_rows_solve_mode(apr, mode, solver);
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, mode));
-  if (isnan(apr->result.kkt))
-    return pd_fail(apr->context, POLYAD_NUMERICAL,
-                   "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
-                   "values or the initial model",
-                   apr->run.iteration + 1, pd_shown_mode(apr->context, mode));
+  PD_TRY(check_numbers(apr, mode, isnan(apr->result.kkt)));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[mode],
                                 &apr->lambda));
+  PD_TRY(check_numbers(apr, mode, false));
   return pd_apr_tock(apr, clock, PD_APR_MU, mode);
 }
 
