@@ -284,14 +284,14 @@ def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: st
     tensor = as_tensor(x)
     choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
               "native", False, zeros)
-    plan = tensor._plans.get((rank, choice)) if comm is None else None
-    if plan is None:
-        plan = Plan.__new__(Plan)
-        plan._make(tensor, rank, *choice, sweeps, comm)
-        if comm is not None:
-            return tensor, cast(Plan, plan)
+    kept = tensor._plans.get((rank, choice)) if comm is None else None
+    if kept is not None:
+        return tensor, cast(Plan, kept)
+    plan = Plan.__new__(Plan)
+    plan._make(tensor, rank, *choice, sweeps, comm)
+    if comm is None:
         tensor._plans = {(rank, choice): plan}  # one; another thread may still use the older
-    return tensor, cast(Plan, plan)
+    return tensor, plan
 
 
 def rank_argument(rank: Any) -> int:
