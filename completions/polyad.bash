@@ -30,7 +30,7 @@ _polyad() {
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
-  local reading="--index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
+  local reading="--input-format --index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
     --missing --value --delimiter"
   local storage="--second-share --compute"
   COMPREPLY=()
@@ -102,6 +102,7 @@ _polyad() {
     --aggregate) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max last" -- "$current") ;;
     --missing) mapfile -t COMPREPLY < <(compgen -W "keep skip error" -- "$current") ;;
     --zeros) mapfile -t COMPREPLY < <(compgen -W "drop keep" -- "$current") ;;
+    --input-format) mapfile -t COMPREPLY < <(compgen -W "csv tsv tns sptensor ptn" -- "$current") ;;
     --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;
     --init) mapfile -t COMPREPLY < <(compgen -W "random hosvd" -f -- "$current") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "auto all $(_polyad_formats)" -- "$current") ;;
