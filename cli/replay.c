@@ -9,6 +9,7 @@
 #include "phases.h"
 #include "self.h"
 #include "text.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,11 +95,25 @@ static int read_recorded(struct replay *replay) {
 }
 
 /* Options with a value: names of files to be written, and what is set anew. */
+static const char *const left_out[] = {"--json",   "--log",        "--output", "--checkpoint",
+                                       "--report", "--tune-cache", "--threads"};
+enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
+
 static bool is_left_out(const char *word) {
-  static const char *const names[] = {"--json",   "--log",        "--output", "--checkpoint",
-                                      "--report", "--tune-cache", "--threads"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
-    if (strcmp(word, names[k]) == 0) return true;
+  for (int k = 0; k < LEFT_OUT; ++k)
+    if (strcmp(word, left_out[k]) == 0) return true;
+  return false;
+}
+
+/* A manifest has the whole names of options, and their values in words of their own. A file made by
+ * somebody else could hide an option that writes a file behind another spelling. */
+static bool is_foreign(const char *word) {
+  if (word[0] != '-') return false;
+  if (word[1] != '-') return isalpha((unsigned char)word[1]) != 0;
+  if (strchr(word, '=') != NULL) return true;
+  for (int k = 0; k < LEFT_OUT && word[2] != '\0'; ++k)
+    if (strncmp(left_out[k], word, strlen(word)) == 0 && strcmp(left_out[k], word) != 0)
+      return strcmp(word, "--tune") != 0;
   return false;
 }
 
@@ -106,6 +121,7 @@ static bool is_left_out(const char *word) {
 static int make_arguments(struct replay *replay, char threads[24]) {
   static char name[] = "polyad", cache[] = "--tune-cache", none[] = "none", json[] = "--json",
               standard[] = "-", of_threads[] = "--threads";
+  char quoted[CLI_QUOTE_BYTES];
   const cJSON *manifest = cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest");
   const cJSON *words = cJSON_GetObjectItemCaseSensitive(manifest, "arguments"), *word;
   char **to = calloc(2 * (size_t)cJSON_GetArraySize(words) + 8, sizeof *to);
@@ -124,6 +140,10 @@ static int make_arguments(struct replay *replay, char threads[24]) {
       return cli_failure("%s: the manifest's arguments are not all text", replay->file);
     if (files && strcmp(word->valuestring, "-") == 0)
       return cli_failure("the run read standard input, which is gone; expected a file");
+    if (!files && is_foreign(word->valuestring))
+      return cli_failure(
+          "%s: the manifest has the option %s; expected options as a run writes them", replay->file,
+          cli_quote(quoted, word->valuestring));
     bool out = !files && !skip && is_left_out(word->valuestring);
     if (!skip && !out) *to++ = word->valuestring;
     if (!skip && !files && strcmp(word->valuestring, "--tune") == 0) {

@@ -76,6 +76,16 @@ def test_other_objects_are_refused(polyad, content, says):
     polyad.fails(1, "replay", "run.json", says=says)
 
 
+@pytest.mark.parametrize("word", ["--output=stolen", "--outp", "-ostolen", "-o", "--js", "--check",
+                                  "--tune-c"])
+def test_options_in_another_spelling_are_refused(tensor, word):
+    tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
+    made = json.loads(tensor.path("run.json").read_text())
+    made["manifest"]["arguments"][:0] = [word, "stolen"]
+    tensor.write("run.json", json.dumps(made))
+    tensor.fails(1, "replay", "run.json", says="expected options as a run writes them")
+
+
 def test_a_run_that_fails_is_told(tensor):
     tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
     tensor.path("x.tns").unlink()
