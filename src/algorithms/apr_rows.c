@@ -187,7 +187,7 @@ static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver 
 }
 
 /* Fails where a number has been lost: the norms of the columns tell of all entries. */
-static polyad_status check_numbers(const struct pd_apr *apr, int mode, bool lost) {
+static polyad_status check_columns_finite(const struct pd_apr *apr, int mode, bool lost) {
   const double *lambda = apr->lambda.data;
   for (uint64_t r = 0; r < apr->lambda.columns; ++r)
     lost = lost || !isfinite(lambda[r]);
@@ -206,11 +206,11 @@ static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_r
   PD_TRY(pd_apr_tick(apr, &clock));
   apr_rows_solve_mode(apr, mode, solver);
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, mode));
-  PD_TRY(check_numbers(apr, mode, isnan(apr->result.kkt)));
+  PD_TRY(check_columns_finite(apr, mode, isnan(apr->result.kkt)));
   PD_TRY(pd_apr_tick(apr, &clock));
   PD_TRY(apr->linalg->normalize(apr->context, apr->work, PD_SCALE_NORM_1, &apr->factor[mode],
                                 &apr->lambda));
-  PD_TRY(check_numbers(apr, mode, false));
+  PD_TRY(check_columns_finite(apr, mode, false));
   return pd_apr_tock(apr, clock, PD_APR_MU, mode);
 }
 
