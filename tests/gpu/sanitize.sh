@@ -9,7 +9,7 @@
 #                                               and the CUDA module
 # The GPU's architecture is that of POLYAD_CUDA_ARCHITECTURE (default 90), the time for all that of
 # POLYAD_SANITIZE_SECONDS (default 270), the cases at a time POLYAD_SANITIZE_JOBS (default: half of
-# the processors, at most 8).
+# the processors, at most 8), and the GPUs that share them POLYAD_SANITIZE_GPUS (default 1).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=${POLYAD_CUDA_ARCHITECTURE:-90}
@@ -60,6 +60,8 @@ one() {
   begin=$(date +%s)
   left=$((end - begin))
   out="$folder/$tool-${words[*]// /-}"
+  local gpus=${POLYAD_SANITIZE_GPUS:-1}
+  [ "$gpus" -le 1 ] || export CUDA_VISIBLE_DEVICES=$((${POLYAD_SANITIZE_SLOT:-0} % gpus))
   [ "$left" -gt 0 ] || { echo "$4: NOT RUN, the time is over"; return 1; }
   under "$tool" "$left" "$out" "$build/tests/gpu/test_gpu_${words[0]}" "${words[@]:1}"
   local status=$?
@@ -106,7 +108,7 @@ run_all() {
       runs=$((runs + 1))
     done >>"$folder/cases"
   done
-  xargs -0 -n 1 -P "$jobs" "$here/sanitize.sh" one "$folder" "$build" "$end" <"$folder/cases" || failed=1
+  xargs -0 -n 1 -P "$jobs" --process-slot-var=POLYAD_SANITIZE_SLOT "$here/sanitize.sh" one "$folder" "$build" "$end" <"$folder/cases" || failed=1
   echo "$runs runs under 4 tools, $jobs at a time"
   return $failed
 }
