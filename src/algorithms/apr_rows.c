@@ -6,6 +6,7 @@
 #include "algorithms/apr_rows.h"
 #include "core/numbers.h"
 #include "core/threads.h"
+#include "engine/loss.h"
 #include "linalg/factor_kernels.h"
 #include "plan/rows.h"
 #include <math.h>
@@ -141,7 +142,7 @@ static double log_sum(struct pd_apr_row *row, const double *m) {
   double sum = 0;
   pd_factor_kernels_for(POLYAD_F64)->row_dots(row->count, row->rank, row->pi, m, row->dots);
   for (uint64_t j = 0; j < row->count; ++j)
-    sum += row->x[j] * log(row->dots[j]);
+    sum += PD_POISSON_GAIN(row->x[j], row->dots[j]);
   return sum;
 }
 
@@ -231,7 +232,7 @@ double pd_apr_row_gradient(struct pd_apr_row *row) {
   double kkt = 0;
   kernels->row_dots(row->count, row->rank, row->pi, row->m, row->dots);
   for (uint64_t j = 0; j < row->count; ++j)
-    row->weight[j] = row->x[j] / fmax(row->dots[j], row->epsilon);
+    row->weight[j] = PD_POISSON_SLOPE(row->x[j], row->dots[j], row->epsilon);
   memset(row->phi, 0, row->rank * sizeof *row->phi);
   kernels->row_sums(row->count, row->rank, row->pi, row->weight, row->phi);
   for (size_t r = 0; r < row->rank; ++r) {

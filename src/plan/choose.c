@@ -121,8 +121,9 @@ polyad_status pd_candidates_traits(polyad_context *context, const polyad_tensor 
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, request->device->kind);
     bool asked = request->format == NULL || request->format == format;
+    const struct pd_op op = pd_op_of_kernel(request->kernel, 0);
     if (format->counts_tuples && asked && kernels != NULL &&
-        request->kernel == POLYAD_KERNEL_MTTKRP && tensor->order <= format->max_order)
+        pd_walk_of(kernels, pd_op_bit(&op)) != NULL && tensor->order <= format->max_order)
       return pd_traits_count_tuples(context, tensor, request, traits);
   }
   return POLYAD_OK;

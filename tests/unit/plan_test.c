@@ -385,10 +385,10 @@ static void test_sweeps_of_a_run(void **state) {
 
 static void test_phi_has_an_estimate_of_its_own(void **state) {
   (void)state;
-  static const char *const formats[] = {"coo", "csf", "alto"};
+  static const char *const formats[] = {"coo", "csf", "alto", "modecopy", "twotree"};
   polyad_context *context = make_context();
   polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  for (int f = 0; f < 3; ++f) {
+  for (int f = 0; f < 5; ++f) {
     double ratio = estimate_of(context, tensor, formats[f], POLYAD_KERNEL_PHI) /
                    estimate_of(context, tensor, formats[f], POLYAD_KERNEL_MTTKRP);
     double expected = pd_kernels_find(formats[f], "cpu")->phi_over_mttkrp;

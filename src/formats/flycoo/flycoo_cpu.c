@@ -1,8 +1,11 @@
-/* MTTKRP of "flycoo" on the CPU: threads take partitions, compute their rows and write their
- * elements to the places of the next mode's order. No two threads write one place: no locks. */
+/* MTTKRP of "flycoo" on the CPU, and the gradient of a loss's gain: threads take partitions,
+ * compute their rows and write their elements to the places of the next mode's order. No two
+ * threads write one place: no locks. The gains themselves are summed in whatever order the elements
+ * have. */
 #include "core/threads.h"
 #include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
+#include <math.h>
 #include <omp.h>
 
 struct scratch {
@@ -18,11 +21,14 @@ struct sweep {
   uint32_t *to; /* NULL: no remapping */
   const struct pd_flycoo_field *output, *remap, *input[POLYAD_MAX_ORDER];
   int words, inputs;
+  polyad_type type;
   bool sorted;
   uint64_t rank;
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t stride[POLYAD_MAX_ORDER];
   struct pd_matrix *out;
+  const struct pd_matrix *own; /* where the model is needed: the output mode's factor, else NULL */
+  struct pd_loss loss;
 };
 
 static inline const uint32_t *element_at(const struct sweep *sweep, uint64_t p) {
@@ -30,7 +36,7 @@ static inline const uint32_t *element_at(const struct sweep *sweep, uint64_t p) 
 }
 
 #define INDEX(sweep, k, p) pd_flycoo_get(element_at(sweep, p), (sweep)->input[k])
-#define VALUE(sweep, p) (VAL) pd_flycoo_value(element_at(sweep, p), (sweep)->out->type)
+#define VALUE(sweep, p) (VAL) pd_flycoo_value(element_at(sweep, p), (sweep)->type)
 #define VAL float
 #define NAME(x) x##_f32
 #include "formats/ordered/ordered_cpu_body.h"
@@ -137,28 +143,60 @@ static void run_partitions(const struct pd_flycoo *host, const struct scratch *s
   }
 }
 
+static struct sweep flycoo_cpu_sweep_of(const struct pd_flycoo *host, const struct scratch *scratch,
+                                        const struct pd_call *call) {
+  const int mode = call->mode;
+  struct sweep sweep = {.in = scratch->current,
+                        .output = &host->packing.index[mode],
+                        .remap = &host->packing.remap[(mode + 1) % host->order],
+                        .words = host->packing.words,
+                        .inputs = host->mode[mode].order.inputs,
+                        .type = host->type,
+                        .sorted = host->sorted,
+                        .rank = pd_call_rank(call),
+                        .out = call->out,
+                        .own = pd_op_needs_model(&call->op) ? call->factors[mode] : NULL,
+                        .loss = call->op.loss};
+  for (int k = 0; k < sweep.inputs; ++k) {
+    int input = host->mode[mode].order.input[k];
+    sweep.input[k] = &host->packing.index[input];
+    sweep.factor[k] = call->factors[input]->data;
+    sweep.stride[k] = call->factors[input]->stride;
+  }
+  return sweep;
+}
+
+/* The gains of equal shares of the elements, in the order that these have, added up in the order of
+ * the threads. */
+static double flycoo_cpu_sum_gains(const struct pd_flycoo *host, const struct scratch *scratch,
+                                   const struct sweep *sweep) {
+  double sum = 0, *gain = scratch->numbers; /* the thread's sums, beside its product */
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t) {
+    uint64_t begin = pd_part_begin(host->nnz, t, scratch->threads);
+    uint64_t end = pd_part_begin(host->nnz, t + 1, scratch->threads);
+    double *own = gain + (size_t)t * 2 * sweep->rank;
+    *own = host->type == POLYAD_F32 ? gain_part_f32(sweep, begin, end, own + sweep->rank)
+                                    : gain_part_f64(sweep, begin, end, own + sweep->rank);
+  }
+  for (int t = 0; t < scratch->threads; ++t)
+    sum += gain[(size_t)t * 2 * sweep->rank];
+  return sum;
+}
+
 static polyad_status flycoo_cpu_run(polyad_context *context, const void *storage, void *workspace,
                                     const struct pd_call *call) {
   const int mode = call->mode;
-  const struct pd_matrix *const *factors = call->factors;
   struct pd_matrix *out = call->out;
   const struct pd_flycoo *host = storage;
   struct scratch *scratch = workspace;
   int next = (mode + 1) % host->order;
-  flycoo_cpu_arrange(context, host, scratch, mode);
-  struct sweep sweep = {.in = scratch->current,
-                        .output = &host->packing.index[mode],
-                        .remap = &host->packing.remap[next],
-                        .words = host->packing.words,
-                        .inputs = host->mode[mode].order.inputs,
-                        .sorted = host->sorted,
-                        .rank = out->columns,
-                        .out = out};
-  for (int k = 0; k < sweep.inputs; ++k) {
-    int input = host->mode[mode].order.input[k];
-    sweep.input[k] = &host->packing.index[input];
-    sweep.factor[k] = factors[input]->data;
-    sweep.stride[k] = factors[input]->stride;
+  if (call->op.into == PD_INTO_ROWS || !host->remap)
+    flycoo_cpu_arrange(context, host, scratch, mode);
+  struct sweep sweep = flycoo_cpu_sweep_of(host, scratch, call);
+  if (call->op.into == PD_INTO_SCALAR) {
+    *(double *)out->data = flycoo_cpu_sum_gains(host, scratch, &sweep);
+    return POLYAD_OK;
   }
   /* As on the GPU: the plan still has mode 0's order, only the paper's variant writes it again. */
   bool moves = host->remap && next != mode && (next != 0 || !host->sorted);
@@ -182,7 +220,7 @@ const uint32_t *pd_flycoo_cpu_elements(const void *pointer, int *mode) {
 }
 
 static const struct pd_walk flycoo_cpu_partitions = {
-    .ops = PD_OPS_MTTKRP,
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = flycoo_cpu_workspace_bytes,
     .workspace_create = flycoo_cpu_workspace_create,
     .workspace_destroy = flycoo_cpu_workspace_destroy,
@@ -194,4 +232,5 @@ const struct polyad_kernels pd_flycoo_kernels_cpu = {
     .device = "cpu",
     .walks = {&flycoo_cpu_partitions},
     .sum_depth = pd_sum_depth_on_cpu,
+    .phi_over_mttkrp = 1.4,
 };

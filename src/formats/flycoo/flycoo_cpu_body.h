@@ -10,7 +10,7 @@ static void NAME(run_partition)(const struct sweep *sweep, uint64_t begin, uint6
   for (uint64_t p = begin; p < end; ++p) {
     const uint32_t *element = sweep->in + p * words;
     uint64_t output = pd_flycoo_get(element, sweep->output);
-    NAME(multiply)(sweep, p, product);
+    NAME(multiply_weighed)(sweep, p, output, product);
     if (!sweep->sorted) {
       NAME(add_row)(sweep, output, product);
     } else {
@@ -26,4 +26,14 @@ static void NAME(run_partition)(const struct sweep *sweep, uint64_t begin, uint6
              words * sizeof *element);
   }
   if (sweep->sorted && end > begin) NAME(store)(sweep, row, sums);
+}
+
+/* The gains of the nonzeros [begin, end). */
+static double NAME(gain_part)(const struct sweep *sweep, uint64_t begin, uint64_t end,
+                              void *buffer) {
+  double sum = 0;
+  for (uint64_t p = begin; p < end; ++p)
+    sum +=
+        NAME(gain_row)(sweep, p, p + 1, pd_flycoo_get(element_at(sweep, p), sweep->output), buffer);
+  return sum;
 }

@@ -1,7 +1,7 @@
-/* MTTKRP and the tensor-times-matrix chain of "hls" on the CPU. A thread takes 16 output rows at a
- * time, with all tiles and nonzeros that add to them, in the workspace's order; where a mode is so
- * short that threads would idle, groups are cut into parts that are added up in order. Results do
- * not depend on who computes what. */
+/* MTTKRP, the tensor-times-matrix chain, and a loss's gain with its gradient, of "hls" on the CPU.
+ * A thread takes 16 output rows at a time, with all tiles and nonzeros that add to them, in the
+ * workspace's order; where a mode is so short that threads would idle, groups are cut into parts
+ * that are added up in order. Results do not depend on who computes what. */
 #include "core/isa.h"
 #include "core/threads.h"
 #include "formats/hls/hls.h"
@@ -203,6 +203,26 @@ static void run_groups(const struct scratch *scratch, const struct pd_hls_sweep 
   }
 }
 
+/* The gains of each thread's share of the groups, added up in the order of the threads. Values are
+ * stored by a power of two smaller, which comes out of the sum (engine/loss.h). */
+static double hls_cpu_sum_gains(const struct scratch *scratch, const struct pd_hls_sweep *sweep) {
+  uint64_t groups = pd_hls_tiles_along(sweep->hls->dims[sweep->mode]);
+  double sum = 0;
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t) {
+    double *gain = scratch->rows + (uint64_t)t * sweep->columns;
+    uint64_t end = pd_part_begin(groups, t + 1, scratch->threads);
+    *gain = 0;
+    for (uint64_t g = pd_part_begin(groups, t, scratch->threads); g < end; ++g) {
+      struct pd_hls_unit unit = unit_of(sweep, g, 0, 1);
+      scratch->walk(sweep, &unit, gain, scratch->buffers + (uint64_t)t * scratch->buffer);
+    }
+  }
+  for (int t = 0; t < scratch->threads; ++t)
+    sum += scratch->rows[(uint64_t)t * sweep->columns];
+  return sweep->hls->scale * sum;
+}
+
 static polyad_status hls_cpu_run(polyad_context *context, const void *storage, void *pointer,
                                  const struct pd_call *call) {
   (void)context;
@@ -212,20 +232,27 @@ static polyad_status hls_cpu_run(polyad_context *context, const void *storage, v
                                .order = &scratch->orders[call->mode],
                                .mode = call->mode,
                                .chain = call->op.combine == PD_KRONECKER,
-                               .columns = call->out->columns};
+                               .columns = call->op.combine == PD_KRONECKER ? call->out->columns
+                                                                           : pd_call_rank(call),
+                               .weighs = pd_op_needs_model(&call->op),
+                               .gains = call->op.into == PD_INTO_SCALAR,
+                               .loss = call->op.loss};
   for (int n = 0; n < hls->order; ++n) {
-    if (n == call->mode) continue;
+    if (n == call->mode && !sweep.weighs) continue;
     sweep.rank[n] = call->factors[n]->columns;
     if (sweep.rank[n] > sweep.widest) sweep.widest = sweep.rank[n];
     sweep.factor[n] = call->factors[n]->data;
     sweep.stride[n] = call->factors[n]->stride;
   }
-  run_groups(scratch, &sweep, call->out);
+  if (sweep.gains)
+    *(double *)call->out->data = hls_cpu_sum_gains(scratch, &sweep);
+  else
+    run_groups(scratch, &sweep, call->out);
   return POLYAD_OK;
 }
 
 static const struct pd_walk hls_cpu_tiles = {
-    .ops = PD_OPS_MTTKRP,
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = hls_cpu_workspace_bytes,
     .workspace_create = hls_cpu_workspace_create,
     .workspace_destroy = hls_cpu_workspace_destroy,
@@ -246,4 +273,5 @@ const struct polyad_kernels pd_hls_kernels_cpu = {
     .variants = "auto",
     .walks = {&hls_cpu_tiles, &hls_cpu_ttmc},
     .sum_depth = pd_sum_depth_on_cpu,
+    .phi_over_mttkrp = 2.5,
 };

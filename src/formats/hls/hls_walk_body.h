@@ -6,6 +6,7 @@
  * else the fiber is first summed over its last mode, t = X(a, b, :) C, and multiplied by the other
  * rows once (equations 7 and 10, without the zeros that tensor cores would multiply). */
 #include "formats/hls/hls_walk.h"
+#include <math.h>
 
 /* Rows of factors whose product belongs to a nonzero or a fiber: one per mode but the output's, in
  * the order of the modes. */
@@ -20,6 +21,7 @@ struct place {
   double *product, *other; /* columns */
   double *sum;             /* of a fiber: a rank */
   double *room[PD_HLS_MAX_ORDER];
+  double *gain; /* where gains are summed */
 };
 
 static struct place place_of(const struct pd_hls_sweep *sweep, double *buffer) {
@@ -90,6 +92,31 @@ static void add(uint64_t columns, double x, const double *restrict product, doub
     sums[r] += x * product[r];
 }
 
+/* Where the model is needed: the gain of nonzero x with output row `index`, or the gain's slope
+ * times the product of the other rows, added to the row's sums. */
+static void weigh(const struct pd_hls_sweep *sweep, const struct place *place, double x,
+                  uint64_t index, double *restrict sums) {
+  const double *restrict own = factor_row(sweep, place, sweep->mode, index);
+  const double *restrict product = place->product;
+  double model = 0;
+  for (uint64_t r = 0; r < sweep->columns; ++r)
+    model += product[r] * own[r];
+  if (sweep->gains)
+    *place->gain += PD_LOSS_GAIN(sweep->loss.kind, x, model);
+  else
+    add(sweep->columns, PD_LOSS_SLOPE(sweep->loss.kind, x, model, sweep->loss.least), product,
+        sums);
+}
+
+/* What nonzero x with output row `index` gives, the product of the other rows being made. */
+static void take(const struct pd_hls_sweep *sweep, const struct place *place, double x,
+                 uint64_t index, double *sums) {
+  if (sweep->weighs)
+    weigh(sweep, place, x, index, sums);
+  else
+    add(sweep->columns, x, place->product, sums);
+}
+
 static void walk_nonzero(const struct pd_hls_sweep *sweep, uint64_t p, uint64_t first_row,
                          double *sums, const struct place *place) {
   const struct pd_hls *hls = sweep->hls;
@@ -100,9 +127,9 @@ static void walk_nonzero(const struct pd_hls_sweep *sweep, uint64_t p, uint64_t 
     rows.row[rows.count++] = factor_row(sweep, place, n, pd_hls_index(hls, n, p));
   }
   multiply(sweep, &rows, place);
-  uint64_t row = pd_hls_index(hls, sweep->mode, p) - first_row;
-  add(sweep->columns, pd_hls_value_at(hls->nnz_vals, hls->value, p), place->product,
-      sums + row * sweep->columns);
+  uint64_t row = pd_hls_index(hls, sweep->mode, p);
+  take(sweep, place, pd_hls_value_at(hls->nnz_vals, hls->value, p), row,
+       sums + (row - first_row) * sweep->columns);
 }
 
 /* The tile that is being walked. */
@@ -146,9 +173,23 @@ static void fiber_along(const struct pd_hls_sweep *sweep, const struct place *pl
                         double *sums, struct tile *at) {
   const struct pd_hls *hls = sweep->hls;
   multiply(sweep, &at->rows, place);
-  for (; bits != 0; bits &= bits - 1, ++at->value)
-    add(sweep->columns, pd_hls_value_at(hls->b_vals, hls->value, at->value), place->product,
-        sums + (uint64_t)__builtin_ctz(bits) * sweep->columns);
+  for (; bits != 0; bits &= bits - 1, ++at->value) {
+    uint64_t row = (uint64_t)__builtin_ctz(bits);
+    take(sweep, place, pd_hls_value_at(hls->b_vals, hls->value, at->value),
+         at->index[sweep->mode] + row, sums + row * sweep->columns);
+  }
+}
+
+/* Fiber (a, b, *) across the output, whose row is `index`, where every nonzero has a model of its
+ * own. */
+static void fiber_weighed(const struct pd_hls_sweep *sweep, const struct place *place,
+                          uint32_t bits, uint64_t index, double *sums, struct tile *at) {
+  const struct pd_hls *hls = sweep->hls;
+  for (; bits != 0; bits &= bits - 1, ++at->value) {
+    set_row(sweep, place, 2, (uint32_t)__builtin_ctz(bits), at);
+    multiply(sweep, &at->rows, place);
+    weigh(sweep, place, pd_hls_value_at(hls->b_vals, hls->value, at->value), index, sums);
+  }
 }
 
 /* Fiber (a, b, *) with the output across it. */
@@ -182,6 +223,8 @@ static void walk_tile(const struct pd_hls_sweep *sweep, uint64_t tile, uint64_t 
     uint64_t to = output == 0 ? a : output == 1 ? b : output == 2 ? 0 : at.output;
     if (output == 2)
       fiber_along(sweep, place, bits, sums, &at);
+    else if (sweep->weighs)
+      fiber_weighed(sweep, place, bits, first_row + to, sums + to * sweep->columns, &at);
     else
       fiber_across(sweep, place, bits, sums + to * sweep->columns, &at);
   }
@@ -191,6 +234,7 @@ void WALK(const struct pd_hls_sweep *sweep, const struct pd_hls_unit *unit, doub
           double *buffer) {
   const struct pd_hls_order *order = sweep->order;
   struct place place = place_of(sweep, buffer);
+  place.gain = rows;
   for (uint64_t t = unit->tile_begin; t < unit->tile_end; ++t)
     walk_tile(sweep, order->tile[t], unit->first_row, rows, &place);
   for (uint64_t p = unit->nonzero_begin; p < unit->nonzero_end; ++p)

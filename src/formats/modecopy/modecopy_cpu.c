@@ -23,8 +23,7 @@ struct sweep {
   const void *factor[POLYAD_MAX_ORDER];
   uint64_t stride[POLYAD_MAX_ORDER];
   struct pd_matrix *out;
-  const void *b; /* where the model is needed: the output mode's factor; NULL: MTTKRP */
-  uint64_t b_stride;
+  const struct pd_matrix *own; /* where the model is needed: the output mode's factor, else NULL */
   struct pd_loss loss;
 };
 
@@ -237,17 +236,16 @@ static void modecopy_cpu_run_paper(const struct pd_modecopy *storage, const stru
 
 static struct sweep sweep_of(const struct pd_modecopy *storage, const struct pd_call *call) {
   const struct pd_modecopy_copy *copy = &storage->copy[call->mode];
-  struct sweep sweep = {
-      .copy = copy, .inputs = copy->inputs, .rank = pd_call_rank(call), .out = call->out};
+  struct sweep sweep = {.copy = copy,
+                        .inputs = copy->inputs,
+                        .rank = pd_call_rank(call),
+                        .out = call->out,
+                        .loss = call->op.loss};
   for (int k = 0; k < sweep.inputs; ++k) {
     sweep.factor[k] = call->factors[copy->field[k].mode]->data;
     sweep.stride[k] = call->factors[copy->field[k].mode]->stride;
   }
-  if (pd_op_needs_model(&call->op)) {
-    sweep.b = call->factors[call->mode]->data;
-    sweep.b_stride = call->factors[call->mode]->stride;
-    sweep.loss = call->op.loss;
-  }
+  if (pd_op_needs_model(&call->op)) sweep.own = call->factors[call->mode];
   return sweep;
 }
 
@@ -318,4 +316,5 @@ const struct polyad_kernels pd_modecopy_kernels_cpu = {
     .device = "cpu",
     .walks = {&modecopy_cpu_rows, &pd_modecopy_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
+    .phi_over_mttkrp = 1.5,
 };

@@ -1,41 +1,5 @@
 /* Loops of the CPU's kernel for one value type: the includer defines VAL and NAME(x). */
 
-/* <row of B, row of Pi>, the model at a nonzero of output row `row`. */
-static inline VAL NAME(model)(const struct sweep *sweep, uint64_t row, const VAL *pi) {
-  const VAL *b = (const VAL *)sweep->b + row * sweep->b_stride;
-  VAL sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (uint64_t r = 0; r < sweep->rank; ++r)
-    sum += b[r] * pi[r];
-  return sum;
-}
-
-/* product = value times the rows of the other factors; where the model is needed, the slope of the
- * loss's gain in place of the value. */
-static inline void NAME(multiply_weighed)(const struct sweep *sweep, uint64_t p, uint64_t row,
-                                          VAL *product) {
-  VAL value = VALUE(sweep, p);
-  NAME(multiply_by)(sweep, p, sweep->b == NULL ? value : 1, product);
-  if (sweep->b == NULL) return;
-  VAL model = NAME(model)(sweep, row, product), least = (VAL)sweep->loss.least;
-  VAL weight = PD_LOSS_SLOPE(sweep->loss.kind, value, model, least);
-#pragma omp simd
-  for (uint64_t r = 0; r < sweep->rank; ++r)
-    product[r] *= weight;
-}
-
-/* The sum of the gains of one row's nonzeros. */
-static double NAME(gain_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
-                             void *buffer) {
-  double sum = 0;
-  for (uint64_t p = begin; p < end; ++p) {
-    NAME(multiply_by)(sweep, p, 1, buffer);
-    double model = (double)NAME(model)(sweep, row, buffer);
-    sum += PD_LOSS_GAIN(sweep->loss.kind, (double)VALUE(sweep, p), model);
-  }
-  return sum;
-}
-
 /* sums = the nonzeros [begin, end) of one output row. */
 static void NAME(sum_row)(const struct sweep *sweep, uint64_t begin, uint64_t end, uint64_t row,
                           void *buffer, double *sums) {

@@ -1,6 +1,6 @@
-/* Formats that list every nonzero in an order of their own share what is here: MTTKRP on the CPU,
- * going back to a tensor, and checks. Such a storage begins with a struct pd_nz and says how to
- * decode a run of its nonzeros; see README.md. */
+/* Formats that list every nonzero in an order of their own share what is here: MTTKRP and the gains
+ * of losses on the CPU, going back to a tensor, and checks. Such a storage begins with a struct
+ * pd_nz and says how to decode a run of its nonzeros; see README.md. */
 #ifndef PD_NONZEROS_H
 #define PD_NONZEROS_H
 
@@ -129,7 +129,7 @@ extern const struct pd_walk pd_nz_walk_cpu;
 #define PD_NZ_KERNELS_CPU(name)                                                                    \
   {                                                                                                \
     .format = (name), .device = "cpu", .walks = {&pd_nz_walk_cpu},                                 \
-    .sum_depth = pd_sum_depth_on_cpu                                                               \
+    .sum_depth = pd_sum_depth_on_cpu, .phi_over_mttkrp = 1.8                                       \
   }
 
 /** Seconds of an MTTKRP in every mode that a baseline is estimated at: never the best choice. */

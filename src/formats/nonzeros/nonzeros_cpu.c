@@ -1,5 +1,6 @@
-/* MTTKRP on the CPU of formats that list every nonzero. Products of factor rows are kept for as
- * long as the indices they belong to stay the same; sums are in float64.
+/* MTTKRP on the CPU of formats that list every nonzero, and a loss's gain and its gradient.
+ * Products of factor rows are kept for as long as the indices they belong to stay the same; sums
+ * are in float64.
  *
  * Where an output row's nonzeros stand together, threads take whole rows. Else every thread adds
  * into an output of its own, and these are summed in the order of the threads; when that needs too
@@ -7,6 +8,7 @@
  * bring a schedule of parts that do not conflict: it is used where it has work for all threads. */
 #include "core/threads.h"
 #include "formats/nonzeros/nonzeros.h"
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -32,6 +34,9 @@ struct walk {
   bool fresh;                      /* nothing in prefix yet */
   double *prefix;                  /* order rows, see multiply() */
   struct pd_matrix *out;
+  const struct pd_matrix *own; /* where the model is needed: the output mode's factor, else NULL */
+  struct pd_loss loss;
+  double gain; /* summed so far */
 };
 
 static bool all_runs(const struct pd_nz *head) {
@@ -118,7 +123,30 @@ static void nonzeros_cpu_multiply(const struct walk *walk, int input, uint64_t i
   }
 }
 
-/* sums += value times the rows of all inputs, for nonzero p of the block. */
+/* The model at a nonzero of this row, and what follows from it: its gain is added to walk->gain
+ * (`sums` NULL), or the slope of the gain times the product of all inputs' rows to sums. */
+static void nonzeros_cpu_weigh(struct walk *walk, uint64_t row, double value,
+                               double *restrict sums) {
+  const double *restrict product = walk->prefix + (uint64_t)walk->inputs * walk->rank;
+  uint64_t at = row * walk->own->stride;
+  double model = 0;
+  if (walk->head->type == POLYAD_F32)
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      model += product[r] * (double)((const float *)walk->own->data)[at + r];
+  else
+    for (uint64_t r = 0; r < walk->rank; ++r)
+      model += product[r] * ((const double *)walk->own->data)[at + r];
+  if (sums == NULL) {
+    walk->gain += PD_LOSS_GAIN(walk->loss.kind, value, model);
+    return;
+  }
+  double slope = PD_LOSS_SLOPE(walk->loss.kind, value, model, walk->loss.least);
+  for (uint64_t r = 0; r < walk->rank; ++r)
+    sums[r] += slope * product[r];
+}
+
+/* sums += value times the rows of all inputs, for nonzero p of the block; where the model is
+ * needed, see nonzeros_cpu_weigh(). */
 static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
                         double *restrict sums) {
   int leaf = walk->inputs - 1, from = 0;
@@ -130,6 +158,11 @@ static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
   }
   walk->fresh = false;
   double value = block->value[p];
+  if (walk->own != NULL) {
+    nonzeros_cpu_multiply(walk, leaf, block->index[walk->input[leaf]][p]);
+    nonzeros_cpu_weigh(walk, block->index[walk->mode][p], value, sums);
+    return;
+  }
   const double *restrict prefix = walk->prefix + (uint64_t)leaf * walk->rank;
   uint64_t at = block->index[walk->input[leaf]][p] * walk->stride[leaf];
   if (walk->head->type == POLYAD_F32) {
@@ -279,18 +312,48 @@ static void run_group(struct walk walk, const struct scratch *scratch,
   }
 }
 
-static struct walk walk_of(const void *storage, int mode, const struct pd_matrix *const *factors,
-                           struct pd_matrix *out) {
-  struct walk walk = {
-      .head = storage, .mode = mode, .rank = out->columns, .fresh = true, .out = out};
-  const int *levels = walk.head->ops->levels(storage, mode);
+static struct walk walk_of(const void *storage, const struct pd_call *call) {
+  struct walk walk = {.head = storage,
+                      .mode = call->mode,
+                      .rank = pd_call_rank(call),
+                      .fresh = true,
+                      .out = call->out,
+                      .loss = call->op.loss};
+  const int *levels = walk.head->ops->levels(storage, call->mode);
+  if (pd_op_needs_model(&call->op)) walk.own = call->factors[call->mode];
   for (int l = 0; l < walk.head->order; ++l) {
-    if (levels[l] == mode) continue;
-    walk.factor[walk.inputs] = factors[levels[l]]->data;
-    walk.stride[walk.inputs] = factors[levels[l]]->stride;
+    if (levels[l] == call->mode) continue;
+    walk.factor[walk.inputs] = call->factors[levels[l]]->data;
+    walk.stride[walk.inputs] = call->factors[levels[l]]->stride;
     walk.input[walk.inputs++] = levels[l];
   }
   return walk;
+}
+
+/* The gains of thread t's share of the nonzeros. */
+static double gains_of_thread(struct walk walk, const struct scratch *scratch, int t) {
+  struct pd_chunk block;
+  uint64_t end = pd_part_begin(walk.head->nnz, t + 1, scratch->threads);
+  begin_thread(&walk, scratch, t);
+  for (uint64_t p = pd_part_begin(walk.head->nnz, t, scratch->threads); p < end; p += PD_CHUNK) {
+    int count = block_length(p, end);
+    walk.head->ops->decode(walk.head, walk.mode, p, count, &block);
+    for (int k = 0; k < count; ++k)
+      add_nonzero(&walk, &block, k, NULL);
+  }
+  return walk.gain;
+}
+
+/* All gains, added up in the order of the threads: each leaves its own in its row for sums. */
+static double nonzeros_cpu_sum_gains(const struct walk *walk, const struct scratch *scratch) {
+  uint64_t order = (uint64_t)walk->head->order, each = (order + 1) * scratch->rank;
+  double *gain = scratch->prefix + order * scratch->rank, sum = 0;
+#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
+  for (int t = 0; t < scratch->threads; ++t)
+    gain[(uint64_t)t * each] = gains_of_thread(*walk, scratch, t);
+  for (int t = 0; t < scratch->threads; ++t)
+    sum += gain[(uint64_t)t * each];
+  return sum;
 }
 
 static polyad_status nonzeros_cpu_run(polyad_context *context, const void *storage, void *pointer,
@@ -299,7 +362,11 @@ static polyad_status nonzeros_cpu_run(polyad_context *context, const void *stora
   const int mode = call->mode;
   struct pd_matrix *out = call->out;
   const struct scratch *scratch = pointer;
-  struct walk walk = walk_of(storage, mode, call->factors, out);
+  struct walk walk = walk_of(storage, call);
+  if (call->op.into == PD_INTO_SCALAR) {
+    *(double *)out->data = nonzeros_cpu_sum_gains(&walk, scratch);
+    return POLYAD_OK;
+  }
   enum sharing sharing = choose_sharing(storage, scratch, mode);
   const struct pd_nz_schedule *schedule =
       sharing == BY_SCHEDULE ? walk.head->ops->schedule(storage, mode) : NULL;
@@ -330,7 +397,7 @@ static polyad_status nonzeros_cpu_run(polyad_context *context, const void *stora
 }
 
 const struct pd_walk pd_nz_walk_cpu = {
-    .ops = PD_OPS_MTTKRP,
+    .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = nonzeros_cpu_workspace_bytes,
     .workspace_create = nonzeros_cpu_workspace_create,
     .workspace_destroy = nonzeros_cpu_workspace_destroy,
