@@ -113,7 +113,7 @@ struct polyad_format {
                          const struct pd_request *request, void **storage);
   /** A storage is a header of so many bytes, and arrays that it points to. arrays() shows each of
    *  them that there can be by what the header says, with pd_show_array() (formats/storage.h): what
-   *  frees a storage, and moves it to a device and back. NULL: it stays where it is. */
+   *  counts and frees a storage, and moves it to a device and back. */
   size_t header_bytes;
   void (*arrays)(void *storage, struct pd_arrays *arrays);
   /** Makes the header of a storage for build_there() to complete. */
@@ -131,11 +131,12 @@ struct polyad_format {
                           uint64_t storage_bytes);
   /** Validates every invariant of the storage; fails with POLYAD_INTERNAL. */
   polyad_status (*check)(polyad_context *context, const void *storage);
-  /** Bytes the storage takes. */
-  uint64_t (*bytes)(const void *storage);
   /** Writes what was chosen, such as "2 trees, rooted at modes 1 and 3"; mode 0 has the number
    *  `first_mode` there. */
   void (*describe)(const void *storage, int first_mode, char text[PD_REASON_BYTES]);
+  /** Bytes of a storage that is no header with arrays, and freeing it; else NULL:
+   * pd_storage_bytes() and pd_storage_free() serve all (formats/storage.c). */
+  uint64_t (*bytes)(const void *storage);
   void (*destroy)(polyad_context *context, void *storage);
   /** Decodes some nonzeros, with the values that the kernels see. What needs the nonzeros
    *  themselves (first factors by HOSVD, residuals, round trips) gets them here. */
@@ -160,7 +161,7 @@ struct polyad_kernels {
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
   /** Of kernels over plans, whose storage is no header with arrays: a view of it that can be read
-   * on the host, which the format's destroy() frees; `whole`, or no more than the format's decode()
+   * on the host, which pd_storage_free() frees; `whole`, or no more than the format's decode()
    *  reads. */
   polyad_status (*view)(polyad_context *context, const void *storage, bool whole, void **view);
   /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
@@ -193,6 +194,11 @@ static inline const struct pd_walk *pd_walk_of(const struct polyad_kernels *kern
 struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon);
 /** Its name in messages. */
 const char *pd_op_name(const struct pd_op *op);
+
+/** Bytes of a storage, or of one with the sizes that a header says. */
+uint64_t pd_storage_bytes(const struct polyad_format *format, const void *storage);
+/** Frees a storage and all arrays that it has yet. NULL is fine. */
+void pd_storage_free(polyad_context *context, const struct polyad_format *format, void *storage);
 
 /** The tensor that a storage holds, which was built from one with the shape and type of `like`. */
 polyad_status pd_storage_expand(polyad_context *context, const struct polyad_format *format,

@@ -1,11 +1,24 @@
-/* Moving storages: the header is copied, and each array that the format shows is allocated where
- * the copy lies and filled there. After a failure the arrays that are left become NULL, so that
- * what was made can be freed as ever. */
+/* Counting, freeing and moving storages: the header is copied, and each array that the format shows
+ * is allocated where the copy lies and filled there. After a failure the arrays that are left
+ * become NULL, so that what was made can be freed as ever. */
 #include "formats/storage.h"
 #include <string.h>
 
-/* ---- freeing ---------------------------------------------------------------------------------
+/* ---- counting and freeing ---------------------------------------------------------------------
  */
+
+static void storage_add_bytes(struct pd_arrays *arrays, void **data, uint64_t bytes,
+                              enum pd_array_use use) {
+  (void)data, (void)use;
+  arrays->bytes = pd_add_saturated(arrays->bytes, bytes);
+}
+
+uint64_t pd_storage_bytes(const struct polyad_format *format, const void *storage) {
+  struct pd_arrays arrays = {.visit = storage_add_bytes, .bytes = format->header_bytes};
+  if (format->bytes != NULL) return format->bytes(storage);
+  format->arrays((void *)storage, &arrays); /* only looked at */
+  return arrays.bytes;
+}
 
 static void storage_free_any(struct pd_arrays *arrays, void **data, uint64_t bytes,
                              enum pd_array_use use) {
@@ -19,9 +32,17 @@ static void storage_free_moved(struct pd_arrays *arrays, void **data, uint64_t b
   if (use != PD_ARRAY_HOST && use != PD_ARRAY_STREAMED) storage_free_any(arrays, data, bytes, use);
 }
 
+struct pd_arrays pd_arrays_freeing(polyad_context *context) {
+  return (struct pd_arrays){.visit = storage_free_any, .context = context};
+}
+
 void pd_storage_free(polyad_context *context, const struct polyad_format *format, void *storage) {
-  struct pd_arrays arrays = {.visit = storage_free_any, .context = context};
+  struct pd_arrays arrays = pd_arrays_freeing(context);
   if (storage == NULL) return;
+  if (format->destroy != NULL) {
+    format->destroy(context, storage);
+    return;
+  }
   format->arrays(storage, &arrays);
   pd_free(context, storage);
 }
@@ -107,7 +128,7 @@ polyad_status pd_storage_bring(polyad_context *context, const struct polyad_form
       .visit = storage_bring_array, .context = context, .device = device, .whole = whole};
   polyad_status status = storage_copy(format, on_device, &arrays, storage);
   if (status == POLYAD_OK) return POLYAD_OK;
-  format->destroy(context, *storage);
+  pd_storage_free(context, format, *storage);
   *storage = NULL;
   return status;
 }

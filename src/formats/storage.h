@@ -20,6 +20,7 @@ struct pd_arrays {
   polyad_context *context;
   const struct pd_device *device;
   bool whole;
+  uint64_t bytes;
   polyad_status status;
 };
 
@@ -29,13 +30,13 @@ static inline void pd_show_array(struct pd_arrays *arrays, void *pointer, uint64
   arrays->visit(arrays, pointer, pd_mul_saturated(count, size), use);
 }
 
-/** Frees a storage and all arrays that it has yet: what a format's destroy() does. NULL is fine. */
-void pd_storage_free(polyad_context *context, const struct polyad_format *format, void *storage);
+/** What frees the arrays that are shown to it. */
+struct pd_arrays pd_arrays_freeing(polyad_context *context);
 /** Frees the arrays that lie on a device too. */
 void pd_storage_shed(polyad_context *context, const struct polyad_format *format, void *storage);
 
-/** The header of a storage on a device, without arrays: what bytes(), describe() and destroy() of
- * the format need. */
+/** The header of a storage on a device, without arrays: what describe() of the format and the
+ *  functions above need. */
 polyad_status pd_storage_header(polyad_context *context, const struct polyad_format *format,
                                 const void *on_device, void **storage);
 /** Copies a storage to a device. */

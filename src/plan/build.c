@@ -32,7 +32,7 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
   if (status != POLYAD_OK) return status;
   status = check_cancelled(context);
   if (status == POLYAD_OK) return status;
-  format->destroy(context, *storage);
+  pd_storage_free(context, format, *storage);
   *storage = NULL;
   return status;
 }
@@ -122,6 +122,6 @@ void pd_stored_clear(polyad_context *context, const struct polyad_format *format
                      const struct pd_device *device, struct pd_stored *stored) {
   if (stored->on_device != stored->storage)
     pd_storage_release(context, format, device, stored->on_device);
-  if (stored->storage != NULL) format->destroy(context, stored->storage);
+  pd_storage_free(context, format, stored->storage);
   *stored = (struct pd_stored){0};
 }

@@ -35,7 +35,7 @@ polyad_status pd_plan_nonzeros_open(polyad_context *context, const polyad_plan *
 
 void pd_plan_nonzeros_close(polyad_context *context, const polyad_plan *plan,
                             struct pd_plan_nonzeros *nonzeros) {
-  if (nonzeros->brought != NULL) plan->format->destroy(context, nonzeros->brought);
+  pd_storage_free(context, plan->format, nonzeros->brought);
   nonzeros->brought = NULL;
 }
 
@@ -62,6 +62,6 @@ polyad_status pd_plan_check(polyad_context *context, const polyad_plan *plan) {
   void *brought;
   PD_TRY(nonzeros_bring(context, plan, true, &storage, &brought));
   polyad_status status = plan->format->check(context, storage);
-  if (brought != NULL) plan->format->destroy(context, brought);
+  pd_storage_free(context, plan->format, brought);
   return status;
 }

@@ -430,7 +430,9 @@ const char *polyad_plan_variant(const polyad_plan *plan) { return plan->variant;
 
 const char *polyad_plan_device(const polyad_plan *plan) { return plan->devices; }
 
-uint64_t polyad_plan_bytes(const polyad_plan *plan) { return plan->format->bytes(plan->storage); }
+uint64_t polyad_plan_bytes(const polyad_plan *plan) {
+  return pd_storage_bytes(plan->format, plan->storage);
+}
 
 const char *polyad_plan_explanation(const polyad_plan *plan) { return plan->explanation; }
 

@@ -62,7 +62,7 @@ static bool hold(const struct mixture *mixture, polyad_type type, polyad_compute
 
 static void drop(struct held *held) {
   pd_storage_release(held->context, &pd_hls_format, held->device, held->on_device);
-  pd_hls_destroy(held->context, held->hls);
+  pd_storage_free(held->context, &pd_hls_format, held->hls);
   polyad_context_destroy(held->context);
 }
 

@@ -84,13 +84,13 @@ static void compare_storage(const char *name) {
                : pd_storage_build(context, format, tensor, false, &request, &storage[k]);
     if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
     assert_int_equal(format->check(context, storage[k]), POLYAD_OK);
-    assert_int_equal(format->bytes(storage[0]), format->bytes(storage[k]));
+    assert_int_equal(pd_storage_bytes(format, storage[0]), pd_storage_bytes(format, storage[k]));
     assert_int_equal(pd_storage_expand(context, format, storage[k], tensor, &back[k]), POLYAD_OK);
   }
   assert_true(polyad_tensor_hash(back[0]) == polyad_tensor_hash(back[1]));
   for (int k = 0; k < 2; ++k) {
     polyad_tensor_destroy(back[k]);
-    format->destroy(context, storage[k]);
+    pd_storage_free(context, format, storage[k]);
   }
   polyad_tensor_destroy(tensor);
   problem_free(&problem);

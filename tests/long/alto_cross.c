@@ -183,7 +183,7 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
     for (int what = 0; what < 3; ++what) /* MTTKRP; Phi, Pi on the fly; Phi, Pi stored */
       run_mode(context, problem, storage, scratch, tensor->nnz, mode, what, variant);
   walk->workspace_destroy(context, scratch);
-  pd_alto_format.destroy(context, storage);
+  pd_storage_free(context, &pd_alto_format, storage);
   polyad_tensor_destroy(back);
 }
 

@@ -264,7 +264,7 @@ static void storages_hold_the_tensor(void **state) {
                          POLYAD_OK);
         assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
         polyad_tensor_destroy(back);
-        pd_alto_format.destroy(context, alto);
+        pd_storage_free(context, &pd_alto_format, alto);
         polyad_tensor_destroy(tensor);
       }
   fixture_end(context);
@@ -289,8 +289,8 @@ static void coders_build_the_same(void **state) {
     if (best->high_bytes > 0)
       assert_memory_equal(best->high, plain->high, best->nnz * (uint64_t)best->high_bytes);
     assert_memory_equal(best->values, plain->values, best->nnz * 8);
-    pd_alto_format.destroy(context, best);
-    pd_alto_format.destroy(context, plain);
+    pd_storage_free(context, &pd_alto_format, best);
+    pd_storage_free(context, &pd_alto_format, plain);
     polyad_tensor_destroy(tensor);
   }
   fixture_end(context);
@@ -309,7 +309,7 @@ static void descriptions_name_edition_and_bytes(void **state) {
     struct pd_alto *alto = fixture_build(context, &pd_alto_format, variants[v], 0, tensor);
     pd_alto_format.describe(alto, 1, text);
     assert_string_equal(text, expected[v]);
-    pd_alto_format.destroy(context, alto);
+    pd_storage_free(context, &pd_alto_format, alto);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);
@@ -362,7 +362,7 @@ static void shares_cover_all_nonzeros_once(void **state) {
         uint64_t segments = (uint64_t)alto->segments;
         assert_true(most - least <= alto->nnz / segments + 1 + segments);
       }
-    pd_alto_format.destroy(context, alto);
+    pd_storage_free(context, &pd_alto_format, alto);
     polyad_tensor_destroy(tensor);
   }
   fixture_end(context);
@@ -385,7 +385,7 @@ static void temporaries_are_limited(void **state) {
     before = (uint64_t)sharing.parts;
   }
   assert_int_equal(before, 1);
-  pd_alto_format.destroy(context, alto);
+  pd_storage_free(context, &pd_alto_format, alto);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -425,8 +425,8 @@ static void damage_is_found(void **state) {
     DAMAGE(index[p], (uint16_t)0x8000);
   fixture_check(context, &pd_alto_format, keys, POLYAD_OK);
   fixture_check(context, &pd_alto_format, coo, POLYAD_OK);
-  pd_alto_format.destroy(context, keys);
-  pd_alto_format.destroy(context, coo);
+  pd_storage_free(context, &pd_alto_format, keys);
+  pd_storage_free(context, &pd_alto_format, coo);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }

@@ -36,7 +36,7 @@ static void *build(polyad_context *context, const struct polyad_format *format,
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
   if (format->build(context, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s: %s", format->name, polyad_last_error(context));
-  uint64_t headers = polyad_memory_in_use(context) - before - format->bytes(storage);
+  uint64_t headers = polyad_memory_in_use(context) - before - pd_storage_bytes(format, storage);
   assert_int_equal(headers % HEADER_BYTES, 0);
   assert_true(headers / HEADER_BYTES <= 4 * POLYAD_MAX_ORDER * POLYAD_MAX_ORDER);
   fixture_check(context, format, storage, POLYAD_OK);
@@ -90,7 +90,7 @@ static void keys_longer_than_64_bits_make_blocks(void **state) {
   comes_back(context, &pd_blco_format, blco, tensor);
   blco->base[1][7] ^= 1;
   fixture_check(context, &pd_blco_format, blco, POLYAD_INTERNAL);
-  pd_blco_format.destroy(context, blco);
+  pd_storage_free(context, &pd_blco_format, blco);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -111,7 +111,7 @@ static void blco_is_ordered_for_a_mode(void **state) {
     snprintf(expected, sizeof expected, "ordered for mode %d in ", mode + 1);
     assert_non_null(strstr(text, expected));
     comes_back(context, &pd_blco_format, blco, tensor);
-    pd_blco_format.destroy(context, blco);
+    pd_storage_free(context, &pd_blco_format, blco);
   }
   struct pd_traits traits;
   struct pd_request request = {.variant = "auto", .parameter = {4}};
@@ -187,7 +187,7 @@ static void long_fibers_and_slices_are_cut(void **state) {
   bcsf->tree[2].path[4]--;
   bcsf->tree[1].id[3][17] = 900;
   fixture_check(context, &pd_bcsf_format, bcsf, POLYAD_INTERNAL);
-  pd_bcsf_format.destroy(context, bcsf);
+  pd_storage_free(context, &pd_bcsf_format, bcsf);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -211,7 +211,7 @@ static void slices_are_divided_by_kind(void **state) {
   comes_back(context, &pd_hbcsf_format, hbcsf, tensor);
   hbcsf->mode[0].slice_start[1] = 1;
   fixture_check(context, &pd_hbcsf_format, hbcsf, POLYAD_INTERNAL);
-  pd_hbcsf_format.destroy(context, hbcsf);
+  pd_storage_free(context, &pd_hbcsf_format, hbcsf);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -237,7 +237,7 @@ static void nonzeros_go_along_their_longest_fiber(void **state) {
   fixture_check(context, &pd_mmcsf_format, mmcsf, POLYAD_INTERNAL);
   mmcsf->first[1]--;
   mmcsf->first[2]++;
-  pd_mmcsf_format.destroy(context, mmcsf);
+  pd_storage_free(context, &pd_mmcsf_format, mmcsf);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -256,7 +256,7 @@ static void blocks_have_128_indices(void **state) {
   comes_back(context, &pd_hicoo_format, hicoo, tensor);
   hicoo->element[0][1] = 128;
   fixture_check(context, &pd_hicoo_format, hicoo, POLYAD_INTERNAL);
-  pd_hicoo_format.destroy(context, hicoo);
+  pd_storage_free(context, &pd_hicoo_format, hicoo);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -274,7 +274,7 @@ static void superblocks_are_grouped(void **state) {
   assert_int_equal(hicoo->schedule[2].groups, 3);
   hicoo->group_super[0][0] ^= 1;
   fixture_check(context, &pd_hicoo_format, hicoo, POLYAD_INTERNAL);
-  pd_hicoo_format.destroy(context, hicoo);
+  pd_storage_free(context, &pd_hicoo_format, hicoo);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -299,7 +299,7 @@ static void flags_tell_where_rows_begin(void **state) {
   comes_back(context, &pd_fcoo_format, fcoo, tensor);
   fcoo->mode[2].flags[3] ^= 1u << 9;
   fixture_check(context, &pd_fcoo_format, fcoo, POLYAD_INTERNAL);
-  pd_fcoo_format.destroy(context, fcoo);
+  pd_storage_free(context, &pd_fcoo_format, fcoo);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -319,7 +319,7 @@ static void fibers_know_their_indices(void **state) {
   comes_back(context, &pd_fwc_format, fwc, tensor);
   fwc->mode[0].start[5] = fwc->mode[0].start[4];
   fixture_check(context, &pd_fwc_format, fwc, POLYAD_INTERNAL);
-  pd_fwc_format.destroy(context, fwc);
+  pd_storage_free(context, &pd_fwc_format, fwc);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -364,7 +364,7 @@ static void empty_tensors_are_held(void **state) {
     char text[PD_REASON_BYTES];
     void *storage = build(context, formats[f], tensor, 0);
     formats[f]->describe(storage, 1, text);
-    formats[f]->destroy(context, storage);
+    pd_storage_free(context, formats[f], storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);

@@ -330,8 +330,8 @@ static void compare(polyad_context *context, const char *name, const char *varia
     assert_int_equal(pd_storage_expand(context, format, found, tensor, &back), POLYAD_OK);
     assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
     polyad_tensor_destroy(back);
-    format->destroy(context, wanted);
-    format->destroy(context, found);
+    pd_storage_free(context, format, wanted);
+    pd_storage_free(context, format, found);
   }
   polyad_tensor_destroy(tensor);
   problem_free(&problem);
@@ -398,8 +398,8 @@ static void send_once(polyad_context *context, const struct mttkrp_case *from) {
         pd_storage_bring(context, request.format, &device, stored.on_device, true, &brought),
         POLYAD_OK);
     assert_same_storage(from->name, request.format, brought, wanted);
-    request.format->destroy(context, brought);
-    request.format->destroy(context, wanted);
+    pd_storage_free(context, request.format, brought);
+    pd_storage_free(context, request.format, wanted);
     pd_stored_clear(context, request.format, &device, &stored);
   }
   pd_sent_end(context, &request);
@@ -472,15 +472,16 @@ static void make_and_bring(polyad_context *context, const char *name, const char
   assert_true(stored.shed && stored.on_device != stored.storage);
   /* Here the device's memory counts too, but the host's copy is gone. */
   assert_true(polyad_memory_in_use(context) - before < 2 * host + host / 2);
-  assert_true(making.format->bytes(stored.storage) == making.format->bytes(wanted));
+  assert_true(pd_storage_bytes(making.format, stored.storage) ==
+              pd_storage_bytes(making.format, wanted));
   assert_int_equal(
       pd_storage_bring(context, making.format, &device, stored.on_device, true, &brought),
       POLYAD_OK);
   assert_same_storage("made", making.format, brought, wanted);
-  making.format->destroy(context, brought);
+  pd_storage_free(context, making.format, brought);
   pd_stored_clear(context, making.format, &device, &stored);
   assert_true(polyad_memory_in_use(context) - before == host);
-  making.format->destroy(context, wanted);
+  pd_storage_free(context, making.format, wanted);
   polyad_tensor_destroy(tensor);
   problem_free(&problem);
 }

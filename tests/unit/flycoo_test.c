@@ -218,7 +218,7 @@ static void cyclic_reports_its_imbalance(void **state) {
              (double)largest(turn == 0 ? cyclic : greedy, 2) / DEGREE);
     assert_non_null(strstr(text, expected));
     assert_int_equal(strstr(text, "cyclic") != NULL, turn == 0);
-    pd_flycoo_format.destroy(context, storage);
+    pd_storage_free(context, &pd_flycoo_format, storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);
@@ -392,7 +392,7 @@ static void storages_are_valid_and_remap_in_a_circle(void **state) {
         assert_int_equal(storage->partitions, partitions[k] == 0 ? 3 : partitions[k]);
         check_round(storage);
         check_partitions(storage, &traits);
-        pd_flycoo_format.destroy(context, storage);
+        pd_storage_free(context, &pd_flycoo_format, storage);
         polyad_tensor_destroy(tensor);
       }
   fixture_end(context);
@@ -444,7 +444,7 @@ static void kernels_bring_the_elements_back(void **state) {
       pd_matrix_destroy(context, &factor[n]);
       pd_matrix_destroy(context, &out[n]);
     }
-    pd_flycoo_format.destroy(context, storage);
+    pd_storage_free(context, &pd_flycoo_format, storage);
     polyad_tensor_destroy(tensor);
   }
   fixture_end(context);
@@ -509,7 +509,7 @@ static void damage_is_found(void **state) {
       }
     }
     fixture_check(context, &pd_flycoo_format, storage, POLYAD_OK);
-    pd_flycoo_format.destroy(context, storage);
+    pd_storage_free(context, &pd_flycoo_format, storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);

@@ -63,7 +63,7 @@ void *fixture_build(polyad_context *context, const struct polyad_format *format,
   format->estimate_bytes(&traits, &request, &estimated, &building);
   if (format->build(context, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s/%s: %s", format->name, variant, polyad_last_error(context));
-  assert_int_equal(format->bytes(storage), estimated);
+  assert_int_equal(pd_storage_bytes(format, storage), estimated);
   /* The allocator counts its headers too: some whole ones, and nothing else. */
   uint64_t headers = polyad_memory_in_use(context) - before - estimated;
   assert_int_equal(headers % HEADER_BYTES, 0);

@@ -2,7 +2,7 @@
 #ifndef FORMAT_FIXTURE_H
 #define FORMAT_FIXTURE_H
 
-#include "formats/format.h"
+#include "formats/storage.h"
 #include <polyad/polyad.h>
 
 polyad_context *fixture_context(int threads);

@@ -26,7 +26,8 @@ static struct pd_hls *build(polyad_context *context, polyad_tensor *tensor, poly
   uint64_t before = polyad_memory_in_use(context);
   if (pd_hls_format.build(context, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
-  uint64_t headers = polyad_memory_in_use(context) - before - pd_hls_format.bytes(storage);
+  uint64_t headers =
+      polyad_memory_in_use(context) - before - pd_storage_bytes(&pd_hls_format, storage);
   assert_int_equal(headers, 7 * 64); /* bytes() is what was allocated, besides seven headers */
   fixture_check(context, &pd_hls_format, storage, POLYAD_OK);
   return storage;
@@ -130,11 +131,11 @@ static void tiles_are_dense_from_the_threshold_on(void **state) {
     struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_NATIVE, threshold);
     assert_int_equal(hls->tiles, threshold <= nnz);
     assert_int_equal(hls->dense_nnz, threshold <= nnz ? nnz : 0);
-    pd_hls_destroy(context, hls);
+    pd_storage_free(context, &pd_hls_format, hls);
   }
   struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_F16, 0);
   assert_int_equal(hls->threshold, PD_HLS_THRESHOLD_MTTKRP);
-  pd_hls_destroy(context, hls);
+  pd_storage_free(context, &pd_hls_format, hls);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -161,7 +162,7 @@ static void storages_hold_the_tensor(void **state) {
       assert_int_equal(polyad_tensor_nnz(again), polyad_tensor_nnz(tensor));
       polyad_tensor_destroy(again);
       polyad_tensor_destroy(tensor);
-      pd_hls_destroy(context, hls);
+      pd_storage_free(context, &pd_hls_format, hls);
       fixture_end(context);
     }
 }
@@ -187,7 +188,7 @@ static void threads_build_the_same(void **state) {
                       4 * pd_hls_packed_words(a->sparse_nnz, a->linear_bits));
   assert_memory_equal(a->nnz_vals, b->nnz_vals, 2 * a->sparse_nnz);
   for (int k = 0; k < 2; ++k) {
-    pd_hls_destroy(context[k], made[k]);
+    pd_storage_free(context[k], &pd_hls_format, made[k]);
     fixture_end(context[k]);
   }
 }
@@ -210,7 +211,7 @@ static void values_are_scaled_into_half(void **state) {
     }
     polyad_tensor_destroy(again);
     polyad_tensor_destroy(tensor);
-    pd_hls_destroy(context, hls);
+    pd_storage_free(context, &pd_hls_format, hls);
     fixture_end(context);
   }
 }
@@ -233,12 +234,13 @@ static void bytes_follow_the_formula(void **state) {
     assert_int_equal(polyad_generate(context, &options, &tensor, NULL), POLYAD_OK);
     struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_F16, PD_HLS_THRESHOLD_TTMC);
     struct pd_hls *sparse = build(context, tensor, POLYAD_COMPUTE_F16, PD_HLS_ALL_SPARSE);
-    double bytes = (double)pd_hls_bytes(hls), formula = pd_hls_formula_bytes(hls);
+    double bytes = (double)pd_storage_bytes(&pd_hls_format, hls),
+           formula = pd_hls_formula_bytes(hls);
     assert_true(bytes >= formula && bytes <= 1.05 * formula);
-    less_sparse += 1 - bytes / (double)pd_hls_bytes(sparse);
+    less_sparse += 1 - bytes / (double)pd_storage_bytes(&pd_hls_format, sparse);
     less_coo += 1 - bytes / (16.0 * (double)hls->nnz);
-    pd_hls_destroy(context, sparse);
-    pd_hls_destroy(context, hls);
+    pd_storage_free(context, &pd_hls_format, sparse);
+    pd_storage_free(context, &pd_hls_format, hls);
     polyad_tensor_destroy(tensor);
     fixture_end(context);
   }
@@ -260,7 +262,7 @@ static void damage_is_found(void **state) {
   }
   *(uint16_t *)hls->b_vals = 0x7c00;
   fixture_check(context, &pd_hls_format, hls, POLYAD_INTERNAL);
-  pd_hls_destroy(context, hls);
+  pd_storage_free(context, &pd_hls_format, hls);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -316,7 +318,7 @@ static void kernels_agree_with_the_oracle(void **state) {
       hls_problem_make(context, hls, 2, true, &problem);
       compare(context, hls, &problem, true);
       hls_problem_free(&problem);
-      pd_hls_destroy(context, hls);
+      pd_storage_free(context, &pd_hls_format, hls);
       polyad_tensor_destroy(tensor);
       fixture_end(context);
     }

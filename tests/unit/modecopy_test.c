@@ -31,7 +31,7 @@ static void the_scheme_depends_on_the_length(void **state) {
     char text[PD_REASON_BYTES];
     pd_modecopy_format.describe(storage, 1, text);
     assert_non_null(strstr(text, v == 1 ? "82 partitions, schemes 2 1 1 2 1" : "82 partitions"));
-    pd_modecopy_format.destroy(context, storage);
+    pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);
@@ -99,7 +99,7 @@ static void scheme_2_deals_nonzeros_equally(void **state) {
         assert_true(pd_modecopy_index(copy, copy->inputs, p - 1) <=
                     pd_modecopy_index(copy, copy->inputs, p));
     }
-    pd_modecopy_format.destroy(context, storage);
+    pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);
@@ -169,7 +169,7 @@ static void bits_are_reported(void **state) {
       snprintf(expected, sizeof expected, "sorted, %d copies of together %d bits (COO: %d)", order,
                32 * table[c].planes + order * value, order * one);
       assert_string_equal(text, expected);
-      pd_modecopy_format.destroy(context, storage);
+      pd_storage_free(context, &pd_modecopy_format, storage);
       polyad_tensor_destroy(tensor);
     }
   fixture_end(context);
@@ -209,7 +209,7 @@ static void storages_hold_the_tensor(void **state) {
                          POLYAD_OK);
         assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
         polyad_tensor_destroy(back);
-        pd_modecopy_format.destroy(context, storage);
+        pd_storage_free(context, &pd_modecopy_format, storage);
         polyad_tensor_destroy(tensor);
       }
   fixture_end(context);
@@ -251,7 +251,7 @@ static void damage_of_rows_is_found(void **state) {
       DAMAGE(copy->order.row_id[copy->order.rows / 2], UINT32_C(1) << 31);
   }
   fixture_check(context, &pd_modecopy_format, storage, POLYAD_OK);
-  pd_modecopy_format.destroy(context, storage);
+  pd_storage_free(context, &pd_modecopy_format, storage);
   polyad_tensor_destroy(tensor);
   fixture_end(context);
 }
@@ -278,7 +278,7 @@ static void damage_of_partitions_is_found(void **state) {
       DAMAGE(copy->part_start[1], UINT64_C(1) << 7); /* rows are cut */
     }
     fixture_check(context, &pd_modecopy_format, storage, POLYAD_OK);
-    pd_modecopy_format.destroy(context, storage);
+    pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
   fixture_end(context);

@@ -41,5 +41,5 @@ void assert_same_storage(const char *name, const struct polyad_format *format, c
                (unsigned long long)bytes);
   }
   assert_string_equal(text[0], text[1]);
-  assert_true(format->bytes(found) == format->bytes(wanted));
+  assert_true(pd_storage_bytes(format, found) == pd_storage_bytes(format, wanted));
 }

@@ -198,7 +198,7 @@ static void test_broken_storages_are_found(void **state) {
   struct pd_twotree_side *side = &twotree->side[0];
   uint32_t *id = side->tuple_id[1], kept = id[1], *start = (uint32_t *)side->list[0].row_start;
   ALS_OK(context, pd_twotree_format.check(context, twotree));
-  assert_true(pd_twotree_format.bytes(twotree) > 0);
+  assert_true(pd_storage_bytes(&pd_twotree_format, twotree) > 0);
   id[1] = id[0] == 0 ? UINT32_MAX : 0;
   assert_int_equal(pd_twotree_format.check(context, twotree), POLYAD_INTERNAL);
   id[1] = kept;
@@ -314,7 +314,7 @@ static void test_storages_for_a_gpu(void **state) {
       for (int k = 0; k < twotree->side[s].modes.count; ++k, ++modes)
         compare_sums(context, tensor, twotree, twotree->side[s].modes.mode[k], s, k);
     assert_int_equal(modes, order);
-    pd_twotree_format.destroy(context, twotree);
+    pd_storage_free(context, &pd_twotree_format, twotree);
     polyad_tensor_destroy(tensor);
   }
   als_context_end(context);
@@ -339,8 +339,8 @@ static void test_broken_storages_for_a_gpu(void **state) {
   ++side->nonzeros.dims[0];
   ALS_OK(context, pd_twotree_format.check(context, twotree));
   pd_storage_shed(context, &pd_twotree_format, twotree);
-  assert_true(pd_twotree_format.bytes(twotree) > sizeof *twotree);
-  pd_twotree_format.destroy(context, twotree);
+  assert_true(pd_storage_bytes(&pd_twotree_format, twotree) > sizeof *twotree);
+  pd_storage_free(context, &pd_twotree_format, twotree);
   polyad_tensor_destroy(tensor);
   als_context_end(context);
 }

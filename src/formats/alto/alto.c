@@ -27,25 +27,13 @@ static bool alto_supports(const struct pd_traits *traits, const struct pd_reques
   return false;
 }
 
-static uint64_t alto_bytes(const void *storage) {
-  const struct pd_alto *alto = storage;
-  uint64_t item = (uint64_t)(alto->low_bytes + alto->high_bytes) + pd_type_bytes(alto->type);
-  for (int n = 0; n < alto->order; ++n)
-    item += (uint64_t)alto->index_bytes[n];
-  uint64_t lists = 0;
-  for (int n = 0; n < alto->order && alto->lists; ++n)
-    lists += 4 * (alto->nnz + pd_alto_chunks(alto->nnz)) + 12 * alto->list[n].rows + 8;
-  return sizeof *alto + lists + pd_mul_saturated(alto->nnz, item) +
-         (uint64_t)alto->segments * (uint64_t)alto->order * sizeof *alto->span;
-}
-
 static void alto_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t *storage, uint64_t *building) {
   struct pd_alto like = {.type = request->precision};
   pd_alto_shape(traits->order, traits->dims, traits->nnz, request, &like);
   for (int n = 0; n < traits->order; ++n)
     like.list[n].rows = traits->nonempty[n];
-  *storage = alto_bytes(&like);
+  *storage = pd_storage_bytes(&pd_alto_format, &like);
   *building = pd_add_saturated(*storage, pd_alto_building_bytes(&like, request->threads));
 }
 
@@ -94,10 +82,6 @@ static void alto_arrays(void *storage, struct pd_arrays *arrays) {
                 sizeof *alto->span, PD_ARRAY_HOST);
 }
 
-static void alto_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_alto_format, storage);
-}
-
 static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                 const struct pd_request *request, void **storage) {
   struct pd_alto *alto;
@@ -113,7 +97,7 @@ static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, 
   else
     status = pd_alto_fill(context, tensor, take, alto);
   if (status != POLYAD_OK) {
-    alto_destroy(context, alto);
+    pd_storage_free(context, &pd_alto_format, alto);
     return status;
   }
   *storage = alto;
@@ -163,8 +147,6 @@ const struct polyad_format pd_alto_format = {
     .arrays = alto_arrays,
     .build = alto_build,
     .check = pd_alto_check,
-    .bytes = alto_bytes,
     .describe = alto_describe,
-    .destroy = alto_destroy,
     .decode = pd_alto_decode,
 };

@@ -5,12 +5,13 @@
 
 static void bcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t *storage, uint64_t *building) {
-  *storage = sizeof(struct pd_bcsf);
+  struct pd_bcsf like = {.head = {.order = traits->order, .type = request->precision}};
   for (int n = 0; n < traits->order; ++n) {
     int levels[POLYAD_MAX_ORDER];
     pd_fibers_levels(traits->order, traits->dims, n, pd_fibers_leaf(traits, n), levels);
-    *storage = pd_add_saturated(*storage, pd_fibers_estimate(traits, levels, request->precision));
+    like.tree[n] = pd_fibers_like(traits, levels);
   }
+  *storage = pd_storage_bytes(&pd_bcsf_format, &like);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
@@ -19,10 +20,6 @@ static void bcsf_arrays(void *storage, struct pd_arrays *arrays) {
   for (int n = 0; n < bcsf->head.order; ++n)
     pd_fibers_arrays(&bcsf->tree[n], bcsf->head.type, n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES,
                      arrays);
-}
-
-static void bcsf_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_bcsf_format, storage);
 }
 
 static const int *bcsf_levels_of(const void *storage, int mode) {
@@ -66,7 +63,7 @@ static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, 
   bcsf = NULL;
 cleanup:
   pd_free(context, permutation);
-  bcsf_destroy(context, bcsf);
+  pd_storage_free(context, &pd_bcsf_format, bcsf);
   return status;
 }
 
@@ -75,14 +72,6 @@ static polyad_status bcsf_check(polyad_context *context, const void *storage) {
   for (int n = 0; n < bcsf->head.order; ++n)
     PD_TRY(pd_fibers_check(context, &bcsf->tree[n], "bcsf", PD_BCSF_FIBER_MOST));
   return pd_nz_check(context, &bcsf->head, "bcsf");
-}
-
-static uint64_t bcsf_bytes(const void *storage) {
-  const struct pd_bcsf *bcsf = storage;
-  uint64_t total = sizeof *bcsf;
-  for (int n = 0; n < bcsf->head.order; ++n)
-    total += pd_fibers_bytes(&bcsf->tree[n], bcsf->head.type);
-  return total;
 }
 
 static void bcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

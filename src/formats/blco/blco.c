@@ -25,17 +25,14 @@ static uint64_t blco_most_blocks(const struct pd_traits *traits) {
   return most < traits->nnz ? most : traits->nnz;
 }
 
-static uint64_t blco_bytes_of(int order, uint64_t nnz, uint64_t blocks, polyad_type type) {
-  return sizeof(struct pd_blco) + nnz * (8 + pd_type_bytes(type)) +
-         4 * (blocks * (uint64_t)(order + 1) + 1) + 4 * pd_nz_units(nnz, PD_BLCO_TILE);
-}
-
 static void blco_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
-  *storage =
-      blco_bytes_of(traits->order, traits->nnz, blco_most_blocks(traits), request->precision);
+  const struct pd_blco like = {
+      .head = {.order = traits->order, .nnz = traits->nnz, .type = request->precision},
+      .blocks = (uint32_t)blco_most_blocks(traits)};
+  *storage = pd_storage_bytes(&pd_blco_format, &like);
   *building = pd_add_saturated(
       *storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, curve.words), 4 * traits->nnz));
 }
@@ -62,10 +59,6 @@ static void blco_arrays(void *storage, struct pd_arrays *arrays) {
   pd_show_array(arrays, &blco->values, nnz, pd_type_bytes(blco->head.type), nonzeros);
   pd_show_array(arrays, &blco->tile_block, pd_nz_units(nnz, PD_BLCO_TILE), sizeof *blco->tile_block,
                 PD_ARRAY_MOVES);
-}
-
-static void blco_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_blco_format, storage);
 }
 
 static polyad_status blco_build_blocks(polyad_context *context, const polyad_tensor *tensor,
@@ -164,7 +157,7 @@ static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, 
   blco = NULL;
 cleanup:
   pd_free(context, permutation);
-  blco_destroy(context, blco);
+  pd_storage_free(context, &pd_blco_format, blco);
   return status;
 }
 
@@ -183,11 +176,6 @@ static polyad_status blco_check(polyad_context *context, const void *storage) {
     if (pd_nz_piece_of(blco->start, blco->blocks, t * PD_BLCO_TILE) != blco->tile_block[t])
       return pd_nz_broken(context, "blco", "wrong block of tile", t);
   return pd_nz_check(context, &blco->head, "blco");
-}
-
-static uint64_t blco_bytes(const void *storage) {
-  const struct pd_blco *blco = storage;
-  return blco_bytes_of(blco->head.order, blco->head.nnz, blco->blocks, blco->head.type);
 }
 
 static void blco_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

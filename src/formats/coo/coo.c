@@ -102,15 +102,13 @@ static void coo_arrays(void *storage, struct pd_arrays *arrays) {
       pd_show_array(arrays, &list->index[l], coo->nnz, sizeof *list->index[l], use);
     pd_show_array(arrays, &list->values, coo->nnz, pd_type_bytes(coo->type), use);
   }
-}
-
-static void coo_destroy(polyad_context *context, void *storage) {
-  struct pd_coo *coo = storage;
-  if (coo == NULL) return;
-  for (int n = 0; n < coo->order; ++n)
-    pd_rowsum_clear(context, &coo->list[n]);
-  pd_rowsum_unshare(context, &coo->shared);
-  pd_storage_free(context, &pd_coo_format, coo);
+  for (int n = 0; n < coo->order && coo->flats == 0; ++n) {
+    pd_rowsum_arrays(&coo->list[n], coo->type, arrays);
+    pd_show_array(arrays, &coo->shared.id[n], coo->nnz, (size_t)coo->shared.id_bytes[n],
+                  PD_ARRAY_HOST);
+  }
+  if (coo->flats == 0 && coo->atomic)
+    pd_show_array(arrays, &coo->shared.values, coo->nnz, pd_type_bytes(coo->type), PD_ARRAY_HOST);
 }
 
 static polyad_status coo_build_list(polyad_context *context, const polyad_tensor *tensor,
@@ -168,7 +166,7 @@ static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, b
   polyad_status status = coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
                                         : coo_build_lists(context, tensor, &traits, request, coo);
   if (status == POLYAD_OK) return POLYAD_OK;
-  coo_destroy(context, coo);
+  pd_storage_free(context, &pd_coo_format, coo);
   *storage = NULL;
   return status;
 }
@@ -179,17 +177,6 @@ static polyad_status coo_check(polyad_context *context, const void *storage) {
   for (int n = 0; n < coo->order; ++n)
     PD_TRY(pd_rowsum_check(context, &coo->list[n], n, coo->dims));
   return POLYAD_OK;
-}
-
-static uint64_t coo_bytes(const void *storage) {
-  const struct pd_coo *coo = storage;
-  uint64_t total = sizeof *coo;
-  if (coo->flats > 0) return total + pd_coo_flat_bytes(coo->flats, coo->order, coo->nnz, coo->type);
-  if (coo->shared.values != NULL)
-    total += shared_bytes(coo->order, coo->dims, coo->nnz, coo->type, coo->shared.id_bytes[0] == 8);
-  for (int n = 0; n < coo->order; ++n)
-    total += pd_rowsum_bytes(&coo->list[n], coo->type);
-  return total;
 }
 
 static void coo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
@@ -233,9 +220,7 @@ const struct polyad_format pd_coo_format = {
     .bytes_there = pd_coo_flat_bytes_there,
     .build = coo_build,
     .check = coo_check,
-    .bytes = coo_bytes,
     .describe = coo_describe,
-    .destroy = coo_destroy,
     .decode = coo_decode,
     .rows = pd_coo_row_source,
 };

@@ -58,12 +58,18 @@ static double csf_estimate_building(const struct pd_traits *traits,
   return (double)traits->nnz * shape.trees * 25;
 }
 
-static void csf_destroy(polyad_context *context, void *storage) {
+static void csf_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_csf *csf = storage;
-  if (csf == NULL) return;
-  for (int t = 0; t < csf->trees; ++t)
-    pd_csf_tree_clear(context, csf->order, &csf->tree[t]);
-  pd_free(context, csf);
+  for (int t = 0; t < csf->trees; ++t) {
+    struct pd_csf_tree *tree = &csf->tree[t];
+    for (int l = 0; l < csf->order; ++l)
+      pd_show_array(arrays, &tree->id[l], tree->nodes[l], (size_t)tree->id_bytes[l],
+                    PD_ARRAY_DECODED);
+    for (int l = 0; l < csf->order - 1; ++l)
+      pd_show_array(arrays, &tree->start[l], tree->nodes[l] + 1, (size_t)tree->start_bytes,
+                    PD_ARRAY_DECODED);
+    pd_show_array(arrays, &tree->values, csf->nnz, pd_type_bytes(csf->type), PD_ARRAY_DECODED);
+  }
 }
 
 /* Each mode is served by the tree in which it is nearest to the root. */
@@ -97,14 +103,15 @@ static polyad_status csf_build(polyad_context *context, polyad_tensor *tensor, b
   pd_csf_choose(&traits, request, &shape);
   assign_modes(csf, &shape);
   PD_TRY_CLEANUP(pd_csf_room_create(context, tensor, &room));
-  for (; csf->trees < shape.trees; ++csf->trees)
-    PD_TRY_CLEANUP(pd_csf_tree_build(context, tensor, request->force_index64,
-                                     shape.mode[csf->trees], &room, &csf->tree[csf->trees]));
+  csf->trees = shape.trees;
+  for (int t = 0; t < csf->trees; ++t)
+    PD_TRY_CLEANUP(pd_csf_tree_build(context, tensor, request->force_index64, shape.mode[t], &room,
+                                     &csf->tree[t]));
   *storage = csf;
   csf = NULL;
 cleanup:
   pd_room_destroy(context, &room);
-  csf_destroy(context, csf);
+  pd_storage_free(context, &pd_csf_format, csf);
   return status;
 }
 
@@ -117,20 +124,6 @@ static polyad_status csf_check(polyad_context *context, const void *storage) {
       return pd_fail(context, POLYAD_INTERNAL, "csf: mode %d is not at its place",
                      pd_shown_mode(context, n));
   return POLYAD_OK;
-}
-
-static uint64_t csf_bytes(const void *storage) {
-  const struct pd_csf *csf = storage;
-  uint64_t total = sizeof *csf;
-  for (int t = 0; t < csf->trees; ++t) {
-    const struct pd_csf_tree *tree = &csf->tree[t];
-    for (int l = 0; l < csf->order; ++l) {
-      total += tree->nodes[l] * (uint64_t)tree->id_bytes[l];
-      if (tree->start[l] != NULL) total += (tree->nodes[l] + 1) * (uint64_t)tree->start_bytes;
-    }
-    total += csf->nnz * pd_type_bytes(csf->type);
-  }
-  return total;
 }
 
 static void csf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
@@ -192,9 +185,9 @@ const struct polyad_format pd_csf_format = {
     .estimate_building = csf_estimate_building,
     .build = csf_build,
     .check = csf_check,
-    .bytes = csf_bytes,
+    .header_bytes = sizeof(struct pd_csf),
+    .arrays = csf_arrays,
     .describe = csf_describe,
-    .destroy = csf_destroy,
     .decode = csf_decode,
     .rows = pd_csf_row_source,
 };

@@ -45,11 +45,10 @@ double pd_csf_seconds(const struct pd_traits *traits, const struct pd_request *r
 polyad_status pd_csf_room_create(polyad_context *context, const polyad_tensor *tensor,
                                  struct pd_room *room);
 uint64_t pd_csf_building_bytes(const struct pd_traits *traits, polyad_type type, int threads);
-/** Builds, checks, frees one tree. */
+/** Builds and checks one tree; what was allocated is in it also on failure. */
 polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *tensor,
                                 bool force_index64, const int *modes, struct pd_room *room,
                                 struct pd_csf_tree *tree);
 polyad_status pd_csf_tree_check(polyad_context *context, const struct pd_csf *csf, int which);
-void pd_csf_tree_clear(polyad_context *context, int order, struct pd_csf_tree *tree);
 
 #endif

@@ -155,17 +155,7 @@ polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *te
   status = csf_tree_grow(context, tensor, force_index64, &growing, tree);
 cleanup:
   pd_free(context, growing.nodes);
-  if (status != POLYAD_OK) pd_csf_tree_clear(context, tensor->order, tree);
   return status;
-}
-
-void pd_csf_tree_clear(polyad_context *context, int order, struct pd_csf_tree *tree) {
-  for (int l = 0; l < order; ++l) {
-    pd_free(context, tree->id[l]);
-    pd_free(context, tree->start[l]);
-  }
-  pd_free(context, tree->values);
-  *tree = (struct pd_csf_tree){0};
 }
 
 static polyad_status csf_tree_broken(polyad_context *context, int tree, int level, const char *what,

@@ -5,17 +5,13 @@
 #include "formats/storage.h"
 #include <stdio.h>
 
-static uint64_t fcoo_bytes_of(int order, uint64_t nnz, uint64_t rows, polyad_type type) {
-  uint64_t units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
-  return nnz * (4 * ((uint64_t)order - 1) + pd_type_bytes(type)) + 4 * rows + 12 * units;
-}
-
 static void fcoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t *storage, uint64_t *building) {
-  *storage = sizeof(struct pd_fcoo);
+  struct pd_fcoo like = {
+      .head = {.order = traits->order, .nnz = traits->nnz, .type = request->precision}};
   for (int n = 0; n < traits->order; ++n)
-    *storage = pd_add_saturated(*storage, fcoo_bytes_of(traits->order, traits->nnz,
-                                                        traits->nonempty[n], request->precision));
+    like.mode[n].rows = (uint32_t)traits->nonempty[n];
+  *storage = pd_storage_bytes(&pd_fcoo_format, &like);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
@@ -37,10 +33,6 @@ static void fcoo_arrays(void *storage, struct pd_arrays *arrays) {
     pd_show_array(arrays, &mode->unit_row, units, sizeof *mode->unit_row, use);
     pd_show_array(arrays, &mode->values, nnz, pd_type_bytes(fcoo->head.type), use);
   }
-}
-
-static void fcoo_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_fcoo_format, storage);
 }
 
 static const int *fcoo_levels_of(const void *storage, int mode) {
@@ -135,7 +127,7 @@ static polyad_status fcoo_build(polyad_context *context, polyad_tensor *tensor, 
   fcoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  fcoo_destroy(context, fcoo);
+  pd_storage_free(context, &pd_fcoo_format, fcoo);
   return status;
 }
 
@@ -156,14 +148,6 @@ static polyad_status fcoo_check(polyad_context *context, const void *storage) {
   for (int n = 0; n < fcoo->head.order; ++n)
     PD_TRY(check_flags(context, &fcoo->mode[n], fcoo->head.nnz));
   return pd_nz_check(context, &fcoo->head, "fcoo");
-}
-
-static uint64_t fcoo_bytes(const void *storage) {
-  const struct pd_fcoo *fcoo = storage;
-  uint64_t total = sizeof *fcoo;
-  for (int n = 0; n < fcoo->head.order; ++n)
-    total += fcoo_bytes_of(fcoo->head.order, fcoo->head.nnz, fcoo->mode[n].rows, fcoo->head.type);
-  return total;
 }
 
 static void fcoo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

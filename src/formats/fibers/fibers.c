@@ -204,6 +204,19 @@ void pd_fibers_arrays(struct pd_fibers *tree, polyad_type type, enum pd_array_us
   pd_show_array(arrays, &tree->whole, tree->items, sizeof *tree->whole, PD_ARRAY_MOVES);
 }
 
+struct pd_fibers pd_fibers_like(const struct pd_traits *traits, const int *levels) {
+  const uint32_t nnz = (uint32_t)traits->nnz;
+  uint64_t most = traits->fibers[levels[traits->order - 1]], product = 1;
+  struct pd_fibers like = {
+      .order = traits->order, .nnz = nnz, .items = nnz / pd_fibers_piece(nnz) + 1};
+  for (int l = 0; l < traits->order - 1; ++l) {
+    product = pd_mul_saturated(product, traits->nonempty[levels[l]]);
+    like.nodes[l] = (uint32_t)(product < most ? product : most);
+  }
+  like.nodes[traits->order - 1] = nnz;
+  return like;
+}
+
 /* ---- checking ------------------------------------------------------------------------------- */
 
 /* Children follow each other; their ids ascend, but for fibers that were cut. */
@@ -252,26 +265,6 @@ polyad_status pd_fibers_check(polyad_context *context, const struct pd_fibers *t
     if (start[f + 1] - start[f] > fiber_most)
       return pd_nz_broken(context, format, "fiber too long", f);
   return check_pieces(context, tree, format);
-}
-
-uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type) {
-  uint64_t numbers = 0, upper = (uint64_t)tree->order - 1;
-  for (int l = 0; l < tree->order; ++l)
-    numbers += tree->nodes[l] + (l < tree->order - 1 ? (uint64_t)tree->nodes[l] + 1 : 0);
-  numbers += (uint64_t)tree->items + 1 + tree->items * upper;
-  return 4 * numbers + tree->items + tree->nnz * pd_type_bytes(type);
-}
-
-uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, polyad_type type) {
-  int leaf = levels[traits->order - 1];
-  uint64_t numbers = traits->nnz, most = traits->fibers[leaf], product = 1;
-  uint64_t items = traits->nnz / pd_fibers_piece(traits->nnz) + 1;
-  for (int l = 0; l < traits->order - 1; ++l) {
-    product = pd_mul_saturated(product, traits->nonempty[levels[l]]);
-    numbers += 2 * (product < most ? product : most) + 1;
-  }
-  numbers += items * (uint64_t)traits->order + 1;
-  return 4 * numbers + items + traits->nnz * pd_type_bytes(type);
 }
 
 /* ---- decoding ------------------------------------------------------------------------------- */

@@ -48,9 +48,8 @@ void pd_fibers_arrays(struct pd_fibers *tree, polyad_type type, enum pd_array_us
                       struct pd_arrays *arrays);
 polyad_status pd_fibers_check(polyad_context *context, const struct pd_fibers *tree,
                               const char *format, uint32_t fiber_most);
-uint64_t pd_fibers_bytes(const struct pd_fibers *tree, polyad_type type);
-/** About what a tree of all nonzeros takes. */
-uint64_t pd_fibers_estimate(const struct pd_traits *traits, const int *levels, polyad_type type);
+/** About what a tree of all nonzeros is: its sizes, no arrays. */
+struct pd_fibers pd_fibers_like(const struct pd_traits *traits, const int *levels);
 
 /** Nonzeros [first, first + count) of the tree into places from `at` on. */
 void pd_fibers_decode(const struct pd_fibers *tree, polyad_type type, uint64_t first, int count,

@@ -15,23 +15,21 @@ static bool flycoo_supports(const struct pd_traits *traits, const struct pd_requ
   return pd_ordered_supports(traits, request, reason);
 }
 
-static uint64_t mode_bytes(const struct pd_flycoo *storage, uint64_t rows) {
-  uint64_t bytes = 8 * ((uint64_t)storage->partitions + 1);
-  return storage->sorted ? bytes + pd_ordered_bytes(storage->nnz, rows, true) : bytes;
-}
-
 static void flycoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                   uint64_t *storage, uint64_t *building) {
-  struct pd_flycoo like = {
-      .nnz = traits->nnz, .type = request->precision, .partitions = pd_partition_count(request)};
+  struct pd_flycoo like = {.order = traits->order,
+                           .nnz = traits->nnz,
+                           .type = request->precision,
+                           .partitions = pd_partition_count(request)};
   flycoo_read_variant(request->variant, &like);
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
   uint64_t copy = pd_flycoo_copy_bytes(&like), longest = 0;
-  *storage = sizeof like + (like.remap ? 1 : (uint64_t)traits->order) * copy;
   for (int n = 0; n < traits->order; ++n) {
-    *storage = pd_add_saturated(*storage, mode_bytes(&like, traits->nonempty[n]));
+    like.dims[n] = traits->dims[n];
+    like.mode[n].order = (struct pd_ordered){.rows = traits->nonempty[n], .has_row_id = true};
     if (traits->dims[n] > longest) longest = traits->dims[n];
   }
+  *storage = pd_storage_bytes(&pd_flycoo_format, &like);
   /* Either building (keys, permutation, places, the sort's own) or running (two copies that are
    * remapped from one into the other) needs more. */
   uint64_t sorting = pd_add_saturated(
@@ -66,10 +64,6 @@ static void flycoo_arrays(void *pointer, struct pd_arrays *arrays) {
       pd_ordered_arrays(&mode->order, storage->nnz, storage->dims[n], false, PD_ARRAY_MOVES,
                         arrays);
   }
-}
-
-static void flycoo_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_flycoo_format, storage);
 }
 
 /* The fullest partition of a mode relative to the mean. */
@@ -108,17 +102,8 @@ static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor
   *out = storage;
   storage = NULL;
 cleanup:
-  flycoo_destroy(context, storage);
+  pd_storage_free(context, &pd_flycoo_format, storage);
   return status;
-}
-
-static uint64_t flycoo_bytes(const void *pointer) {
-  const struct pd_flycoo *storage = pointer;
-  uint64_t sum = sizeof *storage;
-  for (int n = 0; n < storage->order; ++n)
-    sum += mode_bytes(storage, storage->mode[n].order.rows) +
-           (n == 0 || !storage->remap ? pd_flycoo_copy_bytes(storage) : 0);
-  return sum;
 }
 
 static void flycoo_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
@@ -151,7 +136,5 @@ const struct polyad_format pd_flycoo_format = {
     .build = flycoo_build,
     .check = pd_flycoo_check,
     .decode = pd_flycoo_decode,
-    .bytes = flycoo_bytes,
     .describe = flycoo_describe,
-    .destroy = flycoo_destroy,
 };

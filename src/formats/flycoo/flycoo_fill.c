@@ -78,7 +78,6 @@ static polyad_status order_mode(polyad_context *context, const struct job *job) 
                                  .degree = job->degree,
                                  .place = job->rank};
   PD_TRY(pd_ordered_build(context, &order, &mode->order, job->permutation));
-  if (job->request->device->functions->host_memory) return POLYAD_OK;
   return pd_ordered_set_used(context, tensor->dims[job->mode], &mode->order);
 }
 

@@ -7,18 +7,13 @@
 #include "formats/storage.h"
 #include <stdio.h>
 
-static uint64_t fwc_bytes_of(int order, uint64_t nnz, uint64_t fibers, polyad_type type) {
-  return nnz * (4 + pd_type_bytes(type)) + 4 * (fibers * (uint64_t)order + 1) +
-         4 * pd_nz_units(nnz, PD_FWC_UNIT);
-}
-
 static void fwc_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                uint64_t *storage, uint64_t *building) {
-  *storage = sizeof(struct pd_fwc);
+  struct pd_fwc like = {
+      .head = {.order = traits->order, .nnz = traits->nnz, .type = request->precision}};
   for (int n = 0; n < traits->order; ++n)
-    *storage = pd_add_saturated(*storage, fwc_bytes_of(traits->order, traits->nnz,
-                                                       traits->fibers[pd_fibers_leaf(traits, n)],
-                                                       request->precision));
+    like.mode[n].fibers = (uint32_t)traits->fibers[pd_fibers_leaf(traits, n)];
+  *storage = pd_storage_bytes(&pd_fwc_format, &like);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
 }
 
@@ -35,10 +30,6 @@ static void fwc_arrays(void *storage, struct pd_arrays *arrays) {
                   sizeof *mode->unit_fiber, use);
     pd_show_array(arrays, &mode->values, nnz, pd_type_bytes(fwc->head.type), use);
   }
-}
-
-static void fwc_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_fwc_format, storage);
 }
 
 static const int *fwc_levels_of(const void *storage, int mode) {
@@ -122,7 +113,7 @@ static polyad_status fwc_build(polyad_context *context, polyad_tensor *tensor, b
   fwc = NULL;
 cleanup:
   pd_free(context, permutation);
-  fwc_destroy(context, fwc);
+  pd_storage_free(context, &pd_fwc_format, fwc);
   return status;
 }
 
@@ -140,14 +131,6 @@ static polyad_status fwc_check(polyad_context *context, const void *storage) {
         return pd_nz_broken(context, "fwc", "wrong fiber of unit", c);
   }
   return pd_nz_check(context, &fwc->head, "fwc");
-}
-
-static uint64_t fwc_bytes(const void *storage) {
-  const struct pd_fwc *fwc = storage;
-  uint64_t total = sizeof *fwc;
-  for (int n = 0; n < fwc->head.order; ++n)
-    total += fwc_bytes_of(fwc->head.order, fwc->head.nnz, fwc->mode[n].fibers, fwc->head.type);
-  return total;
 }
 
 static void fwc_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

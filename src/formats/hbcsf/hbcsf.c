@@ -7,12 +7,13 @@
 /* As if all slices were in trees. */
 static void hbcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                  uint64_t *storage, uint64_t *building) {
-  *storage = sizeof(struct pd_hbcsf);
+  struct pd_hbcsf like = {.head = {.order = traits->order, .type = request->precision}};
   for (int n = 0; n < traits->order; ++n) {
     int levels[POLYAD_MAX_ORDER];
     pd_fibers_levels(traits->order, traits->dims, n, pd_fibers_leaf(traits, n), levels);
-    *storage = pd_add_saturated(*storage, pd_fibers_estimate(traits, levels, request->precision));
+    like.mode[n].tree = pd_fibers_like(traits, levels);
   }
+  *storage = pd_storage_bytes(&pd_hbcsf_format, &like);
   *building = pd_add_saturated(*storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, 1),
                                                           pd_mul_saturated(traits->nnz, 4)));
 }
@@ -40,10 +41,6 @@ static void hbcsf_arrays(void *storage, struct pd_arrays *arrays) {
   for (int n = 0; n < hbcsf->head.order; ++n)
     hbcsf_mode_arrays(&hbcsf->mode[n], hbcsf->head.order, hbcsf->head.type,
                       n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES, arrays);
-}
-
-static void hbcsf_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_hbcsf_format, storage);
 }
 
 static const int *hbcsf_levels_of(const void *storage, int mode) {
@@ -112,7 +109,7 @@ static polyad_status hbcsf_build(polyad_context *context, polyad_tensor *tensor,
   *out = hbcsf;
   hbcsf = NULL;
 cleanup:
-  hbcsf_destroy(context, hbcsf);
+  pd_storage_free(context, &pd_hbcsf_format, hbcsf);
   return status;
 }
 
@@ -138,20 +135,6 @@ static polyad_status hbcsf_check(polyad_context *context, const void *storage) {
     PD_TRY(pd_fibers_check(context, &mode->tree, "hbcsf", PD_HBCSF_FIBER_MOST));
   }
   return pd_nz_check(context, &hbcsf->head, "hbcsf");
-}
-
-static uint64_t hbcsf_bytes(const void *storage) {
-  const struct pd_hbcsf *hbcsf = storage;
-  uint64_t total = sizeof *hbcsf, order = (uint64_t)hbcsf->head.order;
-  for (int n = 0; n < hbcsf->head.order; ++n) {
-    const struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
-    uint64_t lists = (uint64_t)mode->singles + mode->listed;
-    total += 4 * (mode->singles * order + mode->listed * (order - 1) + 2 * mode->slices + 1 +
-                  pd_nz_units(mode->listed, PD_HBCSF_UNIT));
-    total += lists * pd_type_bytes(hbcsf->head.type);
-    total += pd_fibers_bytes(&mode->tree, hbcsf->head.type);
-  }
-  return total;
 }
 
 static void hbcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

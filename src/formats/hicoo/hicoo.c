@@ -6,15 +6,6 @@
 #include "formats/storage.h"
 #include <stdio.h>
 
-/* `groups`: of all modes. */
-static uint64_t hicoo_bytes_of(int order, uint64_t nnz, uint64_t blocks, uint64_t superblocks,
-                               uint64_t groups, polyad_type type) {
-  uint64_t n = (uint64_t)order;
-  return sizeof(struct pd_hicoo) + nnz * (n + pd_type_bytes(type)) +
-         4 * (blocks * (n + 1) + 1 + pd_nz_units(nnz, PD_HICOO_UNIT)) +
-         4 * (superblocks * (n + 1) + 1 + groups + n);
-}
-
 /* The most blocks with edges of 2^bits indices that can hold a nonzero: one for each nonzero, and
  * no more than the tensor has. */
 static uint64_t hicoo_most_blocks(const struct pd_traits *traits, int bits) {
@@ -28,13 +19,15 @@ static void hicoo_estimate_bytes(const struct pd_traits *traits, const struct pd
                                  uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
-  uint64_t superblocks = hicoo_most_blocks(traits, PD_HICOO_SUPER_BITS), groups = 0;
+  struct pd_hicoo like = {
+      .head = {.order = traits->order, .nnz = traits->nnz, .type = request->precision},
+      .blocks = (uint32_t)hicoo_most_blocks(traits, PD_HICOO_BITS),
+      .superblocks = (uint32_t)hicoo_most_blocks(traits, PD_HICOO_SUPER_BITS)};
   for (int n = 0; n < traits->order; ++n) {
     uint64_t most = ((traits->dims[n] - 1) >> PD_HICOO_SUPER_BITS) + 1;
-    groups += most < superblocks ? most : superblocks;
+    like.schedule[n].groups = (uint32_t)(most < like.superblocks ? most : like.superblocks);
   }
-  *storage = hicoo_bytes_of(traits->order, traits->nnz, hicoo_most_blocks(traits, PD_HICOO_BITS),
-                            superblocks, groups, request->precision);
+  *storage = pd_storage_bytes(&pd_hicoo_format, &like);
   *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, curve.words));
 }
 
@@ -54,10 +47,6 @@ static void hicoo_arrays(void *storage, struct pd_arrays *arrays) {
   pd_show_array(arrays, &hicoo->values, nnz, pd_type_bytes(hicoo->head.type), PD_ARRAY_DECODED);
   pd_show_array(arrays, &hicoo->unit_block, pd_nz_units(nnz, PD_HICOO_UNIT),
                 sizeof *hicoo->unit_block, PD_ARRAY_DECODED);
-}
-
-static void hicoo_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_hicoo_format, storage);
 }
 
 static polyad_status hicoo_build_blocks(polyad_context *context, const polyad_tensor *tensor,
@@ -210,7 +199,7 @@ static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor,
   hicoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  hicoo_destroy(context, hicoo);
+  pd_storage_free(context, &pd_hicoo_format, hicoo);
   return status;
 }
 
@@ -253,15 +242,6 @@ static polyad_status hicoo_check(polyad_context *context, const void *storage) {
     if (pd_nz_piece_of(hicoo->start, hicoo->blocks, c * PD_HICOO_UNIT) != hicoo->unit_block[c])
       return pd_nz_broken(context, "hicoo", "wrong block of unit", c);
   return pd_nz_check(context, &hicoo->head, "hicoo");
-}
-
-static uint64_t hicoo_bytes(const void *storage) {
-  const struct pd_hicoo *hicoo = storage;
-  uint64_t groups = 0;
-  for (int n = 0; n < hicoo->head.order; ++n)
-    groups += hicoo->schedule[n].groups;
-  return hicoo_bytes_of(hicoo->head.order, hicoo->head.nnz, hicoo->blocks, hicoo->superblocks,
-                        groups, hicoo->head.type);
 }
 
 static void hicoo_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

@@ -73,18 +73,6 @@ static void hls_arrays(void *storage, struct pd_arrays *arrays) {
   pd_show_array(arrays, &hls->nnz_vals, hls->sparse_nnz, value, PD_ARRAY_DECODED);
 }
 
-void pd_hls_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_hls_format, storage);
-}
-
-uint64_t pd_hls_bytes(const void *pointer) {
-  const struct pd_hls *hls = pointer;
-  uint64_t words = pd_hls_packed_words(hls->tiles, hls->tile_linear_bits) +
-                   pd_hls_packed_words(hls->sparse_nnz, hls->linear_bits) +
-                   hls->tiles * PD_HLS_WORDS + hls->tiles + 1;
-  return sizeof *hls + 4 * words + hls->nnz * pd_hls_value_bytes(hls->value);
-}
-
 /* As if no tile were dense, which only the nonzeros tell; building is bounded by tiles that just
  * reach the threshold. */
 static void hls_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
@@ -94,7 +82,7 @@ static void hls_estimate_bytes(const struct pd_traits *traits, const struct pd_r
   pd_hls_set_bits(&like);
   like.nnz = like.sparse_nnz = traits->nnz;
   like.value = pd_hls_value_for(request->compute, request->precision);
-  *storage = pd_hls_bytes(&like);
+  *storage = pd_storage_bytes(&pd_hls_format, &like);
   int threshold = pd_parameter(request, PD_HLS_TILE_THRESHOLD, PD_HLS_THRESHOLD_TTMC_OLD);
   uint64_t tile = PD_HLS_CELLS / 8 + 16;
   uint64_t tiles = pd_mul_saturated(traits->nnz / (uint64_t)threshold + 1, tile);
@@ -170,7 +158,5 @@ const struct polyad_format pd_hls_format = {
     .build = hls_build,
     .check = pd_hls_check,
     .decode = pd_hls_decode,
-    .bytes = pd_hls_bytes,
     .describe = hls_describe,
-    .destroy = pd_hls_destroy,
 };

@@ -1,7 +1,9 @@
 /* Building "hls": tile, classify, linearise, make bitmaps. Nonzeros are sorted by tile and cell;
  * threads then take tiles of their own, and packed words of their own: no atomics. */
 #include "core/radix_sort.h"
+#include "formats/hls/hls.h"
 #include "formats/hls/hls_layout.h"
+#include "formats/storage.h"
 #include <math.h>
 #include <string.h>
 
@@ -316,6 +318,6 @@ polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
   hls = NULL;
 cleanup:
   hls_build_clear(context, &job);
-  pd_hls_destroy(context, hls);
+  pd_storage_free(context, &pd_hls_format, hls);
   return status;
 }

@@ -136,8 +136,6 @@ polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
                            const struct pd_request *request, void **storage);
 polyad_status pd_hls_check(polyad_context *context, const void *storage);
 void pd_hls_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
-void pd_hls_destroy(polyad_context *context, void *storage);
-uint64_t pd_hls_bytes(const void *storage);
 /** How values are stored for a compute type and precision. */
 enum pd_hls_value pd_hls_value_for(polyad_compute compute, polyad_type precision);
 

@@ -10,7 +10,10 @@ static void mmcsf_estimate_bytes(const struct pd_traits *traits, const struct pd
                                  uint64_t *storage, uint64_t *building) {
   int levels[POLYAD_MAX_ORDER];
   pd_fibers_levels(traits->order, traits->dims, -1, pd_fibers_leaf(traits, -1), levels);
-  *storage = sizeof(struct pd_mmcsf) + pd_fibers_estimate(traits, levels, request->precision);
+  const struct pd_mmcsf like = {.head = {.order = traits->order, .type = request->precision},
+                                .trees = 1,
+                                .tree = {pd_fibers_like(traits, levels)}};
+  *storage = pd_storage_bytes(&pd_mmcsf_format, &like);
   /* The orders of all modes, the longest fiber of each nonzero and its mode. */
   uint64_t more = pd_mul_saturated(traits->nnz, 4 * ((uint64_t)traits->order + 1) + 5);
   *building =
@@ -21,10 +24,6 @@ static void mmcsf_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_mmcsf *mmcsf = storage;
   for (int t = 0; t < mmcsf->trees; ++t)
     pd_fibers_arrays(&mmcsf->tree[t], mmcsf->head.type, PD_ARRAY_DECODED, arrays);
-}
-
-static void mmcsf_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_mmcsf_format, storage);
 }
 
 static const int *mmcsf_levels_of(const void *storage, int mode) {
@@ -156,7 +155,7 @@ cleanup:
     pd_free(context, choice.order[n]);
   pd_free(context, choice.longest);
   pd_free(context, choice.mode);
-  mmcsf_destroy(context, mmcsf);
+  pd_storage_free(context, &pd_mmcsf_format, mmcsf);
   return status;
 }
 
@@ -167,14 +166,6 @@ static polyad_status mmcsf_check(polyad_context *context, const void *storage) {
   for (int t = 0; t < mmcsf->trees; ++t)
     PD_TRY(pd_fibers_check(context, &mmcsf->tree[t], "mmcsf", 0));
   return pd_nz_check(context, &mmcsf->head, "mmcsf");
-}
-
-static uint64_t mmcsf_bytes(const void *storage) {
-  const struct pd_mmcsf *mmcsf = storage;
-  uint64_t total = sizeof *mmcsf;
-  for (int t = 0; t < mmcsf->trees; ++t)
-    total += pd_fibers_bytes(&mmcsf->tree[t], mmcsf->head.type);
-  return total;
 }
 
 static void mmcsf_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

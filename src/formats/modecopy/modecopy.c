@@ -17,35 +17,29 @@ static bool modecopy_supports(const struct pd_traits *traits, const struct pd_re
   return pd_ordered_supports(traits, request, reason);
 }
 
-static uint64_t copy_bytes(const struct pd_modecopy *storage, const struct pd_modecopy_copy *copy,
-                           bool has_row_id) {
-  uint64_t padded = pd_modecopy_padded(storage->nnz);
-  uint64_t bytes = padded * ((uint64_t)copy->planes * 4 + pd_type_bytes(storage->type));
-  if (storage->variant != PD_MODECOPY_SORTED)
-    return bytes + 8 * ((uint64_t)storage->partitions + 1);
-  return bytes + pd_ordered_bytes(storage->nnz, copy->order.rows, has_row_id);
-}
-
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t copies, uint64_t *storage, uint64_t *building) {
   struct pd_modecopy like = {.variant = modecopy_variant_of(request->variant),
+                             .order = traits->order,
+                             .copies = copies,
                              .nnz = traits->nnz,
                              .type = request->precision,
                              .partitions = pd_partition_count(request)};
   bool sorted = like.variant == PD_MODECOPY_SORTED;
   uint64_t longest = 0;
-  *storage = sizeof like;
+  memcpy(like.dims, traits->dims, sizeof like.dims);
   for (int mode = 0; mode < traits->order; ++mode) {
     if ((copies >> mode & 1) == 0) continue;
-    struct pd_modecopy_copy copy = {.order = {.rows = traits->nonempty[mode]}};
+    struct pd_modecopy_copy *copy = &like.copy[mode];
+    copy->order.rows = traits->nonempty[mode];
+    copy->order.has_row_id = copy->order.rows < traits->dims[mode];
     for (int n = 0; n < traits->order; ++n)
-      if (n != mode) copy.field[copy.inputs++].mode = n;
-    copy.field[copy.inputs].mode = mode;
-    pd_modecopy_pack(&copy, sorted ? copy.inputs : copy.inputs + 1, traits->dims);
-    *storage = pd_add_saturated(
-        *storage, copy_bytes(&like, &copy, traits->nonempty[mode] < traits->dims[mode]));
+      if (n != mode) copy->field[copy->inputs++].mode = n;
+    copy->field[copy->inputs].mode = mode;
+    pd_modecopy_pack(copy, sorted ? copy->inputs : copy->inputs + 1, traits->dims);
     if (traits->dims[mode] > longest) longest = traits->dims[mode];
   }
+  *storage = pd_storage_bytes(&pd_modecopy_format, &like);
   /* The records, counts per row and what partitioning them takes. */
   int words = pd_modecopy_record_words(traits->order, traits->dims, request->precision,
                                        sorted ? 1 : like.partitions);
@@ -88,10 +82,6 @@ void pd_modecopy_arrays(struct pd_modecopy *storage, bool decoded, struct pd_arr
 
 static void modecopy_arrays(void *storage, struct pd_arrays *arrays) {
   pd_modecopy_arrays(storage, true, arrays);
-}
-
-static void modecopy_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_modecopy_format, storage);
 }
 
 void pd_modecopy_init(const polyad_tensor *tensor, const struct pd_request *request,
@@ -143,19 +133,9 @@ static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tens
   PD_TRY(modecopy_begin(context, tensor, request, out));
   polyad_status status = pd_modecopy_fill(context, tensor, request, *out);
   if (status == POLYAD_OK) return POLYAD_OK;
-  modecopy_destroy(context, *out);
+  pd_storage_free(context, &pd_modecopy_format, *out);
   *out = NULL;
   return status;
-}
-
-static uint64_t modecopy_bytes(const void *pointer) {
-  const struct pd_modecopy *storage = pointer;
-  uint64_t sum = sizeof *storage;
-  for (int mode = 0; mode < storage->order; ++mode)
-    if (pd_modecopy_has(storage, mode))
-      sum += copy_bytes(storage, &storage->copy[mode],
-                        storage->copy[mode].order.rows < storage->dims[mode]);
-  return sum;
 }
 
 /* Bits of one nonzero over all copies: by section III-C of the paper (whole bits per index), and
@@ -209,7 +189,5 @@ const struct polyad_format pd_modecopy_format = {
     .check = pd_modecopy_check,
     .decode = pd_modecopy_decode,
     .rows = pd_modecopy_row_source,
-    .bytes = modecopy_bytes,
     .describe = modecopy_describe,
-    .destroy = modecopy_destroy,
 };

@@ -149,8 +149,7 @@ polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_
   pd_modecopy_pack(copy, copy->inputs, tensor->dims);
   PD_TRY_CLEANUP(
       modecopy_build_sort(context, job, &sorting, pd_layout_unsorted_bits(&sorting.layout)));
-  if (job->storage->ends || !job->request->device->functions->host_memory)
-    PD_TRY_CLEANUP(pd_ordered_set_used(context, tensor->dims[job->mode], &copy->order));
+  PD_TRY_CLEANUP(pd_ordered_set_used(context, tensor->dims[job->mode], &copy->order));
   status = job->storage->ends ? pd_ordered_set_ends(context, tensor->nnz, &copy->order)
                               : modecopy_build_mark(context, tensor->nnz, copy);
 cleanup:

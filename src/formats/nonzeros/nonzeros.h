@@ -121,9 +121,8 @@ extern const struct pd_walk pd_nz_walk_cpu;
  */
 #define PD_NZ_FORMAT_SLOTS(name)                                                                   \
   .min_order = 3, .max_order = POLYAD_MAX_ORDER, .estimate_bytes = name##_estimate_bytes,          \
-  .build = name##_build, .check = name##_check, .bytes = name##_bytes,                             \
-  .describe = name##_describe, .destroy = name##_destroy, .decode = pd_nz_decode,                  \
-  .header_bytes = sizeof(struct pd_##name), .arrays = name##_arrays
+  .build = name##_build, .check = name##_check, .describe = name##_describe,                       \
+  .decode = pd_nz_decode, .header_bytes = sizeof(struct pd_##name), .arrays = name##_arrays
 
 /** A struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \

@@ -25,11 +25,6 @@ bool pd_ordered_supports(const struct pd_traits *traits, const struct pd_request
   return true;
 }
 
-uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id) {
-  return 8 * (rows + 1) + (has_row_id ? 4 * rows : 0) + 4 * (pd_ordered_chunks(nnz) + 1) +
-         sizeof(struct pd_ordered_marks) * pd_ordered_mark_words(nnz);
-}
-
 uint64_t pd_ordered_sorting_bytes(uint64_t nnz) {
   return pd_mul_saturated(nnz, 4 + 2 * 12); /* permutation, keys and what moves with them, twice */
 }

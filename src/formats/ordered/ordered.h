@@ -92,8 +92,6 @@ polyad_status pd_ordered_set_ends(polyad_context *context, uint64_t nnz, struct 
  *  and ends there are. */
 void pd_ordered_arrays(struct pd_ordered *order, uint64_t nnz, uint64_t dim, bool ends,
                        enum pd_array_use use, struct pd_arrays *arrays);
-/** Bytes of the tables. */
-uint64_t pd_ordered_bytes(uint64_t nnz, uint64_t rows, bool has_row_id);
 /** Bytes that sorting takes beyond tables and permutation. */
 uint64_t pd_ordered_sorting_bytes(uint64_t nnz);
 

@@ -40,10 +40,6 @@ static void portable_format_arrays(void *storage, struct pd_arrays *arrays) {
   pd_modecopy_arrays(&((struct pd_portable *)storage)->lists, true, arrays);
 }
 
-static void portable_format_destroy(polyad_context *context, void *storage) {
-  pd_storage_free(context, &pd_portable_format, storage);
-}
-
 static polyad_status portable_format_begin(polyad_context *context, const polyad_tensor *tensor,
                                            const struct pd_request *request, void **out) {
   struct pd_request changed = as_modecopy(request);
@@ -68,7 +64,7 @@ static polyad_status portable_format_build(polyad_context *context, polyad_tenso
   struct pd_portable *storage = *out;
   polyad_status status = pd_modecopy_fill(context, tensor, &changed, &storage->lists);
   if (status == POLYAD_OK) return POLYAD_OK;
-  portable_format_destroy(context, storage);
+  pd_storage_free(context, &pd_portable_format, storage);
   *out = NULL;
   return status;
 }
@@ -82,11 +78,6 @@ static polyad_status portable_format_build_there(polyad_context *context,
 
 static polyad_status portable_format_check(polyad_context *context, const void *storage) {
   return pd_modecopy_format.check(context, &((const struct pd_portable *)storage)->lists);
-}
-
-static uint64_t portable_format_bytes(const void *storage) {
-  const struct pd_portable *portable = storage;
-  return sizeof *portable - sizeof portable->lists + pd_modecopy_format.bytes(&portable->lists);
 }
 
 static void portable_format_describe(const void *storage, int first_mode,
@@ -122,8 +113,6 @@ const struct polyad_format pd_portable_format = {
     .bytes_there = pd_modecopy_bytes_there,
     .build = portable_format_build,
     .check = portable_format_check,
-    .bytes = portable_format_bytes,
     .describe = portable_format_describe,
-    .destroy = portable_format_destroy,
     .decode = portable_format_decode,
 };

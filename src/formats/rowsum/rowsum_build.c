@@ -213,13 +213,6 @@ cleanup:
   return status;
 }
 
-void pd_rowsum_unshare(polyad_context *context, struct pd_rowsum_shared *shared) {
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-    pd_free(context, shared->id[n]);
-  pd_free(context, shared->values);
-  *shared = (struct pd_rowsum_shared){0};
-}
-
 static polyad_status share_index(polyad_context *context, const polyad_tensor *tensor, int mode,
                                  int bytes, void **id) {
   PD_TRY(pd_alloc(context, tensor->nnz, (size_t)bytes, id));
@@ -235,19 +228,15 @@ static polyad_status share_index(polyad_context *context, const polyad_tensor *t
 
 polyad_status pd_rowsum_share(polyad_context *context, const polyad_tensor *tensor,
                               bool force_index64, struct pd_rowsum_shared *shared) {
-  polyad_status status = POLYAD_OK;
   size_t item = pd_type_bytes(tensor->type);
   *shared = (struct pd_rowsum_shared){0};
   for (int n = 0; n < tensor->order; ++n) {
     shared->id_bytes[n] = pd_rowsum_index_bytes(tensor->dims[n], force_index64);
-    PD_TRY_CLEANUP(share_index(context, tensor, n, shared->id_bytes[n], &shared->id[n]));
+    PD_TRY(share_index(context, tensor, n, shared->id_bytes[n], &shared->id[n]));
   }
-  PD_TRY_CLEANUP(pd_alloc(context, tensor->nnz, item, &shared->values));
+  PD_TRY(pd_alloc(context, tensor->nnz, item, &shared->values));
   memcpy(shared->values, tensor->values, tensor->nnz * item);
   return POLYAD_OK;
-cleanup:
-  pd_rowsum_unshare(context, shared);
-  return status;
 }
 
 polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
@@ -278,24 +267,23 @@ uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, 
   return pd_add_saturated(places, pd_mul_saturated(runs, row) + start);
 }
 
-void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list) {
-  pd_free(context, (void *)list->row_start);
-  pd_free(context, (void *)list->row_id);
-  pd_free(context, (void *)list->block_start);
-  pd_free(context, (void *)list->place);
-  if (list->place == NULL) pd_free(context, (void *)list->values);
-  for (int g = 0; g < list->columns && list->place == NULL; ++g)
-    pd_free(context, (void *)list->id[g]);
-  *list = (struct pd_rowsum){0};
+void pd_rowsum_arrays(struct pd_rowsum *list, polyad_type type, struct pd_arrays *arrays) {
+  const enum pd_array_use use = PD_ARRAY_HOST;
+  uint64_t blocks = list->blocks == 0 ? 0 : list->blocks + 1;
+  pd_show_array(arrays, &list->row_start, list->runs + 1, (size_t)list->start_bytes, use);
+  pd_show_array(arrays, &list->row_id, list->runs, (size_t)list->row_bytes, use);
+  pd_show_array(arrays, &list->block_start, blocks, sizeof *list->block_start, use);
+  pd_show_array(arrays, &list->place, list->nnz, (size_t)list->place_bytes, use);
+  if (list->place_bytes > 0) return; /* somebody else owns the rest */
+  pd_show_array(arrays, &list->values, list->nnz, pd_type_bytes(type), use);
+  for (int g = 0; g < list->columns; ++g)
+    pd_show_array(arrays, &list->id[g], list->nnz, (size_t)list->id_bytes[g], use);
 }
 
-uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type) {
-  uint64_t item = list->place != NULL ? (uint64_t)list->place_bytes : pd_type_bytes(type);
-  for (int g = 0; g < list->columns && list->place == NULL; ++g)
-    item += (uint64_t)list->id_bytes[g];
-  uint64_t blocks = list->blocks == 0 ? 0 : (list->blocks + 1) * sizeof *list->block_start;
-  return list->nnz * item + list->runs * (uint64_t)list->row_bytes +
-         (list->runs + 1) * (uint64_t)list->start_bytes + blocks;
+void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list) {
+  struct pd_arrays arrays = pd_arrays_freeing(context);
+  pd_rowsum_arrays(list, POLYAD_F64, &arrays);
+  *list = (struct pd_rowsum){0};
 }
 
 uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,

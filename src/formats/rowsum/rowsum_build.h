@@ -3,8 +3,8 @@
 #define PD_ROWSUM_BUILD_H
 
 #include "build/records.h"
-#include "formats/format.h"
 #include "formats/rowsum/rowsum.h"
+#include "formats/storage.h"
 
 /** Bytes of one stored index of a mode. */
 static inline int pd_rowsum_index_bytes(uint64_t dim, bool force_index64) {
@@ -45,9 +45,9 @@ struct pd_rowsum_shared {
   void *id[POLYAD_MAX_ORDER]; /* of every mode */
   void *values;
 };
+/** What was allocated is there also on failure. */
 polyad_status pd_rowsum_share(polyad_context *context, const polyad_tensor *tensor,
                               bool force_index64, struct pd_rowsum_shared *shared);
-void pd_rowsum_unshare(polyad_context *context, struct pd_rowsum_shared *shared);
 /** The same list by its order alone; see struct pd_rowsum. */
 polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_tensor *tensor,
                                        int mode, bool force_index64, const struct pd_tiling *tiling,
@@ -58,9 +58,9 @@ uint64_t pd_rowsum_permuted_bytes(const uint64_t *dims, int mode, uint64_t nnz, 
                                   bool force_index64);
 void pd_rowsum_clear(polyad_context *context, struct pd_rowsum *list);
 
-/** Bytes the list takes; `type` is that of its values. */
-uint64_t pd_rowsum_bytes(const struct pd_rowsum *list, polyad_type type);
-/** The same before it is built, and what building takes on top. */
+/** Shows the arrays that are the list's own; `type` is that of its values. */
+void pd_rowsum_arrays(struct pd_rowsum *list, polyad_type type, struct pd_arrays *arrays);
+/** Their bytes before it is built, and what building takes on top. */
 uint64_t pd_rowsum_estimate_bytes(int order, const uint64_t *dims, int mode, uint64_t nnz,
                                   uint64_t runs, polyad_type type, bool force_index64);
 uint64_t pd_rowsum_building_bytes(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,

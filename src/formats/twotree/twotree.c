@@ -67,15 +67,11 @@ static double twotree_estimate_building(const struct pd_traits *traits,
 
 static void twotree_arrays(void *storage, struct pd_arrays *arrays) {
   struct pd_twotree *twotree = storage;
-  for (int s = 0; s < twotree->sides && twotree->on_gpu; ++s)
-    pd_twotree_copies_arrays(&twotree->side[s], s == 0, arrays);
-}
-
-static void twotree_destroy(polyad_context *context, void *storage) {
-  struct pd_twotree *twotree = storage;
-  for (int s = 0; twotree != NULL && !twotree->on_gpu && s < twotree->sides; ++s)
-    pd_twotree_side_clear(context, &twotree->side[s]);
-  pd_storage_free(context, &pd_twotree_format, storage);
+  for (int s = 0; s < twotree->sides; ++s)
+    if (twotree->on_gpu)
+      pd_twotree_copies_arrays(&twotree->side[s], s == 0, arrays);
+    else
+      pd_twotree_side_arrays(&twotree->side[s], twotree->type, arrays);
 }
 
 /* Everything but the sides' arrays. */
@@ -143,7 +139,7 @@ static polyad_status twotree_build(polyad_context *context, polyad_tensor *tenso
   if (status == POLYAD_OK)
     *storage = twotree;
   else
-    twotree_destroy(context, twotree);
+    pd_storage_free(context, &pd_twotree_format, twotree);
   return status;
 }
 
@@ -153,15 +149,6 @@ static polyad_status twotree_check(polyad_context *context, const void *storage)
     PD_TRY(twotree->on_gpu ? pd_twotree_copies_check(context, twotree, &twotree->side[s])
                            : pd_twotree_side_check(context, twotree, &twotree->side[s]));
   return POLYAD_OK;
-}
-
-static uint64_t twotree_bytes(const void *storage) {
-  const struct pd_twotree *twotree = storage;
-  uint64_t total = sizeof *twotree;
-  for (int s = 0; s < twotree->sides; ++s)
-    total += twotree->on_gpu ? pd_twotree_copies_bytes(&twotree->side[s])
-                             : pd_twotree_side_bytes(&twotree->side[s], twotree->type);
-  return total;
 }
 
 static void twotree_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
@@ -217,8 +204,6 @@ const struct polyad_format pd_twotree_format = {
     .bytes_there = pd_twotree_copies_bytes_there,
     .build = twotree_build,
     .check = twotree_check,
-    .bytes = twotree_bytes,
     .describe = twotree_describe,
-    .destroy = twotree_destroy,
     .decode = twotree_decode,
 };

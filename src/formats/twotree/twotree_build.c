@@ -77,14 +77,6 @@ cleanup:
   return status;
 }
 
-void pd_twotree_side_clear(polyad_context *context, struct pd_twotree_side *side) {
-  pd_rowsum_clear(context, &side->pass);
-  for (int k = 0; k < side->modes.count; ++k) {
-    pd_rowsum_clear(context, &side->list[k]);
-    pd_free(context, side->tuple_id[k]);
-  }
-}
-
 /* ---- checks and bytes ------------------------------------------------------------------------ */
 
 /* Every tuple stands once in the list of a mode, with the indices that it has. */
@@ -129,11 +121,14 @@ polyad_status pd_twotree_side_check(polyad_context *context, const struct pd_two
   return POLYAD_OK;
 }
 
-uint64_t pd_twotree_side_bytes(const struct pd_twotree_side *side, polyad_type type) {
-  uint64_t total = pd_rowsum_bytes(&side->pass, type);
-  for (int k = 0; k < side->modes.count && side->modes.count > 1; ++k)
-    total += pd_rowsum_bytes(&side->list[k], type) + side->tuples * (uint64_t)side->id_bytes[k];
-  return total;
+void pd_twotree_side_arrays(struct pd_twotree_side *side, polyad_type type,
+                            struct pd_arrays *arrays) {
+  pd_rowsum_arrays(&side->pass, type, arrays);
+  for (int k = 0; k < side->modes.count && side->modes.count > 1; ++k) {
+    pd_rowsum_arrays(&side->list[k], type, arrays);
+    pd_show_array(arrays, &side->tuple_id[k], side->tuples, (size_t)side->id_bytes[k],
+                  PD_ARRAY_HOST);
+  }
 }
 
 uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct pd_request *request,

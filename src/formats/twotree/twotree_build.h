@@ -8,12 +8,13 @@
 polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor *tensor,
                                     const struct pd_traits *traits,
                                     const struct pd_request *request, struct pd_twotree_side *side);
-void pd_twotree_side_clear(polyad_context *context, struct pd_twotree_side *side);
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */
 polyad_status pd_twotree_side_check(polyad_context *context, const struct pd_twotree *twotree,
                                     const struct pd_twotree_side *side);
-uint64_t pd_twotree_side_bytes(const struct pd_twotree_side *side, polyad_type type);
-/** The same before it is built. */
+/** Shows the arrays. */
+void pd_twotree_side_arrays(struct pd_twotree_side *side, polyad_type type,
+                            struct pd_arrays *arrays);
+/** Their bytes before the side is built. */
 uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct pd_request *request,
                                   const struct pd_twotree_modes *modes);
 /** What building takes on top. */

@@ -192,15 +192,6 @@ polyad_status pd_twotree_copies_check(polyad_context *context, const struct pd_t
   return POLYAD_OK;
 }
 
-uint64_t pd_twotree_copies_bytes(const struct pd_twotree_side *side) {
-  uint64_t total = 0;
-  if (side->nonzeros.order > 0) total += pd_modecopy_format.bytes(&side->nonzeros);
-  if (side->by_tuple.order > 0) total += pd_modecopy_format.bytes(&side->by_tuple);
-  for (int k = 0; k < side->modes.count; ++k)
-    total += side->tuples * (uint64_t)side->id_bytes[k];
-  return total;
-}
-
 void pd_twotree_copies_estimate(const struct pd_traits *traits, const struct pd_request *request,
                                 const struct pd_twotree_modes *modes, uint64_t *storage,
                                 uint64_t *building) {

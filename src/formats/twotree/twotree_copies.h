@@ -24,8 +24,7 @@ void pd_twotree_copies_arrays(struct pd_twotree_side *side, bool decoded, struct
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */
 polyad_status pd_twotree_copies_check(polyad_context *context, const struct pd_twotree *twotree,
                                       const struct pd_twotree_side *side);
-uint64_t pd_twotree_copies_bytes(const struct pd_twotree_side *side);
-/** The same before they are built, and what building takes in all. */
+/** Their bytes before they are built, and what building takes in all. */
 void pd_twotree_copies_estimate(const struct pd_traits *traits, const struct pd_request *request,
                                 const struct pd_twotree_modes *modes, uint64_t *storage,
                                 uint64_t *building);
