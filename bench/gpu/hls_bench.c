@@ -252,10 +252,10 @@ static void time_choice(struct run *run, const struct choice *choice) {
   else
     on_device = storage;
   time_modes(run, kernels, on_device, &times);
-  print_rows(run, choice, &times, build, format->bytes(storage),
+  print_rows(run, choice, &times, build, pd_storage_bytes(format, storage),
              strcmp(choice->format, "hls") == 0 ? pd_hls_formula_bytes(storage) : 0, about);
   if (on_device != storage) pd_storage_release(run->context, format, run->device, on_device);
-  format->destroy(run->context, storage);
+  pd_storage_free(run->context, format, storage);
 }
 
 static void time_kernel(struct run *run, bool chain, uint64_t rank, bool thresholds) {

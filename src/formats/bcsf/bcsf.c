@@ -22,23 +22,13 @@ static void bcsf_arrays(void *storage, struct pd_arrays *arrays) {
                      arrays);
 }
 
-static const int *bcsf_levels_of(const void *storage, int mode) {
-  return ((const struct pd_bcsf *)storage)->tree[mode].level;
-}
-
-static bool bcsf_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return true;
-}
-
 static void bcsf_decode(const void *storage, int mode, uint64_t first, int count,
                         struct pd_chunk *block) {
   const struct pd_bcsf *bcsf = storage;
   pd_fibers_decode(&bcsf->tree[mode], bcsf->head.type, first, count, 0, block);
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = bcsf_levels_of, .row_runs = bcsf_row_runs, .decode = bcsf_decode};
+static const struct pd_nz_ops ops = {.rows_together = true, .decode = bcsf_decode};
 
 static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                 const struct pd_request *request, void **out) {

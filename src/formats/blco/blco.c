@@ -90,16 +90,6 @@ static polyad_status build_keys(polyad_context *context, const polyad_tensor *te
   return pd_nz_gather_values(context, tensor, nnz, permutation, &blco->values);
 }
 
-static const int *levels(const void *storage, int mode) {
-  (void)mode;
-  return ((const struct pd_blco *)storage)->levels;
-}
-
-static bool blco_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return false;
-}
-
 static void blco_decode(const void *storage, int mode, uint64_t first, int count,
                         struct pd_chunk *block) {
   (void)mode;
@@ -115,8 +105,7 @@ static void blco_decode(const void *storage, int mode, uint64_t first, int count
   }
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = levels, .row_runs = blco_row_runs, .decode = blco_decode};
+static const struct pd_nz_ops ops = {.decode = blco_decode};
 
 /* Whether the nonzeros stay on the host: as asked, or since a device of its own memory has not
  * enough for them and for computing. */

@@ -35,15 +35,6 @@ static void fcoo_arrays(void *storage, struct pd_arrays *arrays) {
   }
 }
 
-static const int *fcoo_levels_of(const void *storage, int mode) {
-  return ((const struct pd_fcoo *)storage)->mode[mode].level;
-}
-
-static bool fcoo_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return true;
-}
-
 static void fcoo_decode(const void *storage, int mode, uint64_t first, int count,
                         struct pd_chunk *block) {
   const struct pd_fcoo *fcoo = storage;
@@ -57,8 +48,7 @@ static void fcoo_decode(const void *storage, int mode, uint64_t first, int count
   }
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = fcoo_levels_of, .row_runs = fcoo_row_runs, .decode = fcoo_decode};
+static const struct pd_nz_ops ops = {.rows_together = true, .decode = fcoo_decode};
 
 /* Nonzeros in the order of their rows. */
 struct sorted {

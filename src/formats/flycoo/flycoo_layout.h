@@ -84,7 +84,9 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
 /** Validates every invariant of the storage. */
 polyad_status pd_flycoo_check(polyad_context *context, const void *storage);
 
-/** Nonzeros in the order of mode 0. */
+/** Nonzeros in the order of mode 0, or of a copy of the elements. */
 void pd_flycoo_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
+void pd_flycoo_decode_elements(const struct pd_flycoo *storage, const uint32_t *elements,
+                               uint64_t first, int count, struct pd_chunk *chunk);
 
 #endif

@@ -32,15 +32,6 @@ static void fwc_arrays(void *storage, struct pd_arrays *arrays) {
   }
 }
 
-static const int *fwc_levels_of(const void *storage, int mode) {
-  return ((const struct pd_fwc *)storage)->mode[mode].level;
-}
-
-static bool fwc_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return true;
-}
-
 static void fwc_decode(const void *storage, int mode, uint64_t first, int count,
                        struct pd_chunk *block) {
   const struct pd_fwc *fwc = storage;
@@ -58,8 +49,7 @@ static void fwc_decode(const void *storage, int mode, uint64_t first, int count,
   }
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = fwc_levels_of, .row_runs = fwc_row_runs, .decode = fwc_decode};
+static const struct pd_nz_ops ops = {.rows_together = true, .decode = fwc_decode};
 
 /* Where fibers begin, and the first nonzero of the tensor that each has. */
 static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,

@@ -43,15 +43,6 @@ static void hbcsf_arrays(void *storage, struct pd_arrays *arrays) {
                       n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES, arrays);
 }
 
-static const int *hbcsf_levels_of(const void *storage, int mode) {
-  return ((const struct pd_hbcsf *)storage)->mode[mode].level;
-}
-
-static bool hbcsf_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return true;
-}
-
 static void decode_single(const struct pd_hbcsf_mode *from, int order, polyad_type type, uint64_t p,
                           int k, struct pd_chunk *block) {
   for (int l = 0; l < order; ++l)
@@ -88,8 +79,7 @@ static void hbcsf_decode(const void *storage, int mode, uint64_t first, int coun
     pd_fibers_decode(&from->tree, type, first + (uint64_t)k - lists_end, count - k, k, block);
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = hbcsf_levels_of, .row_runs = hbcsf_row_runs, .decode = hbcsf_decode};
+static const struct pd_nz_ops ops = {.rows_together = true, .decode = hbcsf_decode};
 
 static polyad_status hbcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                  const struct pd_request *request, void **out) {

@@ -141,16 +141,6 @@ cleanup:
   return status;
 }
 
-static const int *hicoo_levels_of(const void *storage, int mode) {
-  (void)mode;
-  return ((const struct pd_hicoo *)storage)->levels;
-}
-
-static bool hicoo_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return false;
-}
-
 static void hicoo_decode(const void *storage, int mode, uint64_t first, int count,
                          struct pd_chunk *block) {
   (void)mode;
@@ -170,10 +160,7 @@ static const struct pd_nz_schedule *schedule_of(const void *storage, int mode) {
   return &((const struct pd_hicoo *)storage)->schedule[mode];
 }
 
-static const struct pd_nz_ops ops = {.levels = hicoo_levels_of,
-                                     .row_runs = hicoo_row_runs,
-                                     .decode = hicoo_decode,
-                                     .schedule = schedule_of};
+static const struct pd_nz_ops ops = {.decode = hicoo_decode, .schedule = schedule_of};
 
 static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                  const struct pd_request *request, void **out) {

@@ -26,16 +26,6 @@ static void mmcsf_arrays(void *storage, struct pd_arrays *arrays) {
     pd_fibers_arrays(&mmcsf->tree[t], mmcsf->head.type, PD_ARRAY_DECODED, arrays);
 }
 
-static const int *mmcsf_levels_of(const void *storage, int mode) {
-  (void)mode;
-  return ((const struct pd_mmcsf *)storage)->levels;
-}
-
-static bool mmcsf_row_runs(const void *storage, int mode) {
-  (void)storage, (void)mode;
-  return false;
-}
-
 static void mmcsf_decode(const void *storage, int mode, uint64_t first, int count,
                          struct pd_chunk *block) {
   (void)mode;
@@ -51,8 +41,7 @@ static void mmcsf_decode(const void *storage, int mode, uint64_t first, int coun
   }
 }
 
-static const struct pd_nz_ops ops = {
-    .levels = mmcsf_levels_of, .row_runs = mmcsf_row_runs, .decode = mmcsf_decode};
+static const struct pd_nz_ops ops = {.decode = mmcsf_decode};
 
 /* What decides where a nonzero goes. */
 struct choice {

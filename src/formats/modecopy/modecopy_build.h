@@ -54,5 +54,8 @@ polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_m
 polyad_status pd_modecopy_check(polyad_context *context, const void *storage);
 /** Nonzeros in the order of the copy of mode 0. */
 void pd_modecopy_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
+/** The same of the copy of `mode`. */
+void pd_modecopy_decode_copy(const struct pd_modecopy *storage, int mode, uint64_t first, int count,
+                             struct pd_chunk *chunk);
 
 #endif

@@ -16,10 +16,8 @@ struct pd_nz_schedule {
 
 /** What a format says about its storage. A storage has one list for all modes, or one per mode. */
 struct pd_nz_ops {
-  /** Modes in the order in which the list of `mode` is sorted, the one that changes least first. */
-  const int *(*levels)(const void *storage, int mode);
-  /** Whether all nonzeros of an output row stand together in the list of `mode`. */
-  bool (*row_runs)(const void *storage, int mode);
+  /** Whether all nonzeros of an output row stand together in the list of its mode. */
+  bool rows_together;
   /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_CHUNK. */
   void (*decode)(const void *storage, int mode, uint64_t first, int count, struct pd_chunk *block);
   /** How to share out the list of `mode` among threads; NULL: the format has no plan for that. */
@@ -45,7 +43,7 @@ bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *req
 polyad_status pd_nz_broken(polyad_context *context, const char *format, const char *what,
                            uint64_t place);
 /** Decodes every list: indices below their mode's length, values finite, and rows together
- *   where row_runs says so. */
+ *   where rows_together says so. */
 polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, const char *format);
 /** Nonzeros in the order of the list of mode 0: slot `decode` of such a format. */
 void pd_nz_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);

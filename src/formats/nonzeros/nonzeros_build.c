@@ -184,7 +184,7 @@ static polyad_status check_runs(polyad_context *context, const struct pd_chunk *
 polyad_status pd_nz_check(polyad_context *context, const struct pd_nz *head, const char *format) {
   struct pd_chunk block;
   for (int mode = 0; mode < head->order; ++mode) {
-    bool runs = head->ops->row_runs(head, mode);
+    const bool runs = head->ops->rows_together;
     uint8_t *begun = NULL;
     uint64_t row = UINT64_MAX;
     polyad_status status = POLYAD_OK;

@@ -1,49 +1,56 @@
-/* MTTKRP on the CPU of formats that list every nonzero, and a loss's gain and its gradient.
- * Products of factor rows are kept for as long as the indices they belong to stay the same; sums
- * are in float64.
+/* MTTKRP on the CPU of formats that list every nonzero, and a loss's gain and its gradient. A chunk
+ * of nonzeros is decoded at a time, to addresses of factor rows; the vector kernels of rowsum then
+ * sum runs of nonzeros that have the same output row.
  *
- * Where an output row's nonzeros stand together, threads take whole rows. Else every thread adds
- * into an output of its own, and these are summed in the order of the threads; when that needs too
- * much memory, every thread walks the whole list and takes the rows that are its own. A format may
- * bring a schedule of parts that do not conflict: it is used where it has work for all threads. */
+ * Where an output row's nonzeros stand together, threads take equal numbers of nonzeros, and a row
+ * that spans threads is added up in their order. Else every thread adds into an output of its own,
+ * and these are summed in the order of the threads; when that needs too much memory, every thread
+ * walks the whole list and takes the rows that are its own. A format may bring a schedule of parts
+ * that do not conflict: it is used where it has work for all threads. */
 #include "core/threads.h"
 #include "formats/nonzeros/nonzeros.h"
-#include <math.h>
+#include "formats/rowsum/decode.h"
 #include <omp.h>
 #include <string.h>
 
 enum { PRIVATE_BYTES = 256 << 20 };
 
+/* What a thread leaves of rows that it shares with others: sums are in its head and tail. */
+struct ends {
+  bool has_head, head_ends, has_tail;
+  uint64_t head_row;
+  double gain;
+};
+
 struct scratch {
   int threads;
-  uint64_t rank;
-  bool private_sums; /* an output for each thread, else one for all */
-  double *prefix;    /* of each thread: order rows, and one for sums */
-  double *sums;      /* NULL when every list has its rows together */
+  struct pd_rowsum_scratch *kernels; /* and the sums of each thread: a row, a head, a tail */
+  uint64_t rank, padded;
+  bool private_rows; /* an output for each thread, else one for all */
+  double *rows;      /* NULL when the lists have their rows together */
+  struct ends *ends; /* of each thread */
 };
 
 /* One walk of one thread. */
 struct walk {
   const struct pd_nz *head;
-  int mode, inputs;
-  int input[POLYAD_MAX_ORDER]; /* modes, the one that changes least first */
-  const void *factor[POLYAD_MAX_ORDER];
-  uint64_t stride[POLYAD_MAX_ORDER];
-  uint64_t rank;
-  uint64_t last[POLYAD_MAX_ORDER]; /* indices that prefix belongs to */
-  bool fresh;                      /* nothing in prefix yet */
-  double *prefix;                  /* order rows, see multiply() */
-  struct pd_matrix *out;
-  const struct pd_matrix *own; /* where the model is needed: the output mode's factor, else NULL */
-  struct pd_loss loss;
-  double gain; /* summed so far */
+  const struct scratch *scratch;
+  int mode;
+  struct pd_rowsum list; /* its columns' modes alone */
+  struct pd_rowsum_job job;
+  uint64_t item;         /* bytes of a value */
+  double *sums;          /* the thread's: of the row at work, a head, a tail */
+  void *b;               /* room for a row of the output mode's factor */
+  double gain;           /* summed so far */
+  struct pd_chunk chunk; /* what was decoded last */
+  _Alignas(64) const char *row[POLYAD_MAX_ORDER][PD_BLOCK + PD_AHEAD];
+  _Alignas(64) double values[PD_BLOCK];
+  _Alignas(64) double slopes[PD_BLOCK + PD_LANES_MAX];
 };
 
-static bool all_runs(const struct pd_nz *head) {
-  for (int n = 0; n < head->order; ++n)
-    if (!head->ops->row_runs(head, n)) return false;
-  return true;
-}
+_Static_assert((int)PD_CHUNK == (int)PD_BLOCK, "a chunk is what the kernels take at once");
+
+/* ---- scratch memory -------------------------------------------------------------------------- */
 
 static uint64_t nonzeros_cpu_longest(const struct pd_nz *head) {
   uint64_t most = 1;
@@ -52,28 +59,28 @@ static uint64_t nonzeros_cpu_longest(const struct pd_nz *head) {
   return most;
 }
 
-static bool fits_private(const struct pd_nz *head, uint64_t rank, int threads) {
-  return pd_mul_saturated(pd_mul_saturated(nonzeros_cpu_longest(head), rank),
+static bool fits_private(const struct pd_nz *head, uint64_t padded, int threads) {
+  return pd_mul_saturated(pd_mul_saturated(nonzeros_cpu_longest(head), padded),
                           8 * (uint64_t)threads) <= PRIVATE_BYTES;
 }
 
 static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
                                              int threads) {
-  const uint64_t rank = ranks[0];
   const struct pd_nz *head = storage;
-  uint64_t rows = (uint64_t)threads * ((uint64_t)head->order + 1);
-  if (!all_runs(head)) {
-    uint64_t copies = fits_private(head, rank, threads) ? (uint64_t)threads : 1;
-    rows = pd_add_saturated(rows, pd_mul_saturated(nonzeros_cpu_longest(head), copies));
-  }
-  return pd_mul_saturated(pd_mul_saturated(rows, rank), sizeof(double));
+  uint64_t padded = pd_rowsum_padded(ranks[0]), rows = 0;
+  if (!head->ops->rows_together)
+    rows = pd_mul_saturated(nonzeros_cpu_longest(head),
+                            fits_private(head, padded, threads) ? (uint64_t)threads : 1);
+  return pd_add_saturated(pd_rowsum_scratch_bytes(ranks[0], 1, threads),
+                          pd_mul_saturated(pd_mul_saturated(rows, padded), sizeof(double)));
 }
 
 static void nonzeros_cpu_workspace_destroy(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
   if (scratch == NULL) return;
-  pd_free(context, scratch->prefix);
-  pd_free(context, scratch->sums);
+  pd_rowsum_scratch_destroy(context, scratch->kernels);
+  pd_free(context, scratch->rows);
+  pd_free(context, scratch->ends);
   pd_free(context, scratch);
 }
 
@@ -86,20 +93,23 @@ static polyad_status nonzeros_cpu_workspace_create(polyad_context *context,
   const struct pd_nz *head = storage;
   polyad_status status = POLYAD_OK;
   struct scratch *scratch = NULL;
-  uint64_t numbers, all;
+  uint64_t rows;
   *out = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->threads = pd_kernel_threads(context, head->nnz, rank);
+  int threads = scratch->threads = pd_kernel_threads(context, head->nnz, rank);
   scratch->rank = rank;
-  scratch->private_sums = fits_private(head, rank, scratch->threads);
-  uint64_t copies = scratch->private_sums ? (uint64_t)scratch->threads : 1;
-  if (!pd_mul((uint64_t)scratch->threads * ((uint64_t)head->order + 1), rank, &numbers) ||
-      !pd_mul(nonzeros_cpu_longest(head), rank, &all) || !pd_mul(all, copies, &all)) {
+  scratch->padded = pd_rowsum_padded(rank);
+  scratch->private_rows = fits_private(head, scratch->padded, threads);
+  uint64_t copies = scratch->private_rows ? (uint64_t)threads : 1;
+  if (!pd_mul(nonzeros_cpu_longest(head), copies, &rows) || !pd_mul(rows, scratch->padded, &rows) ||
+      rank > UINT64_MAX / 64 / (uint64_t)threads) {
     status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
     goto cleanup;
   }
-  PD_TRY_CLEANUP(PD_NEW(context, numbers, &scratch->prefix));
-  if (!all_runs(head)) PD_TRY_CLEANUP(PD_NEW(context, all, &scratch->sums));
+  PD_TRY_CLEANUP(
+      pd_rowsum_scratch_create(context, head->type, rank, 1, threads, &scratch->kernels));
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &scratch->ends));
+  if (!head->ops->rows_together) PD_TRY_CLEANUP(PD_NEW(context, rows, &scratch->rows));
   *out = scratch;
   scratch = NULL;
 cleanup:
@@ -107,137 +117,234 @@ cleanup:
   return status;
 }
 
-/* Row k + 1 of prefix is row k times the row of input k; row 0 has ones. */
-static void nonzeros_cpu_multiply(const struct walk *walk, int input, uint64_t index) {
-  const double *restrict before = walk->prefix + (uint64_t)input * walk->rank;
-  double *restrict product = walk->prefix + (uint64_t)(input + 1) * walk->rank;
-  uint64_t at = index * walk->stride[input];
-  if (walk->head->type == POLYAD_F32) {
-    const float *restrict row = (const float *)walk->factor[input] + at;
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before[r] * (double)row[r];
-  } else {
-    const double *restrict row = (const double *)walk->factor[input] + at;
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      product[r] = before[r] * row[r];
-  }
-}
+/* ---- a run of nonzeros ----------------------------------------------------------------------- */
 
-/* The model at a nonzero of this row, and what follows from it: its gain is added to walk->gain
- * (`sums` NULL), or the slope of the gain times the product of all inputs' rows to sums. */
-static void nonzeros_cpu_weigh(struct walk *walk, uint64_t row, double value,
-                               double *restrict sums) {
-  const double *restrict product = walk->prefix + (uint64_t)walk->inputs * walk->rank;
-  uint64_t at = row * walk->own->stride;
-  double model = 0;
-  if (walk->head->type == POLYAD_F32)
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      model += product[r] * (double)((const float *)walk->own->data)[at + r];
-  else
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      model += product[r] * ((const double *)walk->own->data)[at + r];
-  if (sums == NULL) {
-    walk->gain += PD_LOSS_GAIN(walk->loss.kind, value, model);
-    return;
-  }
-  double slope = PD_LOSS_SLOPE(walk->loss.kind, value, model, walk->loss.least);
-  for (uint64_t r = 0; r < walk->rank; ++r)
-    sums[r] += slope * product[r];
-}
-
-/* sums += value times the rows of all inputs, for nonzero p of the block; where the model is
- * needed, see nonzeros_cpu_weigh(). */
-static void add_nonzero(struct walk *walk, const struct pd_chunk *block, int p,
-                        double *restrict sums) {
-  int leaf = walk->inputs - 1, from = 0;
-  while (!walk->fresh && from < leaf && block->index[walk->input[from]][p] == walk->last[from])
-    ++from;
-  for (int k = from; k < leaf; ++k) {
-    walk->last[k] = block->index[walk->input[k]][p];
-    nonzeros_cpu_multiply(walk, k, walk->last[k]);
-  }
-  walk->fresh = false;
-  double value = block->value[p];
-  if (walk->own != NULL) {
-    nonzeros_cpu_multiply(walk, leaf, block->index[walk->input[leaf]][p]);
-    nonzeros_cpu_weigh(walk, block->index[walk->mode][p], value, sums);
-    return;
-  }
-  const double *restrict prefix = walk->prefix + (uint64_t)leaf * walk->rank;
-  uint64_t at = block->index[walk->input[leaf]][p] * walk->stride[leaf];
-  if (walk->head->type == POLYAD_F32) {
-    const float *restrict row = (const float *)walk->factor[leaf] + at;
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * prefix[r] * (double)row[r];
-  } else {
-    const double *restrict row = (const double *)walk->factor[leaf] + at;
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      sums[r] += value * prefix[r] * row[r];
-  }
-}
-
-static void nonzeros_cpu_store(const struct walk *walk, uint64_t row, const double *sums) {
-  if (walk->out->type == POLYAD_F32) {
-    float *to = (float *)walk->out->data + row * walk->out->stride;
-    for (uint64_t r = 0; r < walk->rank; ++r)
-      to[r] = (float)sums[r];
-  } else {
-    memcpy((double *)walk->out->data + row * walk->out->stride, sums, walk->rank * sizeof *sums);
-  }
-}
-
-static int block_length(uint64_t first, uint64_t end) {
-  return end - first < PD_CHUNK ? (int)(end - first) : PD_CHUNK;
-}
-
-/* The first nonzero from p on that begins a row. */
-static uint64_t row_begin(const struct walk *walk, struct pd_chunk *block, uint64_t p) {
-  uint64_t nnz = walk->head->nnz;
-  if (p == 0 || p >= nnz) return p;
-  walk->head->ops->decode(walk->head, walk->mode, p - 1, 1, block);
-  uint64_t row = block->index[walk->mode][0];
-  for (; p < nnz; p += PD_CHUNK) {
-    int count = block_length(p, nnz);
-    walk->head->ops->decode(walk->head, walk->mode, p, count, block);
+/* Decodes some nonzeros: addresses of factor rows, and values in the factors' type. */
+static void nonzeros_cpu_decode(struct walk *walk, uint64_t first, int count) {
+  const struct pd_rowsum_job *job = &walk->job;
+  walk->head->ops->decode(walk->head, walk->mode, first, count, &walk->chunk);
+  for (int g = 0; g < walk->list.columns; ++g) {
+    const uint64_t *index = walk->chunk.index[walk->list.mode[g]];
+    const uint64_t stride = job->stride[g] * walk->item;
+    const char *factor = job->factor[g], **restrict row = walk->row[g];
     for (int k = 0; k < count; ++k)
-      if (block->index[walk->mode][k] != row) return p + (uint64_t)k;
+      row[k] = factor + index[k] * stride;
   }
-  return nnz;
+  if (job->type == POLYAD_F32)
+    for (int k = 0; k < count; ++k)
+      ((float *)walk->values)[k] = (float)walk->chunk.value[k];
+  else
+    memcpy(walk->values, walk->chunk.value, (size_t)count * sizeof *walk->values);
 }
 
-/* Whole rows from the one that begins at or after `begin` to the one before `end`'s. */
-static void walk_rows(struct walk *walk, double *sums, uint64_t begin, uint64_t end) {
-  struct pd_chunk block;
-  begin = row_begin(walk, &block, begin);
-  end = row_begin(walk, &block, end);
-  uint64_t row = 0;
-  for (uint64_t p = begin; p < end; p += PD_CHUNK) {
-    int count = block_length(p, end);
-    walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
-    for (int k = 0; k < count; ++k) {
-      bool first = p == begin && k == 0;
-      if (first || block.index[walk->mode][k] != row) {
-        if (!first) nonzeros_cpu_store(walk, row, sums);
-        row = block.index[walk->mode][k];
-        memset(sums, 0, walk->rank * sizeof *sums);
-      }
-      add_nonzero(walk, &block, k, sums);
+/* Puts the slopes of the loss's gain at the models in the place of a run's values; adds up the
+ * gains themselves where these are asked for. */
+static void nonzeros_cpu_weigh(struct walk *walk, uint64_t row, struct pd_run *run) {
+  const struct pd_rowsum_job *job = &walk->job;
+  const struct pd_rowsum_isa *isa = walk->scratch->kernels->isa;
+  const struct pd_column_blocks *blocks = &walk->scratch->kernels->blocks;
+  const void *b = (const char *)job->b + row * job->b_stride * walk->item;
+  if (!pd_rows_arranged(blocks, job->rank)) {
+    pd_arrange_row(blocks, walk->item, b, walk->b);
+    b = walk->b;
+  }
+  pd_find_dots(blocks, walk->item, job->rank, run, b, NULL, walk->slopes);
+  if (job->out == NULL)
+    walk->gain += isa->gains(job->type, run->count, run->values, &job->loss, walk->slopes);
+  else
+    isa->slopes(job->type, run->count, run->values, &job->loss, walk->slopes);
+  run->values = walk->slopes;
+}
+
+/* The nonzeros of one output row from `at` on among the `count` decoded ones; returns where the
+ * next row's begin. */
+static int nonzeros_cpu_run_end(const struct walk *walk, int at, int count) {
+  const uint64_t *row = walk->chunk.index[walk->mode];
+  int end = at + 1;
+  while (end < count && row[end] == row[at])
+    ++end;
+  return end;
+}
+
+/* Adds such a run to sums, or to the gain. */
+static void take_run(struct walk *walk, int at, int end, bool fresh, double *sums) {
+  struct pd_run run = {.count = (uint32_t)(end - at),
+                       .columns = walk->list.columns,
+                       .fresh = fresh,
+                       .row = (const pd_rows *)(walk->row[0] + at),
+                       .values = (const char *)walk->values + (uint64_t)at * walk->item};
+  if (walk->job.b != NULL) nonzeros_cpu_weigh(walk, walk->chunk.index[walk->mode][at], &run);
+  if (sums != NULL) pd_sum_run(&walk->scratch->kernels->blocks, walk->item, &run, sums);
+}
+
+/* ---- the shares of the threads --------------------------------------------------------------- */
+
+static uint64_t nonzeros_cpu_row_of(struct walk *walk, uint64_t p) {
+  walk->head->ops->decode(walk->head, walk->mode, p, 1, &walk->chunk);
+  return walk->chunk.index[walk->mode][0];
+}
+
+/* A row is complete as far as the thread has it: the first may have begun before, the last may go
+ * on. */
+static void leave_row(const struct walk *walk, uint64_t row, bool before, bool after,
+                      struct ends *ends) {
+  const struct scratch *scratch = walk->scratch;
+  const size_t bytes = scratch->padded * sizeof(double);
+  if (before) {
+    ends->has_head = true;
+    ends->head_ends = !after;
+    ends->head_row = row;
+    memcpy(walk->sums + scratch->padded, walk->sums, bytes);
+  } else if (after) {
+    ends->has_tail = true;
+    memcpy(walk->sums + 2 * scratch->padded, walk->sums, bytes);
+  } else {
+    scratch->kernels->isa->write_row(&walk->job, &scratch->kernels->blocks, walk->sums, row);
+  }
+}
+
+static void walk_rows(struct walk *walk, uint64_t begin, uint64_t end, struct ends *ends) {
+  const uint64_t nnz = walk->head->nnz;
+  uint64_t row = UINT64_MAX, next = UINT64_MAX;
+  bool before = false;
+  if (begin == end) return;
+  if (begin > 0) row = nonzeros_cpu_row_of(walk, begin - 1);
+  if (end < nnz) next = nonzeros_cpu_row_of(walk, end);
+  bool open = false; /* whether sums has something of `row` */
+  for (uint64_t first = begin; first < end; first += PD_CHUNK) {
+    int count = pd_chunk_count(first, end);
+    nonzeros_cpu_decode(walk, first, count);
+    for (int at = 0, stop; at < count; at = stop) {
+      uint64_t here = walk->chunk.index[walk->mode][at];
+      stop = nonzeros_cpu_run_end(walk, at, count);
+      if (open && here != row) leave_row(walk, row, before, false, ends);
+      bool fresh = !open || here != row;
+      before = open ? before && here == row : here == row;
+      row = here;
+      open = true;
+      take_run(walk, at, stop, fresh, walk->sums);
     }
   }
-  if (begin < end) nonzeros_cpu_store(walk, row, sums);
+  leave_row(walk, row, before, row == next, ends);
 }
 
 /* Nonzeros of rows [low, high), into sums of all rows. */
-static void walk_scattered(struct walk *walk, double *sums, uint64_t begin, uint64_t end,
+static void walk_scattered(struct walk *walk, double *rows, uint64_t begin, uint64_t end,
                            uint64_t low, uint64_t high) {
-  struct pd_chunk block;
-  for (uint64_t p = begin; p < end; p += PD_CHUNK) {
-    int count = block_length(p, end);
-    walk->head->ops->decode(walk->head, walk->mode, p, count, &block);
-    for (int k = 0; k < count; ++k) {
-      uint64_t row = block.index[walk->mode][k];
-      if (row >= low && row < high) add_nonzero(walk, &block, k, sums + row * walk->rank);
+  for (uint64_t first = begin; first < end; first += PD_CHUNK) {
+    int count = pd_chunk_count(first, end);
+    nonzeros_cpu_decode(walk, first, count);
+    for (int at = 0, stop; at < count; at = stop) {
+      uint64_t row = walk->chunk.index[walk->mode][at];
+      stop = nonzeros_cpu_run_end(walk, at, count);
+      if (row >= low && row < high)
+        take_run(walk, at, stop, false, rows + row * walk->scratch->padded);
     }
+  }
+}
+
+static void walk_gains(struct walk *walk, uint64_t begin, uint64_t end) {
+  for (uint64_t first = begin; first < end; first += PD_CHUNK) {
+    int count = pd_chunk_count(first, end);
+    nonzeros_cpu_decode(walk, first, count);
+    for (int at = 0, stop; at < count; at = stop) {
+      stop = nonzeros_cpu_run_end(walk, at, count);
+      take_run(walk, at, stop, true, NULL);
+    }
+  }
+}
+
+/* ---- all threads ----------------------------------------------------------------------------- */
+
+/* How the threads share the work of one call. */
+enum sharing { BY_ROWS, BY_SCHEDULE, BY_COPIES, BY_OWNERS, GAINS };
+
+static enum sharing choose_sharing(const struct pd_nz *head, const struct scratch *scratch,
+                                   const struct pd_call *call) {
+  if (call->op.into == PD_INTO_SCALAR) return GAINS;
+  if (head->ops->rows_together) return BY_ROWS;
+  if (head->ops->schedule != NULL &&
+      head->ops->schedule(head, call->mode)->groups >= 2 * (uint32_t)scratch->threads)
+    return BY_SCHEDULE;
+  return scratch->private_rows ? BY_COPIES : BY_OWNERS;
+}
+
+static void begin_walk(const struct pd_nz *head, const struct scratch *scratch,
+                       const struct pd_call *call, int thread, struct walk *walk) {
+  walk->head = head;
+  walk->scratch = scratch;
+  walk->mode = call->mode;
+  walk->item = pd_type_bytes(head->type);
+  walk->gain = 0;
+  walk->list = (struct pd_rowsum){0};
+  for (int n = 0; n < head->order; ++n)
+    if (n != call->mode) walk->list.mode[walk->list.columns++] = n;
+  walk->job = pd_rowsum_job_of(&walk->list, head->type, call);
+  walk->sums = scratch->kernels->sums + 3 * (uint64_t)thread * scratch->padded;
+  walk->b = scratch->kernels->weighing + (uint64_t)thread * pd_rowsum_weighing(scratch->rank);
+}
+
+static void run_thread(struct walk *walk, int t, enum sharing sharing) {
+  const struct scratch *scratch = walk->scratch;
+  uint64_t nnz = walk->head->nnz, rows = walk->job.out_rows, padded = scratch->padded;
+  uint64_t begin = pd_part_begin(nnz, t, scratch->threads);
+  uint64_t end = pd_part_begin(nnz, t + 1, scratch->threads);
+  uint64_t low = pd_part_begin(rows, t, scratch->threads);
+  uint64_t high = pd_part_begin(rows, t + 1, scratch->threads);
+  struct ends *ends = &scratch->ends[t];
+  *ends = (struct ends){0};
+  if (sharing == BY_ROWS) {
+    walk_rows(walk, begin, end, ends);
+  } else if (sharing == GAINS) {
+    walk_gains(walk, begin, end);
+    ends->gain = walk->gain;
+  } else if (sharing == BY_COPIES) {
+    double *own = scratch->rows + (uint64_t)t * rows * padded;
+    memset(own, 0, rows * padded * sizeof *own);
+    walk_scattered(walk, own, begin, end, 0, rows);
+  } else {
+    memset(scratch->rows + low * padded, 0, (high - low) * padded * sizeof(double));
+    if (sharing == BY_OWNERS) walk_scattered(walk, scratch->rows, 0, nnz, low, high);
+  }
+}
+
+/* The parts of one group, in their order: the same sums whichever thread has it. */
+static void run_group(struct walk *walk, const struct pd_nz_schedule *schedule, uint32_t group) {
+  for (uint32_t k = schedule->group_start[group]; k < schedule->group_start[group + 1]; ++k) {
+    uint32_t part = schedule->part[k];
+    walk_scattered(walk, walk->scratch->rows, schedule->start[part], schedule->start[part + 1], 0,
+                   walk->job.out_rows);
+  }
+}
+
+/* Adds up what the threads have of rows [begin, end), and stores it. */
+static void store_rows(const struct walk *walk, int copies, uint64_t begin, uint64_t end) {
+  const struct scratch *scratch = walk->scratch;
+  uint64_t padded = scratch->padded;
+  for (uint64_t i = begin; i < end; ++i) {
+    double *sums = scratch->rows + i * padded;
+    for (int t = 1; t < copies; ++t) {
+      const double *more = sums + (uint64_t)t * walk->job.out_rows * padded;
+      for (uint64_t r = 0; r < padded; ++r)
+        sums[r] += more[r];
+    }
+    scratch->kernels->isa->write_row(&walk->job, &scratch->kernels->blocks, sums, i);
+  }
+}
+
+/* Rows that span threads: the tail of one and the heads of those after it, in their order. */
+static void nonzeros_cpu_join(const struct walk *walk) {
+  const struct scratch *scratch = walk->scratch;
+  double *whole = NULL;
+  for (int t = 0; t < scratch->threads; ++t) {
+    const struct ends *ends = &scratch->ends[t];
+    double *head = scratch->kernels->sums + (3 * (uint64_t)t + 1) * scratch->padded;
+    for (uint64_t r = 0; ends->has_head && r < scratch->padded; ++r)
+      whole[r] += head[r];
+    if (ends->has_head && ends->head_ends)
+      scratch->kernels->isa->write_row(&walk->job, &scratch->kernels->blocks, whole,
+                                       ends->head_row);
+    if (ends->has_tail) whole = head + scratch->padded;
   }
 }
 
@@ -247,152 +354,46 @@ static void nonzeros_cpu_zero_rows(const struct pd_matrix *out, uint64_t begin, 
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
 }
 
-/* How the threads share the work of one call. */
-enum sharing { BY_ROWS, BY_SCHEDULE, BY_COPIES, BY_OWNERS };
-
-static enum sharing choose_sharing(const struct pd_nz *head, const struct scratch *scratch,
-                                   int mode) {
-  if (head->ops->row_runs(head, mode)) return BY_ROWS;
-  if (head->ops->schedule != NULL &&
-      head->ops->schedule(head, mode)->groups >= 2 * (uint32_t)scratch->threads)
-    return BY_SCHEDULE;
-  return scratch->private_sums ? BY_COPIES : BY_OWNERS;
-}
-
-/* Adds up what the threads have, and stores it. */
-static void store_rows(const struct walk *walk, const struct scratch *scratch, int copies,
-                       uint64_t begin, uint64_t end) {
-  uint64_t rows = walk->out->rows, rank = walk->rank;
-  for (uint64_t i = begin; i < end; ++i) {
-    double *sums = scratch->sums + i * rank;
-    for (int t = 1; t < copies; ++t) {
-      const double *more = scratch->sums + ((uint64_t)t * rows + i) * rank;
-      for (uint64_t r = 0; r < rank; ++r)
-        sums[r] += more[r];
-    }
-    nonzeros_cpu_store(walk, i, sums);
-  }
-}
-
-static void begin_thread(struct walk *walk, const struct scratch *scratch, int t) {
-  walk->prefix = scratch->prefix + (uint64_t)t * ((uint64_t)walk->head->order + 1) * scratch->rank;
-  walk->fresh = true;
-  for (uint64_t r = 0; r < scratch->rank; ++r)
-    walk->prefix[r] = 1;
-}
-
-static void run_thread(struct walk walk, const struct scratch *scratch, int t,
-                       enum sharing sharing) {
-  uint64_t nnz = walk.head->nnz, rows = walk.out->rows, rank = scratch->rank;
-  uint64_t begin = pd_part_begin(nnz, t, scratch->threads);
-  uint64_t end = pd_part_begin(nnz, t + 1, scratch->threads);
-  uint64_t low = pd_part_begin(rows, t, scratch->threads);
-  uint64_t high = pd_part_begin(rows, t + 1, scratch->threads);
-  begin_thread(&walk, scratch, t);
-  if (sharing == BY_ROWS) {
-    walk_rows(&walk, walk.prefix + (uint64_t)walk.head->order * rank, begin, end);
-  } else if (sharing == BY_COPIES) {
-    double *sums = scratch->sums + (uint64_t)t * rows * rank;
-    memset(sums, 0, rows * rank * sizeof *sums);
-    walk_scattered(&walk, sums, begin, end, 0, rows);
-  } else {
-    memset(scratch->sums + low * rank, 0, (high - low) * rank * sizeof(double));
-    if (sharing == BY_OWNERS) walk_scattered(&walk, scratch->sums, 0, nnz, low, high);
-  }
-}
-
-/* The parts of one group, in their order: the same sums whichever thread has it. */
-static void run_group(struct walk walk, const struct scratch *scratch,
-                      const struct pd_nz_schedule *schedule, uint32_t group) {
-  begin_thread(&walk, scratch, omp_get_thread_num());
-  for (uint32_t k = schedule->group_start[group]; k < schedule->group_start[group + 1]; ++k) {
-    uint32_t part = schedule->part[k];
-    walk_scattered(&walk, scratch->sums, schedule->start[part], schedule->start[part + 1], 0,
-                   walk.out->rows);
-  }
-}
-
-static struct walk walk_of(const void *storage, const struct pd_call *call) {
-  struct walk walk = {.head = storage,
-                      .mode = call->mode,
-                      .rank = pd_call_rank(call),
-                      .fresh = true,
-                      .out = call->out,
-                      .loss = call->op.loss};
-  const int *levels = walk.head->ops->levels(storage, call->mode);
-  if (pd_op_needs_model(&call->op)) walk.own = call->factors[call->mode];
-  for (int l = 0; l < walk.head->order; ++l) {
-    if (levels[l] == call->mode) continue;
-    walk.factor[walk.inputs] = call->factors[levels[l]]->data;
-    walk.stride[walk.inputs] = call->factors[levels[l]]->stride;
-    walk.input[walk.inputs++] = levels[l];
-  }
-  return walk;
-}
-
-/* The gains of thread t's share of the nonzeros. */
-static double gains_of_thread(struct walk walk, const struct scratch *scratch, int t) {
-  struct pd_chunk block;
-  uint64_t end = pd_part_begin(walk.head->nnz, t + 1, scratch->threads);
-  begin_thread(&walk, scratch, t);
-  for (uint64_t p = pd_part_begin(walk.head->nnz, t, scratch->threads); p < end; p += PD_CHUNK) {
-    int count = block_length(p, end);
-    walk.head->ops->decode(walk.head, walk.mode, p, count, &block);
-    for (int k = 0; k < count; ++k)
-      add_nonzero(&walk, &block, k, NULL);
-  }
-  return walk.gain;
-}
-
-/* All gains, added up in the order of the threads: each leaves its own in its row for sums. */
-static double nonzeros_cpu_sum_gains(const struct walk *walk, const struct scratch *scratch) {
-  uint64_t order = (uint64_t)walk->head->order, each = (order + 1) * scratch->rank;
-  double *gain = scratch->prefix + order * scratch->rank, sum = 0;
-#pragma omp parallel for num_threads(scratch->threads) schedule(static, 1)
-  for (int t = 0; t < scratch->threads; ++t)
-    gain[(uint64_t)t * each] = gains_of_thread(*walk, scratch, t);
-  for (int t = 0; t < scratch->threads; ++t)
-    sum += gain[(uint64_t)t * each];
-  return sum;
-}
-
 static polyad_status nonzeros_cpu_run(polyad_context *context, const void *storage, void *pointer,
                                       const struct pd_call *call) {
   (void)context;
-  const int mode = call->mode;
-  struct pd_matrix *out = call->out;
   const struct scratch *scratch = pointer;
-  struct walk walk = walk_of(storage, call);
-  if (call->op.into == PD_INTO_SCALAR) {
-    *(double *)out->data = nonzeros_cpu_sum_gains(&walk, scratch);
-    return POLYAD_OK;
-  }
-  enum sharing sharing = choose_sharing(storage, scratch, mode);
+  const struct pd_nz *head = storage;
+  const enum sharing sharing = choose_sharing(head, scratch, call);
   const struct pd_nz_schedule *schedule =
-      sharing == BY_SCHEDULE ? walk.head->ops->schedule(storage, mode) : NULL;
-  uint32_t groups = schedule != NULL ? schedule->groups : 0;
-  int threads = scratch->threads, copies = sharing == BY_COPIES ? threads : 1;
-#pragma omp parallel num_threads(threads)
+      sharing == BY_SCHEDULE ? head->ops->schedule(storage, call->mode) : NULL;
+  const uint32_t groups = schedule != NULL ? schedule->groups : 0;
+  const int threads = scratch->threads, copies = sharing == BY_COPIES ? threads : 1;
+  struct walk walk;
+#pragma omp parallel num_threads(threads) private(walk)
   {
-    if (sharing == BY_ROWS) {
-#pragma omp for schedule(static, 1)
-      for (int t = 0; t < threads; ++t)
-        nonzeros_cpu_zero_rows(out, pd_part_begin(out->rows, t, threads),
-                               pd_part_begin(out->rows, t + 1, threads));
-    }
+    begin_walk(head, scratch, call, omp_get_thread_num(), &walk);
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)
-      run_thread(walk, scratch, t, sharing);
+      if (sharing == BY_ROWS)
+        nonzeros_cpu_zero_rows(call->out, pd_part_begin(call->out->rows, t, threads),
+                               pd_part_begin(call->out->rows, t + 1, threads));
+#pragma omp for schedule(static, 1)
+    for (int t = 0; t < threads; ++t) {
+      begin_walk(head, scratch, call, t, &walk);
+      run_thread(&walk, t, sharing);
+    }
 #pragma omp for schedule(dynamic, 1)
     for (uint32_t g = 0; g < groups; ++g)
-      run_group(walk, scratch, schedule, g);
-    if (sharing != BY_ROWS) {
+      run_group(&walk, schedule, g);
 #pragma omp for schedule(static, 1)
-      for (int t = 0; t < threads; ++t)
-        store_rows(&walk, scratch, copies, pd_part_begin(out->rows, t, threads),
-                   pd_part_begin(out->rows, t + 1, threads));
-    }
+    for (int t = 0; t < threads; ++t)
+      if (scratch->rows != NULL && sharing != GAINS)
+        store_rows(&walk, copies, pd_part_begin(call->out->rows, t, threads),
+                   pd_part_begin(call->out->rows, t + 1, threads));
   }
+  begin_walk(head, scratch, call, 0, &walk);
+  if (sharing == BY_ROWS) nonzeros_cpu_join(&walk);
+  if (sharing != GAINS) return POLYAD_OK;
+  double *sum = call->out->data;
+  *sum = 0;
+  for (int t = 0; t < threads; ++t)
+    *sum += scratch->ends[t].gain;
   return POLYAD_OK;
 }
 
