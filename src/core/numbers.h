@@ -18,4 +18,34 @@ static inline void pd_store(polyad_type type, void *array, uint64_t k, double x)
     ((double *)array)[k] = x;
 }
 
+/** Number k of an array of unsigned numbers of 2, 4 or 8 bytes. */
+static inline uint64_t pd_id_at(const void *ids, int bytes, uint64_t k) {
+  if (bytes == 2) return ((const uint16_t *)ids)[k];
+  if (bytes == 4) return ((const uint32_t *)ids)[k];
+  return ((const uint64_t *)ids)[k];
+}
+
+/** Stores one. */
+static inline void pd_id_put(void *ids, int bytes, uint64_t k, uint64_t id) {
+  if (bytes == 2)
+    ((uint16_t *)ids)[k] = (uint16_t)id;
+  else if (bytes == 4)
+    ((uint32_t *)ids)[k] = (uint32_t)id;
+  else
+    ((uint64_t *)ids)[k] = id;
+}
+
+/** The last of numbers [low, high), which do not descend, that is at most x; else `low`. */
+static inline uint64_t pd_id_find(const void *ids, int bytes, uint64_t low, uint64_t high,
+                                  uint64_t x) {
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (pd_id_at(ids, bytes, middle) <= x)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 #endif

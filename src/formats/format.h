@@ -210,6 +210,11 @@ polyad_status pd_storage_expand(polyad_context *context, const struct polyad_for
 uint64_t pd_sum_depth_on_cpu(const void *storage, const void *scratch, int mode,
                              uint64_t longest_row);
 
+/** Whether a tensor has at most `most` nonzeros and no mode is longer than 2^32; else writes why
+ * not. */
+bool pd_supports_32_bits(const struct pd_traits *traits, const struct pd_request *request,
+                         uint64_t most, char reason[PD_REASON_BYTES]);
+
 /** A format's parameter as the request gives it, else `usual`. */
 int pd_parameter(const struct pd_request *request, int which, int usual);
 

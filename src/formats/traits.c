@@ -1,7 +1,9 @@
-/* Slice and fiber counts of a tensor: what the choice of a format rests on. */
+/* Slice and fiber counts of a tensor: what the choice of a format rests on, and the limits that
+ * many formats share. */
 #include "formats/sent.h"
 #include "tensor/tensor_fibers.h"
 #include "tensor/tensor_slices.h"
+#include <stdio.h>
 #include <string.h>
 
 static polyad_status weigh_slices(polyad_context *context, const polyad_tensor *tensor, int mode,
@@ -78,4 +80,20 @@ polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tenso
   struct pd_tuple_source source = {see_sent, mark_sent, (void *)request};
   return pd_tensor_sample_tuples(context, tensor, pd_sent(request) == NULL ? NULL : &source,
                                  traits->tuples);
+}
+
+bool pd_supports_32_bits(const struct pd_traits *traits, const struct pd_request *request,
+                         uint64_t most, char reason[PD_REASON_BYTES]) {
+  if (traits->nnz > most) {
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected at most %llu",
+             (unsigned long long)traits->nnz, (unsigned long long)most);
+    return false;
+  }
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > UINT64_C(1) << 32) {
+      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
+               n + request->first_mode, (unsigned long long)traits->dims[n]);
+      return false;
+    }
+  return true;
 }

@@ -60,17 +60,6 @@ static void sums_free(struct oracle_gcp *sums) {
   free(sums->nonzeros);
 }
 
-static void *in_type(const double *from, size_t count, polyad_type type) {
-  void *copy = malloc(count * sizeof(double) + 1);
-  assert_non_null(copy);
-  for (size_t k = 0; k < count; ++k)
-    if (type == POLYAD_F32)
-      ((float *)copy)[k] = (float)from[k];
-    else
-      ((double *)copy)[k] = from[k];
-  return copy;
-}
-
 static void compare(const struct problem *problem, const struct setting *setting, const char *what,
                     const struct oracle_gcp *exact, size_t k, double found, bool rounded) {
   long double unit = setting->type == POLYAD_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2, cells = 1;
@@ -99,7 +88,7 @@ static void run_loss(polyad_context *context, const polyad_plan *plan, polyad_wo
   for (int n = 0; n < order; ++n) {
     size_t count = (size_t)problem->from->dims[n] * problem->rank;
     gradient[n] = sums_create(count);
-    factor[n] = in_type(problem->factor[n], count, setting->type);
+    factor[n] = problem_in_type(problem->factor[n], count, setting->type);
     found[n] = malloc(count * item + 1);
     assert_non_null(found[n]);
     memset(found[n], 0xFF, count * item);
@@ -173,20 +162,7 @@ static void every_case(const char *format, const char *variant) {
 
 static void test_losses_and_gradients(void **state) {
   (void)state;
-  int visited = 0;
-  for (int f = 0; f < pd_format_count(); ++f) {
-    const struct polyad_format *format = pd_format_at(f);
-    const struct polyad_kernels *kernels = pd_kernels_find(format->name, device);
-    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT | PD_OPS_GAIN) == NULL) continue;
-    char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s",
-             kernels->variants != NULL ? kernels->variants : format->variants);
-    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
-      every_case(format->name, v);
-      ++visited;
-    }
-  }
-  assert_true(visited > 0);
+  assert_true(property_each_variant(device, PD_OPS_GRADIENT | PD_OPS_GAIN, every_case) > 0);
 }
 
 /* What callers may get wrong. */

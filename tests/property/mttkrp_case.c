@@ -1,5 +1,8 @@
 #include "property/mttkrp_case.h"
 #include "harness.h"
+
+#include "core/numbers.h"
+#include "formats/format.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -103,18 +106,6 @@ polyad_tensor *problem_polyad(polyad_context *context, const struct problem *pro
   return tensor;
 }
 
-/* A copy of doubles in the plan's type; every entry of the doubles is a float. */
-static void *in_type(const double *from, size_t count, polyad_type type) {
-  void *copy = malloc(count * sizeof(double) + 1);
-  assert_non_null(copy);
-  for (size_t k = 0; k < count; ++k)
-    if (type == POLYAD_F32)
-      ((float *)copy)[k] = (float)from[k];
-    else
-      ((double *)copy)[k] = from[k];
-  return copy;
-}
-
 void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                     const struct problem *problem, int mode, double *out) {
   int order = problem->from->order;
@@ -124,7 +115,7 @@ void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_wor
   for (int n = 0; n < order; ++n)
     if (n != mode)
       factors[n] =
-          in_type(problem->factor[n], (size_t)problem->from->dims[n] * problem->rank, type);
+          problem_in_type(problem->factor[n], (size_t)problem->from->dims[n] * problem->rank, type);
   void *result = malloc(count * sizeof(double) + 1);
   assert_non_null(result);
   memset(result, 0xFF, count * (type == POLYAD_F32 ? 4 : 8)); /* NaN wherever nothing is written */
@@ -192,4 +183,30 @@ void problem_compare(polyad_context *context, const polyad_plan *plan, struct pr
   for (int n = 0; n < problem->from->order; ++n)
     compare_mode(context, plan, workspace, problem, n, what);
   polyad_workspace_destroy(workspace);
+}
+
+void *problem_in_type(const double *from, size_t count, polyad_type type) {
+  void *copy = malloc(count * sizeof(double) + 1);
+  assert_non_null(copy);
+  for (size_t k = 0; k < count; ++k)
+    pd_store(type, copy, k, from[k]);
+  return copy;
+}
+
+int property_each_variant(const char *device, uint64_t ops,
+                          void (*visit)(const char *format, const char *variant)) {
+  int visited = 0;
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_format *format = pd_format_at(f);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, device);
+    if (kernels == NULL || pd_walk_of(kernels, ops) == NULL) continue;
+    char variants[PD_REASON_BYTES], *rest = variants;
+    snprintf(variants, sizeof variants, "%s",
+             kernels->variants != NULL ? kernels->variants : format->variants);
+    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
+      visit(format->name, v);
+      ++visited;
+    }
+  }
+  return visited;
 }

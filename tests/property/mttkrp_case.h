@@ -55,6 +55,14 @@ polyad_tensor *problem_polyad(polyad_context *context, const struct problem *pro
 void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                     const struct problem *problem, int mode, double *out);
 
+/* A copy of numbers as floats or doubles, to be freed. */
+void *problem_in_type(const double *from, size_t count, polyad_type type);
+
+/* Calls `visit` for every variant of every format whose kernels on the device run all these
+ * operations (engine/op.h) in one walk, and returns how many there were. */
+int property_each_variant(const char *device, uint64_t ops,
+                          void (*visit)(const char *format, const char *variant));
+
 /* Fails the test when any entry of any mode is further from the oracle than rounding allows. */
 void problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
                      const char *what);

@@ -51,20 +51,6 @@ static polyad_plan *make_plan(polyad_context *context, const struct problem *pro
   return plan;
 }
 
-/* Calls `visit` for every format with kernels on the CPU and each of its variants. */
-static void each_variant(void (*visit)(const char *format, const char *variant)) {
-  for (int f = 0; f < pd_format_count(); ++f) {
-    const struct polyad_format *format = pd_format_at(f);
-    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL) continue;
-    char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s",
-             kernels->variants != NULL ? kernels->variants : format->variants);
-    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
-      visit(format->name, v);
-  }
-}
-
 static bool supported(const char *name, const struct mttkrp_case *from) {
   const struct polyad_format *format = pd_format_find(name);
   return from->order >= format->min_order && from->order <= format->max_order;
@@ -114,7 +100,7 @@ static void test_every_case(void **state) {
                            .threads = threads[(c + k) % 4],
                            .index64 = k == 3};
       problem_make(&cases[c], ranks[number % RANKS], (uint64_t)number, &turn.problem);
-      each_variant(against_oracle);
+      assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, against_oracle) > 0);
       problem_free(&turn.problem);
     }
 }
@@ -129,7 +115,7 @@ static void test_every_instruction_set(void **state) {
     for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
       if (!pd_isa_available((enum pd_isa)isa)) continue;
       pd_isa_force((enum pd_isa)isa);
-      each_variant(against_oracle);
+      assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, against_oracle) > 0);
     }
     problem_free(&turn.problem);
   }
@@ -174,7 +160,7 @@ static void same_bits(const char *format, const char *variant) {
 
 static void test_same_bits(void **state) {
   (void)state;
-  each_variant(same_bits);
+  assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, same_bits) > 0);
 }
 
 static void run_mode(polyad_context *context, const struct problem *problem,
@@ -226,7 +212,7 @@ static void linear(const char *format, const char *variant) {
 
 static void test_linear(void **state) {
   (void)state;
-  each_variant(linear);
+  assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, linear) > 0);
 }
 
 /* One nonzero gives one row: the product of its value and the other factors' rows. */
@@ -255,7 +241,7 @@ static void one_row(const char *format, const char *variant) {
 
 static void test_one_row(void **state) {
   (void)state;
-  each_variant(one_row);
+  assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, one_row) > 0);
 }
 
 /* Modes in another order: the same sums; checked against the oracle of the permuted problem. */
@@ -288,7 +274,7 @@ static void permuted(const char *format, const char *variant) {
 
 static void test_permuted(void **state) {
   (void)state;
-  each_variant(permuted);
+  assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, permuted) > 0);
 }
 
 int main(int count, char **arguments) {

@@ -69,17 +69,6 @@ static void merge_repeats(struct problem *problem) {
   if (problem->from->repeats) problem->entries = kept;
 }
 
-static void *in_type(const double *from, size_t count, polyad_type type) {
-  void *copy = malloc(count * sizeof(double) + 1);
-  assert_non_null(copy);
-  for (size_t k = 0; k < count; ++k)
-    if (type == POLYAD_F32)
-      ((float *)copy)[k] = (float)from[k];
-    else
-      ((double *)copy)[k] = from[k];
-  return copy;
-}
-
 /* Products, the sum of the model, a division, a product; sums of rows in double. */
 static long double bound_of(const struct problem *problem, polyad_type type, size_t terms) {
   long double steps = 2 * problem->from->order + (long double)problem->rank + 6;
@@ -131,12 +120,13 @@ static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_wo
   size_t item = setting->type == POLYAD_F32 ? 4 : 8;
   for (int n = 0; n < plan->order; ++n) {
     size_t count = (size_t)plan->dims[n] * problem->rank;
-    matrix[n] = (struct pd_matrix){.device = plan->device,
-                                   .type = plan->type,
-                                   .rows = plan->dims[n],
-                                   .columns = problem->rank,
-                                   .stride = problem->rank,
-                                   .data = in_type(problem->factor[n], count, setting->type)};
+    matrix[n] =
+        (struct pd_matrix){.device = plan->device,
+                           .type = plan->type,
+                           .rows = plan->dims[n],
+                           .columns = problem->rank,
+                           .stride = problem->rank,
+                           .data = problem_in_type(problem->factor[n], count, setting->type)};
     pointer[n] = &matrix[n];
   }
   out = matrix[mode];
@@ -200,23 +190,6 @@ static void run_case(const struct setting *setting, const struct mttkrp_case *fr
   polyad_context_destroy(context);
 }
 
-/* Calls `visit` for every format with Phi on the CPU and each of its variants. */
-static void each_variant(void (*visit)(const char *format, const char *variant)) {
-  int visited = 0;
-  for (int f = 0; f < pd_format_count(); ++f) {
-    const struct polyad_format *format = pd_format_at(f);
-    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_GRADIENT) == NULL) continue;
-    char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s", format->variants);
-    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest)) {
-      visit(format->name, v);
-      ++visited;
-    }
-  }
-  assert_true(visited > 0);
-}
-
 static void every_case(const char *format, const char *variant) {
   static const int threads[] = {1, 2, 3, 7};
   for (int c = 0; c < CASES; ++c)
@@ -246,7 +219,7 @@ static void every_rank(const char *format, const char *variant) {
 
 static void test_every_case(void **state) {
   (void)state;
-  each_variant(every_case);
+  assert_true(property_each_variant("cpu", PD_OPS_GRADIENT, every_case) > 0);
 }
 
 static void test_every_instruction_set(void **state) {
@@ -254,7 +227,7 @@ static void test_every_instruction_set(void **state) {
   for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
     if (!pd_isa_available((enum pd_isa)isa)) continue;
     pd_isa_force((enum pd_isa)isa);
-    each_variant(every_rank);
+    assert_true(property_each_variant("cpu", PD_OPS_GRADIENT, every_rank) > 0);
   }
   pd_isa_force(PD_ISA_COUNT);
 }

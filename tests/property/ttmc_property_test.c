@@ -27,24 +27,6 @@ static polyad_plan *make_plan(polyad_context *context, const struct ttmc_problem
   return plan;
 }
 
-/* Calls `visit` for every format with a chain on the CPU and each of its variants; returns how
- * many formats there were. */
-static int each_variant(void (*visit)(const char *format, const char *variant)) {
-  int formats = 0;
-  for (int f = 0; f < pd_format_count(); ++f) {
-    const struct polyad_format *format = pd_format_at(f);
-    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cpu");
-    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_TTMC) == NULL) continue;
-    ++formats;
-    char variants[PD_REASON_BYTES], *rest = variants;
-    snprintf(variants, sizeof variants, "%s",
-             kernels->variants != NULL ? kernels->variants : format->variants);
-    for (char *v = strtok_r(variants, " ", &rest); v != NULL; v = strtok_r(NULL, " ", &rest))
-      visit(format->name, v);
-  }
-  return formats;
-}
-
 static bool supported(const char *name, const struct ttmc_case *from) {
   const struct polyad_format *format = pd_format_find(name);
   return from->tensor.order >= format->min_order && from->tensor.order <= format->max_order;
@@ -91,7 +73,8 @@ static void test_every_case(void **state) {
   for (int isa = 0; isa < PD_ISA_COUNT; ++isa) {
     if (!pd_isa_available((enum pd_isa)isa)) continue;
     pd_isa_force((enum pd_isa)isa);
-    assert_true(each_variant(cases_against_oracle) >= 4); /* alto, coo, csf, modecopy */
+    /* alto, coo, csf and modecopy at least */
+    assert_true(property_each_variant("cpu", PD_OPS_TTMC, cases_against_oracle) >= 4);
   }
   pd_isa_force(PD_ISA_COUNT);
 }
@@ -126,7 +109,7 @@ static void same_bits(const char *format, const char *variant) {
 
 static void test_same_bits(void **state) {
   (void)state;
-  each_variant(same_bits);
+  assert_true(property_each_variant("cpu", PD_OPS_TTMC, same_bits) > 0);
 }
 
 /* With R columns everywhere, the chain's column r, r, ... is column r of MTTKRP. */

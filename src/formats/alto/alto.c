@@ -9,18 +9,9 @@ static bool alto_supports(const struct pd_traits *traits, const struct pd_reques
                           char reason[PD_REASON_BYTES]) {
   bool gpu = strcmp(request->device->kind, "cuda") == 0; /* there indices are of 32 bits */
   int bits = 0;
-  for (int n = 0; n < traits->order; ++n) {
+  for (int n = 0; n < traits->order; ++n)
     bits += pd_index_bits(traits->dims[n]);
-    if (!gpu || traits->dims[n] <= UINT64_C(1) << 32) continue;
-    snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32 on a GPU",
-             n + request->first_mode, (unsigned long long)traits->dims[n]);
-    return false;
-  }
-  if (gpu && traits->nnz > UINT32_MAX) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32 on a GPU",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
+  if (gpu && !pd_supports_32_bits(traits, request, UINT32_MAX, reason)) return false;
   if (bits <= PD_ALTO_BITS_MAX) return true;
   snprintf(reason, PD_REASON_BYTES, "its keys would have %d bits; expected at most %d", bits,
            PD_ALTO_BITS_MAX);

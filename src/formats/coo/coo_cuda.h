@@ -4,16 +4,7 @@
 
 #include "formats/nonzeros/nonzeros_gpu.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+PD_NZ_DECLARE(pd_coo_sorted);
+PD_NZ_DECLARE(pd_coo_atomic);
 
-cudaError_t pd_coo_sorted_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_coo_sorted_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_coo_atomic_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_coo_atomic_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

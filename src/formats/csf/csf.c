@@ -136,19 +136,6 @@ static void csf_describe(const void *storage, int first_mode, char text[PD_REASO
                          l == 0 ? " " : "-", csf->tree[t].mode[l] + first_mode);
 }
 
-/* The node of `level` whose children in the next level include `child`. */
-static uint64_t parent_of(const struct pd_csf_tree *tree, int level, uint64_t child) {
-  uint64_t low = 0, high = tree->nodes[level];
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (pd_id_at(tree->start[level], tree->start_bytes, middle) <= child)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* Nonzeros are the leaves of the first tree: from one to the next, a node is left when its last
  * child is. */
 static void csf_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
@@ -158,7 +145,7 @@ static void csf_decode(const void *storage, uint64_t first, int count, struct pd
   uint64_t node[POLYAD_MAX_ORDER];
   node[leaf] = first;
   for (int l = leaf - 1; l >= 0; --l)
-    node[l] = parent_of(tree, l, node[l + 1]);
+    node[l] = pd_id_find(tree->start[l], tree->start_bytes, 0, tree->nodes[l], node[l + 1]);
   for (int k = 0; k < count; ++k) {
     node[leaf] = first + (uint64_t)k;
     for (int l = leaf - 1;

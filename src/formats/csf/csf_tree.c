@@ -4,15 +4,6 @@
 #include "formats/rowsum/rowsum_build.h"
 #include <string.h>
 
-static void csf_tree_put(void *array, int bytes, uint64_t place, uint64_t number) {
-  if (bytes == 2)
-    ((uint16_t *)array)[place] = (uint16_t)number;
-  else if (bytes == 4)
-    ((uint32_t *)array)[place] = (uint32_t)number;
-  else
-    ((uint64_t *)array)[place] = number;
-}
-
 /* What a tree is made from: its nonzeros as sorted records, whose keys hold the indices of the
  * levels in turn. A thread lists the nodes that begin at a part of them. */
 struct growing {
@@ -63,9 +54,9 @@ static void fill_inner(const struct growing *growing, int part, struct pd_csf_tr
   memcpy(next, growing->nodes[part], sizeof next);
   for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p) {
     for (int l = highest_level(growing, p); l < growing->order - 1; ++l) {
-      csf_tree_put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
-      csf_tree_put(tree->id[l], tree->id_bytes[l], next[l]++,
-                   pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
+      pd_id_put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
+      pd_id_put(tree->id[l], tree->id_bytes[l], next[l]++,
+                pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
     }
     ++next[growing->order - 1];
   }
@@ -118,7 +109,7 @@ static polyad_status csf_tree_grow(polyad_context *context, const polyad_tensor 
     fill_leaves(growing, part, tree);
   }
   for (int l = 0; l < order - 1; ++l)
-    csf_tree_put(tree->start[l], tree->start_bytes, tree->nodes[l], tree->nodes[l + 1]);
+    pd_id_put(tree->start[l], tree->start_bytes, tree->nodes[l], tree->nodes[l + 1]);
   return POLYAD_OK;
 }
 

@@ -59,18 +59,10 @@ static void zero(uint64_t rank, double *a) { memset(a, 0, rank * sizeof *a); }
 
 /* The part's first nonzero, and the nodes above it. */
 static void locate(struct walker *w) {
+  const struct pd_csf_tree *tree = w->job->tree;
   uint64_t child = w->part->begin;
-  for (int l = w->fibers; l >= 0; --l) {
-    uint64_t low = 0, high = w->job->tree->nodes[l];
-    while (high - low > 1) {
-      uint64_t middle = low + (high - low) / 2;
-      if (start_of(w->job->tree, l, middle) <= child)
-        low = middle;
-      else
-        high = middle;
-    }
-    w->node[l] = child = low;
-  }
+  for (int l = w->fibers; l >= 0; --l)
+    w->node[l] = child = pd_id_find(tree->start[l], tree->start_bytes, 0, tree->nodes[l], child);
 }
 
 /* Refreshes what comes down to the output's level after the node of `level` changed. */

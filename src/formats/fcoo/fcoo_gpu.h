@@ -7,16 +7,7 @@
 /* Array k of a list: indices of slot k, which is an input for all k above 0. */
 enum { PD_FCOO_FLAGS = 32, PD_FCOO_ROW_ID, PD_FCOO_UNIT_ROW };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+PD_NZ_DECLARE(pd_fcoo_add);
+PD_NZ_DECLARE_CHAIN(pd_fcoo_chain);
 
-cudaError_t pd_fcoo_add_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fcoo_add_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fcoo_chain_f32(const struct pd_nz_chain *chain, cudaStream_t stream);
-cudaError_t pd_fcoo_chain_f64(const struct pd_nz_chain *chain, cudaStream_t stream);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

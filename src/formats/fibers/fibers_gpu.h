@@ -9,20 +9,10 @@
  * fibers. */
 enum { PD_FIBERS_START = 16, PD_FIBERS_ITEM = 32, PD_FIBERS_PATH, PD_FIBERS_WHOLE };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Of any number of inputs. */
-cudaError_t pd_fibers_add_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fibers_add_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
+PD_NZ_DECLARE(pd_fibers_add);
 /** Of two to four inputs. */
-cudaError_t pd_fibers_sum_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fibers_sum_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fibers_chain_f32(const struct pd_nz_chain *chain, cudaStream_t stream);
-cudaError_t pd_fibers_chain_f64(const struct pd_nz_chain *chain, cudaStream_t stream);
+PD_NZ_DECLARE(pd_fibers_sum);
+PD_NZ_DECLARE_CHAIN(pd_fibers_chain);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

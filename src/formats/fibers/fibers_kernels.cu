@@ -70,15 +70,15 @@ static bool is_summed(const struct pd_nz_launch *launch) {
 extern "C" cudaError_t pd_fibers_add_f32(const struct pd_nz_launch *launch, int aligned,
                                          cudaStream_t stream) {
   if (is_summed(launch)) return pd_fibers_sum_f32(launch, aligned, stream);
-  return aligned ? nz_start<float, true, 0, FiberSource>(launch, stream)
-                 : nz_start<float, false, 0, FiberSource>(launch, stream);
+  return aligned ? NzScatter::start<float, true, 0, FiberSource>(launch, stream)
+                 : NzScatter::start<float, false, 0, FiberSource>(launch, stream);
 }
 
 extern "C" cudaError_t pd_fibers_add_f64(const struct pd_nz_launch *launch, int aligned,
                                          cudaStream_t stream) {
   if (is_summed(launch)) return pd_fibers_sum_f64(launch, aligned, stream);
-  return aligned ? nz_start<double, true, 0, FiberSource>(launch, stream)
-                 : nz_start<double, false, 0, FiberSource>(launch, stream);
+  return aligned ? NzScatter::start<double, true, 0, FiberSource>(launch, stream)
+                 : NzScatter::start<double, false, 0, FiberSource>(launch, stream);
 }
 
 PD_NZ_CHAIN_LAUNCHERS(pd_fibers_chain, FiberSource)

@@ -9,12 +9,6 @@ static void flycoo_read_variant(const char *name, struct pd_flycoo *storage) {
   storage->remap = strstr(name, "no-remap") == NULL;
 }
 
-static bool flycoo_supports(const struct pd_traits *traits, const struct pd_request *request,
-                            char reason[PD_REASON_BYTES]) {
-  (void)request;
-  return pd_ordered_supports(traits, request, reason);
-}
-
 static void flycoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                   uint64_t *storage, uint64_t *building) {
   struct pd_flycoo like = {.order = traits->order,
@@ -128,7 +122,7 @@ const struct polyad_format pd_flycoo_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = flycoo_supports,
+    .supports = pd_ordered_supports,
     .estimate_bytes = flycoo_estimate_bytes,
     .estimate_seconds = flycoo_estimate_seconds,
     .header_bytes = sizeof(struct pd_flycoo),

@@ -7,14 +7,6 @@
 /* Array k of a list: indices of the fibers in slot k, and of the nonzeros in the last. */
 enum { PD_FWC_START = 32, PD_FWC_UNIT_FIBER };
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+PD_NZ_DECLARE(pd_fwc_add);
 
-cudaError_t pd_fwc_add_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-cudaError_t pd_fwc_add_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -28,17 +28,7 @@ static bool hls_on_gpu(const struct pd_request *request) {
 
 static bool hls_supports(const struct pd_traits *traits, const struct pd_request *request,
                          char reason[PD_REASON_BYTES]) {
-  if (traits->nnz > UINT32_MAX) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
-               n + request->first_mode, (unsigned long long)traits->dims[n]);
-      return false;
-    }
+  if (!pd_supports_32_bits(traits, request, UINT32_MAX, reason)) return false;
   if (!hls_on_gpu(request)) return true;
   if (request->compute == POLYAD_COMPUTE_NATIVE && request->precision == POLYAD_F64 &&
       pd_hls_scheme_of(request->variant).atomic) {

@@ -1,5 +1,6 @@
 /* Decodes the nonzeros of "hls", values as they are stored, rounded: those of dense tiles first,
  * by the set bits of the tiles' bitmaps, then the single ones. */
+#include "core/numbers.h"
 #include "formats/hls/hls_layout.h"
 #include <math.h>
 
@@ -10,15 +11,7 @@ static double hls_decode_value_at(const struct pd_hls *hls, const void *values, 
 
 /* The tile of dense nonzero p: the last one that begins at or before it and is not empty. */
 static uint64_t hls_decode_tile_of(const struct pd_hls *hls, uint64_t p) {
-  uint64_t low = 0, high = hls->tiles;
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (hls->b_vals_ptr[middle] <= p)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return pd_id_find(hls->b_vals_ptr, (int)sizeof *hls->b_vals_ptr, 0, hls->tiles, p);
 }
 
 /* The cell that holds nonzero `which` of a tile. */

@@ -11,12 +11,6 @@ static enum pd_modecopy_variant modecopy_variant_of(const char *name) {
   return PD_MODECOPY_SORTED;
 }
 
-static bool modecopy_supports(const struct pd_traits *traits, const struct pd_request *request,
-                              char reason[PD_REASON_BYTES]) {
-  (void)request;
-  return pd_ordered_supports(traits, request, reason);
-}
-
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t copies, uint64_t *storage, uint64_t *building) {
   struct pd_modecopy like = {.variant = modecopy_variant_of(request->variant),
@@ -177,7 +171,7 @@ const struct polyad_format pd_modecopy_format = {
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
     .deterministic = true,
-    .supports = modecopy_supports,
+    .supports = pd_ordered_supports,
     .estimate_bytes = modecopy_estimate_bytes,
     .estimate_seconds = modecopy_estimate_seconds,
     .header_bytes = sizeof(struct pd_modecopy),

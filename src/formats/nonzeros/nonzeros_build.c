@@ -1,4 +1,5 @@
 /* Sorting and gathering nonzeros into the lists of formats; checks; the way back to a tensor. */
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/nonzeros/nonzeros.h"
 #include <math.h>
@@ -15,19 +16,8 @@ void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_te
 
 bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *request,
                     char reason[PD_REASON_BYTES]) {
-  /* Kernels take several at a time and count in 32 bits. */
-  if (traits->nnz > UINT32_MAX - 8) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32 - 8",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
-               n + request->first_mode, (unsigned long long)traits->dims[n]);
-      return false;
-    }
-  return true;
+  const uint64_t most = UINT32_MAX - 8; /* kernels take several at a time and count in 32 bits */
+  return pd_supports_32_bits(traits, request, most, reason);
 }
 
 /* ---- sorting -------------------------------------------------------------------------------- */
@@ -135,15 +125,7 @@ polyad_status pd_nz_pieces(polyad_context *context, uint64_t nnz, uint64_t unit,
 }
 
 uint64_t pd_nz_piece_of(const uint32_t *start, uint64_t pieces, uint64_t p) {
-  uint64_t low = 0, high = pieces;
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (start[middle] <= p)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return pd_id_find(start, 4, 0, pieces, p);
 }
 
 /* ---- checking and decoding ----------------------------------------------------------------- */

@@ -68,5 +68,16 @@ typedef cudaError_t (*pd_nz_chain_launcher)(const struct pd_nz_chain *chain, cud
 
 #ifdef __cplusplus
 }
+#define PD_NZ_LAUNCHER extern "C" cudaError_t
+#else
+#define PD_NZ_LAUNCHER cudaError_t
 #endif
+/** Declares the launchers NAME_f32 and NAME_f64 of a format, */
+#define PD_NZ_DECLARE(name)                                                                        \
+  PD_NZ_LAUNCHER name##_f32(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream);  \
+  PD_NZ_LAUNCHER name##_f64(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream)
+/** and those of its chain. */
+#define PD_NZ_DECLARE_CHAIN(name)                                                                  \
+  PD_NZ_LAUNCHER name##_f32(const struct pd_nz_chain *chain, cudaStream_t stream);                 \
+  PD_NZ_LAUNCHER name##_f64(const struct pd_nz_chain *chain, cudaStream_t stream)
 #endif

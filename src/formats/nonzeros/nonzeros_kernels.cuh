@@ -148,47 +148,51 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   run.flush(out, a.out.stride, part, source.alone());
 }
 
-template <typename T, bool ALIGNED, int INPUTS, template <typename, int> class SOURCE>
-static cudaError_t nz_start(const struct pd_nz_launch *launch, cudaStream_t stream) {
-  constexpr int LANES = NzLanes<T>::value, GROUPS = PD_NZ_THREADS / LANES;
-  uint64_t blocks = (launch->list.items + GROUPS - 1) / GROUPS;
-  int tiles = (launch->rank + PD_NZ_COLUMNS - 1) / PD_NZ_COLUMNS;
-  if (blocks == 0) return cudaSuccess;
-  nz_scatter<T, LANES, ALIGNED, INPUTS, SOURCE>
-      <<<dim3((unsigned)blocks, (unsigned)tiles), PD_NZ_THREADS, 0, stream>>>(*launch);
-  return cudaGetLastError();
-}
+struct NzScatter {
+  template <typename T, bool ALIGNED, int INPUTS, template <typename, int> class SOURCE>
+  static cudaError_t start(const struct pd_nz_launch *launch, cudaStream_t stream) {
+    constexpr int LANES = NzLanes<T>::value, GROUPS = PD_NZ_THREADS / LANES;
+    uint64_t blocks = (launch->list.items + GROUPS - 1) / GROUPS;
+    int tiles = (launch->rank + PD_NZ_COLUMNS - 1) / PD_NZ_COLUMNS;
+    if (blocks == 0) return cudaSuccess;
+    nz_scatter<T, LANES, ALIGNED, INPUTS, SOURCE>
+        <<<dim3((unsigned)blocks, (unsigned)tiles), PD_NZ_THREADS, 0, stream>>>(*launch);
+    return cudaGetLastError();
+  }
+};
 
-template <typename T, bool ALIGNED, template <typename, int> class SOURCE>
+/* START::start() for the number of inputs. */
+template <typename START, typename T, bool ALIGNED, template <typename, int> class SOURCE>
 static cudaError_t nz_by_inputs(const struct pd_nz_launch *launch, cudaStream_t stream) {
   switch (launch->inputs) {
   case 2:
-    return nz_start<T, ALIGNED, 2, SOURCE>(launch, stream);
+    return START::template start<T, ALIGNED, 2, SOURCE>(launch, stream);
   case 3:
-    return nz_start<T, ALIGNED, 3, SOURCE>(launch, stream);
+    return START::template start<T, ALIGNED, 3, SOURCE>(launch, stream);
   case 4:
-    return nz_start<T, ALIGNED, 4, SOURCE>(launch, stream);
+    return START::template start<T, ALIGNED, 4, SOURCE>(launch, stream);
   default:
-    return nz_start<T, ALIGNED, 0, SOURCE>(launch, stream);
+    return START::template start<T, ALIGNED, 0, SOURCE>(launch, stream);
   }
 }
 
-template <typename T, template <typename, int> class SOURCE>
+template <typename START, typename T, template <typename, int> class SOURCE>
 static cudaError_t nz_launch(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream) {
-  return aligned ? nz_by_inputs<T, true, SOURCE>(launch, stream)
-                 : nz_by_inputs<T, false, SOURCE>(launch, stream);
+  return aligned ? nz_by_inputs<START, T, true, SOURCE>(launch, stream)
+                 : nz_by_inputs<START, T, false, SOURCE>(launch, stream);
 }
 
 /* Defines the two launchers of a format. */
-#define PD_NZ_LAUNCHERS(name, source)                                                              \
+#define PD_NZ_LAUNCHERS_BY(start, name, source)                                                    \
   extern "C" cudaError_t name##_f32(const struct pd_nz_launch *launch, int aligned,                \
                                     cudaStream_t stream) {                                         \
-    return nz_launch<float, source>(launch, aligned, stream);                                      \
+    return nz_launch<start, float, source>(launch, aligned, stream);                               \
   }                                                                                                \
   extern "C" cudaError_t name##_f64(const struct pd_nz_launch *launch, int aligned,                \
                                     cudaStream_t stream) {                                         \
-    return nz_launch<double, source>(launch, aligned, stream);                                     \
+    return nz_launch<start, double, source>(launch, aligned, stream);                              \
   }
+#define PD_NZ_LAUNCHERS(name, source) PD_NZ_LAUNCHERS_BY(NzScatter, name, source)
 
 /* An item that is an equal part of all nonzeros. */
 struct NzSegment {

@@ -128,52 +128,25 @@ __global__ void __launch_bounds__(PD_NZ_THREADS)
   }
 }
 
-template <typename T, bool ALIGNED, int INPUTS, template <typename, int> class SOURCE>
-static cudaError_t nz_sum_start(const struct pd_nz_launch *launch, cudaStream_t stream) {
-  constexpr int LANES = NzLanes<T>::value, GROUPS = PD_NZ_THREADS / LANES;
-  uint64_t segments = launch->list.items;
-  unsigned tiles = (unsigned)((launch->rank + PD_NZ_COLUMNS - 1) / PD_NZ_COLUMNS);
-  if (segments == 0) return cudaSuccess;
-  nz_sum_sorted<T, LANES, ALIGNED, INPUTS, SOURCE>
-      <<<dim3((unsigned)((segments + GROUPS - 1) / GROUPS), tiles), PD_NZ_THREADS, 0, stream>>>(
-          *launch);
-  cudaError_t code = cudaGetLastError();
-  if (code != cudaSuccess || segments == 1) return code;
-  nz_join<T, LANES, ALIGNED, SOURCE<T, INPUTS>>
-      <<<dim3((unsigned)((segments + NZ_JOIN_WARPS - 1) / NZ_JOIN_WARPS), tiles), PD_NZ_THREADS, 0,
-         stream>>>(*launch);
-  return cudaGetLastError();
-}
-
-template <typename T, bool ALIGNED, template <typename, int> class SOURCE>
-static cudaError_t nz_sum_by_inputs(const struct pd_nz_launch *launch, cudaStream_t stream) {
-  switch (launch->inputs) {
-  case 2:
-    return nz_sum_start<T, ALIGNED, 2, SOURCE>(launch, stream);
-  case 3:
-    return nz_sum_start<T, ALIGNED, 3, SOURCE>(launch, stream);
-  case 4:
-    return nz_sum_start<T, ALIGNED, 4, SOURCE>(launch, stream);
-  default:
-    return nz_sum_start<T, ALIGNED, 0, SOURCE>(launch, stream);
+struct NzSum {
+  template <typename T, bool ALIGNED, int INPUTS, template <typename, int> class SOURCE>
+  static cudaError_t start(const struct pd_nz_launch *launch, cudaStream_t stream) {
+    constexpr int LANES = NzLanes<T>::value, GROUPS = PD_NZ_THREADS / LANES;
+    uint64_t segments = launch->list.items;
+    unsigned tiles = (unsigned)((launch->rank + PD_NZ_COLUMNS - 1) / PD_NZ_COLUMNS);
+    if (segments == 0) return cudaSuccess;
+    nz_sum_sorted<T, LANES, ALIGNED, INPUTS, SOURCE>
+        <<<dim3((unsigned)((segments + GROUPS - 1) / GROUPS), tiles), PD_NZ_THREADS, 0, stream>>>(
+            *launch);
+    cudaError_t code = cudaGetLastError();
+    if (code != cudaSuccess || segments == 1) return code;
+    nz_join<T, LANES, ALIGNED, SOURCE<T, INPUTS>>
+        <<<dim3((unsigned)((segments + NZ_JOIN_WARPS - 1) / NZ_JOIN_WARPS), tiles), PD_NZ_THREADS,
+           0, stream>>>(*launch);
+    return cudaGetLastError();
   }
-}
+};
 
-template <typename T, template <typename, int> class SOURCE>
-static cudaError_t nz_sum(const struct pd_nz_launch *launch, int aligned, cudaStream_t stream) {
-  return aligned ? nz_sum_by_inputs<T, true, SOURCE>(launch, stream)
-                 : nz_sum_by_inputs<T, false, SOURCE>(launch, stream);
-}
-
-/* Defines the two launchers of a format. */
-#define PD_NZ_SORTED_LAUNCHERS(name, source)                                                       \
-  extern "C" cudaError_t name##_f32(const struct pd_nz_launch *launch, int aligned,                \
-                                    cudaStream_t stream) {                                         \
-    return nz_sum<float, source>(launch, aligned, stream);                                         \
-  }                                                                                                \
-  extern "C" cudaError_t name##_f64(const struct pd_nz_launch *launch, int aligned,                \
-                                    cudaStream_t stream) {                                         \
-    return nz_sum<double, source>(launch, aligned, stream);                                        \
-  }
+#define PD_NZ_SORTED_LAUNCHERS(name, source) PD_NZ_LAUNCHERS_BY(NzSum, name, source)
 
 #endif

@@ -11,18 +11,7 @@ static int ordered_threads_of(const polyad_context *context, uint64_t nnz) {
 
 bool pd_ordered_supports(const struct pd_traits *traits, const struct pd_request *request,
                          char reason[PD_REASON_BYTES]) {
-  if (traits->nnz > UINT32_MAX) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected below 2^32",
-             (unsigned long long)traits->nnz);
-    return false;
-  }
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > UINT64_C(1) << 32) {
-      snprintf(reason, PD_REASON_BYTES, "mode %d has length %llu; expected at most 2^32",
-               n + request->first_mode, (unsigned long long)traits->dims[n]);
-      return false;
-    }
-  return true;
+  return pd_supports_32_bits(traits, request, UINT32_MAX, reason);
 }
 
 uint64_t pd_ordered_sorting_bytes(uint64_t nnz) {

@@ -2,6 +2,7 @@
 #ifndef PD_ROWSUM_DRIVER_H
 #define PD_ROWSUM_DRIVER_H
 
+#include "core/numbers.h"
 #include "formats/rowsum/kernel.h"
 #include "formats/rowsum/pair_tables.h"
 
@@ -72,12 +73,6 @@ static inline uint64_t pd_rowsum_padded(uint64_t rank) {
 /** Numbers of each thread in `weighing`; the last ones keep threads out of each other's lines. */
 static inline uint64_t pd_rowsum_weighing(uint64_t rank) {
   return pd_add_saturated(pd_rowsum_padded(rank), 16);
-}
-
-static inline uint64_t pd_id_at(const void *ids, int bytes, uint64_t p) {
-  if (bytes == 2) return ((const uint16_t *)ids)[p];
-  if (bytes == 4) return ((const uint32_t *)ids)[p];
-  return ((const uint64_t *)ids)[p];
 }
 
 static inline uint64_t pd_rowsum_start(const struct pd_rowsum *list, uint64_t row) {

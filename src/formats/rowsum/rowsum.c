@@ -120,29 +120,12 @@ polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t byt
 }
 
 uint64_t pd_rowsum_run_of(const struct pd_rowsum *list, uint64_t p) {
-  uint64_t low = 0, high = list->runs;
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (pd_rowsum_start(list, middle) <= p)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return pd_id_find(list->row_start, list->start_bytes, 0, list->runs, p);
 }
 
 /* The block that a run belongs to; for plain lists the run itself. */
 static uint64_t rowsum_block_of(const struct pd_rowsum *list, uint64_t run) {
-  if (list->blocks == 0) return run;
-  uint64_t low = 0, high = list->blocks;
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (list->block_start[middle] <= run)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return list->blocks == 0 ? run : pd_id_find(list->block_start, 8, 0, list->blocks, run);
 }
 
 /* First nonzero of a block, or of a run of a plain list. */

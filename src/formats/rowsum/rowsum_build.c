@@ -10,13 +10,6 @@ static int start_bytes(uint64_t nnz, bool force_index64) {
   return nnz <= UINT32_MAX && !force_index64 ? 4 : 8;
 }
 
-static void rowsum_build_put(void *array, int bytes, uint64_t place, uint64_t number) {
-  if (bytes == 4)
-    ((uint32_t *)array)[place] = (uint32_t)number;
-  else
-    ((uint64_t *)array)[place] = number;
-}
-
 /* Runs that begin among rows [begin, end) of the sorted nonzeros. */
 static inline __attribute__((always_inline)) uint64_t count_sized(const void *row, int bytes,
                                                                   uint64_t begin, uint64_t end) {
@@ -39,8 +32,8 @@ static inline __attribute__((always_inline)) void list_sized(const void *row, in
   for (uint64_t p = begin; p < end; ++p) {
     uint64_t i = pd_id_at(row, bytes, p);
     if (p > 0 && i == pd_id_at(row, bytes, p - 1)) continue;
-    rowsum_build_put(id, id_bytes, run, i);
-    rowsum_build_put(start, start_bytes, run++, p);
+    pd_id_put(id, id_bytes, run, i);
+    pd_id_put(start, start_bytes, run++, p);
   }
 }
 
@@ -75,7 +68,7 @@ static polyad_status build_runs(polyad_context *context, const void *row, int by
       list_sized(row, bytes, begin, end, before[part], id, list->row_bytes, start,
                  list->start_bytes);
   }
-  rowsum_build_put(start, list->start_bytes, list->runs, list->nnz);
+  pd_id_put(start, list->start_bytes, list->runs, list->nnz);
 cleanup:
   pd_free(context, before);
   return status;
@@ -216,13 +209,8 @@ cleanup:
 static polyad_status share_index(polyad_context *context, const polyad_tensor *tensor, int mode,
                                  int bytes, void **id) {
   PD_TRY(pd_alloc(context, tensor->nnz, (size_t)bytes, id));
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    uint64_t index = pd_tensor_index(tensor, mode, p);
-    if (bytes == 2)
-      ((uint16_t *)*id)[p] = (uint16_t)index;
-    else
-      rowsum_build_put(*id, bytes, p, index);
-  }
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    pd_id_put(*id, bytes, p, pd_tensor_index(tensor, mode, p));
   return POLYAD_OK;
 }
 

@@ -15,14 +15,7 @@ uint64_t pd_ttmc_find(const void *start, int bytes, uint64_t nodes, uint64_t hin
     }
     if (low + step < nodes) high = low + step;
   }
-  while (high - low > 1) {
-    uint64_t middle = low + (high - low) / 2;
-    if (pd_id_at(start, bytes, middle) <= x)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  return pd_id_find(start, bytes, low, high, x);
 }
 
 uint64_t pd_ttmc_order_bytes(uint64_t segments, bool single) {
@@ -36,13 +29,6 @@ void pd_ttmc_order_clear(polyad_context *context, struct pd_ttmc_order *order) {
   *order = (struct pd_ttmc_order){0};
 }
 
-static void ttmc_order_put(void *array, int bytes, uint64_t k, uint64_t value) {
-  if (bytes == 4)
-    ((uint32_t *)array)[k] = (uint32_t)value;
-  else
-    ((uint64_t *)array)[k] = value;
-}
-
 /* From the numbers of the segments, sorted, to where they begin. */
 static void ttmc_order_set_places(const struct pd_ttmc_segments *s, struct pd_ttmc_order *order) {
   uint64_t at = 0;
@@ -50,7 +36,7 @@ static void ttmc_order_set_places(const struct pd_ttmc_segments *s, struct pd_tt
     uint64_t which = pd_id_at(order->first, order->bytes, k);
     if (s->start == NULL) continue; /* a segment's number is its nonzero's */
     uint64_t from = s->start(s->storage, s->mode, which);
-    ttmc_order_put(order->first, order->bytes, k, from);
+    pd_id_put(order->first, order->bytes, k, from);
     order->begin[k] = at;
     at += s->start(s->storage, s->mode, which + 1) - from;
   }
@@ -70,7 +56,7 @@ polyad_status pd_ttmc_order_create(polyad_context *context, const struct pd_ttmc
   if (s->start != NULL)
     PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(s->count, 1), &order->begin));
   for (uint64_t k = 0; k < s->count; ++k)
-    ttmc_order_put(rows, row_bytes, k, s->row(s->storage, s->mode, k));
+    pd_id_put(rows, row_bytes, k, s->row(s->storage, s->mode, k));
   struct pd_key key = {.values = rows, .bytes = row_bytes, .limit = s->dim};
   PD_TRY_CLEANUP(pd_sort_permutation(context, s->count, 1, &key, order->bytes, order->first));
   ttmc_order_set_places(s, order);
