@@ -3,7 +3,6 @@
 #define PD_CONTEXT_INTERNAL_H
 
 #include "core/core.h"
-#include "core/radix_sort.h"
 #include <stdatomic.h>
 
 #define PD_MESSAGE_BYTES 1024
@@ -24,7 +23,6 @@ struct polyad_context {
   polyad_progress_function progress;
   void *progress_user;
   atomic_int cancelled;
-  struct pd_sorter sorter;
   polyad_status error_status;
   char error_message[PD_MESSAGE_BYTES];
   char error_file[256];

@@ -212,7 +212,7 @@ polyad_status pd_sort_permutation(polyad_context *context, uint64_t count, int k
     while (first > 0 && bits + key_width(&keys[first - 1]) <= 64)
       bits += key_width(&keys[--first]);
     pack_keys(count, last - first, &keys[first], permutation, permutation_bytes, packed, threads);
-    status = pd_sort_payload(context, count, packed, bits, permutation, (size_t)permutation_bytes);
+    status = pd_sort_u64(context, count, packed, bits, permutation, (size_t)permutation_bytes);
     last = first;
   }
   pd_free(context, packed);

@@ -28,22 +28,6 @@ bool pd_is_sorted(const polyad_context *context, uint64_t count, int key_count,
 polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
                           void *payload, size_t payload_bytes);
 
-/** The same; what the keys are afterwards is not defined. */
-polyad_status pd_sort_payload(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
-                              void *payload, size_t payload_bytes);
-
-/** Who sorts instead of the CPU, such as a GPU: as pd_sort_u64() does, but that the keys need not
- * be left sorted where `keep_keys` is false. POLYAD_OUT_OF_MEMORY and POLYAD_MEMORY_LIMIT: it has
- * no room for them, nothing was changed, and the CPU sorts. */
-struct pd_sorter {
-  polyad_status (*sort)(polyad_context *context, const void *user, uint64_t count, uint64_t *keys,
-                        int key_bits, void *payload, size_t payload_bytes, bool keep_keys);
-  const void *user;
-};
-
-/** Where the functions above let long arrays be sorted from now on; NULL: on the CPU. */
-void pd_set_sorter(polyad_context *context, const struct pd_sorter *sorter);
-
 /** out[p] = in[permutation[p]] for items of 4 or 8 bytes. */
 void pd_gather(const polyad_context *context, uint64_t count, const void *permutation,
                int permutation_bytes, const void *in, size_t item_bytes, void *out);

@@ -3,7 +3,7 @@
  * large for that are taken apart again by all threads. A stable order is unique, so the result
  * cannot depend on threads or on how keys fall into buckets. */
 #include "core/bits.h"
-#include "core/context_internal.h"
+#include "core/radix_sort.h"
 #include <assert.h>
 #include <string.h>
 
@@ -13,7 +13,6 @@ enum {
   THREAD_GRAIN = 1 << 14,
   SERIAL_LIMIT = 1 << 14,
   INSERTION_LIMIT = 32,
-  SORTER_FROM = 1 << 18, /* less is sorted before it has travelled */
   BUCKETS_PER_THREAD = 4 /* a bucket with more than 1 / (4 threads) of all would leave some idle */
 };
 
@@ -180,11 +179,15 @@ static void sort_parallel(const struct sorter *sorter, const struct items *here,
   }
 }
 
-static polyad_status sort_on_cpu(polyad_context *context, uint64_t count, uint64_t *keys,
-                                 void *payload, size_t payload_bytes) {
+polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
+                          void *payload, size_t payload_bytes) {
+  (void)key_bits;
+  assert(payload_bytes == 0 || payload_bytes == 4 || payload_bytes == 8);
+  assert(count == 0 || key_bits == 64 || keys[0] >> key_bits == 0);
   polyad_status status = POLYAD_OK;
   struct sorter sorter = {payload_bytes, pd_threads_for(context, count, THREAD_GRAIN), NULL};
   struct items items = {keys, payload}, spare = {NULL, NULL};
+  if (count < 2) return POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(context, count, &spare.keys));
   PD_TRY_CLEANUP(pd_alloc(context, count, payload_bytes, (void **)&spare.payload));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads, &sorter.places));
@@ -195,34 +198,4 @@ cleanup:
   pd_free(context, spare.payload);
   pd_free(context, spare.keys);
   return status;
-}
-
-void pd_set_sorter(polyad_context *context, const struct pd_sorter *sorter) {
-  context->sorter = sorter != NULL ? *sorter : (struct pd_sorter){NULL, NULL};
-}
-
-static polyad_status sort_u64_sort(polyad_context *context, uint64_t count, uint64_t *keys,
-                                   int key_bits, void *payload, size_t payload_bytes,
-                                   bool keep_keys) {
-  assert(payload_bytes == 0 || payload_bytes == 4 || payload_bytes == 8);
-  assert(count == 0 || key_bits == 64 || keys[0] >> key_bits == 0);
-  const struct pd_sorter *sorter = &context->sorter;
-  if (count < 2) return POLYAD_OK;
-  if (sorter->sort != NULL && count >= SORTER_FROM) {
-    polyad_status status = sorter->sort(context, sorter->user, count, keys, key_bits, payload,
-                                        payload_bytes, keep_keys);
-    if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
-    pd_begin(context);
-  }
-  return sort_on_cpu(context, count, keys, payload, payload_bytes);
-}
-
-polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
-                          void *payload, size_t payload_bytes) {
-  return sort_u64_sort(context, count, keys, key_bits, payload, payload_bytes, true);
-}
-
-polyad_status pd_sort_payload(polyad_context *context, uint64_t count, uint64_t *keys, int key_bits,
-                              void *payload, size_t payload_bytes) {
-  return sort_u64_sort(context, count, keys, key_bits, payload, payload_bytes, false);
 }

@@ -99,11 +99,6 @@ struct pd_device_functions {
   /** Enqueues one measurement of a roof (roof.h); NULL: there are none. */
   polyad_status (*roof)(polyad_context *context, const struct pd_device *device,
                         const struct pd_roof_job *job);
-  /** Sorts arrays of the host, as core/radix_sort.h's pd_sort_u64() does; the keys need not be left
-   *  sorted where `keep_keys` is false. Waits. NULL: the CPU is to sort. */
-  polyad_status (*sort)(polyad_context *context, const struct pd_device *device, uint64_t count,
-                        uint64_t *keys, int key_bits, void *payload, size_t payload_bytes,
-                        bool keep_keys);
   /** The steps of building storages there (device/build.h); NULL: the host builds. */
   const struct pd_device_build *build;
   /** Launches a portable kernel over rows (portable/portable_launch.h); NULL: it cannot. */

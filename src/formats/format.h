@@ -119,12 +119,14 @@ struct polyad_format {
   /** Makes the header of a storage for build_there() to complete. */
   polyad_status (*begin)(polyad_context *context, const polyad_tensor *tensor,
                          const struct pd_request *request, void **storage);
-  /** Makes the arrays of a storage from begin() on request->device, which has the steps for it
-   *  (device/build.h): with the bits that build() gives. request->traits are known. What was
-   *  allocated is in the storage also on failure; fails with POLYAD_OUT_OF_MEMORY or
-   *  POLYAD_MEMORY_LIMIT where it does not fit: the host then builds. NULL: the host builds. */
-  polyad_status (*build_there)(polyad_context *context, const polyad_tensor *tensor,
-                               const struct pd_request *request, void *storage);
+  /** Makes the arrays of a storage from begin() on request->device, which has the tensor (`build`)
+   *  and the steps for it (device/build.h): with the bits that build() gives. request->traits are
+   *  known. What was allocated is in the storage also on failure; fails with POLYAD_OUT_OF_MEMORY
+   * or POLYAD_MEMORY_LIMIT where it does not fit: the host then builds. Need not wait; called by
+   *  pd_sent_build() (formats/sent.h). NULL: the host builds. */
+  polyad_status (*build_there)(polyad_context *context, struct pd_build *build,
+                               const polyad_tensor *tensor, const struct pd_request *request,
+                               void *storage);
   /** Most bytes of the device that build_there() takes at once, a storage of `storage_bytes`
    *  included; 0: it cannot build what is asked for. */
   uint64_t (*bytes_there)(const struct pd_traits *traits, const struct pd_request *request,

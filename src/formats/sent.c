@@ -1,6 +1,7 @@
 /* Sending a plan's tensor to its device. Where it does not fit, everything goes on as if the device
  * had no builders. */
 #include "formats/sent.h"
+#include <string.h>
 
 static bool builds_there(const struct pd_request *request) {
   if (request->format != NULL) return request->format->build_there != NULL;
@@ -40,14 +41,34 @@ void pd_sent_end(polyad_context *context, const struct pd_request *request) {
   *request->sent = NULL;
 }
 
-polyad_status pd_sent_open(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, struct pd_build **build) {
-  *build = pd_sent(request);
-  if (*build != NULL) return POLYAD_OK;
-  return request->device->functions->build->open(context, request->device, tensor, build);
+polyad_status pd_sent_build(polyad_context *context, const struct polyad_format *format,
+                            const polyad_tensor *tensor, const struct pd_request *request,
+                            void *storage) {
+  const struct pd_device *device = request->device;
+  const struct pd_device_build *steps = device->functions->build;
+  struct pd_build *build = pd_sent(request);
+  bool opens = build == NULL;
+  if (opens) PD_TRY(steps->open(context, device, tensor, &build));
+  polyad_status status = format->build_there(context, build, tensor, request, storage);
+  if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
+  if (opens) steps->close(context, build);
+  return status;
 }
 
-void pd_sent_close(polyad_context *context, const struct pd_request *request,
-                   struct pd_build *build) {
-  if (build != pd_sent(request)) request->device->functions->build->close(context, build);
+uint64_t pd_sent_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                             uint64_t storage_bytes) {
+  const struct pd_device_build *steps = request->device->functions->build;
+  if (!steps->takes(traits->nnz, traits->order, traits->dims)) return 0;
+  return pd_add_saturated(
+      storage_bytes, steps->bytes(traits->nnz, traits->order, traits->dims, request->precision));
+}
+
+polyad_status pd_sent_allocate(polyad_context *context, const struct pd_request *request,
+                               uint64_t count, size_t size, void *array) {
+  const struct pd_device *device = request->device;
+  void *memory = NULL;
+  polyad_status status =
+      device->functions->allocate(context, device, pd_mul_saturated(count, size), &memory);
+  memcpy(array, &memory, sizeof memory);
+  return status;
 }

@@ -19,10 +19,18 @@ uint64_t pd_sent_bytes(const struct pd_request *request, uint64_t nnz, int order
 /** Frees it. */
 void pd_sent_end(polyad_context *context, const struct pd_request *request);
 
-/** For building: what was sent, or else the tensor sent for this time alone. */
-polyad_status pd_sent_open(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, struct pd_build **build);
-void pd_sent_close(polyad_context *context, const struct pd_request *request,
-                   struct pd_build *build);
+/** Makes the arrays of a storage from begin() by its format's build_there(), from what was sent or
+ *  else from the tensor sent for this time alone. Waits. */
+polyad_status pd_sent_build(polyad_context *context, const struct polyad_format *format,
+                            const polyad_tensor *tensor, const struct pd_request *request,
+                            void *storage);
+/** Slot `bytes_there` of a format that builds with the memory of the steps alone; 0: the device
+ * does not take the tensor. */
+uint64_t pd_sent_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                             uint64_t storage_bytes);
+/** Allocates an array of a storage on the request's device: `array` is where the storage keeps its
+ *  address, which becomes NULL on failure. */
+polyad_status pd_sent_allocate(polyad_context *context, const struct pd_request *request,
+                               uint64_t count, size_t size, void *array);
 
 #endif

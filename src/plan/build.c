@@ -2,18 +2,9 @@
  * and the memory for it, else on the host, which then copies it. What lies on a device of its own
  * memory is not kept on the host as well, where it can be brought back. A cancelled context ends
  * planning before a storage is built and after. */
-#include "core/radix_sort.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
 #include "plan/plan.h"
-
-static polyad_status sort_on_device(polyad_context *context, const void *user, uint64_t count,
-                                    uint64_t *keys, int key_bits, void *payload,
-                                    size_t payload_bytes, bool keep_keys) {
-  const struct pd_device *device = user;
-  return device->functions->sort(context, device, count, keys, key_bits, payload, payload_bytes,
-                                 keep_keys);
-}
 
 static polyad_status check_cancelled(polyad_context *context) {
   if (!pd_cancelled(context)) return POLYAD_OK;
@@ -24,13 +15,8 @@ polyad_status pd_storage_build(polyad_context *context, const struct polyad_form
                                polyad_tensor *tensor, bool take, const struct pd_request *request,
                                void **storage) {
   PD_TRY(check_cancelled(context));
-  const struct pd_sorter sorter = {sort_on_device, request->device};
-  bool sorts = request->device != NULL && request->device->functions->sort != NULL;
-  pd_set_sorter(context, sorts ? &sorter : NULL);
-  polyad_status status = format->build(context, tensor, take, request, storage);
-  pd_set_sorter(context, NULL);
-  if (status != POLYAD_OK) return status;
-  status = check_cancelled(context);
+  PD_TRY(format->build(context, tensor, take, request, storage));
+  polyad_status status = check_cancelled(context);
   if (status == POLYAD_OK) return status;
   pd_storage_free(context, format, *storage);
   *storage = NULL;
@@ -65,7 +51,7 @@ static polyad_status build_there(polyad_context *context, const struct pd_making
   void *made;
   PD_TRY(check_cancelled(context));
   PD_TRY(format->begin(context, tensor, making->request, &made));
-  polyad_status status = format->build_there(context, tensor, making->request, made);
+  polyad_status status = pd_sent_build(context, format, tensor, making->request, made);
   if (status == POLYAD_OK) status = check_cancelled(context);
   if (status == POLYAD_OK) status = pd_storage_header(context, format, made, &stored->storage);
   stored->on_device = made;

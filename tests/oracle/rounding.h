@@ -2,8 +2,8 @@
 #ifndef PD_TEST_ROUNDING_H
 #define PD_TEST_ROUNDING_H
 
+#include "core/half.h"
 #include "device/device.h"
-#include "formats/hls/hls_half.h"
 #include <polyad/plan.h>
 
 static inline float rounding_of(polyad_compute compute, float x) {

@@ -4,6 +4,7 @@
 #include "core/radix_sort.h"
 #include "device/build.h"
 #include "device/build_steps.h"
+#include "formats/blco/blco_layout.h"
 #include "formats/sent.h"
 #include "harness.h"
 #include "plan/plan.h"
@@ -11,6 +12,7 @@
 #include "tensor/tuple_hash.h"
 #include "unit/built_cases.h"
 #include "unit/same_storage.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ struct pd_build {
   const polyad_tensor *tensor;
   uint32_t *permutation, *sorted;
   polyad_tensor grouped; /* of a child, with arrays of its own for mode 0, and of ones */
-  int least;             /* how many modes a sort must look at, however they are ordered */
+  int least;             /* how many pieces of a key a sort must look at, whatever they are */
 };
 
 static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
@@ -92,43 +94,78 @@ static polyad_status see_tuples(polyad_context *context, struct pd_build *build,
   return POLYAD_OK;
 }
 
-static polyad_status sort(polyad_context *context, struct pd_build *build, const int *modes,
-                          int count) {
+static polyad_status degrees(polyad_context *context, struct pd_build *build, int mode,
+                             uint32_t *degree) {
+  (void)context;
+  memset(degree, 0, build->tensor->dims[mode] * sizeof *degree);
+  for (uint64_t p = 0; p < build->tensor->nnz; ++p)
+    ++degree[pd_tensor_index(build->tensor, mode, p)];
+  return POLYAD_OK;
+}
+
+static void list_modes(const struct pd_build *build, const uint32_t **index) {
+  for (int n = 0; n < build->tensor->order; ++n)
+    index[n] = build->tensor->index[n];
+}
+
+static polyad_status sort(polyad_context *context, struct pd_build *build,
+                          const struct pd_build_key *key) {
   const polyad_tensor *tensor = build->tensor;
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  int widths[POLYAD_MAX_ORDER];
   uint64_t *keys;
-  if (count == tensor->order) count = pd_build_leading(modes, count);
-  if (count < build->least) count = build->least;
+  list_modes(build, index);
+  for (int n = 0; n < tensor->order; ++n)
+    widths[n] = pd_index_bits(tensor->dims[n]);
+  int count = pd_build_leading(key->piece, key->pieces, key->table != NULL, tensor->order, widths);
+  if (count < build->least) count = build->least < key->pieces ? build->least : key->pieces;
   PD_TRY(PD_NEW(context, tensor->nnz, &keys));
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     build->permutation[p] = (uint32_t)p;
   for (int k = count - 1; k >= 0; --k) {
-    int bits = pd_index_bits(tensor->dims[modes[k]]);
     for (uint64_t p = 0; p < tensor->nnz; ++p)
-      keys[p] = pd_build_append(
-          0, (uint32_t)pd_tensor_index(tensor, modes[k], build->permutation[p]), bits);
-    PD_TRY(pd_sort_u64(context, tensor->nnz, keys, bits, build->permutation, 4));
+      keys[p] = pd_build_key_of(index, key->piece + k, 1, k == 0 ? key->table : NULL,
+                                build->permutation[p]);
+    PD_TRY(pd_sort_u64(context, tensor->nnz, keys, key->piece[k].bits, build->permutation, 4));
   }
   pd_free(context, keys);
   return POLYAD_OK;
+}
+
+static void write_planes(const struct pd_build *build, const struct pd_build_planes *to, uint64_t p,
+                         bool real, uint64_t from) {
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  list_modes(build, index);
+  for (int k = 0; k < to->planes; ++k) {
+    uint64_t word = 0;
+    for (int f = 0; f < to->fields && real; ++f)
+      if (to->field[f].plane == k) word |= pd_build_word(index, &to->field[f], 1, from);
+    if (to->wide[k])
+      ((uint64_t *)to->plane[k])[p] = word;
+    else
+      ((uint32_t *)to->plane[k])[p * (to->step == 0 ? 1 : (uint64_t)to->step)] = (uint32_t)word;
+  }
 }
 
 static polyad_status gather(polyad_context *context, struct pd_build *build,
                             const struct pd_build_planes *to) {
   (void)context;
   const polyad_tensor *tensor = build->tensor;
-  size_t item = pd_type_bytes(tensor->type);
+  size_t item = pd_type_bytes(tensor->type), step = to->step == 0 ? item : 4 * (size_t)to->step;
+  uint64_t count = to->place != NULL ? to->padded : tensor->nnz;
   for (uint64_t p = 0; p < to->padded; ++p) {
-    bool real = p < tensor->nnz;
-    uint64_t from = real ? build->permutation[p] : 0;
-    for (int k = 0; k < to->planes; ++k)
-      to->plane[k][p] = 0;
-    for (int f = 0; f < to->fields && real; ++f)
-      to->plane[to->field[f].plane][p] |= (uint32_t)pd_tensor_index(tensor, to->field[f].mode, from)
-                                          << to->field[f].shift;
-    memset((char *)to->values + p * item, 0, item);
-    if (!real) continue;
-    memcpy((char *)to->values + p * item, (const char *)tensor->values + from * item, item);
-    build->sorted[p] = (uint32_t)pd_tensor_index(tensor, to->output, from);
+    bool real = p < count;
+    uint64_t from = real ? build->permutation[to->place == NULL ? p : to->place[p]] : 0;
+    write_planes(build, to, p, real, from);
+    if (to->converts && real) {
+      pd_build_put_value(to->values, p, to->number, to->exponent, pd_tensor_value(tensor, from));
+    } else if (to->values != NULL) {
+      memset((char *)to->values + p * step, 0, item);
+      if (real)
+        memcpy((char *)to->values + p * step, (const char *)tensor->values + from * item, item);
+    }
+    if (real && to->output >= 0)
+      build->sorted[p] = (uint32_t)pd_tensor_index(tensor, to->output, from);
   }
   return POLYAD_OK;
 }
@@ -152,19 +189,24 @@ static void write_rows(const struct pd_build *build, const struct pd_build_table
   tables->chunk_row[chunks] = (uint32_t)rows;
 }
 
-static polyad_status write_tables(polyad_context *context, struct pd_build *build,
-                                  const struct pd_build_planes *planes,
-                                  const struct pd_build_tables *tables) {
-  (void)context;
+/* Marks of runs by planes in this order, or by the indices of the nonzeros. */
+static void write_marks(const struct pd_build *build, const struct pd_build_planes *planes,
+                        const struct pd_build_tables *tables) {
   const polyad_tensor *tensor = build->tensor;
-  if (tables->used != NULL) memset(tables->used, 0, 4 * (tensor->dims[planes->output] / 32 + 1));
-  write_rows(build, tables);
+  const uint32_t *plane[POLYAD_MAX_ORDER];
+  uint32_t mask[POLYAD_MAX_ORDER];
+  int count = tables->outers > 0 ? tables->outers : planes->planes;
+  for (int k = 0; k < count; ++k) {
+    plane[k] = tables->outers > 0 ? tensor->index[tables->outer[k]] : planes->plane[k];
+    mask[k] = tables->outers > 0 ? UINT32_MAX : tables->outer_mask[k];
+  }
   for (uint64_t w = 0; w < tensor->nnz / 32 + 1; ++w) {
     uint32_t ends = 0, runs = 0;
     for (uint64_t p = 32 * w; p < 32 * w + 32; ++p) {
       ends |= (uint32_t)pd_build_ends(build->sorted, tensor->nnz, p) << p % 32;
-      runs |= (uint32_t)pd_build_starts_run(build->sorted, (const uint32_t *const *)planes->plane,
-                                            tables->outer_mask, planes->planes, tensor->nnz, p)
+      runs |= (uint32_t)pd_build_starts_run(build->sorted, plane, mask, count,
+                                            tables->outers > 0 ? build->permutation : NULL,
+                                            tensor->nnz, p)
               << p % 32;
     }
     if (tables->marks != NULL && 32 * w < tensor->nnz) {
@@ -173,6 +215,143 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
     }
     if (tables->ends != NULL) tables->ends[w] = ends;
   }
+}
+
+static polyad_status write_tables(polyad_context *context, struct pd_build *build,
+                                  const struct pd_build_planes *planes,
+                                  const struct pd_build_tables *tables) {
+  (void)context;
+  if (tables->used != NULL)
+    memset(tables->used, 0, 4 * (build->tensor->dims[planes->output] / 32 + 1));
+  write_rows(build, tables);
+  write_marks(build, planes, tables);
+  return POLYAD_OK;
+}
+
+static polyad_status list_rows(polyad_context *context, struct pd_build *build, int mode,
+                               uint32_t *place, const struct pd_build_tables *tables) {
+  const polyad_tensor *tensor = build->tensor;
+  uint64_t *keys;
+  PD_TRY(PD_NEW(context, tensor->nnz, &keys));
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    keys[p] = pd_tensor_index(tensor, mode, build->permutation[p]);
+    place[p] = (uint32_t)p;
+  }
+  PD_TRY(pd_sort_u64(context, tensor->nnz, keys, 32, place, 4));
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    build->sorted[p] = (uint32_t)keys[p];
+  pd_free(context, keys);
+  write_rows(build, tables);
+  return POLYAD_OK;
+}
+
+static polyad_status number(polyad_context *context, struct pd_build *build, const uint32_t *item,
+                            const struct pd_build_slot *to) {
+  (void)context;
+  for (uint64_t p = 0; p < build->tensor->nnz; ++p) {
+    uint64_t from = build->permutation[p];
+    pd_build_put(to->words + (item == NULL ? from : item[from]) * (uint64_t)to->step, to->shift,
+                 to->bits, (uint32_t)p);
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status runs(polyad_context *context, struct pd_build *build,
+                          const struct pd_build_key *key, uint32_t **start, uint32_t *found) {
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  list_modes(build, index);
+  for (int pass = 0; pass < 2; ++pass) {
+    *found = 0;
+    for (uint64_t p = 0; p < build->tensor->nnz; ++p)
+      if (p == 0 || pd_build_apart(index, key->piece, key->pieces, build->permutation[p],
+                                   build->permutation[p - 1])) {
+        if (pass == 1) (*start)[*found] = (uint32_t)p;
+        ++*found;
+      }
+    if (pass == 0) PD_TRY(PD_NEW(context, (uint64_t)*found + 1, start));
+  }
+  (*start)[*found] = (uint32_t)build->tensor->nnz;
+  return POLYAD_OK;
+}
+
+/* Places of runs with `least` nonzeros or more, or the others. */
+static polyad_status select_places(polyad_context *context, const struct pd_build *build,
+                                   const uint32_t *start, uint32_t count, uint32_t least,
+                                   bool large, bool begins, uint32_t **places, uint64_t *found) {
+  PD_TRY(PD_NEW(context, build->tensor->nnz, places));
+  *found = 0;
+  for (uint32_t p = 0; p < build->tensor->nnz; ++p)
+    if ((pd_build_in_large_run(start, count, least, begins, p) != 0) == large)
+      (*places)[(*found)++] = p;
+  return POLYAD_OK;
+}
+
+static polyad_status split(polyad_context *context, struct pd_build *build,
+                           const struct pd_build_key *key, uint32_t least,
+                           struct pd_build_parts *parts) {
+  uint32_t *start, count;
+  uint64_t rest;
+  *parts = (struct pd_build_parts){0};
+  PD_TRY(runs(context, build, key, &start, &count));
+  PD_TRY(
+      select_places(context, build, start, count, least, true, false, &parts->in, &parts->large));
+  PD_TRY(select_places(context, build, start, count, least, false, false, &parts->rest, &rest));
+  PD_TRY(
+      select_places(context, build, start, count, least, true, true, &parts->first, &parts->runs));
+  pd_free(context, start);
+  assert_true(parts->large + rest == build->tensor->nnz);
+  PD_TRY(PD_NEW(context, parts->runs + 1, &parts->begin));
+  for (uint64_t r = 0, k = 0; r <= parts->runs; ++r) {
+    while (k < parts->large && (r == parts->runs || parts->in[k] < parts->first[r]))
+      ++k;
+    parts->begin[r] = (uint32_t)k;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status bitmaps(polyad_context *context, struct pd_build *build,
+                             const struct pd_build_parts *parts, const struct pd_build_planes *cell,
+                             uint64_t words, uint32_t *bits) {
+  (void)context;
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  list_modes(build, index);
+  memset(bits, 0, parts->runs * words * sizeof *bits);
+  for (uint64_t k = 0; k < parts->large; ++k) {
+    uint64_t bit =
+        pd_build_word(index, cell->field, cell->fields, build->permutation[parts->in[k]]);
+    uint64_t run = pd_build_run_at(parts->begin, (uint32_t)parts->runs, k);
+    assert_true(bit / 32 < words);
+    bits[run * words + bit / 32] |= UINT32_C(1) << bit % 32;
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status pack(polyad_context *context, struct pd_build *build,
+                          const struct pd_build_planes *items, int bits, uint64_t words) {
+  (void)context;
+  const uint32_t *index[POLYAD_MAX_ORDER];
+  list_modes(build, index);
+  for (uint64_t w = 0; w < words; ++w)
+    ((uint32_t *)items->plane[0])[w] =
+        pd_build_stream_word(index, items->field, items->fields, bits, build->permutation,
+                             items->place, items->padded, w);
+  return POLYAD_OK;
+}
+
+static polyad_status largest(polyad_context *context, struct pd_build *build, double *most) {
+  (void)context;
+  *most = 0;
+  for (uint64_t p = 0; p < build->tensor->nnz; ++p)
+    *most = fmax(*most, fabs(pd_tensor_value(build->tensor, p)));
+  return POLYAD_OK;
+}
+
+static polyad_status runs_at(polyad_context *context, struct pd_build *build, const uint32_t *start,
+                             uint32_t count, uint64_t unit, uint64_t places, uint32_t *run) {
+  (void)context;
+  uint64_t nnz = build->tensor->nnz;
+  for (uint64_t c = 0; c < places; ++c)
+    run[c] = pd_build_run_at(start, count, c * unit < nnz ? c * unit : nnz - 1);
   return POLYAD_OK;
 }
 
@@ -201,7 +380,8 @@ static polyad_status group(polyad_context *context, struct pd_build *build, cons
   const uint32_t *index[POLYAD_MAX_ORDER];
   uint64_t tuple = UINT64_MAX;
   *groups = (struct pd_build_groups){0};
-  PD_TRY(sort(context, build, modes, count));
+  const struct pd_build_key key = pd_build_key_of_modes(modes, count, tensor->dims);
+  PD_TRY(sort(context, build, &key));
   for (int k = 0; k < count; ++k)
     index[k] = tensor->index[modes[k]];
   for (uint64_t p = 0; p < tensor->nnz; ++p)
@@ -269,6 +449,15 @@ static const struct pd_device_build steps = {.takes = takes,
                                              .cells = see_cells,
                                              .group = group,
                                              .group_bytes = group_bytes,
+                                             .degrees = degrees,
+                                             .list = list_rows,
+                                             .number = number,
+                                             .runs = runs,
+                                             .runs_at = runs_at,
+                                             .split = split,
+                                             .bitmaps = bitmaps,
+                                             .pack = pack,
+                                             .largest = largest,
                                              .sort = sort,
                                              .gather = gather,
                                              .tables = write_tables};
@@ -301,34 +490,47 @@ static void make_device(struct pd_device_functions *functions, struct pd_device 
   device->functions = functions;
 }
 
-static void compare(polyad_context *context, const char *name, const char *variant,
+/* What is asked for of a format. */
+struct asked {
+  const char *format, *variant;
+  polyad_compute compute;
+  int parameter; /* its first one; 0: not given */
+};
+
+static void compare(polyad_context *context, const struct asked *asked,
                     const struct mttkrp_case *from, polyad_type type, uint64_t rank) {
   struct problem problem;
   problem_make(from, 1, 3, &problem);
   polyad_tensor *tensor = problem_polyad(context, &problem, type), *back;
-  const struct polyad_format *format = pd_format_find(name);
+  const struct polyad_format *format = pd_format_find(asked->format);
   struct pd_device_functions functions;
   struct pd_device device;
   struct pd_traits traits;
   make_device(&functions, &device);
-  struct pd_request request = {.variant = variant,
+  struct pd_request request = {.variant = asked->variant,
                                .rank = rank,
                                .precision = type,
+                               .compute = asked->compute,
+                               .parameter = {asked->parameter},
                                .threads = 2,
                                .device = &device,
                                .traits = &traits};
   void *wanted, *found;
   char reason[PD_REASON_BYTES];
   assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
-  if (tensor->order >= format->min_order && format->supports(&traits, &request, reason)) {
+  if (tensor->order >= format->min_order && tensor->order <= format->max_order &&
+      format->supports(&traits, &request, reason)) {
     assert_true(format->bytes_there(&traits, &request, 0) > 0);
     assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
     assert_int_equal(format->begin(context, tensor, &request, &found), POLYAD_OK);
-    assert_int_equal(format->build_there(context, tensor, &request, found), POLYAD_OK);
+    assert_int_equal(pd_sent_build(context, format, tensor, &request, found), POLYAD_OK);
+    if (strcmp(format->name, "blco") == 0) /* the text tells how long ordering took */
+      ((struct pd_blco *)found)->seconds_order = ((struct pd_blco *)wanted)->seconds_order;
     assert_same_storage(from->name, format, found, wanted);
     assert_int_equal(format->check(context, found), POLYAD_OK);
     assert_int_equal(pd_storage_expand(context, format, found, tensor, &back), POLYAD_OK);
-    assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+    if (asked->compute == POLYAD_COMPUTE_NATIVE) /* others round the values */
+      assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
     polyad_tensor_destroy(back);
     pd_storage_free(context, format, wanted);
     pd_storage_free(context, format, found);
@@ -339,15 +541,34 @@ static void compare(polyad_context *context, const char *name, const char *varia
 
 static void test_same_storage(void **state) {
   (void)state;
-  static const char *const built[][2] = {
-      {"modecopy", "auto"}, {"portable", "auto"}, {"portable", "atomic"}, {"coo", "auto"},
-      {"coo", "plain"},     {"coo", "paper"},     {"twotree", "auto"}};
+  static const struct asked built[] = {{"modecopy", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"portable", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"portable", "atomic", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"coo", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"coo", "plain", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"coo", "paper", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"twotree", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"alto", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"alto", "keys-pull", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"alto", "keys-atomic", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"alto", "coo-pull", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"alto", "coo-atomic", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"blco", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"blco", "auto", POLYAD_COMPUTE_NATIVE, 2},
+                                       {"flycoo", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"flycoo", "cyclic", POLYAD_COMPUTE_NATIVE, 7},
+                                       {"flycoo", "paper", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"flycoo", "paper-cyclic", POLYAD_COMPUTE_NATIVE, 5},
+                                       {"hls", "auto", POLYAD_COMPUTE_NATIVE, 0},
+                                       {"hls", "auto", POLYAD_COMPUTE_F16, 4},
+                                       {"hls", "paper", POLYAD_COMPUTE_BF16, 1},
+                                       {"hls", "auto", POLYAD_COMPUTE_TF32, 4097}};
   polyad_context *context = NULL;
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
   for (size_t b = 0; b < sizeof built / sizeof *built; ++b)
     for (size_t c = 0; c < built_case_count; ++c) {
-      compare(context, built[b][0], built[b][1], &built_cases[c], POLYAD_F32, 32);
-      compare(context, built[b][0], built[b][1], &built_cases[c], POLYAD_F64, 1);
+      compare(context, &built[b], &built_cases[c], POLYAD_F32, 32);
+      compare(context, &built[b], &built_cases[c], POLYAD_F64, 1);
     }
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);
@@ -384,10 +605,12 @@ static void send_once(polyad_context *context, const struct mttkrp_case *from) {
   assert_int_equal(pd_traits_count_tuples(context, tensor, &request, &here), POLYAD_OK);
   request.sent = &sent;
   assert_memory_equal(&here, &there, sizeof here);
-  static const char *const built[] = {"modecopy", "coo", "portable", "twotree"};
-  for (int b = 0; b < 4; ++b) {
+  static const char *const built[] = {"modecopy", "coo",  "portable", "twotree",
+                                      "alto",     "blco", "flycoo"};
+  for (int b = 0; b < 7; ++b) {
     request.format = pd_format_find(built[b]);
-    if (tensor->order < request.format->min_order) continue;
+    if (tensor->order < request.format->min_order || tensor->order > request.format->max_order)
+      continue;
     const struct pd_making making = {request.format, &request};
     struct pd_stored stored;
     void *wanted, *brought;
@@ -496,6 +719,10 @@ static void test_make(void **state) {
     make_and_bring(context, "portable", "auto", there);
     make_and_bring(context, "coo", "auto", there);
     make_and_bring(context, "twotree", "auto", there);
+    make_and_bring(context, "alto", "auto", there);
+    make_and_bring(context, "blco", "auto", there);
+    make_and_bring(context, "flycoo", "auto", there);
+    make_and_bring(context, "hls", "auto", there);
   }
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);

@@ -284,61 +284,6 @@ static void order_is_seen(void **state) {
   end_context(context);
 }
 
-/* Another sorter, such as a GPU: what it was asked for, and how it answers. */
-struct fake_sorter {
-  polyad_status answer;
-  int calls;
-  bool kept_keys;
-};
-
-static polyad_status sort_elsewhere(polyad_context *context, const void *user, uint64_t count,
-                                    uint64_t *keys, int key_bits, void *payload,
-                                    size_t payload_bytes, bool keep_keys) {
-  struct fake_sorter *fake = *(struct fake_sorter *const *)user;
-  fake->calls += 1;
-  fake->kept_keys = keep_keys;
-  if (fake->answer != POLYAD_OK) return pd_fail(context, fake->answer, "the sorter fails");
-  pd_set_sorter(context, NULL); /* so that it is not asked to do this */
-  return pd_sort_u64(context, count, keys, key_bits, payload, payload_bytes);
-}
-
-static void another_sorter_is_asked(void **state) {
-  (void)state;
-  enum { LONG = 300000, SHORT = 1000 };
-  struct fake_sorter fake = {POLYAD_OK, 0, true}, *user = &fake;
-  const struct pd_sorter sorter = {sort_elsewhere, &user};
-  uint64_t *keys = malloc(LONG * sizeof *keys);
-  uint32_t *permutation = malloc(LONG * sizeof *permutation);
-  const polyad_status answers[] = {POLYAD_OK, POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY,
-                                   POLYAD_DEVICE};
-  for (int k = 0; k < 4; ++k) {
-    polyad_context *context = new_context(2);
-    fake = (struct fake_sorter){answers[k], 0, true};
-    for (uint64_t p = 0; p < LONG; ++p)
-      keys[p] = pd_random_u64(3, 1, p) >> 40;
-    const struct pd_key key = {keys, 8, UINT64_C(1) << 24};
-    pd_set_sorter(context, &sorter);
-    assert_int_equal(pd_sort_permutation(context, SHORT, 1, &key, 4, permutation), POLYAD_OK);
-    assert_int_equal(fake.calls, 0);
-    polyad_status status = pd_sort_permutation(context, LONG, 1, &key, 4, permutation);
-    assert_int_equal(fake.calls, 1);
-    assert_false(fake.kept_keys);
-    /* No room there: the CPU sorts. Another failure is one. */
-    assert_int_equal(status, answers[k] == POLYAD_DEVICE ? POLYAD_DEVICE : POLYAD_OK);
-    if (status != POLYAD_OK)
-      assert_string_equal(polyad_last_error(context), "the sorter fails");
-    else
-      assert_string_equal(polyad_last_error(context), "");
-    for (uint64_t p = 1; status == POLYAD_OK && p < LONG; ++p) {
-      uint64_t before = keys[permutation[p - 1]], now = keys[permutation[p]];
-      assert_true(before < now || (before == now && permutation[p - 1] < permutation[p]));
-    }
-    end_context(context);
-  }
-  free(keys);
-  free(permutation);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(u64_agrees_with_qsort),
@@ -348,7 +293,6 @@ int main(void) {
       cmocka_unit_test(sorted_columns_are_reordered),
       cmocka_unit_test(many_keys_are_sorted),
       cmocka_unit_test(order_is_seen),
-      cmocka_unit_test(another_sorter_is_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,6 @@ static void set_up(const struct polyad_format *format, const char *variant,
                         .request = {.variant = variant, .rank = 8, .precision = type}};
   assert_int_equal(polyad_context_create(&s->context), POLYAD_OK);
   s->functions.host_memory = false;
-  s->functions.sort = NULL;
   s->device.kind = "far";
   s->device.functions = &s->functions;
   problem_make(from, 1, 3, &s->problem);

@@ -90,21 +90,34 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
   return status;
 }
 
+static polyad_status count_degrees(polyad_context *context, struct pd_build *build, int mode) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  uint64_t dim = build->dims[mode];
+  PD_TRY(pd_cuda_enter(context, state));
+  cudaStream_t stream = pd_cuda_stream(state);
+  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(build->degree, 0, dim * 4, stream)));
+  return PD_CUDA(context, state,
+                 pd_gpu_build_degrees(build->index[mode], build->nnz, dim, build->degree, stream));
+}
+
 static polyad_status find_classes(polyad_context *context, struct pd_build *build, int mode,
                                   struct pd_build_classes *classes) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   uint64_t dim = build->dims[mode], sums[PD_GPU_BUILD_SUMS];
-  PD_TRY(pd_cuda_enter(context, state));
+  if ((build->classified >> mode & 1) != 0) {
+    *classes = build->classes[mode];
+    return POLYAD_OK;
+  }
+  PD_TRY(count_degrees(context, build, mode));
   cudaStream_t stream = pd_cuda_stream(state);
-  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(build->degree, 0, dim * 4, stream)));
   PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(build->numbers, 0, sizeof sums, stream)));
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_build_degrees(build->index[mode], build->nnz, dim, build->degree, stream)));
   PD_TRY(PD_CUDA(context, state, pd_gpu_build_classes(build->degree, dim, build->numbers, stream)));
   PD_TRY(pd_cuda_copy_out(context, build->device, sums, build->numbers, sizeof sums));
   memcpy(classes->rows, sums, sizeof classes->rows);
   memcpy(classes->nonzeros, sums + PD_BUILD_CLASSES, sizeof classes->nonzeros);
   classes->most = sums[PD_GPU_BUILD_SUMS - 1];
+  build->classes[mode] = *classes;
+  build->classified |= UINT64_C(1) << mode;
   return POLYAD_OK;
 }
 
@@ -153,25 +166,36 @@ static polyad_status see_cells(polyad_context *context, struct pd_build *build, 
   return pd_cuda_copy_out(context, build->device, bits, build->temporary, words * sizeof *bits);
 }
 
-/* One pass of the sort: by the modes [first, last), whose indices have `bits` bits together. */
-static polyad_status sort_pass(polyad_context *context, struct pd_build *build, const int *modes,
-                               int first, int last, int bits) {
+static polyad_status find_degrees(polyad_context *context, struct pd_build *build, int mode,
+                                  uint32_t *degree) {
+  PD_TRY(count_degrees(context, build, mode));
+  return pd_cuda_copy_out(context, build->device, degree, build->degree, build->dims[mode] * 4);
+}
+
+const uint32_t *pd_cuda_build_order(const struct pd_build *build) {
+  return build->identity ? NULL : build->permutation[build->at];
+}
+
+/* One pass of the sort: by the pieces [first, last), which have `bits` bits together. */
+static polyad_status sort_pass(polyad_context *context, struct pd_build *build,
+                               const struct pd_build_key *key, int first, int last, int bits) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  struct pd_gpu_build_keys keys = {.key_bytes = bits <= 32 ? 4 : 8};
-  for (int k = first; k < last; ++k) {
-    int width = pd_index_bits(build->dims[modes[k]]);
-    if (width == 0) continue;
-    keys.index[keys.count] = build->index[modes[k]];
-    keys.bits[keys.count++] = width;
-  }
+  struct pd_gpu_build_keys keys = {.pieces = last - first,
+                                   .table = first == 0 ? key->table : NULL,
+                                   .key_bytes = bits <= 32 ? 4 : 8};
+  memcpy(keys.index, build->index, sizeof keys.index);
+  memcpy(keys.piece, key->piece + first, (size_t)keys.pieces * sizeof *keys.piece);
   PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_build_keys(&keys, build->permutation[build->at], build->nnz, build->keys[0],
+                 pd_gpu_build_keys(&keys, pd_cuda_build_order(build), build->nnz, build->keys[0],
                                    pd_cuda_stream(state))));
+  if (build->identity)
+    PD_TRY(PD_CUDA(context, state,
+                   pd_gpu_count_up(build->permutation[0], build->nnz, pd_cuda_stream(state))));
+  build->identity = false;
   struct pd_gpu_sort_job job = {
       .keys = {build->keys[0], build->keys[1]},
       .values = {build->permutation[build->at], build->permutation[!build->at]},
       .key_bytes = keys.key_bytes,
-      .value_bytes = 4,
       .count = build->nnz,
       .bits = bits};
   int found;
@@ -180,53 +204,60 @@ static polyad_status sort_pass(polyad_context *context, struct pd_build *build, 
   return POLYAD_OK;
 }
 
-/* The least significant modes first, as many at a time as 64 bits hold. */
-polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build, const int *modes,
-                                 int count) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  PD_TRY(pd_cuda_enter(context, state));
-  if (count == build->order) count = pd_build_leading(modes, count);
-  if (count < build->least) count = build->least;
+/* The least significant pieces first, as many at a time as 64 bits hold. */
+polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build,
+                                 const struct pd_build_key *key) {
+  int widths[POLYAD_MAX_ORDER];
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(build->device)));
+  for (int n = 0; n < build->order; ++n)
+    widths[n] = pd_index_bits(build->dims[n]);
+  int count = pd_build_leading(key->piece, key->pieces, key->table != NULL, build->order, widths);
+  if (count < build->least) count = build->least < key->pieces ? build->least : key->pieces;
   build->identity = true;
   build->at = 0;
   for (int last = count, first; last > 0; last = first) {
     int bits = 0;
-    for (first = last; first > 0; --first) {
-      int width = pd_index_bits(build->dims[modes[first - 1]]);
-      if (bits + width > 64) break;
-      bits += width;
-    }
-    if (bits == 0) continue;
-    if (build->identity)
-      PD_TRY(PD_CUDA(context, state,
-                     pd_gpu_count_up(build->permutation[0], build->nnz, pd_cuda_stream(state))));
-    build->identity = false;
-    PD_TRY(sort_pass(context, build, modes, first, last, bits));
+    for (first = last; first > 0 && bits + key->piece[first - 1].bits <= 64; --first)
+      bits += key->piece[first - 1].bits;
+    PD_TRY(sort_pass(context, build, key, first, last, bits));
   }
   return POLYAD_OK;
+}
+
+/* The fields plane by plane. */
+static void set_fields(const struct pd_build_planes *to, struct pd_gpu_build_gather *job) {
+  int count = 0;
+  for (int k = 0; k < to->planes; ++k) {
+    job->first[k] = count;
+    job->plane[k] = to->plane[k];
+    job->wide |= (uint64_t)to->wide[k] << k;
+    for (int f = 0; f < to->fields; ++f)
+      if (to->field[f].plane == k) job->field[count++] = to->field[f];
+  }
+  job->first[to->planes] = count;
 }
 
 static polyad_status cuda_build_gather(polyad_context *context, struct pd_build *build,
                                        const struct pd_build_planes *to) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  struct pd_gpu_build_gather job = {.nnz = build->nnz,
+  struct pd_gpu_build_gather job = {.nnz = to->place != NULL ? to->padded : build->nnz,
                                     .padded = to->padded,
-                                    .permutation =
-                                        build->identity ? NULL : build->permutation[build->at],
-                                    .fields = to->fields,
+                                    .permutation = pd_cuda_build_order(build),
+                                    .place = to->place,
                                     .planes = to->planes,
+                                    .step = to->step,
                                     .values = build->values,
                                     .to_values = to->values,
                                     .value_bytes = (int)pd_type_bytes(build->type),
-                                    .output = build->index[to->output],
-                                    .sorted = build->keys[0]};
-  for (int f = 0; f < to->fields; ++f) {
-    job.index[f] = build->index[to->field[f].mode];
-    job.plane_of[f] = to->field[f].plane;
-    job.shift[f] = to->field[f].shift;
+                                    .converts = to->converts,
+                                    .number = to->number,
+                                    .exponent = to->exponent};
+  memcpy(job.index, build->index, sizeof job.index);
+  set_fields(to, &job);
+  if (to->output >= 0) {
+    job.output = build->index[to->output];
+    job.sorted = build->sorted = build->keys[0];
   }
-  for (int k = 0; k < to->planes; ++k)
-    job.plane[k] = to->plane[k];
   PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state, pd_gpu_build_gather(&job, pd_cuda_stream(state)));
 }
@@ -244,40 +275,41 @@ polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *
 static polyad_status cuda_build_find_starts(polyad_context *context, struct pd_build *build,
                                             uint64_t *row_start) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  const uint32_t *sorted = build->keys[0];
   uint64_t *rows = build->numbers + PD_GPU_BUILD_SUMS;
   size_t size = 0;
   PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_build_starts(sorted, build->nnz, row_start, rows, NULL, &size,
+                 pd_gpu_build_starts(build->sorted, build->nnz, row_start, rows, NULL, &size,
                                      pd_cuda_stream(state))));
   PD_TRY(pd_cuda_build_temporary(context, build, size));
   return PD_CUDA(context, state,
-                 pd_gpu_build_starts(sorted, build->nnz, row_start, rows, build->temporary, &size,
-                                     pd_cuda_stream(state)));
+                 pd_gpu_build_starts(build->sorted, build->nnz, row_start, rows, build->temporary,
+                                     &size, pd_cuda_stream(state)));
 }
 
+/* Runs are told by the planes that were written, or by the indices of the outer inputs. */
 static polyad_status write_marks(polyad_context *context, struct pd_build *build,
                                  const struct pd_build_planes *planes,
                                  const struct pd_build_tables *tables) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  struct pd_gpu_build_marks job = {.sorted = build->keys[0],
+  struct pd_gpu_build_marks job = {.sorted = build->sorted,
                                    .nnz = build->nnz,
-                                   .planes = planes->planes,
+                                   .planes = tables->outers > 0 ? tables->outers : planes->planes,
                                    .marks = tables->marks,
                                    .ends = tables->ends};
-  for (int k = 0; k < planes->planes; ++k) {
-    job.plane[k] = planes->plane[k];
-    job.outer_mask[k] = tables->outer_mask[k];
-  }
   if (job.marks == NULL && job.ends == NULL) return POLYAD_OK;
+  if (tables->outers > 0) job.permutation = pd_cuda_build_order(build);
+  for (int k = 0; k < job.planes; ++k) {
+    job.plane[k] = tables->outers > 0 ? build->index[tables->outer[k]] : planes->plane[k];
+    job.outer_mask[k] = tables->outers > 0 ? UINT32_MAX : tables->outer_mask[k];
+  }
   return PD_CUDA(context, state, pd_gpu_build_marks(&job, pd_cuda_stream(state)));
 }
 
-static polyad_status write_tables(polyad_context *context, struct pd_build *build,
-                                  const struct pd_build_planes *planes,
-                                  const struct pd_build_tables *tables) {
+/* The tables but for the marks, of the rows in build->sorted. */
+static polyad_status write_rows(polyad_context *context, struct pd_build *build, int mode,
+                                const struct pd_build_tables *tables) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  struct pd_gpu_build_rows rows = {.sorted = build->keys[0],
+  struct pd_gpu_build_rows rows = {.sorted = build->sorted,
                                    .nnz = build->nnz,
                                    .rows = tables->rows,
                                    .row_start = tables->row_start,
@@ -287,11 +319,97 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(cuda_build_find_starts(context, build, tables->row_start));
   if (tables->used != NULL)
-    PD_TRY(PD_CUDA(context, state,
-                   cudaMemsetAsync(tables->used, 0, (build->dims[planes->output] / 32 + 1) * 4,
-                                   pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_build_rows(&rows, pd_cuda_stream(state))));
+    PD_TRY(PD_CUDA(
+        context, state,
+        cudaMemsetAsync(tables->used, 0, (build->dims[mode] / 32 + 1) * 4, pd_cuda_stream(state))));
+  return PD_CUDA(context, state, pd_gpu_build_rows(&rows, pd_cuda_stream(state)));
+}
+
+static polyad_status write_tables(polyad_context *context, struct pd_build *build,
+                                  const struct pd_build_planes *planes,
+                                  const struct pd_build_tables *tables) {
+  PD_TRY(write_rows(context, build, planes->output, tables));
   return write_marks(context, build, planes, tables);
+}
+
+/* Both halves of the keys' memory are used, so that the order that was found stays: one for the
+ * rows, one for the places. */
+static polyad_status list_rows(polyad_context *context, struct pd_build *build, int mode,
+                               uint32_t *place, const struct pd_build_tables *tables) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  struct pd_gpu_build_keys keys = {.pieces = 1, .key_bytes = 4};
+  uint32_t *low = build->keys[0], *high = build->keys[1];
+  struct pd_gpu_sort_job job = {.keys = {low, high},
+                                .values = {low + build->nnz, high + build->nnz},
+                                .key_bytes = 4,
+                                .count = build->nnz,
+                                .bits = pd_index_bits(build->dims[mode])};
+  int at = 0;
+  if (job.bits == 0) job.bits = 1;
+  keys.piece[0] = (struct pd_build_piece){0, 0, 32};
+  keys.index[0] = build->index[mode];
+  PD_TRY(pd_cuda_enter(context, state));
+  cudaStream_t stream = pd_cuda_stream(state);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_build_keys(&keys, pd_cuda_build_order(build), build->nnz, low, stream)));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_count_up(job.values[0], build->nnz, stream)));
+  PD_TRY(pd_cuda_sort_arrays(context, build->device, &job, &at));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyAsync(place, job.values[at], build->nnz * sizeof *place,
+                                 cudaMemcpyDeviceToDevice, stream)));
+  build->sorted = job.keys[at];
+  return write_rows(context, build, mode, tables);
+}
+
+static polyad_status number_items(polyad_context *context, struct pd_build *build,
+                                  const uint32_t *item, const struct pd_build_slot *to) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  const struct pd_gpu_build_number job = {.nnz = build->nnz,
+                                          .permutation = pd_cuda_build_order(build),
+                                          .item = item,
+                                          .words = to->words,
+                                          .step = to->step,
+                                          .shift = to->shift,
+                                          .bits = to->bits};
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(context, state, pd_gpu_build_number_items(&job, pd_cuda_stream(state)));
+}
+
+/* Found in the memory of the keys, since their number is not known before. */
+polyad_status pd_cuda_build_runs(polyad_context *context, struct pd_build *build,
+                                 const struct pd_build_key *key, uint32_t **start, uint32_t *runs) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  struct pd_gpu_build_runs job = {
+      .nnz = build->nnz, .permutation = pd_cuda_build_order(build), .pieces = key->pieces};
+  uint32_t *found = build->keys[0];
+  uint64_t *number = build->numbers + PD_GPU_BUILD_SUMS, count;
+  size_t size = 0;
+  memcpy(job.index, build->index, sizeof job.index);
+  memcpy(job.piece, key->piece, sizeof job.piece);
+  PD_TRY(pd_cuda_enter(context, state));
+  cudaStream_t stream = pd_cuda_stream(state);
+  PD_TRY(PD_CUDA(context, state, pd_gpu_build_runs(&job, found, number, NULL, &size, stream)));
+  PD_TRY(pd_cuda_build_temporary(context, build, size));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_build_runs(&job, found, number, build->temporary, &size, stream)));
+  PD_TRY(pd_cuda_copy_out(context, build->device, &count, number, sizeof count));
+  *runs = (uint32_t)count;
+  PD_TRY(pd_cuda_allocate(context, build->device, count + 1, sizeof **start, (void **)start));
+  uint32_t end = (uint32_t)build->nnz;
+  PD_TRY(PD_CUDA(
+      context, state,
+      cudaMemcpyAsync(*start, found, count * sizeof **start, cudaMemcpyDeviceToDevice, stream)));
+  return pd_cuda_copy_in(context, build->device, *start + count, &end, sizeof end);
+}
+
+static polyad_status find_runs_at(polyad_context *context, struct pd_build *build,
+                                  const uint32_t *start, uint32_t runs, uint64_t unit,
+                                  uint64_t count, uint32_t *run) {
+  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
+  PD_TRY(pd_cuda_enter(context, state));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_build_runs_at(start, runs, build->nnz, unit, count, run, pd_cuda_stream(state)));
 }
 
 static polyad_status cuda_build_rows_of(polyad_context *context, const struct pd_device *device,
@@ -310,9 +428,18 @@ const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .classes = find_classes,
                                               .tuples = see_tuples,
                                               .cells = see_cells,
+                                              .degrees = find_degrees,
                                               .sort = pd_cuda_build_sort,
                                               .gather = cuda_build_gather,
                                               .tables = write_tables,
+                                              .list = list_rows,
+                                              .number = number_items,
+                                              .runs = pd_cuda_build_runs,
+                                              .split = pd_cuda_build_split,
+                                              .bitmaps = pd_cuda_build_bitmaps,
+                                              .pack = pd_cuda_build_pack,
+                                              .largest = pd_cuda_build_largest,
+                                              .runs_at = find_runs_at,
                                               .group = pd_cuda_build_group,
                                               .group_bytes = pd_cuda_build_group_bytes,
                                               .rows_of = cuda_build_rows_of};

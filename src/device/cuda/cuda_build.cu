@@ -2,25 +2,13 @@
  * written in order but for the gather, which reads nonzeros where the permutation says. */
 #include "device/build_steps.h"
 #include "device/cuda/cuda_build_launch.h"
+#include "device/cuda/cuda_build_places.cuh"
 #include "tensor/tuple_hash.h"
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
-enum { THREADS = 256, WARP = 32, CHUNK = 64, SHARED_COUNTS = 8192, COUNTING_BLOCKS = 2048 };
-
-static const unsigned ALL_LANES = 0xffffffffu;
-
-static __device__ __forceinline__ uint64_t own_place() {
-  return (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
-/* Blocks of a thread per item; false: there are too many of them. */
-static bool blocks_for(uint64_t items, unsigned *blocks) {
-  uint64_t wanted = (items + THREADS - 1) / THREADS;
-  *blocks = (unsigned)wanted;
-  return wanted <= INT32_MAX;
-}
+enum { CHUNK = 64, SHARED_COUNTS = 8192, COUNTING_BLOCKS = 2048 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -28,12 +16,10 @@ template <typename Key>
 static __global__ void __launch_bounds__(THREADS)
     pack_keys(const __grid_constant__ struct pd_gpu_build_keys of, const uint32_t *permutation,
               uint64_t nnz, Key *keys) {
-  uint64_t p = own_place(), key = 0;
+  uint64_t p = own_place();
   if (p >= nnz) return;
-  uint64_t from = permutation[p];
-  for (int k = 0; k < of.count; ++k)
-    key = pd_build_append(key, of.index[k][from], of.bits[k]);
-  keys[p] = (Key)key;
+  uint64_t from = permutation == NULL ? p : permutation[p];
+  keys[p] = (Key)pd_build_key_of(of.index, of.piece, of.pieces, of.table, from);
 }
 
 extern "C" cudaError_t pd_gpu_build_keys(const struct pd_gpu_build_keys *of,
@@ -188,24 +174,44 @@ extern "C" cudaError_t pd_gpu_build_ranks(const struct pd_gpu_build_ranks *of, u
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
+/* Elements that lie one behind the other have no word of 8 bytes in its place. */
+static __device__ __forceinline__ void gather_value(const struct pd_gpu_build_gather &g, uint64_t p,
+                                                    uint64_t from, bool real) {
+  const uint32_t *narrow = static_cast<const uint32_t *>(g.values);
+  uint32_t *to = static_cast<uint32_t *>(g.to_values);
+  if (g.converts) {
+    double x = !real                ? 0
+               : g.value_bytes == 4 ? static_cast<const float *>(g.values)[from]
+                                    : static_cast<const double *>(g.values)[from];
+    pd_build_put_value(g.to_values, p, g.number, g.exponent, x);
+  } else if (g.value_bytes == 4) {
+    to[g.step == 0 ? p : p * (uint64_t)g.step] = real ? narrow[from] : 0;
+  } else if (g.step == 0) {
+    static_cast<uint64_t *>(g.to_values)[p] =
+        real ? static_cast<const uint64_t *>(g.values)[from] : 0;
+  } else {
+    to[p * (uint64_t)g.step] = real ? narrow[2 * from] : 0;
+    to[p * (uint64_t)g.step + 1] = real ? narrow[2 * from + 1] : 0;
+  }
+}
+
 static __global__ void __launch_bounds__(THREADS)
     gather_nonzeros(const __grid_constant__ struct pd_gpu_build_gather g) {
   uint64_t p = own_place();
   if (p >= g.padded) return;
   bool real = p < g.nnz;
-  uint64_t from = !real ? 0 : g.permutation == NULL ? p : g.permutation[p];
+  uint64_t at = g.place == NULL || !real ? p : g.place[p];
+  uint64_t from = !real ? 0 : g.permutation == NULL ? at : g.permutation[at];
   for (int k = 0; k < g.planes; ++k) {
-    uint32_t word = 0;
-    for (int f = 0; f < g.fields && real; ++f)
-      if (g.plane_of[f] == k) word |= g.index[f][from] << g.shift[f];
-    g.plane[k][p] = word;
+    int first = g.first[k];
+    uint64_t word =
+        real ? pd_build_word(g.index, g.field + first, g.first[k + 1] - first, from) : 0;
+    if ((g.wide >> k & 1) != 0)
+      static_cast<uint64_t *>(g.plane[k])[p] = word;
+    else
+      static_cast<uint32_t *>(g.plane[k])[g.step == 0 ? p : p * (uint64_t)g.step] = (uint32_t)word;
   }
-  if (g.value_bytes == 4)
-    static_cast<uint32_t *>(g.to_values)[p] =
-        real ? static_cast<const uint32_t *>(g.values)[from] : 0;
-  else
-    static_cast<uint64_t *>(g.to_values)[p] =
-        real ? static_cast<const uint64_t *>(g.values)[from] : 0;
+  if (g.to_values != NULL) gather_value(g, p, from, real);
   if (real && g.sorted != NULL) g.sorted[p] = g.output[from];
 }
 
@@ -214,6 +220,60 @@ extern "C" cudaError_t pd_gpu_build_gather(const struct pd_gpu_build_gather *gat
   unsigned blocks;
   if (!blocks_for(gather->padded, &blocks)) return cudaErrorInvalidConfiguration;
   if (blocks > 0) gather_nonzeros<<<blocks, THREADS, 0, stream>>>(*gather);
+  return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    number_items(const __grid_constant__ struct pd_gpu_build_number of) {
+  uint64_t p = own_place();
+  if (p >= of.nnz) return;
+  uint64_t from = of.permutation == NULL ? p : of.permutation[p];
+  uint64_t item = of.item == NULL ? from : of.item[from];
+  pd_build_put(of.words + item * (uint64_t)of.step, of.shift, of.bits, (uint32_t)p);
+}
+
+extern "C" cudaError_t pd_gpu_build_number_items(const struct pd_gpu_build_number *of,
+                                                 cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(of->nnz, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) number_items<<<blocks, THREADS, 0, stream>>>(*of);
+  return cudaGetLastError();
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+struct run_begins {
+  struct pd_gpu_build_runs of;
+  __device__ bool operator()(uint32_t p) const {
+    if (p == 0) return true;
+    uint64_t here = of.permutation == NULL ? p : of.permutation[p];
+    uint64_t before = of.permutation == NULL ? p - 1 : of.permutation[p - 1];
+    return pd_build_apart(of.index, of.piece, of.pieces, here, before) != 0;
+  }
+};
+
+extern "C" cudaError_t pd_gpu_build_runs(const struct pd_gpu_build_runs *of, uint32_t *start,
+                                         uint64_t *runs, void *temporary, size_t *bytes,
+                                         cudaStream_t stream) {
+  if (of->nnz > INT32_MAX) return cudaErrorInvalidValue;
+  struct run_begins begins = {*of};
+  return cub::DeviceSelect::If(temporary, *bytes, thrust::counting_iterator<uint32_t>(0), start,
+                               runs, (int)of->nnz, begins, stream);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    find_runs(const uint32_t *start, uint32_t runs, uint64_t nnz, uint64_t unit, uint64_t count,
+              uint32_t *run) {
+  uint64_t c = own_place();
+  if (c < count) run[c] = pd_build_run_at(start, runs, c * unit < nnz ? c * unit : nnz - 1);
+}
+
+extern "C" cudaError_t pd_gpu_build_runs_at(const uint32_t *start, uint32_t runs, uint64_t nnz,
+                                            uint64_t unit, uint64_t count, uint32_t *run,
+                                            cudaStream_t stream) {
+  unsigned blocks;
+  if (!blocks_for(count, &blocks)) return cudaErrorInvalidConfiguration;
+  if (blocks > 0) find_runs<<<blocks, THREADS, 0, stream>>>(start, runs, nnz, unit, count, run);
   return cudaGetLastError();
 }
 
@@ -267,8 +327,9 @@ static __global__ void __launch_bounds__(THREADS)
   uint64_t p = own_place(), word = p / WARP;
   if (word >= words) return;
   unsigned ends = __ballot_sync(ALL_LANES, pd_build_ends(of.sorted, of.nnz, p));
-  unsigned runs = __ballot_sync(
-      ALL_LANES, pd_build_starts_run(of.sorted, of.plane, of.outer_mask, of.planes, of.nnz, p));
+  unsigned runs =
+      __ballot_sync(ALL_LANES, pd_build_starts_run(of.sorted, of.plane, of.outer_mask, of.planes,
+                                                   of.permutation, of.nnz, p));
   if (p % WARP != 0) return;
   if (of.marks != NULL && p < of.nnz) {
     of.marks[2 * word] = ends;

@@ -16,14 +16,17 @@ struct pd_build {
   uint64_t borrowed; /* bit n: index[n] is somebody else's */
   bool child;        /* keys, permutations and numbers are those of the build it was made from */
   bool lent_values;  /* values are, too */
-  int least;         /* how many modes a sort must look at, however they are ordered */
+  int least;         /* how many pieces of a key a sort must look at, whatever they are */
   void *values;
   void *keys[2];
   uint32_t *permutation[2];
   int at;            /* the permutation that was found last is permutation[at] */
   bool identity;     /* it is the tensor's own order */
+  uint32_t *sorted;  /* output rows in an order, as tables of rows want them: in the keys' memory */
   uint32_t *degree;  /* one per slice of the longest mode */
   uint64_t *numbers; /* sums of classes, and how many rows were found */
+  uint64_t classified; /* bit n: classes[n] have been counted */
+  struct pd_build_classes classes[POLYAD_MAX_ORDER];
   void *temporary;
   uint64_t temporary_bytes;
 };
@@ -33,8 +36,22 @@ uint64_t pd_cuda_build_longest(int order, const uint64_t *dims);
 polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *build,
                                       size_t bytes);
 /** Slots of the table. */
-polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build, const int *modes,
-                                 int count);
+polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build,
+                                 const struct pd_build_key *key);
+/** The order that was found last; NULL: that of the tensor. */
+const uint32_t *pd_cuda_build_order(const struct pd_build *build);
+polyad_status pd_cuda_build_runs(polyad_context *context, struct pd_build *build,
+                                 const struct pd_build_key *key, uint32_t **start, uint32_t *runs);
+polyad_status pd_cuda_build_split(polyad_context *context, struct pd_build *build,
+                                  const struct pd_build_key *key, uint32_t least,
+                                  struct pd_build_parts *parts);
+polyad_status pd_cuda_build_bitmaps(polyad_context *context, struct pd_build *build,
+                                    const struct pd_build_parts *parts,
+                                    const struct pd_build_planes *cell, uint64_t words,
+                                    uint32_t *bits);
+polyad_status pd_cuda_build_pack(polyad_context *context, struct pd_build *build,
+                                 const struct pd_build_planes *items, int bits, uint64_t words);
+polyad_status pd_cuda_build_largest(polyad_context *context, struct pd_build *build, double *most);
 void pd_cuda_build_close(polyad_context *context, struct pd_build *build);
 polyad_status pd_cuda_build_group(polyad_context *context, struct pd_build *build, const int *modes,
                                   int count, struct pd_build_groups *groups);

@@ -297,7 +297,6 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .rows_groups = pd_cuda_rows_groups,
     .mark = cuda_device_mark,
     .between = between,
-    .sort = pd_cuda_sort,
     .build = &pd_cuda_build,
     .record_begin = pd_cuda_record_begin,
     .record_end = pd_cuda_record_end,

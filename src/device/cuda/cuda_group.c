@@ -16,8 +16,7 @@ uint64_t pd_cuda_build_group_bytes(uint64_t nnz, uint64_t tuples, int count, pol
 static struct pd_gpu_build_tuples tuples_of(const struct pd_build *build, const int *modes,
                                             int count) {
   struct pd_gpu_build_tuples of = {.nnz = build->nnz,
-                                   .permutation =
-                                       build->identity ? NULL : build->permutation[build->at],
+                                   .permutation = pd_cuda_build_order(build),
                                    .modes = count,
                                    .begins = build->keys[0],
                                    .number = build->keys[1]};
@@ -116,7 +115,8 @@ polyad_status pd_cuda_build_group(polyad_context *context, struct pd_build *buil
                                   int count, struct pd_build_groups *groups) {
   struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   *groups = (struct pd_build_groups){0};
-  PD_TRY(pd_cuda_build_sort(context, build, modes, count));
+  const struct pd_build_key key = pd_build_key_of_modes(modes, count, build->dims);
+  PD_TRY(pd_cuda_build_sort(context, build, &key));
   struct pd_gpu_build_tuples of = tuples_of(build, modes, count);
   PD_TRY(count_tuples(context, build, &of, &groups->tuples));
   for (int k = 0; k < count; ++k)

@@ -4,35 +4,22 @@
 
 enum { THREADS = 256 };
 
-template <typename K, typename V>
+template <typename K>
 static cudaError_t sort_pairs(const struct pd_gpu_sort_job *job, void *temporary, size_t *bytes,
                               int *at, cudaStream_t stream) {
   cub::DoubleBuffer<K> keys(static_cast<K *>(job->keys[0]), static_cast<K *>(job->keys[1]));
-  cub::DoubleBuffer<V> values(static_cast<V *>(job->values[0]), static_cast<V *>(job->values[1]));
+  cub::DoubleBuffer<uint32_t> values(static_cast<uint32_t *>(job->values[0]),
+                                     static_cast<uint32_t *>(job->values[1]));
   cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *bytes, keys, values, job->count, 0,
                                                      job->bits, stream);
   *at = keys.selector;
   return code == cudaSuccess && keys.selector != values.selector ? cudaErrorUnknown : code;
 }
 
-static cudaError_t sort_keys(const struct pd_gpu_sort_job *job, void *temporary, size_t *bytes,
-                             int *at, cudaStream_t stream) {
-  cub::DoubleBuffer<uint64_t> keys(static_cast<uint64_t *>(job->keys[0]),
-                                   static_cast<uint64_t *>(job->keys[1]));
-  cudaError_t code =
-      cub::DeviceRadixSort::SortKeys(temporary, *bytes, keys, job->count, 0, job->bits, stream);
-  *at = keys.selector;
-  return code;
-}
-
 extern "C" cudaError_t pd_gpu_sort(const struct pd_gpu_sort_job *job, void *temporary,
                                    size_t *bytes, int *at, cudaStream_t stream) {
-  if (job->key_bytes == 4) return sort_pairs<uint32_t, uint32_t>(job, temporary, bytes, at, stream);
-  if (job->value_bytes == 4)
-    return sort_pairs<uint64_t, uint32_t>(job, temporary, bytes, at, stream);
-  if (job->value_bytes == 8)
-    return sort_pairs<uint64_t, uint64_t>(job, temporary, bytes, at, stream);
-  return sort_keys(job, temporary, bytes, at, stream);
+  if (job->key_bytes == 4) return sort_pairs<uint32_t>(job, temporary, bytes, at, stream);
+  return sort_pairs<uint64_t>(job, temporary, bytes, at, stream);
 }
 
 static __global__ void __launch_bounds__(THREADS) count_up(uint32_t *to, uint64_t count) {

@@ -1,6 +1,7 @@
 /* Building and describing "alto". */
 #include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
+#include "formats/sent.h"
 #include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void alto_show_list(struct pd_alto_rows *list, uint64_t nnz, struct pd_ar
   pd_show_array(arrays, &list->order, nnz, sizeof *list->order, PD_ARRAY_MOVES);
   pd_show_array(arrays, &list->row_id, list->rows, sizeof *list->row_id, PD_ARRAY_MOVES);
   pd_show_array(arrays, &list->row_start, list->rows + 1, sizeof *list->row_start, PD_ARRAY_MOVES);
-  pd_show_array(arrays, &list->chunk_row, pd_alto_chunks(nnz), sizeof *list->chunk_row,
+  pd_show_array(arrays, &list->chunk_row, pd_alto_chunks(nnz) + 1, sizeof *list->chunk_row,
                 PD_ARRAY_MOVES);
 }
 
@@ -73,26 +74,30 @@ static void alto_arrays(void *storage, struct pd_arrays *arrays) {
                 sizeof *alto->span, PD_ARRAY_HOST);
 }
 
-static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
+static polyad_status alto_begin(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_request *request, void **storage) {
   struct pd_alto *alto;
   *storage = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &alto));
   alto->type = tensor->type;
-  polyad_status status = POLYAD_OK;
-  if (!pd_alto_shape(tensor->order, tensor->dims, tensor->nnz, request, alto))
-    status = pd_fail(context, POLYAD_UNSUPPORTED,
-                     "alto: keys would have %d bits; expected at "
-                     "most %d",
-                     alto->bits, PD_ALTO_BITS_MAX);
-  else
-    status = pd_alto_fill(context, tensor, take, alto);
-  if (status != POLYAD_OK) {
-    pd_storage_free(context, &pd_alto_format, alto);
-    return status;
+  if (pd_alto_shape(tensor->order, tensor->dims, tensor->nnz, request, alto)) {
+    *storage = alto;
+    return POLYAD_OK;
   }
-  *storage = alto;
-  return POLYAD_OK;
+  int bits = alto->bits;
+  pd_free(context, alto);
+  return pd_fail(context, POLYAD_UNSUPPORTED, "alto: keys would have %d bits; expected at most %d",
+                 bits, PD_ALTO_BITS_MAX);
+}
+
+static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **storage) {
+  PD_TRY(alto_begin(context, tensor, request, storage));
+  polyad_status status = pd_alto_fill(context, tensor, take, *storage);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  pd_storage_free(context, &pd_alto_format, *storage);
+  *storage = NULL;
+  return status;
 }
 
 static void alto_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
@@ -136,6 +141,9 @@ const struct polyad_format pd_alto_format = {
     .estimate_building = alto_estimate_building,
     .header_bytes = sizeof(struct pd_alto),
     .arrays = alto_arrays,
+    .begin = alto_begin,
+    .build_there = pd_alto_fill_there,
+    .bytes_there = pd_sent_bytes_there,
     .build = alto_build,
     .check = pd_alto_check,
     .describe = alto_describe,

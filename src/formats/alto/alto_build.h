@@ -14,6 +14,10 @@ uint64_t pd_alto_building_bytes(const struct pd_alto *alto, int threads);
 /** Fills in the rest from the tensor; with `take` its arrays may be moved or freed. */
 polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool take,
                            struct pd_alto *alto);
+/** The same for a storage of pd_alto_shape() on a device: slot `build_there`. */
+polyad_status pd_alto_fill_there(polyad_context *context, struct pd_build *build,
+                                 const polyad_tensor *tensor, const struct pd_request *request,
+                                 void *storage);
 /** The rows that a segment touches in a mode, from its nonzeros. */
 struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int mode);
 polyad_status pd_alto_check(polyad_context *context, const void *storage);

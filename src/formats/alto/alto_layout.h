@@ -38,7 +38,7 @@ struct pd_alto_rows {
   uint32_t *order;     /* nonzero at each place */
   uint32_t *row_id;    /* output row of each row */
   uint64_t *row_start; /* rows + 1: first place of each */
-  uint32_t *chunk_row; /* row of place 64 c */
+  uint32_t *chunk_row; /* row of place 64 c; one more at the end: rows */
 };
 
 struct pd_alto {

@@ -47,6 +47,7 @@ static void place_nonzeros(const struct pd_alto *alto, int mode, struct pd_alto_
       ++r;
     list->chunk_row[c] = (uint32_t)r;
   }
+  list->chunk_row[pd_alto_chunks(alto->nnz)] = (uint32_t)list->rows;
 }
 
 polyad_status pd_alto_list_rows(polyad_context *context, struct pd_alto *alto, int mode) {
@@ -58,7 +59,7 @@ polyad_status pd_alto_list_rows(polyad_context *context, struct pd_alto *alto, i
   PD_TRY_CLEANUP(PD_NEW(context, alto->nnz, &list->order));
   PD_TRY_CLEANUP(PD_NEW(context, list->rows, &list->row_id));
   PD_TRY_CLEANUP(PD_NEW(context, list->rows + 1, &list->row_start));
-  PD_TRY_CLEANUP(PD_NEW(context, pd_alto_chunks(alto->nnz), &list->chunk_row));
+  PD_TRY_CLEANUP(PD_NEW(context, pd_alto_chunks(alto->nnz) + 1, &list->chunk_row));
   begin_rows(alto->dims[mode], list, place);
   place_nonzeros(alto, mode, list, place);
 cleanup:
@@ -102,5 +103,7 @@ polyad_status pd_alto_check_rows(polyad_context *context, const struct pd_alto *
     if (r >= list->rows || list->row_start[r] > p || list->row_start[r + 1] <= p)
       return rows_broken(context, mode, "wrong row of a chunk", c);
   }
+  if (list->chunk_row[pd_alto_chunks(alto->nnz)] != list->rows)
+    return rows_broken(context, mode, "wrong end of the chunks", list->rows);
   return POLYAD_OK;
 }

@@ -2,6 +2,7 @@
 #include "formats/blco/blco.h"
 #include "core/numbers.h"
 #include "formats/blco/blco_layout.h"
+#include "formats/sent.h"
 #include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
@@ -118,22 +119,28 @@ static bool blco_streams(polyad_context *context, const polyad_tensor *tensor,
   return tensor->nnz * (8 + pd_type_bytes(tensor->type)) > available - available / 5;
 }
 
-static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, bool take,
+static polyad_status blco_begin(polyad_context *context, const polyad_tensor *tensor,
                                 const struct pd_request *request, void **out) {
-  (void)take;
-  polyad_status status = POLYAD_OK;
-  struct pd_blco *blco = NULL;
+  struct pd_blco *blco;
   struct pd_nz_curve curve;
-  uint32_t *permutation = NULL;
   *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &blco));
+  PD_TRY(PD_NEW_ZERO(context, 1, &blco));
   pd_nz_init(&blco->head, &ops, tensor);
-  blco->stream = blco_streams(context, tensor, request);
   blco->ordered_for = pd_parameter(request, ORDER_FOR_MODE, 0) - 1;
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   divide_bits(&curve, tensor->order, blco->bits, blco->shift);
   for (int n = 0; n < tensor->order; ++n)
     blco->levels[n] = n;
+  *out = blco;
+  return POLYAD_OK;
+}
+
+static polyad_status blco_fill(polyad_context *context, const polyad_tensor *tensor,
+                               struct pd_blco *blco) {
+  polyad_status status = POLYAD_OK;
+  struct pd_nz_curve curve;
+  uint32_t *permutation = NULL;
+  pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   double begin = pd_seconds();
   PD_TRY_CLEANUP(pd_nz_sort_curve(context, tensor, &curve, blco->ordered_for, permutation));
@@ -142,12 +149,29 @@ static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, 
   PD_TRY_CLEANUP(build_keys(context, tensor, permutation, blco));
   PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_BLCO_TILE, blco->start, blco->blocks,
                               &blco->tile_block));
-  *out = blco;
-  blco = NULL;
 cleanup:
   pd_free(context, permutation);
-  pd_storage_free(context, &pd_blco_format, blco);
   return status;
+}
+
+static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                const struct pd_request *request, void **out) {
+  (void)take;
+  PD_TRY(blco_begin(context, tensor, request, out));
+  struct pd_blco *blco = *out;
+  blco->stream = blco_streams(context, tensor, request);
+  polyad_status status = blco_fill(context, tensor, blco);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  pd_storage_free(context, &pd_blco_format, blco);
+  *out = NULL;
+  return status;
+}
+
+/* What is streamed stays on the host, which builds it. */
+static uint64_t blco_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                                 uint64_t storage_bytes) {
+  if (strcmp(request->variant, "stream") == 0) return 0;
+  return pd_sent_bytes_there(traits, request, storage_bytes);
 }
 
 static polyad_status blco_check(polyad_context *context, const void *storage) {
@@ -198,6 +222,9 @@ const struct polyad_format pd_blco_format = {
     .deterministic = false,
     .supports = blco_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
+    .begin = blco_begin,
+    .build_there = pd_blco_fill_there,
+    .bytes_there = blco_bytes_there,
     PD_NZ_FORMAT_SLOTS(blco),
 };
 

@@ -23,6 +23,11 @@ struct pd_blco {
   double seconds_order;
 };
 
+/** Slot `build_there`. */
+polyad_status pd_blco_fill_there(polyad_context *context, struct pd_build *build,
+                                 const polyad_tensor *tensor, const struct pd_request *request,
+                                 void *storage);
+
 /** Index of a nonzero in a mode from its key and the base of its block. */
 static inline uint64_t pd_blco_index(const struct pd_blco *blco, int mode, uint64_t key,
                                      uint64_t base) {

@@ -1,6 +1,7 @@
 /* Building, checking and describing "coo". */
 #include "formats/coo/coo.h"
 #include "formats/coo/coo_flat.h"
+#include "formats/sent.h"
 #include "formats/storage.h"
 #include <stdio.h>
 #include <string.h>
@@ -217,7 +218,7 @@ const struct polyad_format pd_coo_format = {
     .arrays = coo_arrays,
     .begin = coo_begin,
     .build_there = pd_coo_flat_build_there,
-    .bytes_there = pd_coo_flat_bytes_there,
+    .bytes_there = pd_sent_bytes_there,
     .build = coo_build,
     .check = coo_check,
     .describe = coo_describe,

@@ -41,47 +41,32 @@ cleanup:
 /* ---- on the device ----------------------------------------------------------------------------
  */
 
-uint64_t pd_coo_flat_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
-                                 uint64_t storage_bytes) {
-  const struct pd_device_build *steps = request->device->functions->build;
-  if (!steps->takes(traits->nnz, traits->order, traits->dims)) return 0;
-  return pd_add_saturated(
-      storage_bytes, steps->bytes(traits->nnz, traits->order, traits->dims, request->precision));
-}
-
 static polyad_status build_list_there(polyad_context *context, const struct pd_request *request,
                                       struct pd_build *build, int mode, struct pd_coo *coo) {
-  const struct pd_device *device = request->device;
-  const struct pd_device_functions *functions = device->functions;
+  const struct pd_device_build *steps = request->device->functions->build;
   struct pd_coo_flat *list = &coo->flat[mode];
-  struct pd_build_planes planes = {
-      .output = mode, .planes = coo->order, .fields = coo->order, .padded = coo->nnz};
+  struct pd_build_planes planes = {.output = -1, .planes = coo->order, .padded = coo->nnz};
   pd_coo_flat_levels(request->traits, request, mode, list->level);
   for (int l = 0; l < coo->order; ++l) {
-    PD_TRY(functions->allocate(context, device, pd_mul_saturated(coo->nnz, sizeof *list->index[l]),
-                               (void **)&list->index[l]));
+    PD_TRY(pd_sent_allocate(context, request, coo->nnz, sizeof *list->index[l], &list->index[l]));
     planes.plane[l] = list->index[l];
-    planes.field[l] = (struct pd_build_field){.mode = list->level[l], .plane = l};
+    pd_build_field_add(&planes, list->level[l], 0, pd_index_bits(coo->dims[list->level[l]]), l, 0);
   }
-  PD_TRY(functions->allocate(context, device, pd_mul_saturated(coo->nnz, pd_type_bytes(coo->type)),
-                             &list->values));
+  PD_TRY(pd_sent_allocate(context, request, coo->nnz, pd_type_bytes(coo->type), &list->values));
   planes.values = list->values;
-  PD_TRY(functions->build->sort(context, build, list->level, coo->order));
-  return functions->build->gather(context, build, &planes);
+  const struct pd_build_key key = pd_build_key_of_modes(list->level, coo->order, coo->dims);
+  PD_TRY(steps->sort(context, build, &key));
+  return steps->gather(context, build, &planes);
 }
 
-polyad_status pd_coo_flat_build_there(polyad_context *context, const polyad_tensor *tensor,
-                                      const struct pd_request *request, void *storage) {
-  const struct pd_device *device = request->device;
+polyad_status pd_coo_flat_build_there(polyad_context *context, struct pd_build *build,
+                                      const polyad_tensor *tensor, const struct pd_request *request,
+                                      void *storage) {
+  (void)tensor;
   struct pd_coo *coo = storage;
-  struct pd_build *build;
-  PD_TRY(pd_sent_open(context, tensor, request, &build));
-  polyad_status status = POLYAD_OK;
-  for (int n = 0; n < coo->flats && status == POLYAD_OK; ++n)
-    status = build_list_there(context, request, build, n, coo);
-  if (status == POLYAD_OK) status = device->functions->synchronize(context, device);
-  pd_sent_close(context, request, build);
-  return status;
+  for (int n = 0; n < coo->flats; ++n)
+    PD_TRY(build_list_there(context, request, build, n, coo));
+  return POLYAD_OK;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* Building and describing "flycoo". */
 #include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
+#include "formats/sent.h"
 #include <stdio.h>
 
 static void flycoo_read_variant(const char *name, struct pd_flycoo *storage) {
@@ -60,28 +61,11 @@ static void flycoo_arrays(void *pointer, struct pd_arrays *arrays) {
   }
 }
 
-/* The fullest partition of a mode relative to the mean. */
-static double imbalance(const struct pd_flycoo *storage) {
-  double worst = 1;
-  for (int n = 0; n < storage->order && storage->nnz > 0; ++n)
-    for (int k = 0; k < storage->partitions; ++k) {
-      const uint64_t *start = storage->mode[n].part_start + k;
-      double load = (double)(start[1] - start[0]) * storage->partitions / (double)storage->nnz;
-      if (load > worst) worst = load;
-    }
-  return worst;
-}
-
-static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+static polyad_status flycoo_begin(polyad_context *context, const polyad_tensor *tensor,
                                   const struct pd_request *request, void **out) {
-  (void)take; /* every mode's order needs the tensor as it is */
-  polyad_status status = POLYAD_OK;
-  struct pd_flycoo *storage = NULL;
-  struct pd_traits traits;
-  double start = pd_seconds();
+  struct pd_flycoo *storage;
   *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &storage));
+  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
   flycoo_read_variant(request->variant, storage);
   storage->order = tensor->order;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
@@ -89,15 +73,39 @@ static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor
   storage->type = tensor->type;
   storage->partitions = pd_partition_count(request);
   storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
+  storage->fullest = 1;
   pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
-  PD_TRY_CLEANUP(pd_flycoo_fill(context, tensor, &traits, request, storage));
-  storage->fullest = imbalance(storage);
-  storage->seconds_build = pd_seconds() - start;
   *out = storage;
-  storage = NULL;
-cleanup:
-  pd_storage_free(context, &pd_flycoo_format, storage);
+  return POLYAD_OK;
+}
+
+static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
+                                  const struct pd_request *request, void **out) {
+  (void)take; /* every mode's order needs the tensor as it is */
+  struct pd_traits traits;
+  *out = NULL;
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
+  PD_TRY(flycoo_begin(context, tensor, request, out));
+  polyad_status status = pd_flycoo_fill(context, tensor, &traits, request, *out);
+  if (status == POLYAD_OK) return POLYAD_OK;
+  pd_storage_free(context, &pd_flycoo_format, *out);
+  *out = NULL;
   return status;
+}
+
+/* The steps' memory, a place per nonzero, and a number per row of a mode. One ordered copy per mode
+ * is for measurements: the host builds it. */
+static uint64_t flycoo_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                                   uint64_t storage_bytes) {
+  uint64_t longest = 0;
+  struct pd_flycoo like;
+  flycoo_read_variant(request->variant, &like);
+  for (int n = 0; n < traits->order; ++n)
+    if (traits->dims[n] > longest) longest = traits->dims[n];
+  uint64_t bytes = pd_sent_bytes_there(traits, request, storage_bytes);
+  return like.remap && bytes > 0
+             ? pd_add_saturated(bytes, pd_mul_saturated(pd_add_saturated(traits->nnz, longest), 4))
+             : 0;
 }
 
 static void flycoo_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
@@ -127,6 +135,9 @@ const struct polyad_format pd_flycoo_format = {
     .estimate_seconds = flycoo_estimate_seconds,
     .header_bytes = sizeof(struct pd_flycoo),
     .arrays = flycoo_arrays,
+    .begin = flycoo_begin,
+    .build_there = pd_flycoo_fill_there,
+    .bytes_there = flycoo_bytes_there,
     .build = flycoo_build,
     .check = pd_flycoo_check,
     .decode = pd_flycoo_decode,

@@ -2,7 +2,7 @@
  * partition; the place in that order becomes the remap id. Elements are laid out in the order of
  * mode 0. */
 #include "core/radix_sort.h"
-#include "formats/flycoo/flycoo_layout.h"
+#include "formats/flycoo/flycoo_deal.h"
 
 /* What ordering one mode works on. */
 struct job {
@@ -11,31 +11,13 @@ struct job {
   const struct pd_request *request;
   struct pd_flycoo *storage;
   int mode;
-  uint32_t *degree, *part; /* per vertex */
-  uint64_t *load;          /* per partition */
-  uint32_t *rank;          /* per vertex: its place among rows, in order of partitions */
-  uint32_t *permutation;   /* nonzero at each place */
-  uint32_t *place;         /* place in mode 0's order of each nonzero */
+  struct pd_flycoo_deal deal;
+  uint32_t *permutation; /* nonzero at each place */
+  uint32_t *place;       /* place in mode 0's order of each nonzero */
 };
 
 static int flycoo_fill_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
-}
-
-/* Places of the rows with nonzeros: partition after partition, ascending within one. */
-static polyad_status place_rows(polyad_context *context, const struct job *job) {
-  uint64_t dim = job->tensor->dims[job->mode];
-  int partitions = job->storage->partitions;
-  uint64_t *next; /* place of the next row of each partition */
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)partitions + 1, &next));
-  for (uint64_t i = 0; i < dim; ++i)
-    if (job->degree[i] > 0) ++next[job->part[i] + 1];
-  for (int k = 0; k < partitions; ++k)
-    next[k + 1] += next[k];
-  for (uint64_t i = 0; i < dim; ++i)
-    if (job->degree[i] > 0) job->rank[i] = (uint32_t)next[job->part[i]]++;
-  pd_free(context, next);
-  return POLYAD_OK;
 }
 
 /* The paper's order: by partition alone, else as the tensor has it. */
@@ -50,7 +32,7 @@ static polyad_status order_by_partition(polyad_context *context, const struct jo
   int threads = flycoo_fill_threads_of(context, tensor->nnz);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < tensor->nnz; ++p)
-    part[p] = job->part[index[p]];
+    part[p] = job->deal.part[index[p]];
   struct pd_key key = {part, 4, (uint64_t)job->storage->partitions};
   polyad_status status = pd_sort_permutation(context, tensor->nnz, 1, &key, 4, job->permutation);
   pd_free(context, part);
@@ -58,25 +40,22 @@ static polyad_status order_by_partition(polyad_context *context, const struct jo
 }
 
 /* The permutation into the order of the mode. */
-static polyad_status order_mode(polyad_context *context, const struct job *job) {
+static polyad_status order_mode(polyad_context *context, struct job *job) {
   struct pd_flycoo *storage = job->storage;
   struct pd_flycoo_mode *mode = &storage->mode[job->mode];
   const polyad_tensor *tensor = job->tensor;
-  PD_TRY(pd_ordered_degrees(context, tensor, job->mode, job->degree));
-  PD_TRY(pd_partition_vertices(context, tensor->dims[job->mode], job->degree, storage->partitions,
-                               storage->cyclic, job->part, job->load));
-  PD_TRY(PD_NEW(context, (uint64_t)storage->partitions + 1, &mode->part_start));
-  mode->part_start[0] = 0;
-  for (int k = 0; k < storage->partitions; ++k)
-    mode->part_start[k + 1] = mode->part_start[k] + job->load[k];
+  uint64_t starts = (uint64_t)storage->partitions + 1;
+  PD_TRY(pd_ordered_degrees(context, tensor, job->mode, job->deal.degree));
+  PD_TRY(pd_flycoo_deal_rows(context, storage, job->mode, &job->deal));
+  PD_TRY(PD_NEW(context, starts, &mode->part_start));
+  memcpy(mode->part_start, job->deal.start, starts * sizeof *mode->part_start);
   if (!storage->sorted) return order_by_partition(context, job);
-  PD_TRY(place_rows(context, job));
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
                                  .rank = job->request->rank,
                                  .mode = job->mode,
-                                 .degree = job->degree,
-                                 .place = job->rank};
+                                 .degree = job->deal.degree,
+                                 .place = job->deal.place};
   PD_TRY(pd_ordered_build(context, &order, &mode->order, job->permutation));
   return pd_ordered_set_used(context, tensor->dims[job->mode], &mode->order);
 }
@@ -142,16 +121,11 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
                              struct pd_flycoo *storage) {
   polyad_status status = POLYAD_OK;
   struct job job = {.tensor = tensor, .traits = traits, .request = request, .storage = storage};
-  uint64_t longest = 0, words;
-  for (int n = 0; n < tensor->order; ++n)
-    if (tensor->dims[n] > longest) longest = tensor->dims[n];
+  uint64_t words;
   if (!pd_mul(tensor->nnz, (uint64_t)storage->packing.words, &words))
     return pd_fail(context, POLYAD_OVERFLOW, "flycoo: too many nonzeros");
   PD_TRY_CLEANUP(allocate_elements(context, storage, 0));
-  PD_TRY_CLEANUP(PD_NEW(context, longest, &job.degree));
-  PD_TRY_CLEANUP(PD_NEW(context, longest, &job.part));
-  PD_TRY_CLEANUP(PD_NEW(context, longest, &job.rank));
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)storage->partitions, &job.load));
+  PD_TRY_CLEANUP(pd_flycoo_deal_create(context, storage, &job.deal));
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &job.permutation));
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &job.place));
   for (job.mode = 0; job.mode < tensor->order; ++job.mode) {
@@ -161,10 +135,7 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
   }
   if (!storage->remap) status = write_ordered_copies(context, storage);
 cleanup:
-  pd_free(context, job.degree);
-  pd_free(context, job.part);
-  pd_free(context, job.rank);
-  pd_free(context, job.load);
+  pd_flycoo_deal_clear(context, &job.deal);
   pd_free(context, job.permutation);
   pd_free(context, job.place);
   return status;

@@ -36,7 +36,6 @@ struct pd_flycoo {
   int partitions; /* kappa */
   int columns;    /* P: elements that a thread block takes at once (GPU) */
   double fullest; /* partition of any mode, relative to the mean */
-  double seconds_build;
   struct pd_flycoo_packing packing;
   struct pd_flycoo_mode mode[POLYAD_MAX_ORDER];
   uint32_t *elements[POLYAD_MAX_ORDER]; /* in the order of the mode; without remapping all of
@@ -80,6 +79,11 @@ void pd_flycoo_pack(int order, const uint64_t *dims, uint64_t nnz, polyad_type t
 polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tensor,
                              const struct pd_traits *traits, const struct pd_request *request,
                              struct pd_flycoo *storage);
+
+/** The same on a device: slot `build_there`. */
+polyad_status pd_flycoo_fill_there(polyad_context *context, struct pd_build *build,
+                                   const polyad_tensor *tensor, const struct pd_request *request,
+                                   void *storage);
 
 /** Validates every invariant of the storage. */
 polyad_status pd_flycoo_check(polyad_context *context, const void *storage);

@@ -142,36 +142,29 @@ static double largest_value(const struct job *job) {
   return most;
 }
 
+bool pd_hls_scales(const struct pd_hls *hls) {
+  return hls->value == PD_HLS_F16 ||
+         (hls->value != PD_HLS_F64 && hls->compute != POLYAD_COMPUTE_NATIVE);
+}
+
 /* The power of two that brings values into the range of their type. Half precision: the largest
  * comes to at least 2^9 and below 2^10, so that sums of 16 products with numbers up to one stay
  * below 2^14 (half ends at 2^16) and 2^-24 of the largest is still a normal number. Others: only
  * what a float could not hold. */
-static int exponent_of(const struct job *job) {
+void pd_hls_set_scale(struct pd_hls *hls, double most) {
   int exponent;
-  double most = largest_value(job);
-  if (most == 0) return 0;
   (void)frexp(most, &exponent);
-  if (job->hls->value == PD_HLS_F16) return exponent - 10;
-  bool widest = job->hls->value == PD_HLS_F64 || job->hls->compute == POLYAD_COMPUTE_NATIVE;
-  return !widest && (exponent > 60 || exponent < -60) ? exponent : 0;
+  hls->exponent = 0;
+  if (most != 0 && hls->value == PD_HLS_F16)
+    hls->exponent = exponent - 10;
+  else if (most != 0 && pd_hls_scales(hls) && (exponent > 60 || exponent < -60))
+    hls->exponent = exponent;
+  hls->scale = ldexp(1, hls->exponent);
 }
 
 static void hls_build_put_value(const struct job *job, void *values, uint64_t at, uint64_t from) {
-  double x = pd_tensor_value(job->tensor, from);
-  if (job->hls->exponent != 0) x = ldexp(x, -job->hls->exponent);
-  switch (job->hls->value) {
-  case PD_HLS_F16:
-    ((uint16_t *)values)[at] = pd_half_of(x);
-    break;
-  case PD_HLS_BF16:
-    ((uint16_t *)values)[at] = pd_bfloat_of((float)x);
-    break;
-  case PD_HLS_F32:
-    ((float *)values)[at] = (float)x;
-    break;
-  default:
-    ((double *)values)[at] = x;
-  }
+  pd_build_put_value(values, at, (int)job->hls->value, job->hls->exponent,
+                     pd_tensor_value(job->tensor, from));
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
@@ -278,7 +271,7 @@ enum pd_hls_value pd_hls_value_for(polyad_compute compute, polyad_type precision
 
 /* Tensor cores multiply in a compute type only: in full precision a GPU keeps single nonzeros. The
  * fall-backs are the paper's, for GPUs of compute capability 8.0 or more and for older ones. */
-static int threshold_of(const struct pd_request *request) {
+int pd_hls_threshold_of(const struct pd_request *request) {
   bool gpu = request->device != NULL && strcmp(request->device->kind, "cuda") == 0;
   bool chain = request->kernel == POLYAD_KERNEL_TTMC;
   if (gpu && request->compute == POLYAD_COMPUTE_NATIVE) return PD_HLS_ALL_SPARSE;
@@ -289,15 +282,11 @@ static int threshold_of(const struct pd_request *request) {
   return chain ? PD_HLS_THRESHOLD_TTMC : PD_HLS_THRESHOLD_MTTKRP;
 }
 
-polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
+polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
                            const struct pd_request *request, void **storage) {
-  polyad_status status = POLYAD_OK;
-  struct pd_hls *hls = NULL;
-  struct job job = {.tensor = tensor, .threads = pd_threads_for(context, tensor->nnz, 1 << 13)};
-  double start = pd_seconds();
+  struct pd_hls *hls;
   *storage = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hls));
-  job.hls = hls;
+  PD_TRY(PD_NEW_ZERO(context, 1, &hls));
   hls->order = tensor->order;
   memcpy(hls->dims, tensor->dims, sizeof hls->dims);
   hls->nnz = tensor->nnz;
@@ -305,19 +294,27 @@ polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
   hls->compute = request->compute;
   hls->value = pd_hls_value_for(request->compute, request->precision);
   hls->scheme = pd_hls_scheme_of(request->variant);
-  hls->threshold = threshold_of(request);
-  PD_TRY_CLEANUP(pd_hls_choose_span(context, tensor, hls->threshold, hls->span));
+  hls->threshold = pd_hls_threshold_of(request);
+  polyad_status status = pd_hls_choose_span(context, tensor, hls->threshold, hls->span);
+  if (status != POLYAD_OK) {
+    pd_free(context, hls);
+    return status;
+  }
   pd_hls_set_bits(hls);
-  hls->exponent = exponent_of(&job);
-  hls->scale = ldexp(1, hls->exponent);
+  *storage = hls;
+  return POLYAD_OK;
+}
+
+polyad_status pd_hls_fill(polyad_context *context, const polyad_tensor *tensor,
+                          struct pd_hls *hls) {
+  polyad_status status = POLYAD_OK;
+  struct job job = {
+      .tensor = tensor, .hls = hls, .threads = pd_threads_for(context, tensor->nnz, 1 << 13)};
+  pd_hls_set_scale(hls, pd_hls_scales(hls) ? largest_value(&job) : 0);
   PD_TRY_CLEANUP(sort_by_tile(context, &job));
   PD_TRY_CLEANUP(hls_build_classify(context, &job));
   PD_TRY_CLEANUP(hls_build_fill(context, &job));
-  hls->seconds_build = pd_seconds() - start;
-  *storage = hls;
-  hls = NULL;
 cleanup:
   hls_build_clear(context, &job);
-  pd_storage_free(context, &pd_hls_format, hls);
   return status;
 }

@@ -3,9 +3,10 @@
 #ifndef PD_HLS_LAYOUT_H
 #define PD_HLS_LAYOUT_H
 
+#include "core/half.h"
+#include "device/build_steps.h"
 #include "formats/format.h"
 #include "formats/hls/hls_bits.h"
-#include "formats/hls/hls_half.h"
 
 enum {
   PD_HLS_MIN_ORDER = 3,
@@ -22,7 +23,12 @@ enum {
 enum { PD_HLS_TILE_THRESHOLD };
 
 /** How values are stored. */
-enum pd_hls_value { PD_HLS_F16, PD_HLS_BF16, PD_HLS_F32, PD_HLS_F64 };
+enum pd_hls_value {
+  PD_HLS_F16 = PD_BUILD_F16,
+  PD_HLS_BF16 = PD_BUILD_BF16,
+  PD_HLS_F32 = PD_BUILD_F32,
+  PD_HLS_F64 = PD_BUILD_F64
+};
 
 /** What the variants switch. */
 struct pd_hls_scheme {
@@ -57,7 +63,6 @@ struct pd_hls {
   void *b_vals;
   uint32_t *nnz_inds; /* packed, in the order of their tiles */
   void *nnz_vals;
-  double seconds_build;
 };
 
 static inline size_t pd_hls_value_bytes(enum pd_hls_value value) {
@@ -132,8 +137,23 @@ void pd_hls_set_bits(struct pd_hls *hls);
 /** Equation 16, extended to any order: bits over 8, offsets not counted. */
 double pd_hls_formula_bytes(const struct pd_hls *hls);
 
-polyad_status pd_hls_build(polyad_context *context, polyad_tensor *tensor,
+/** Whether the power of two that values are scaled by depends on the largest of them. */
+bool pd_hls_scales(const struct pd_hls *hls);
+/** Sets it: `most` is the largest magnitude, or 0 where it does not depend on it. */
+void pd_hls_set_scale(struct pd_hls *hls, double most);
+/** A storage without arrays: slot `begin`. */
+polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
                            const struct pd_request *request, void **storage);
+/** Makes its arrays. What was allocated is in the storage also on failure. */
+polyad_status pd_hls_fill(polyad_context *context, const polyad_tensor *tensor, struct pd_hls *hls);
+/** The same on a device: slots `build_there` and `bytes_there`. */
+polyad_status pd_hls_fill_there(polyad_context *context, struct pd_build *build,
+                                const polyad_tensor *tensor, const struct pd_request *request,
+                                void *storage);
+uint64_t pd_hls_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
+                            uint64_t storage_bytes);
+/** Nonzeros that make a tile dense, as the request asks for. */
+int pd_hls_threshold_of(const struct pd_request *request);
 polyad_status pd_hls_check(polyad_context *context, const void *storage);
 void pd_hls_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk);
 /** How values are stored for a compute type and precision. */

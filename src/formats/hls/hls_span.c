@@ -64,7 +64,8 @@ polyad_status pd_hls_choose_span(polyad_context *context, const polyad_tensor *t
   uint64_t share = tensor->nnz / SAMPLE + 1, best = 0;
   for (int k = 0; k < PD_HLS_SPAN; ++k)
     span[k] = k;
-  if (tensor->order == PD_HLS_SPAN) return POLYAD_OK;
+  /* No tile is dense: one choice is as good as another. */
+  if (tensor->order == PD_HLS_SPAN || threshold > PD_HLS_CELLS) return POLYAD_OK;
   for (int a = 0; a < tensor->order; ++a)
     for (int b = a + 1; b < tensor->order; ++b)
       for (int c = b + 1; c < tensor->order; ++c) {

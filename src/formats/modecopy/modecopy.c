@@ -103,7 +103,6 @@ polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *ten
   polyad_status status = POLYAD_OK;
   struct pd_traits traits;
   struct pd_room room = {0};
-  double start = pd_seconds();
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
   int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
@@ -115,7 +114,6 @@ polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *ten
     PD_TRY_CLEANUP(sorted ? pd_modecopy_build_sorted(context, &job)
                           : pd_modecopy_build_paper(context, &job));
   }
-  storage->seconds_build = pd_seconds() - start;
 cleanup:
   pd_room_destroy(context, &room);
   return status;

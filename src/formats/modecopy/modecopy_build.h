@@ -26,14 +26,15 @@ polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *ten
 /** Shows the arrays; `decoded`: somebody decodes the copy of mode 0. */
 void pd_modecopy_arrays(struct pd_modecopy *storage, bool decoded, struct pd_arrays *arrays);
 
-/** The same as pd_modecopy_fill() on a device that has the steps for it, of the default variant:
- *  the arrays are on the device. Waits. */
-polyad_status pd_modecopy_fill_there(polyad_context *context, const polyad_tensor *tensor,
-                                     const struct pd_request *request, void *storage);
-/** The same from a tensor that the device has, request->traits being the tensor's. */
+/** The same as pd_modecopy_fill() on a device that has the tensor and the steps for it, of the
+ *  default variant: the arrays are on the device, request->traits are the tensor's. */
 polyad_status pd_modecopy_fill_opened(polyad_context *context, struct pd_build *build,
                                       const struct pd_request *request,
                                       struct pd_modecopy *storage);
+/** Slot `build_there`. */
+polyad_status pd_modecopy_fill_there(polyad_context *context, struct pd_build *build,
+                                     const polyad_tensor *tensor, const struct pd_request *request,
+                                     void *storage);
 /** Most bytes of the device that this takes, a storage of `storage_bytes` included; 0: the device
  *  cannot do it. */
 uint64_t pd_modecopy_bytes_there(const struct pd_traits *traits, const struct pd_request *request,

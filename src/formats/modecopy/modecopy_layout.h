@@ -42,7 +42,6 @@ struct pd_modecopy {
   polyad_type type;
   int partitions; /* kappa */
   int columns;    /* P: nonzeros that a thread block takes at once (GPU) */
-  double seconds_build;
   struct pd_modecopy_copy copy[POLYAD_MAX_ORDER];
 };
 

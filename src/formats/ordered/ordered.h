@@ -92,6 +92,16 @@ polyad_status pd_ordered_set_ends(polyad_context *context, uint64_t nnz, struct 
  *  and ends there are. */
 void pd_ordered_arrays(struct pd_ordered *order, uint64_t nnz, uint64_t dim, bool ends,
                        enum pd_array_use use, struct pd_arrays *arrays);
+/** The same as pd_ordered_inputs() from a tensor that request->device has. Waits. */
+polyad_status pd_ordered_inputs_there(polyad_context *context, struct pd_build *build,
+                                      const struct pd_request *request, int mode,
+                                      struct pd_ordered *order);
+/** Allocates the tables there, for `tables` of its steps to fill (device/build.h), which then says
+ *  where they are; order->has_row_id is known. What was allocated is in `order` also on failure. */
+struct pd_build_tables;
+polyad_status pd_ordered_tables_there(polyad_context *context, const struct pd_request *request,
+                                      int mode, bool ends, struct pd_ordered *order,
+                                      struct pd_build_tables *tables);
 /** Bytes that sorting takes beyond tables and permutation. */
 uint64_t pd_ordered_sorting_bytes(uint64_t nnz);
 

@@ -69,11 +69,12 @@ static polyad_status portable_format_build(polyad_context *context, polyad_tenso
   return status;
 }
 
-static polyad_status portable_format_build_there(polyad_context *context,
+static polyad_status portable_format_build_there(polyad_context *context, struct pd_build *build,
                                                  const polyad_tensor *tensor,
                                                  const struct pd_request *request, void *storage) {
+  (void)tensor;
   struct pd_request changed = as_modecopy(request);
-  return pd_modecopy_fill_there(context, tensor, &changed, &((struct pd_portable *)storage)->lists);
+  return pd_modecopy_fill_opened(context, build, &changed, &((struct pd_portable *)storage)->lists);
 }
 
 static polyad_status portable_format_check(polyad_context *context, const void *storage) {

@@ -108,20 +108,17 @@ static polyad_status twotree_begin(polyad_context *context, const polyad_tensor 
 }
 
 /* All sides are made from one tensor on the device. */
-static polyad_status twotree_build_there(polyad_context *context, const polyad_tensor *tensor,
+static polyad_status twotree_build_there(polyad_context *context, struct pd_build *build,
+                                         const polyad_tensor *tensor,
                                          const struct pd_request *request, void *storage) {
   struct pd_twotree *twotree = storage;
   struct pd_traits traits;
-  struct pd_build *build;
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY(pd_traits_count_tuples(context, tensor, request, &traits));
-  PD_TRY(pd_sent_open(context, tensor, request, &build));
-  polyad_status status = POLYAD_OK;
-  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
-    status =
-        pd_twotree_copies_build_there(context, build, tensor, &traits, request, &twotree->side[s]);
-  pd_sent_close(context, request, build);
-  return status;
+  for (int s = 0; s < twotree->sides; ++s)
+    PD_TRY(
+        pd_twotree_copies_build_there(context, build, tensor, &traits, request, &twotree->side[s]));
+  return POLYAD_OK;
 }
 
 static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,

@@ -1,25 +1,32 @@
-/* Numbers of 16 bits on the host: IEEE half precision and bfloat16, rounded to nearest even. */
-#ifndef PD_HLS_HALF_H
-#define PD_HLS_HALF_H
+/* Numbers of 16 bits, in plain functions for the host and for kernels: IEEE half precision and
+ * bfloat16, rounded to nearest even. */
+#ifndef PD_HALF_H
+#define PD_HALF_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t pd_bits_of_float(float x) {
+#ifdef __CUDACC__
+#define PD_HALF static __host__ __device__ inline
+#else
+#define PD_HALF static inline
+#endif
+
+PD_HALF uint32_t pd_bits_of_float(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   return bits;
 }
 
-static inline float pd_float_of_bits(uint32_t bits) {
+PD_HALF float pd_float_of_bits(uint32_t bits) {
   float x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
 
 /** Half precision; beyond its range infinity. */
-static inline uint16_t pd_half_of(double x) {
+PD_HALF uint16_t pd_half_of(double x) {
   uint16_t sign = (uint16_t)(signbit(x) ? 0x8000 : 0);
   double size = fabs(x);
   if (isnan(x)) return 0x7e00;
@@ -33,7 +40,7 @@ static inline uint16_t pd_half_of(double x) {
   return (uint16_t)(sign | (uint32_t)(((exponent + 14) << 10) + (int)digits - 1024));
 }
 
-static inline float pd_float_of_half(uint16_t half) {
+PD_HALF float pd_float_of_half(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, digits = half & 1023;
   if (exponent == 0) {
     float size = (float)digits * 0x1p-24F;
@@ -44,18 +51,18 @@ static inline float pd_float_of_half(uint16_t half) {
 }
 
 /** bfloat16: the upper half of a float, rounded. */
-static inline uint16_t pd_bfloat_of(float x) {
+PD_HALF uint16_t pd_bfloat_of(float x) {
   uint32_t bits = pd_bits_of_float(x);
   if (isnan(x)) return 0x7fc0;
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static inline float pd_float_of_bfloat(uint16_t bfloat) {
+PD_HALF float pd_float_of_bfloat(uint16_t bfloat) {
   return pd_float_of_bits((uint32_t)bfloat << 16);
 }
 
 /** tf32: a float with 10 bits behind the point, ties away from zero as cvt.rna. */
-static inline float pd_tf32_of(float x) {
+PD_HALF float pd_tf32_of(float x) {
   if (!isfinite(x)) return x;
   return pd_float_of_bits((pd_bits_of_float(x) + 0x1000) & ~UINT32_C(0x1fff));
 }
