@@ -89,3 +89,12 @@ bool pd_isa_has_pext(void) {
   return false;
 #endif
 }
+
+bool pd_isa_has_byte_permutations(void) {
+#if defined(__x86_64__)
+  return pd_isa_current() == PD_ISA_AVX512 && __builtin_cpu_supports("avx512vbmi") &&
+         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2");
+#else
+  return false;
+#endif
+}

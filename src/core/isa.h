@@ -30,6 +30,9 @@ polyad_status pd_isa_check(polyad_context *context);
 /** Whether pext and pdep may be used and are fast: the current set is not plain, and the processor
  *  has BMI2 as instructions rather than microcode (as AMD's before Zen 3). */
 bool pd_isa_has_pext(void);
+/** Whether AVX-512's permutations and compressions of bytes (VBMI, VBMI2) may be used: the current
+ *  set is avx512, and the processor has them (Intel's since Ice Lake, AMD's since Zen 4). */
+bool pd_isa_has_byte_permutations(void);
 
 /** A table that pd_isa_current() indexes: name_plain, name_avx2 and name_avx512 of those sets that
  *  this build is for. */

@@ -1,6 +1,7 @@
 #include "io/tns_block.h"
 #include "io/number.h"
 #include "io/tns_fast.h"
+#include "io/tns_vector.h"
 #include <float.h>
 #include <string.h>
 
@@ -109,62 +110,112 @@ static inline void tns_block_put(const struct pd_tns_form *form, int order, stru
     ((double *)chunk->values)[at] = value;
 }
 
+/* What one thread parses. */
+struct job {
+  const struct pd_tns_form *form;
+  const char *text_end;
+  bool truncated;
+  struct pd_chunk *chunk;
+  struct piece *piece;
+};
+
+static uint64_t line_number(const struct piece *piece, const char *line) {
+  return pd_tns_count_lines(piece->begin, line) + 1;
+}
+
 /* A line of any form: blank, a nonzero, or wrong (then false). `end` is its "\n". */
-static bool take_line(const struct pd_tns_form *form, const char *p, const char *end,
-                      bool truncated, uint64_t line, struct pd_chunk *chunk, struct piece *piece) {
+static bool take_line(const struct job *job, const char *p, const char *end) {
   uint64_t index[POLYAD_MAX_ORDER];
   double value;
-  bool underflow = false;
-  int found = pd_tns_parse_line(form, p, end, truncated, index, &value, &underflow, &piece->error);
+  bool underflow = false, truncated = job->truncated && end + 1 == job->text_end;
+  struct piece *piece = job->piece;
+  int found =
+      pd_tns_parse_line(job->form, p, end, truncated, index, &value, &underflow, &piece->error);
   if (found < 0) {
-    piece->error_line = line;
+    piece->error_line = line_number(piece, p);
     return false;
   }
-  if (underflow && piece->underflows++ == 0) piece->underflow_line = line;
-  if (found > 0) tns_block_put(form, form->order, chunk, piece, index, value);
+  if (underflow && piece->underflows++ == 0) piece->underflow_line = line_number(piece, p);
+  if (found > 0) tns_block_put(job->form, job->form->order, job->chunk, piece, index, value);
   return true;
 }
 
-static inline void parse_lines(const struct pd_tns_form *form, int order, bool truncated,
-                               const char *text_end, struct pd_chunk *chunk, struct piece *piece) {
-  uint64_t index[POLYAD_MAX_ORDER], line = 0;
+static inline void parse_lines(const struct job *job, int order) {
+  const struct pd_tns_form *form = job->form;
+  struct piece *piece = job->piece;
+  uint64_t index[POLYAD_MAX_ORDER];
   double value = 0;
   const char *p = piece->begin;
   while (p < piece->end) {
     const char *next = form->pattern ? NULL : short_line(form, order, p, index, &value);
     if (next == NULL) next = fast_line(form, order, p, index, &value);
-    ++line;
     if (next != NULL && (!form->single || (value <= FLT_MAX && value >= -FLT_MAX))) {
-      tns_block_put(form, order, chunk, piece, index, value);
+      tns_block_put(form, order, job->chunk, piece, index, value);
       p = next;
       continue;
     }
     const char *end = memchr(p, '\n', (size_t)(piece->end - p));
-    if (!take_line(form, p, end, truncated && end + 1 == text_end, line, chunk, piece)) break;
+    if (!take_line(job, p, end)) break;
     p = end + 1;
   }
-  if (chunk->index_bytes == 4)
-    for (int n = 0; n < order; ++n)
-      piece->wide |= piece->largest[n] > UINT32_MAX;
 }
 
+#if defined(__x86_64__)
+/* A line that is left over where others are parsed as vectors. */
+static bool other_line(void *user, const char *p, const char *end, struct pd_tns_columns *columns) {
+  const struct job *job = user;
+  struct piece *piece = job->piece;
+  uint64_t index[POLYAD_MAX_ORDER];
+  double value = 0;
+  bool fine = true;
+  piece->count = columns->at - piece->first;
+  if (fast_line(job->form, job->form->order, p, index, &value) != NULL)
+    tns_block_put(job->form, job->form->order, job->chunk, piece, index, value);
+  else
+    fine = take_line(job, p, end);
+  columns->at = piece->first + piece->count;
+  return fine;
+}
+
+static void parse_vectors(struct job *job) {
+  struct piece *piece = job->piece;
+  struct pd_tns_columns columns = {.values = job->chunk->values, .at = piece->first};
+  for (int n = 0; n < job->form->order; ++n)
+    columns.index[n] = job->chunk->index[n];
+  pd_tns_vector_lines(job->form, piece->begin, piece->end, other_line, job, &columns);
+  piece->count = columns.at - piece->first;
+  for (int n = 0; n < job->form->order; ++n)
+    if (columns.largest[n] > piece->largest[n]) piece->largest[n] = columns.largest[n];
+}
+
+static bool parse_vectors_if_usable(struct job *job) {
+  if (job->chunk->index_bytes != 4 || !pd_tns_vector_usable(job->form)) return false;
+  parse_vectors(job);
+  return true;
+}
+#else
+static bool parse_vectors_if_usable(struct job *job) {
+  (void)job;
+  return false;
+}
+#endif
+
 /* The orders of most tensors have loops of a known length. */
-static void parse_piece(const struct pd_tns_form *form, bool truncated, const char *text_end,
-                        struct pd_chunk *chunk, struct piece *piece) {
-  switch (form->order) {
-  case 3:
-    parse_lines(form, 3, truncated, text_end, chunk, piece);
-    break;
-  case 4:
-    parse_lines(form, 4, truncated, text_end, chunk, piece);
-    break;
-  case 5:
-    parse_lines(form, 5, truncated, text_end, chunk, piece);
-    break;
-  default:
-    parse_lines(form, form->order, truncated, text_end, chunk, piece);
-    break;
-  }
+static void parse_piece(struct job *job) {
+  const struct pd_chunk *chunk = job->chunk;
+  struct piece *piece = job->piece;
+  if (parse_vectors_if_usable(job))
+    ;
+  else if (job->form->order == 3)
+    parse_lines(job, 3);
+  else if (job->form->order == 4)
+    parse_lines(job, 4);
+  else if (job->form->order == 5)
+    parse_lines(job, 5);
+  else
+    parse_lines(job, job->form->order);
+  for (int n = 0; chunk->index_bytes == 4 && n < job->form->order; ++n)
+    piece->wide |= piece->largest[n] > UINT32_MAX;
 }
 
 /* Cuts the text at line ends into about equal pieces. */
@@ -222,8 +273,10 @@ static polyad_status tns_block_parse(const struct pd_tns_form *form, const char 
     pieces[k] = clean;
   }
 #pragma omp parallel for num_threads(count) schedule(static, 1)
-  for (int k = 0; k < count; ++k)
-    parse_piece(form, truncated, end, *chunk, &pieces[k]);
+  for (int k = 0; k < count; ++k) {
+    struct job job = {form, end, truncated, *chunk, &pieces[k]};
+    parse_piece(&job);
+  }
   return POLYAD_OK;
 }
 

@@ -15,7 +15,7 @@ struct pd_tns_result {
 };
 
 /** Bytes behind the text that may be read (not used). */
-enum { PD_TNS_PADDING = 64 };
+enum { PD_TNS_PADDING = 192 };
 
 /** Whole lines: [begin, end) starts at a line and ends after a "\n". */
 struct pd_tns_text {

@@ -45,17 +45,14 @@ static inline int pd_fast_digits(const char *p, uint64_t *value) {
 
 /** Digits at `p` appended to `*value`, which has `*count` digits so far: at most 19 in all. Returns
  *  the first byte that is none, or NULL when there are more. */
-static inline const char *pd_fast_number(const char *p, uint64_t *value, int *count) {
+static inline const char *pd_fast_append(const char *p, uint64_t *value, int *count) {
+  static const uint32_t scale[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   uint64_t part = 0;
-  int digits = pd_fast_digits(p, &part);
-  if (digits < 8 && *count == 0) {
-    *value = part;
-    *count = digits;
-    return p + digits;
-  }
-  for (unsigned digit; (digit = (unsigned)(unsigned char)*p - '0') <= 9; ++p) {
-    if (++*count > 19) return NULL;
-    *value = *value * 10 + digit;
+  for (int digits = 8; digits == 8; p += digits, *count += digits) {
+    digits = pd_fast_digits(p, &part);
+    if (digits == 0) break;
+    if (*count + digits > 19) return NULL;
+    *value = *value * scale[digits] + part;
   }
   return p;
 }
@@ -66,7 +63,7 @@ static inline bool pd_fast_blank(char c) { return c == ' ' || c == '\t'; }
 static inline const char *pd_fast_index(const char *p, uint64_t *value) {
   int digits = 0;
   *value = 0;
-  p = pd_fast_number(p, value, &digits);
+  p = pd_fast_append(p, value, &digits);
   return p == NULL || digits < 1 || digits > 18 ? NULL : p;
 }
 
@@ -75,23 +72,12 @@ static inline const char *pd_fast_value(const char *p, double *value) {
   bool negative = *p == '-';
   uint64_t mantissa = 0;
   int digits = 0, fraction = 0;
-  p = pd_fast_number(p + negative, &mantissa, &digits);
+  p = pd_fast_append(p + negative, &mantissa, &digits);
   if (p == NULL) return NULL;
   if (*p == '.') {
     int whole = digits;
-    uint64_t part = 0;
-    int few = pd_fast_digits(++p, &part);
-    if (few < 8 && whole + few <= 19) { /* most fractions are short */
-      static const uint32_t scale[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-      mantissa = mantissa * scale[few] + part;
-      digits += few;
-      p += few;
-    } else {
-      for (unsigned digit; (digit = (unsigned)(unsigned char)*p - '0') <= 9; ++p) {
-        if (++digits > 19) return NULL;
-        mantissa = mantissa * 10 + digit;
-      }
-    }
+    p = pd_fast_append(p + 1, &mantissa, &digits);
+    if (p == NULL) return NULL;
     fraction = digits - whole;
   }
   if (digits == 0) return NULL;

@@ -4,9 +4,14 @@
 #include "io/tns_block.h"
 #include <string.h>
 
-/* Large blocks cost few starts of threads, small ones notice errors in compressed data early. */
-static const struct pd_tns_blocks plain_blocks = {.block_bytes = 16 << 20, .piece_bytes = 64 << 10};
-static const struct pd_tns_blocks other_blocks = {.block_bytes = 4 << 20, .piece_bytes = 64 << 10};
+/* Text of a plain file stays in the cache of the thread that reads it until it is parsed. Small
+ * blocks notice errors in compressed data early. */
+enum {
+  BLOCK_OF_THREAD = 1 << 20,
+  BLOCK_MOST = 16 << 20,
+  BLOCK_COMPRESSED = 4 << 20,
+  PIECE = 64 << 10
+};
 
 struct reader {
   polyad_context *context;
@@ -268,9 +273,11 @@ cleanup:
 polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
                                const polyad_read_options *options, uint64_t declared,
                                uint64_t lines, polyad_tensor **tensor) {
-  const struct pd_tns_blocks *blocks =
-      pd_input_plain_size(input) > 0 ? &plain_blocks : &other_blocks;
-  return pd_tns_read_blocks(context, input, options, blocks, declared, lines, tensor);
+  size_t size = (size_t)polyad_threads(context) * BLOCK_OF_THREAD;
+  if (size > BLOCK_MOST) size = BLOCK_MOST;
+  if (pd_input_plain_size(input) == 0) size = BLOCK_COMPRESSED;
+  const struct pd_tns_blocks blocks = {.block_bytes = size, .piece_bytes = PIECE};
+  return pd_tns_read_blocks(context, input, options, &blocks, declared, lines, tensor);
 }
 
 polyad_status pd_tns_read(polyad_context *context, const char *path, struct pd_input *input,

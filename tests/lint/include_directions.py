@@ -28,6 +28,7 @@ EXCEPTIONS = [
     (r"src/device/module\.[ch]$", {"formats"}, "registers the kernels of a loaded module"),
     (r"src/device/(cuda|opencl)/", {"formats"}, "a module brings the kernels of its formats"),
     (r"src/portable/portable_job\.h$", {"engine"}, "kernels of every backend have the losses"),
+    (r"src/tensor/tensor_sort\.c$", {"build"}, "nonzeros are sorted as packed records"),
     (r"src/plan/tune_cache\.[ch]$", {"io"}, "what tuning measured is kept in a file"),
     (r"src/plan/stream[a-z_]*\.[ch]$", {"io"}, "the nonzeros stay in files"),
     (r"src/algorithms/archive\.c$", {"io"}, "checkpoints are files"),
