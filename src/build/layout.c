@@ -17,7 +17,13 @@ void pd_layout_add(struct pd_layout *layout, int mode, int low, int high) {
 
 void pd_layout_end(struct pd_layout *layout, int value_bits) {
   layout->value_bits = value_bits;
+  layout->value_bytes = value_bits / 8;
   layout->words = pd_record_words(layout->key_bits, value_bits);
+}
+
+void pd_layout_end_values(struct pd_layout *layout, polyad_type type, int value_bits) {
+  pd_layout_end(layout, value_bits);
+  layout->value_bytes = (int)pd_type_bytes(type);
 }
 
 int pd_layout_unsorted_bits(const struct pd_layout *layout) {

@@ -27,10 +27,12 @@ enum {
 };
 
 struct pd_layout {
-  int words;      /* of a record */
-  int key_bits;   /* from the highest bit of the first word down */
-  int value_bits; /* 0, 32 or 64: the lowest bits of the last word */
-  int pieces;     /* 0 in keys that are not made of pieces, such as interleaved ones */
+  int words;       /* of a record */
+  int key_bits;    /* from the highest bit of the first word down */
+  int value_bits;  /* the lowest bits of the last word */
+  int value_bytes; /* of an unpacked value: 8 bits each are the value as it is, fewer a whole number
+                    */
+  int pieces;      /* 0 in keys that are not made of pieces, such as interleaved ones */
   struct pd_piece piece[PD_PIECES_MAX];
 };
 
@@ -39,8 +41,11 @@ struct pd_layout {
 void pd_layout_add(struct pd_layout *layout, int mode, int low, int high);
 /** Adds `bits` bits that are no piece. */
 void pd_layout_skip(struct pd_layout *layout, int bits);
-/** Ends a layout: finds out how many words a record has. */
+/** Ends a layout: finds out how many words a record has. Values of 0, 32 or 64 bits, as they are.
+ */
 void pd_layout_end(struct pd_layout *layout, int value_bits);
+/** The same for a tensor's values in records of pd_value_bits() bits. */
+void pd_layout_end_values(struct pd_layout *layout, polyad_type type, int value_bits);
 
 /** How many leading bits of the key a stable sort of a tensor's nonzeros must look at: a tensor is
  *  sorted by its modes in turn, and the order of further bits is that already. */

@@ -17,13 +17,28 @@ static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor,
   }
 }
 
-static void add_values(const struct pd_record_source *source, int bits, uint64_t first,
-                       uint64_t count, uint64_t *restrict word) {
+/* Values that are whole numbers. */
+static void add_counts(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+                       uint64_t *restrict word) {
+  const double *wide = (const double *)tensor->values + first;
+  const float *narrow = (const float *)tensor->values + first;
+  if (tensor->type == POLYAD_F64)
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= (uint64_t)(uint32_t)(int32_t)wide[p];
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= (uint64_t)(uint32_t)(int32_t)narrow[p];
+}
+
+static void add_values(const struct pd_record_source *source, const struct pd_layout *layout,
+                       uint64_t first, uint64_t count, uint64_t *restrict word) {
   const void *values = source->tensor->values;
   if (source->places)
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= first + p;
-  else if (bits == 64)
+  else if (layout->value_bits < 8 * layout->value_bytes)
+    add_counts(source->tensor, first, count, word);
+  else if (layout->value_bits == 64)
     memcpy(word, (const uint64_t *)values + first, count * sizeof *word);
   else
     for (uint64_t p = 0; p < count; ++p)
@@ -46,7 +61,7 @@ void pd_pack(const struct pd_record_source *source, const struct pd_layout *layo
     add_piece(&layout->piece[k], source->tensor, first, count, packed->word[layout->piece[k].word]);
   if (source->encode != NULL) pack_encode(source, first, count, packed);
   if (layout->value_bits > 0)
-    add_values(source, layout->value_bits, first, count, packed->word[layout->words - 1]);
+    add_values(source, layout, first, count, packed->word[layout->words - 1]);
 }
 
 void pd_pack_head(const struct pd_record_source *source, const struct pd_layout *layout, int bits,

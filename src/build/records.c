@@ -401,6 +401,14 @@ polyad_status pd_room_create(polyad_context *context, uint64_t count, int words,
   return pd_alloc(context, count, 8 * (size_t)words, (void **)&room->records);
 }
 
+polyad_status pd_room_create_values(polyad_context *context, const polyad_tensor *tensor,
+                                    int key_bits, struct pd_room *room) {
+  int bits = pd_value_bits(context, tensor);
+  PD_TRY(pd_room_create(context, tensor->nnz, pd_record_words(key_bits, bits), room));
+  room->value_bits = bits;
+  return POLYAD_OK;
+}
+
 void pd_room_destroy(polyad_context *context, struct pd_room *room) {
   pd_free(context, room->records);
   pd_free(context, room->spare);

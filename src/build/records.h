@@ -39,11 +39,18 @@ struct pd_room {
   uint64_t *records; /* count records of so many words */
   uint64_t *spare;   /* as many; NULL until a sort needs it */
   bool unordered;    /* the source is not sorted by its modes in turn, as tensors are */
+  int value_bits;    /* of records with a tensor's values: pd_value_bits() of it */
 };
 
 /** Room for sorting `count` records of `words` words. */
 polyad_status pd_room_create(polyad_context *context, uint64_t count, int words,
                              struct pd_room *room);
+/** Room for records of keys of `key_bits` bits and the values of a tensor. */
+polyad_status pd_room_create_values(polyad_context *context, const polyad_tensor *tensor,
+                                    int key_bits, struct pd_room *room);
+/** Bits that a value takes in a record: those of the largest where all are whole numbers, as counts
+ *  are, which makes records short; else all of them. */
+int pd_value_bits(const polyad_context *context, const polyad_tensor *tensor);
 void pd_room_destroy(polyad_context *context, struct pd_room *room);
 /** The most bytes that a room and a sort in it take. */
 uint64_t pd_sorting_bytes(uint64_t count, int words, int threads);
@@ -59,7 +66,7 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
 /** Unpacks the indices of a mode: to[p] for each of `count` records, of 2, 4 or 8 bytes. */
 void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
                       int mode, int bytes, void *to);
-/** Unpacks the values (or numbers), of as many bits as the layout says. */
+/** Unpacks the values (or numbers), of as many bytes as the layout says. */
 void pd_records_values(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
                        void *to);
 

@@ -25,7 +25,24 @@ static inline __attribute__((always_inline)) void unpack_unpack(const struct pd_
   }
 }
 
-/* Instances for indices of one or two pieces in records of one or two words, which most are. */
+/* Instances for records of one or two words, which most are. */
+static inline __attribute__((always_inline)) void unpack_words(const struct pd_piece *piece,
+                                                               int pieces, uint64_t count,
+                                                               const uint64_t *records, int words,
+                                                               int bytes, void *to) {
+  if (words == 1 && bytes == 2)
+    unpack_unpack(piece, pieces, count, records, 1, 2, to);
+  else if (words == 1 && bytes == 4)
+    unpack_unpack(piece, pieces, count, records, 1, 4, to);
+  else if (words == 2 && bytes == 2)
+    unpack_unpack(piece, pieces, count, records, 2, 2, to);
+  else if (words == 2 && bytes == 4)
+    unpack_unpack(piece, pieces, count, records, 2, 4, to);
+  else
+    unpack_unpack(piece, pieces, count, records, words, bytes, to);
+}
+
+/* Indices of one or two pieces have instances. */
 void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
                       int mode, int bytes, void *to) {
   struct pd_piece piece[PD_PIECES_MAX] = {{0}};
@@ -35,25 +52,33 @@ void pd_records_index(const struct pd_layout *layout, uint64_t count, const uint
   struct pd_piece one = piece[0], two[2] = {piece[0], piece[1]};
   if (pieces == 0)
     memset(to, 0, count * (uint64_t)bytes);
-  else if (pieces == 1 && words == 2 && bytes == 2)
-    unpack_unpack(&one, 1, count, records, 2, 2, to);
-  else if (pieces == 1 && words == 2 && bytes == 4)
-    unpack_unpack(&one, 1, count, records, 2, 4, to);
-  else if (pieces == 2 && words == 2 && bytes == 2)
-    unpack_unpack(two, 2, count, records, 2, 2, to);
-  else if (pieces == 2 && words == 2 && bytes == 4)
-    unpack_unpack(two, 2, count, records, 2, 4, to);
   else if (pieces == 1)
-    unpack_unpack(&one, 1, count, records, words, bytes, to);
+    unpack_words(&one, 1, count, records, words, bytes, to);
+  else if (pieces == 2)
+    unpack_words(two, 2, count, records, words, bytes, to);
   else
     unpack_unpack(piece, pieces, count, records, words, bytes, to);
+}
+
+/* Whole numbers become values. */
+static void unpack_counts(const struct pd_layout *layout, uint64_t count, const uint64_t *last,
+                          void *to) {
+  const uint64_t words = (uint64_t)layout->words, mask = pd_low_mask(layout->value_bits);
+  if (layout->value_bytes == 8)
+    for (uint64_t p = 0; p < count; ++p)
+      ((double *)to)[p] = (double)(int32_t)(last[p * words] & mask);
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      ((float *)to)[p] = (float)(int32_t)(last[p * words] & mask);
 }
 
 void pd_records_values(const struct pd_layout *layout, uint64_t count, const uint64_t *records,
                        void *to) {
   uint64_t words = (uint64_t)layout->words;
   const uint64_t *last = records + words - 1;
-  if (layout->value_bits == 64)
+  if (layout->value_bits < 8 * layout->value_bytes)
+    unpack_counts(layout, count, last, to);
+  else if (layout->value_bits == 64)
     for (uint64_t p = 0; p < count; ++p)
       ((uint64_t *)to)[p] = last[p * words];
   else

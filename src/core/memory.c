@@ -12,7 +12,7 @@ struct block_header {
   uint64_t offset; /* from the allocator's pointer to the caller's */
 };
 
-enum { SMALL_ALIGNMENT = 64, HUGE_ALIGNMENT = 2 << 20, HUGE_FROM = 8 << 20 };
+enum { SMALL_ALIGNMENT = 64, HUGE_ALIGNMENT = 2 << 20, HUGE_FROM = 2 << 20 };
 
 static void *system_allocate(void *user, size_t alignment, size_t bytes) {
   (void)user;

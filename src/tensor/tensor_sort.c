@@ -71,8 +71,8 @@ polyad_status pd_tensor_sort(polyad_context *context, polyad_tensor *tensor, boo
     sorting.above[n] = pd_tensor_index(tensor, n, 0) & ~pd_low_mask(sorting.bits[n]);
     pd_layout_add(&sorting.layout, n, 0, sorting.bits[n]);
   }
-  pd_layout_end(&sorting.layout, 8 * (int)pd_type_bytes(tensor->type));
-  PD_TRY(pd_room_create(context, tensor->nnz, sorting.layout.words, &room));
+  PD_TRY(pd_room_create_values(context, tensor, sorting.layout.key_bits, &room));
+  pd_layout_end_values(&sorting.layout, tensor->type, room.value_bits);
   polyad_status status = pd_records_sort(context, &source, &sorting.layout, sorting.layout.key_bits,
                                          &room, put_sorted, &sorting);
   pd_room_destroy(context, &room);

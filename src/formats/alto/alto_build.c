@@ -214,8 +214,8 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
   struct pd_room room;
   polyad_status status = POLYAD_OK;
   pd_layout_skip(&building.layout, alto->bits);
-  pd_layout_end(&building.layout, 8 * (int)pd_type_bytes(alto->type));
-  PD_TRY(pd_room_create(context, alto->nnz, building.layout.words, &room));
+  PD_TRY(pd_room_create_values(context, tensor, alto->bits, &room));
+  pd_layout_end_values(&building.layout, alto->type, room.value_bits);
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &building.layout, alto->bits, &room,
                                  alto_build_store, &building));
   pd_room_destroy(context, &room);

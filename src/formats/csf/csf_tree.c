@@ -15,7 +15,8 @@ struct growing {
   uint64_t (*nodes)[POLYAD_MAX_ORDER]; /* of each part and level, then those of the parts before */
 };
 
-static void set_levels(const polyad_tensor *tensor, const int *modes, struct growing *growing) {
+static void set_levels(const polyad_tensor *tensor, const int *modes, int value_bits,
+                       struct growing *growing) {
   struct pd_layout *layout = &growing->layout;
   for (int l = 0; l < tensor->order; ++l) {
     int bit = layout->key_bits;
@@ -23,7 +24,7 @@ static void set_levels(const polyad_tensor *tensor, const int *modes, struct gro
     for (; bit < layout->key_bits; ++bit)
       growing->level_of_bit[bit] = l;
   }
-  pd_layout_end(layout, 8 * (int)pd_type_bytes(tensor->type));
+  pd_layout_end_values(layout, tensor->type, value_bits);
 }
 
 /* The highest level whose index differs between nonzero p - 1 and p: a node of this level and of
@@ -70,7 +71,7 @@ static void fill_leaves(const struct growing *growing, int part, struct pd_csf_t
   pd_records_index(&growing->layout, count, records, tree->mode[leaf], tree->id_bytes[leaf],
                    (char *)tree->id[leaf] + first * (uint64_t)tree->id_bytes[leaf]);
   pd_records_values(&growing->layout, count, records,
-                    (char *)tree->values + first * (uint64_t)(growing->layout.value_bits / 8));
+                    (char *)tree->values + first * (uint64_t)growing->layout.value_bytes);
 }
 
 static polyad_status allocate_levels(polyad_context *context, const polyad_tensor *tensor,
@@ -123,8 +124,7 @@ uint64_t pd_csf_building_bytes(const struct pd_traits *traits, polyad_type type,
 polyad_status pd_csf_room_create(polyad_context *context, const polyad_tensor *tensor,
                                  struct pd_room *room) {
   int bits = pd_index_bits_of_all(tensor->order, tensor->dims);
-  int words = pd_record_words(bits, 8 * (int)pd_type_bytes(tensor->type));
-  return pd_room_create(context, tensor->nnz, words, room);
+  return pd_room_create_values(context, tensor, bits, room);
 }
 
 polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *tensor,
@@ -139,7 +139,7 @@ polyad_status pd_csf_tree_build(polyad_context *context, const polyad_tensor *te
   *tree = (struct pd_csf_tree){.start_bytes = tensor->nnz < UINT32_MAX && !force_index64 ? 4 : 8};
   for (int l = 0; l < tensor->order; ++l)
     tree->mode[l] = modes[l];
-  set_levels(tensor, modes, &growing);
+  set_levels(tensor, modes, room->value_bits, &growing);
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &growing.layout,
                                  pd_layout_unsorted_bits(&growing.layout), room, NULL, NULL));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)growing.threads, &growing.nodes));

@@ -35,8 +35,8 @@ void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_
   }
   *storage = pd_storage_bytes(&pd_modecopy_format, &like);
   /* The records, counts per row and what partitioning them takes. */
-  int words = pd_modecopy_record_words(traits->order, traits->dims, request->precision,
-                                       sorted ? 1 : like.partitions);
+  int bits = pd_modecopy_key_bits(traits->order, traits->dims, sorted ? 1 : like.partitions);
+  int words = pd_record_words(bits, 8 * (int)pd_type_bytes(request->precision));
   uint64_t sorting = pd_add_saturated(pd_sorting_bytes(traits->nnz, words, request->threads),
                                       pd_mul_saturated(longest, 4 + 16 + 8));
   *building = pd_add_saturated(*storage, sorting);
@@ -105,9 +105,8 @@ polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *ten
   struct pd_room room = {0};
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
-  int words = pd_modecopy_record_words(tensor->order, tensor->dims, tensor->type,
-                                       sorted ? 1 : storage->partitions);
-  PD_TRY_CLEANUP(pd_room_create(context, tensor->nnz, words, &room));
+  int bits = pd_modecopy_key_bits(tensor->order, tensor->dims, sorted ? 1 : storage->partitions);
+  PD_TRY_CLEANUP(pd_room_create_values(context, tensor, bits, &room));
   for (int mode = 0; mode < tensor->order; ++mode) {
     if (!pd_modecopy_has(storage, mode)) continue;
     struct pd_modecopy_job job = {tensor, &traits, request, mode, storage, &room};

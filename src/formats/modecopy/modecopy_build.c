@@ -51,7 +51,7 @@ static void modecopy_build_fill(void *visitor, uint64_t first, uint64_t count,
   const struct pd_modecopy_copy *copy = sorting->copy;
   uint32_t index[BLOCK];
   pd_records_values(&sorting->layout, count, records,
-                    (char *)copy->values + first * (uint64_t)(sorting->layout.value_bits / 8));
+                    (char *)copy->values + first * (uint64_t)sorting->layout.value_bytes);
   for (uint64_t end = first + count, some; first < end; first += some) {
     some = end - first < BLOCK ? end - first : BLOCK;
     for (int k = 0; k < copy->planes; ++k)
@@ -75,7 +75,7 @@ static polyad_status modecopy_build_sort(polyad_context *context, const struct p
   uint64_t nnz = job->tensor->nnz, padded = pd_modecopy_padded(nnz);
   struct pd_modecopy_copy *copy = sorting->copy;
   size_t item = pd_type_bytes(job->tensor->type);
-  pd_layout_end(&sorting->layout, 8 * (int)item);
+  pd_layout_end_values(&sorting->layout, job->tensor->type, job->room->value_bits);
   PD_TRY(allocate_nonzeros(context, job, copy));
   for (int k = 0; k < copy->planes; ++k)
     memset(copy->plane[k] + nnz, 0, (padded - nnz) * sizeof **copy->plane);
@@ -225,7 +225,6 @@ cleanup:
   return status;
 }
 
-int pd_modecopy_record_words(int order, const uint64_t *dims, polyad_type type, int partitions) {
-  int bits = pd_index_bits_of_all(order, dims) + pd_index_bits((uint64_t)partitions);
-  return pd_record_words(bits, 8 * (int)pd_type_bytes(type));
+int pd_modecopy_key_bits(int order, const uint64_t *dims, int partitions) {
+  return pd_index_bits_of_all(order, dims) + pd_index_bits((uint64_t)partitions);
 }

@@ -12,7 +12,7 @@ struct pd_modecopy_job {
   const struct pd_request *request;
   int mode;
   struct pd_modecopy *storage;
-  struct pd_room *room; /* for records of pd_modecopy_record_words() words */
+  struct pd_room *room; /* for records of keys of pd_modecopy_key_bits() bits */
 };
 
 /** All copies of a tensor. */
@@ -40,8 +40,8 @@ polyad_status pd_modecopy_fill_there(polyad_context *context, struct pd_build *b
 uint64_t pd_modecopy_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
                                  uint64_t storage_bytes);
 
-/** The most words of a record that building moves; `partitions` is 1 for the default variant. */
-int pd_modecopy_record_words(int order, const uint64_t *dims, polyad_type type, int partitions);
+/** The most bits of a key that building sorts by; `partitions` is 1 for the default variant. */
+int pd_modecopy_key_bits(int order, const uint64_t *dims, int partitions);
 
 /** What the format's slot does with all copies, for those alone whose bits are set in `copies`. */
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,

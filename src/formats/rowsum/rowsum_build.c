@@ -93,7 +93,7 @@ static polyad_status rowsum_build_build_blocks(polyad_context *context, struct p
 
 /* Nonzeros are sorted by block, tile, row, and within a run by the columns. */
 static void set_layout(const polyad_tensor *tensor, int mode, const struct pd_tiling *tiling,
-                       int value_bits, struct pd_layout *layout) {
+                       struct pd_layout *layout) {
   int row_bits = pd_index_bits(tensor->dims[mode]), below = row_bits;
   *layout = (struct pd_layout){0};
   if (tiling->tiled) {
@@ -109,7 +109,6 @@ static void set_layout(const polyad_tensor *tensor, int mode, const struct pd_ti
     if (tiling->tiled && tiling->shift[g] < bits) bits = tiling->shift[g];
     pd_layout_add(layout, tiling->mode[g], 0, bits);
   }
-  pd_layout_end(layout, value_bits);
 }
 
 /* What 64 bits do not hold is left unsorted: it is the order of the columns within a run, where it
@@ -137,7 +136,7 @@ static void rowsum_build_fill(void *user, uint64_t first, uint64_t count, const 
     pd_records_index(&f->layout, count, records, f->column_mode[g], f->id_bytes[g],
                      f->id[g] + first * (uint64_t)f->id_bytes[g]);
   pd_records_values(&f->layout, count, records,
-                    f->values + first * (uint64_t)(f->layout.value_bits / 8));
+                    f->values + first * (uint64_t)f->layout.value_bytes);
 }
 
 /* Sorts the nonzeros into the arrays of `filling`, and finds runs and blocks. */
@@ -146,8 +145,11 @@ static polyad_status sort_list(polyad_context *context, const polyad_tensor *ten
                                struct filling *filling, struct pd_rowsum *list) {
   const struct pd_record_source source = {.tensor = tensor, .places = permuted};
   polyad_status status = POLYAD_OK;
-  int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
-  set_layout(tensor, mode, tiling, 8 * bytes, &filling->layout);
+  set_layout(tensor, mode, tiling, &filling->layout);
+  if (permuted)
+    pd_layout_end(&filling->layout, 8 * permutation_bytes(tensor->nnz));
+  else
+    pd_layout_end_values(&filling->layout, tensor->type, room->value_bits);
   filling->mode = mode;
   filling->row_bytes = pd_rowsum_index_bytes(tensor->dims[mode], false);
   PD_TRY_CLEANUP(
@@ -174,10 +176,13 @@ static void begin_list(const polyad_tensor *tensor, int mode, bool force_index64
 polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor *tensor,
                                     bool permuted, struct pd_room *room) {
   int bits = pd_index_bits_of_all(tensor->order, tensor->dims);
-  int bytes = permuted ? permutation_bytes(tensor->nnz) : (int)pd_type_bytes(tensor->type);
   struct pd_key keys[POLYAD_MAX_ORDER];
   bool strict;
-  PD_TRY(pd_room_create(context, tensor->nnz, pd_record_words(bits, 8 * bytes), room));
+  if (permuted)
+    PD_TRY(pd_room_create(context, tensor->nnz,
+                          pd_record_words(bits, 8 * permutation_bytes(tensor->nnz)), room));
+  else
+    PD_TRY(pd_room_create_values(context, tensor, bits, room));
   for (int n = 0; n < tensor->order; ++n)
     keys[n] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
   room->unordered = !pd_is_sorted(context, tensor->nnz, tensor->order, keys, &strict);
