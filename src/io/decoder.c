@@ -1,5 +1,6 @@
 #include "io/decoder.h"
 #include "io/decoder_internal.h"
+#include "io/inflater.h"
 #include "io/system_calls.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -248,9 +249,8 @@ polyad_status pd_decoder_read_at(struct pd_decoder *d, uint64_t offset, void *bu
 void pd_decoder_close(struct pd_decoder *d) {
   if (d == NULL) return;
   if (d->file >= 0) (void)pd_sys_close(d->file);
-  if (d->gzip_ready) (void)inflateEnd(&d->gzip);
+  pd_inflater_destroy(d->context, d->inflater);
   ZSTD_freeDCtx(d->zstd);
-  pd_free(d->context, d->gzip_memory);
   pd_free(d->context, d->raw);
   pd_free(d->context, d->path);
   pd_free(d->context, d);

@@ -1,33 +1,11 @@
+/* gzip: members one after another, each inflated by an inflater. */
 #include "io/decoder_internal.h"
-
-enum { GZIP_WINDOW = 15 + 16 }; /* the largest window, gzip headers only */
-
-/* zlib takes its state at the start and its window with the first bytes: both from one block, so
- * that nothing is allocated on another thread. */
-static void *decoder_gzip_allocate(void *user, unsigned count, unsigned size) {
-  struct pd_decoder *d = user;
-  uint64_t bytes = ((uint64_t)count * size + 63) / 64 * 64;
-  if (bytes > PD_GZIP_MEMORY - d->gzip_memory_used) return NULL;
-  void *memory = d->gzip_memory + d->gzip_memory_used;
-  d->gzip_memory_used += (size_t)bytes;
-  return memory;
-}
-
-static void decoder_gzip_release(void *user, void *memory) {
-  (void)user;
-  (void)memory;
-}
+#include "io/inflater.h"
 
 polyad_status pd_gzip_start(struct pd_decoder *d) {
   d->encoding = PD_ENCODING_GZIP;
-  PD_TRY(PD_NEW(d->context, PD_GZIP_MEMORY, &d->gzip_memory));
-  d->gzip.zalloc = decoder_gzip_allocate;
-  d->gzip.zfree = decoder_gzip_release;
-  d->gzip.opaque = d;
-  if (inflateInit2(&d->gzip, GZIP_WINDOW) != Z_OK)
-    return pd_decoder_note(d, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
-  d->gzip_ready = true;
-  return POLYAD_OK;
+  polyad_status status = pd_inflater_create(d->context, &d->inflater);
+  return status == POLYAD_OK ? POLYAD_OK : pd_decoder_note(d, status, "no memory to decompress");
 }
 
 /* What follows a member: another member, zero padding (ignored), or the end. */
@@ -49,28 +27,23 @@ static polyad_status next_member(struct pd_decoder *d, bool *end) {
     padded = true;
     ++d->raw_at;
   }
-  if (inflateReset(&d->gzip) != Z_OK)
-    return pd_decoder_note(d, POLYAD_INTERNAL, "zlib cannot start a member");
+  pd_inflater_reset(d->inflater);
   return POLYAD_OK;
 }
 
+/* One step; *idle: it did nothing, and wants more input. */
 static polyad_status inflate_some(struct pd_decoder *d, unsigned char *out, size_t room,
-                                  size_t *got) {
-  d->gzip.next_in = d->raw + d->raw_at;
-  d->gzip.avail_in = (unsigned)(d->raw_used - d->raw_at);
-  d->gzip.next_out = out;
-  d->gzip.avail_out = room > (1u << 30) ? 1u << 30 : (unsigned)room;
-  unsigned before = d->gzip.avail_out;
-  int result = inflate(&d->gzip, Z_NO_FLUSH);
-  d->raw_at = d->raw_used - d->gzip.avail_in;
-  *got = before - d->gzip.avail_out;
-  if (result == Z_STREAM_END) d->member_open = false;
-  if (result == Z_MEM_ERROR)
-    return pd_decoder_note(d, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
-  if (result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END)
-    return pd_decoder_note(d, POLYAD_PARSE, "corrupt gzip data (%s); expected a whole .gz file",
-                           d->gzip.msg != NULL ? d->gzip.msg : "invalid stream");
-  return POLYAD_OK;
+                                  size_t *got, bool *idle) {
+  size_t taken = d->raw_used - d->raw_at;
+  bool ended;
+  *got = room;
+  const char *wrong = pd_inflater_run(d->inflater, d->raw + d->raw_at, &taken, out, got, &ended);
+  d->raw_at += taken;
+  d->member_open = !ended;
+  *idle = taken == 0 && *got == 0 && !ended;
+  if (wrong == NULL) return POLYAD_OK;
+  return pd_decoder_note(d, POLYAD_PARSE, "corrupt gzip data (%s); expected a whole .gz file",
+                         wrong);
 }
 
 polyad_status pd_gzip_read(struct pd_decoder *d, unsigned char *out, size_t size, size_t *got) {
@@ -81,14 +54,18 @@ polyad_status pd_gzip_read(struct pd_decoder *d, unsigned char *out, size_t size
       if (end) return POLYAD_OK;
       d->member_open = d->any_member = true;
     }
+    /* An inflater may hold bytes, and gives back those behind the member's end: new ones overwrite
+     * the old ones only when it can do nothing with what it has. */
+    size_t part = 0;
+    bool idle;
+    polyad_status status = inflate_some(d, out + *got, size - *got, &part, &idle);
+    *got += part;
+    PD_TRY(status);
+    if (!idle) continue;
     PD_TRY(pd_decoder_refill(d));
     if (d->raw_at == d->raw_used)
       return pd_decoder_note(d, POLYAD_PARSE,
                              "compressed data ends early; expected more: the file is truncated");
-    size_t part = 0;
-    polyad_status status = inflate_some(d, out + *got, size - *got, &part);
-    *got += part;
-    PD_TRY(status);
   }
   return POLYAD_OK;
 }

@@ -4,10 +4,9 @@
 
 #include "io/decoder.h"
 #include <stdatomic.h>
-#include <zlib.h>
 #include <zstd.h>
 
-enum { PD_RAW_BYTES = 1 << 20, PD_DECODER_MESSAGE = 200, PD_GZIP_MEMORY = 128 << 10 };
+enum { PD_RAW_BYTES = 1 << 20, PD_DECODER_MESSAGE = 200 };
 
 enum pd_encoding { PD_ENCODING_PLAIN, PD_ENCODING_GZIP, PD_ENCODING_ZSTD };
 
@@ -23,10 +22,8 @@ struct pd_decoder {
   uint64_t raw_total; /* bytes read from the file */
   bool raw_end;
   atomic_bool stop;
-  z_stream gzip;
-  bool gzip_ready, member_open, any_member;
-  unsigned char *gzip_memory; /* zlib allocates while it decodes, maybe on another thread */
-  size_t gzip_memory_used;
+  struct pd_inflater *inflater;
+  bool member_open, any_member;
   ZSTD_DCtx *zstd;
   bool frame_open;
   polyad_status status; /* of the error that was met */

@@ -1,0 +1,76 @@
+/* Inflating by Intel's ISA-L, which is about three times as fast as zlib. */
+#include "io/inflater.h"
+#include <isa-l.h>
+
+enum { FLAGS_PLACE = 3, FLAGS_RESERVED = 0xe0 }; /* RFC 1952, section 2.3.1 */
+
+struct pd_inflater {
+  struct inflate_state state;
+  int header; /* bytes of the member's header that were given, up to its flags */
+};
+
+polyad_status pd_inflater_create(polyad_context *context, struct pd_inflater **inflater) {
+  PD_TRY(PD_NEW(context, 1, inflater));
+  isal_inflate_init(&(*inflater)->state);
+  (*inflater)->state.crc_flag = ISAL_GZIP;
+  (*inflater)->header = 0;
+  return POLYAD_OK;
+}
+
+void pd_inflater_reset(struct pd_inflater *inflater) {
+  isal_inflate_reset(&inflater->state);
+  inflater->state.crc_flag = ISAL_GZIP;
+  inflater->header = 0;
+}
+
+/* ISA-L takes headers with flags that mean nothing, which must be refused. */
+static bool unknown_flags(struct pd_inflater *inflater, const unsigned char *in, uint32_t given) {
+  for (uint32_t k = 0; k < given && inflater->header <= FLAGS_PLACE; ++k)
+    if (inflater->header++ == FLAGS_PLACE && (in[k] & FLAGS_RESERVED) != 0) return true;
+  return false;
+}
+
+static const char *words_of(int result) {
+  switch (result) {
+  case ISAL_INVALID_BLOCK:
+    return "invalid block";
+  case ISAL_INVALID_SYMBOL:
+    return "invalid code";
+  case ISAL_INVALID_LOOKBACK:
+    return "invalid distance too far back";
+  case ISAL_INVALID_WRAPPER:
+    return "incorrect header";
+  case ISAL_UNSUPPORTED_METHOD:
+    return "unknown compression method";
+  case ISAL_INCORRECT_CHECKSUM:
+    return "incorrect data check";
+  default:
+    return "invalid stream";
+  }
+}
+
+const char *pd_inflater_run(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
+                            unsigned char *out, size_t *out_size, bool *ended) {
+  struct inflate_state *state = &inflater->state;
+  const uint32_t most = UINT32_C(1) << 30;
+  uint32_t given = *in_size < most ? (uint32_t)*in_size : most;
+  uint32_t room = *out_size < most ? (uint32_t)*out_size : most;
+  *ended = false;
+  if (unknown_flags(inflater, in, given)) {
+    *in_size = *out_size = 0;
+    return "unknown header flags set";
+  }
+  state->next_in = (unsigned char *)(uintptr_t)in; /* it is only read */
+  state->avail_in = given;
+  state->next_out = out;
+  state->avail_out = room;
+  int result = isal_inflate(state);
+  *in_size = given - state->avail_in;
+  *out_size = room - state->avail_out;
+  *ended = state->block_state == ISAL_BLOCK_FINISH;
+  return result < 0 ? words_of(result) : NULL;
+}
+
+void pd_inflater_destroy(polyad_context *context, struct pd_inflater *inflater) {
+  pd_free(context, inflater);
+}
