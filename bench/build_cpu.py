@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Building storages, old build against new build, in turn: how many times as fast.
+"""Building storages, or reading files, old build against new build, in turn: how many times as fast.
 
 usage: bench/build_cpu.py OLD NEW --tensors DIR --output results.json [--names SET]
            [--formats coo,alto,csf,modecopy] [--threads 2] [--pairs 7] [--repeat 2] [--precision f64]
-           [--device cpu] [--rank 16]
+           [--device cpu] [--rank 16] [--read .tns,.unsorted.tns,.tns.gz]
 
 OLD and NEW are polyad commands. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
 where it is missing: both builds read the same file. What is timed is making a plan: statistics and
 choice, facts about the values, and building the storage.
+
+With --read it is `bench read` of files NAME.tns, with their lines in random order, and compressed.
 
 `bench build` is run with 1 build of each format and with 1 + --repeat. A row of a format is the
 median second of a build on the clock (`wall`). The rows of all formats together are the difference
@@ -24,6 +26,7 @@ interval of the pairs' geometric means.
 import argparse
 import json
 import os
+import random
 import resource
 import statistics
 import subprocess
@@ -37,10 +40,12 @@ def run(build, case, options, builds):
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), OMP_WAIT_POLICY="passive",
                        OPENBLAS_NUM_THREADS="1")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([build, "bench", "build", case["file"], "--format", options.formats,
-                           "--precision", options.precision, "--threads", str(options.threads),
-                           "--device", options.device, "--rank", str(options.rank), "--repeat",
-                           str(builds), "--warmup", "0", "--json", "-"], env=environment, capture_output=True, text=True, check=True,
+    what = ["read", case["file"]] if options.read else [
+        "build", case["file"], "--format", options.formats, "--device", options.device, "--rank",
+        str(options.rank)]
+    done = subprocess.run([build, "bench", *what, "--precision", options.precision, "--threads",
+                           str(options.threads), "--repeat", str(builds), "--warmup", "0", "--json",
+                           "-"], env=environment, capture_output=True, text=True, check=True,
                           timeout=3600)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     user = after.ru_utime - before.ru_utime
@@ -58,6 +63,20 @@ def seconds_of(build, case, options):
     return seconds, record
 
 
+def file_of(options, name, end):
+    """The tensor's file; lines in random order, the same every time, where `end` asks for it."""
+    if end != ".unsorted.tns":
+        return tensors.path(options.tensors, name, end, options.new)
+    path = os.path.join(options.tensors, name + end)
+    if not os.path.exists(path):
+        with open(tensors.path(options.tensors, name, ".tns", options.new), encoding="ascii") as file:
+            lines = [line for line in file if not line.startswith("#")]
+        random.Random(1).shuffle(lines)
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(lines)
+    return path
+
+
 def measure(case, options, record):
     """Rows of one tensor."""
     pairs = []
@@ -73,18 +92,18 @@ def measure(case, options, record):
         new = [pair["new"][formats, kind] for pair in pairs]
         ratios = [a / max(b, 1e-6) for a, b in zip(old, new)]
         record["results"].append({
-            "tensor": case["tensor"], "formats": formats, "kind": kind, "threads": options.threads,
+            "tensor": case["tensor"], "formats": formats, **case["what"], "kind": kind, "threads": options.threads,
             "precision": options.precision, "seconds_old": statistics.median(old),
             "seconds_new": statistics.median(new), "ratio": statistics.median(ratios),
             "interval": compare_builds.interval(ratios), "ratios": ratios})
-        print("{tensor} {formats} {kind}: {ratio:.2f} [{0:.2f}, {1:.2f}]".format(
-            *record["results"][-1]["interval"], **record["results"][-1]), flush=True)
+        print("{tensor} {formats} {end} {kind}: {ratio:.2f} [{0:.2f}, {1:.2f}]".format(
+            *record["results"][-1]["interval"], **{"end": "", **record["results"][-1]}), flush=True)
 
 
 def write(options, record):
     groups = {}
     for row in record["results"]:
-        groups.setdefault(f"{row['formats']} {row['kind']}", []).append(row)
+        groups.setdefault(f"{row.get('end', row['formats'])} {row['kind']}", []).append(row)
     record["geometric_mean"] = {name: compare_builds.summary(rows, options.pairs)
                                 for name, rows in groups.items()}
     record["load_average"] = os.getloadavg()
@@ -108,6 +127,7 @@ def arguments():
     parser.add_argument("--precision", default="f64")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--read", default="")
     options = parser.parse_args()
     if options.pairs < compare_builds.LEAST_PAIRS:
         parser.error(f"--pairs {options.pairs} found; expected at least "
@@ -120,9 +140,10 @@ def main():
     record = {"command": " ".join(os.path.basename(word) for word in sys.argv), "commits": {},
               "pairs": options.pairs, "repeat": options.repeat, "results": []}
     for name in tensors.names(options.names):
-        measure({"tensor": name,
-                 "file": tensors.path(options.tensors, name, ".ptn", options.new)}, options, record)
-        write(options, record)
+        for end in options.read.split(",") if options.read else [".ptn"]:
+            measure({"tensor": name, "what": {"end": end} if options.read else {},
+                     "file": file_of(options, name, end)}, options, record)
+            write(options, record)
     for name, mean in record["geometric_mean"].items():
         print("{0}: {ratio:.2f} [{1:.2f}, {2:.2f}] over {rows} tensors".format(
             name, *mean["interval"], **mean))
