@@ -24,6 +24,7 @@ struct pd_complete_blocks {
   uint64_t *first;   /* strata * parts + 1: where each block begins in `order` */
   uint64_t *order;   /* observations by strata, by blocks, and in a block at random */
   uint64_t *stratum; /* strata, in the order of the running epoch */
+  double *products;  /* of each thread: of a step */
 };
 
 /* No start's first factors and no split use these streams. */
@@ -87,6 +88,10 @@ static void sort_into_blocks(struct pd_complete *c) {
                          b->order + b->first[k]);
 }
 
+static uint64_t room_of_products(const struct pd_complete *c) {
+  return (uint64_t)c->order * c->fitted.rank;
+}
+
 polyad_status pd_complete_blocks_create(struct pd_complete *c) {
   PD_TRY(PD_NEW_ZERO(c->context, 1, &c->blocks));
   struct pd_complete_blocks *b = c->blocks;
@@ -97,6 +102,7 @@ polyad_status pd_complete_blocks_create(struct pd_complete *c) {
   PD_TRY(PD_NEW_ZERO(c->context, b->strata * b->parts + 1, &b->first));
   PD_TRY(PD_NEW(c->context, c->seen->count, &b->order));
   PD_TRY(PD_NEW(c->context, b->strata, &b->stratum));
+  PD_TRY(PD_NEW(c->context, (uint64_t)c->threads * room_of_products(c), &b->products));
   sort_into_blocks(c);
   return POLYAD_OK;
 }
@@ -106,6 +112,7 @@ void pd_complete_blocks_destroy(struct pd_complete *c) {
   pd_free(c->context, c->blocks->first);
   pd_free(c->context, c->blocks->order);
   pd_free(c->context, c->blocks->stratum);
+  pd_free(c->context, c->blocks->products);
   pd_free(c->context, c->blocks);
 }
 
@@ -115,7 +122,7 @@ void pd_complete_blocks_destroy(struct pd_complete *c) {
  * the model misses at the observation. */
 static double complete_sgd_gather(const struct pd_complete *c, uint64_t q, double *const *row,
                                   double *h) {
-  size_t rank = c->rank;
+  size_t rank = c->fitted.rank;
   double missed = c->seen->value[q];
   for (int n = 0; n < c->order; ++n) {
     double *product = h + (size_t)n * rank;
@@ -124,7 +131,7 @@ static double complete_sgd_gather(const struct pd_complete *c, uint64_t q, doubl
     for (int m = 0; m < c->order; ++m)
       for (size_t r = 0; r < rank && m != n; ++r)
         product[r] *= row[m][r];
-    if (pd_complete_has_biases(c)) missed -= row[n][rank];
+    if (pd_completed_biases(&c->fitted)) missed -= row[n][rank];
   }
   for (size_t r = 0; r < rank; ++r)
     missed -= row[0][r] * h[r];
@@ -153,17 +160,17 @@ static void complete_sgd_step(const struct pd_complete *c, uint64_t q, double *h
   static const double one = 1;
   double *row[POLYAD_MAX_ORDER];
   for (int n = 0; n < c->order; ++n)
-    row[n] = pd_complete_row(c, n, c->seen->cell[n][q]);
-  double missed = complete_sgd_gather(c, q, row, h) * pd_complete_weight(c->seen, q);
+    row[n] = pd_completed_row(&c->fitted, n, c->seen->cell[n][q]);
+  double missed = complete_sgd_gather(c, q, row, h) * pd_observed_weight(c->seen, q);
   for (int n = 0; n < c->order; ++n) {
     uint64_t i = c->seen->cell[n][q], count = pd_observed_count(&c->seen->rows[n], i);
     double *squares = (double *)c->squares[n].data + 2 * i;
-    step_row(c, row[n], h + (size_t)n * c->rank, c->rank, missed,
-             pd_complete_ridge(c, false, count) / (double)count, c->options->nonnegative != 0,
-             squares);
-    if (pd_complete_has_biases(c))
-      step_row(c, row[n] + c->rank, &one, 1, missed,
-               pd_complete_ridge(c, true, count) / (double)count, false, squares + 1);
+    step_row(c, row[n], h + (size_t)n * c->fitted.rank, c->fitted.rank, missed,
+             pd_completed_ridge(&c->fitted, false, count) / (double)count,
+             c->options->nonnegative != 0, squares);
+    if (pd_completed_biases(&c->fitted))
+      step_row(c, row[n] + c->fitted.rank, &one, 1, missed,
+               pd_completed_ridge(&c->fitted, true, count) / (double)count, false, squares + 1);
   }
 }
 
@@ -192,7 +199,7 @@ static void run_epoch(struct pd_complete *c) {
 #pragma omp parallel for num_threads(c->threads) schedule(dynamic, 1)
     for (uint64_t k = 0; k < b->parts; ++k)
       complete_sgd_run_block(c, b->stratum[s] * b->parts + k, epoch,
-                             c->system[omp_get_thread_num()].rows);
+                             b->products + (size_t)omp_get_thread_num() * room_of_products(c));
   }
 }
 
@@ -201,7 +208,7 @@ static void clear_unseen(const struct pd_complete *c) {
   for (int n = 0; n < c->order; ++n)
     for (uint64_t i = 0; i < c->seen->dims[n]; ++i)
       if (pd_observed_count(&c->seen->rows[n], i) == 0)
-        memset(pd_complete_row(c, n, i), 0, c->columns * sizeof(double));
+        memset(pd_completed_row(&c->fitted, n, i), 0, c->fitted.columns * sizeof(double));
 }
 
 static void copy_factors(const struct pd_complete *c, const struct pd_matrix *from,
@@ -217,7 +224,7 @@ polyad_status pd_complete_iterate_sgd(struct pd_complete *c, double *seconds) {
     PD_TRY(pd_complete_measure(c));
   }
   struct pd_complete_score before = c->now;
-  copy_factors(c, c->factor, c->before);
+  copy_factors(c, c->fitted.factor, c->before);
   run_epoch(c);
   for (int n = 0; n < c->order; ++n)
     seconds[n] = (pd_seconds() - began) / c->order;
@@ -227,7 +234,7 @@ polyad_status pd_complete_iterate_sgd(struct pd_complete *c, double *seconds) {
   c->rate *= c->undone ? 0.5 : 1.05;
   if (!c->undone) return POLYAD_OK;
   pd_begin(c->context);
-  copy_factors(c, c->before, c->factor);
+  copy_factors(c, c->before, c->fitted.factor);
   c->now = before;
   return POLYAD_OK;
 }

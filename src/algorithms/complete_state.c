@@ -2,6 +2,7 @@
  * memory of the methods; and the list of what iterations go on from. */
 #include "algorithms/complete_state.h"
 #include "core/threads.h"
+#include "linalg/linalg.h"
 #include "tensor/tensor_pick.h"
 #include <inttypes.h>
 #include <math.h>
@@ -85,14 +86,14 @@ cleanup:
 static double complete_state_spread_of(const struct pd_observations *o, double shift) {
   double sum = 0;
   for (uint64_t q = 0; q < o->count; ++q)
-    sum += pd_complete_weight(o, q) * ((o->value[q] - shift) * (o->value[q] - shift));
+    sum += pd_observed_weight(o, q) * ((o->value[q] - shift) * (o->value[q] - shift));
   return sum;
 }
 
 static double complete_state_mean_of(const struct pd_observations *o) {
   double sum = 0;
   for (uint64_t q = 0; q < o->count; ++q)
-    sum += pd_complete_weight(o, q) * o->value[q];
+    sum += pd_observed_weight(o, q) * o->value[q];
   return sum / o->weights;
 }
 
@@ -127,15 +128,34 @@ static polyad_status prepare_values(struct pd_complete *c) {
                      "the validation set has no entry of a weight above 0");
   }
   double total = c->exponent + c->plan->value_exponent;
-  c->ridge = c->options->ridge * exp2(total * (2.0 / c->order - 2));
-  c->bias_ridge = c->options->bias_ridge;
+  c->fitted.ridge = c->options->ridge * exp2(total * (2.0 / c->order - 2));
   return POLYAD_OK;
+}
+
+/* What is asked of the observations later, when they may lie on another device. */
+static void note_observations(struct pd_complete *c) {
+  for (uint64_t q = 0; q < c->seen->count && !c->signs; ++q)
+    c->signs = c->seen->value[q] < 0;
+  for (int n = 0; n < c->order; ++n)
+    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+      c->empty[n] += pd_observed_count(&c->seen->rows[n], i) == 0;
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+static struct pd_completion_job complete_state_job(const struct pd_complete *c) {
+  return (struct pd_completion_job){.device = c->plan->device,
+                                    .seen = c->seen,
+                                    .held = c->held,
+                                    .columns = c->fitted.columns,
+                                    .threads = c->threads,
+                                    .rows = c->options->method == POLYAD_COMPLETE_ALS,
+                                    .components = c->options->method == POLYAD_COMPLETE_CCD};
+}
+
 static polyad_status complete_state_check_memory(const struct pd_complete *c) {
-  uint64_t row = pd_mul_saturated(c->columns, sizeof(double)), factors = 0, copies = 1;
+  struct pd_completion_job job = complete_state_job(c);
+  uint64_t row = pd_mul_saturated(c->fitted.columns, sizeof(double)), factors = 0, copies = 1;
   const polyad_cp_complete_options *options = c->options;
   for (int n = 0; n < c->order; ++n)
     factors = pd_add_saturated(factors, pd_mul_saturated(c->plan->dims[n], row));
@@ -145,52 +165,41 @@ static polyad_status complete_state_check_memory(const struct pd_complete *c) {
   uint64_t total = pd_mul_saturated(factors, copies);
   total = pd_add_saturated(total,
                            pd_observations_bytes(c->order, c->plan->nnz, options->weights != NULL));
-  total = pd_add_saturated(total, pd_mul_saturated(pd_row_system_bytes(c->columns),
-                                                   (uint64_t)polyad_threads(c->context)));
+  job.threads = polyad_threads(c->context);
+  total = pd_add_saturated(total, c->steps->work_bytes(&job, c->plan->nnz));
   return pd_memory_check(c->context, total, "factors and observations");
 }
 
 static polyad_status complete_state_create_matrices(struct pd_complete *c) {
   bool sgd = c->options->method == POLYAD_COMPLETE_SGD;
-  struct pd_matrix *const lists[] = {c->factor, c->held != NULL ? c->best : NULL,
+  struct pd_matrix *const lists[] = {c->fitted.factor, c->held != NULL ? c->best : NULL,
                                      sgd ? c->before : NULL};
   for (size_t k = 0; k < sizeof lists / sizeof *lists; ++k)
     for (int n = 0; n < c->order && lists[k] != NULL; ++n)
-      PD_TRY(pd_matrix_create(c->context, c->plan->device, POLYAD_F64, c->plan->dims[n], c->columns,
-                              &lists[k][n]));
+      PD_TRY(pd_matrix_create(c->context, c->plan->device, POLYAD_F64, c->plan->dims[n],
+                              c->fitted.columns, &lists[k][n]));
   for (int n = 0; n < c->order && sgd; ++n)
     PD_TRY(pd_matrix_create(c->context, c->plan->device, POLYAD_F64, c->plan->dims[n], 2,
                             &c->squares[n]));
   return POLYAD_OK;
 }
 
-static polyad_status complete_state_create_scratch(struct pd_complete *c) {
-  polyad_context *context = c->context;
-  uint64_t pieces = 0, rows = 0;
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)c->threads, &c->system));
-  for (int t = 0; t < c->threads; ++t)
-    PD_TRY(pd_row_system_create(context, c->columns, &c->system[t]));
-  for (int n = 0; n < c->order; ++n) {
-    pieces = c->seen->rows[n].pieces > pieces ? c->seen->rows[n].pieces : pieces;
-    rows += c->plan->dims[n];
-  }
-  PD_TRY(PD_NEW(context, pd_mul_saturated(pieces, pd_row_sums(&c->system[0])), &c->sums));
-  PD_TRY(PD_NEW(context, 2 * pd_complete_partials(c), &c->partial));
-  if (c->options->method == POLYAD_COMPLETE_SGD) return pd_complete_blocks_create(c);
-  if (c->options->method != POLYAD_COMPLETE_CCD) return POLYAD_OK;
-  PD_TRY(PD_NEW(context, rows, &c->columns_of_one));
-  return PD_NEW(context, c->seen->count, &c->residual);
-}
-
 static polyad_status complete_state_fill(struct pd_complete *c) {
+  const struct pd_device *device = c->plan->device;
   PD_TRY(complete_state_check_memory(c));
   PD_TRY(take_observations(c));
   PD_TRY(prepare_values(c));
-  PD_TRY(pd_observations_sort(c->seen));
-  uint64_t work = c->options->method == POLYAD_COMPLETE_ALS ? c->columns * c->columns : c->columns;
+  PD_TRY(pd_observations_sort(c->seen, c->steps));
+  note_observations(c);
+  uint64_t work = c->fitted.columns;
+  if (c->options->method == POLYAD_COMPLETE_ALS) work *= work;
   c->threads = pd_kernel_threads(c->context, c->seen->count, work);
+  PD_TRY(pd_observations_send(device, &c->seen));
+  if (c->held != NULL) PD_TRY(pd_observations_send(device, &c->held));
   PD_TRY(complete_state_create_matrices(c));
-  PD_TRY(complete_state_create_scratch(c));
+  struct pd_completion_job job = complete_state_job(c);
+  PD_TRY(c->steps->work_create(c->context, &job, &c->work));
+  if (c->options->method == POLYAD_COMPLETE_SGD) PD_TRY(pd_complete_blocks_create(c));
   return pd_run_open(&c->run);
 }
 
@@ -204,8 +213,13 @@ polyad_status pd_complete_create(polyad_context *context, const polyad_plan *pla
   c->plan = plan;
   c->options = options;
   c->order = plan->order;
-  c->rank = (size_t)options->rank;
-  c->columns = c->rank + (options->biases ? 1 : 0);
+  c->steps = plan->device->linalg->completion;
+  c->fitted = (struct pd_completed){.order = plan->order,
+                                    .rank = (size_t)options->rank,
+                                    .columns = (size_t)options->rank + (options->biases ? 1 : 0),
+                                    .bias_ridge = options->bias_ridge,
+                                    .ridge_by_count = options->ridge_by_count != 0,
+                                    .nonnegative = options->nonnegative != 0};
   c->run = (struct pd_run){.context = context,
                            .plan = plan,
                            .method = &pd_complete_methods[options->method],
@@ -226,22 +240,17 @@ void pd_complete_destroy(struct pd_complete *c) {
   if (c == NULL) return;
   polyad_context *context = c->context;
   for (int n = 0; n < c->order; ++n) {
-    pd_matrix_destroy(context, &c->factor[n]);
+    pd_matrix_destroy(context, &c->fitted.factor[n]);
     pd_matrix_destroy(context, &c->best[n]);
     pd_matrix_destroy(context, &c->before[n]);
     pd_matrix_destroy(context, &c->squares[n]);
+    pd_free(context, c->found[n]);
   }
-  for (int t = 0; t < c->threads && c->system != NULL; ++t)
-    pd_row_system_clear(context, &c->system[t]);
+  if (c->work != NULL) c->steps->work_destroy(context, c->work);
   pd_complete_blocks_destroy(c);
   pd_observations_destroy(c->seen);
   pd_observations_destroy(c->held);
   polyad_ktensor_destroy(c->model);
-  pd_free(context, c->system);
-  pd_free(context, c->sums);
-  pd_free(context, c->partial);
-  pd_free(context, c->residual);
-  pd_free(context, c->columns_of_one);
   pd_run_clear(&c->run);
   pd_free(context, c);
 }
@@ -286,9 +295,9 @@ polyad_status pd_complete_save(void *state, struct pd_archive *archive) {
   for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k)
     PD_TRY(pd_archive_count(archive, counts[k]));
   c->undone = undone != 0;
-  if (archive->task == PD_ARCHIVE_LOAD) c->residual_stands = false;
+  if (archive->task == PD_ARCHIVE_LOAD) c->steps->forget(c->work);
   for (int n = 0; n < c->order; ++n)
-    PD_TRY(pd_archive_matrix(archive, "factors", &c->factor[n], NULL));
+    PD_TRY(pd_archive_matrix(archive, "factors", &c->fitted.factor[n], NULL));
   for (int n = 0; n < c->order && c->squares[n].data != NULL; ++n)
     PD_TRY(pd_archive_matrix(archive, "squared gradients", &c->squares[n], NULL));
   for (int n = 0; n < c->order && c->held != NULL; ++n)

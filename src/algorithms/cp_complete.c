@@ -1,11 +1,12 @@
 /* CP decomposition of a tensor of which only some cells are known: the model whose weighted squared
  * distance from the observations, with a ridge, is least. This file has what lies around the
- * iterations (complete_als.c, complete_ccd.c, complete_sgd.c): options, first factors, convergence,
+ * iterations (complete_iterate.c, complete_sgd.c): options, first factors, convergence,
  * and the validation set by which a start may end early. */
 #include "algorithms/complete_state.h"
 #include "algorithms/model_start.h"
 #include "algorithms/run_options.h"
 #include "core/random.h"
+#include "linalg/linalg.h"
 #include <math.h>
 #include <string.h>
 
@@ -47,57 +48,84 @@ static polyad_status cp_complete_check_options(polyad_context *context,
   return pd_run_options_check(context, &options->run, 0);
 }
 
-static polyad_status check_plan(polyad_context *context, const polyad_plan *plan) {
-  if (!plan->device->functions->host_memory)
-    return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "completion runs on the CPU only; make the plan for the device cpu, not %s",
-                   plan->devices);
+static polyad_status check_plan(polyad_context *context, const polyad_plan *plan,
+                                polyad_complete_method method) {
+  if (plan->device->linalg->completion == NULL || strchr(plan->devices, ',') != NULL)
+    return pd_fail(
+        context, POLYAD_UNSUPPORTED,
+        "completion runs on the CPU or one GPU with CUDA; make the plan for one of them, "
+        "not for %s",
+        plan->devices);
+  if (method == POLYAD_COMPLETE_SGD && !plan->device->functions->host_memory)
+    return pd_fail(
+        context, POLYAD_UNSUPPORTED,
+        "stochastic gradient descent runs on the CPU only: its steps follow one another; "
+        "choose als or ccd, or make the plan for the device cpu, not %s",
+        plan->devices);
   EXPECT(plan->nnz > 0, "the tensor has no entry; expected one observation at least");
   return POLYAD_OK;
 }
 
 /* ---- first factors -------------------------------------------------------------------------- */
 
-static bool has_negative(const struct pd_observations *o) {
-  for (uint64_t q = 0; q < o->count; ++q)
-    if (o->value[q] < 0) return true;
-  return false;
-}
-
 /* Uniform entries, of a size that brings the model to the observations' root mean square, about
  * one: of either sign where some of what the components describe is negative, else positive. */
-static void cp_complete_fill_random(struct pd_complete *c, int start) {
-  bool signs = has_negative(c->seen) && !c->options->nonnegative;
-  double order = c->order, rank = (double)c->rank;
+static void cp_complete_fill_random(const struct pd_complete *c, int start, int n, double *factor) {
+  bool signs = c->signs && !c->options->nonnegative;
+  double order = c->order, rank = (double)c->fitted.rank;
   double size =
       signs ? pow(pow(3, order / 2) / sqrt(rank), 1 / order) : pow(pow(2, order) / rank, 1 / order);
   uint64_t seed = polyad_seed(c->context);
-  for (int n = 0; n < c->order; ++n) {
-    uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
-    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
-      for (size_t r = 0; r < c->rank; ++r) {
-        double u = pd_random_uniform(seed, stream, i * c->rank + r);
-        pd_complete_row(c, n, i)[r] = size * (signs ? 2 * u - 1 : u);
-      }
-  }
+  uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
+  for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+    for (size_t r = 0; r < c->fitted.rank; ++r) {
+      double u = pd_random_uniform(seed, stream, i * c->fitted.rank + r);
+      factor[i * c->fitted.columns + r] = size * (signs ? 2 * u - 1 : u);
+    }
 }
 
 /* The caller's components. Their weights, and the scale of the observations, go into mode 0. */
-static polyad_status cp_complete_take_initial(struct pd_complete *c) {
+static void cp_complete_take_initial(const struct pd_complete *c, const polyad_ktensor *checked,
+                                     int n, double *factor) {
   const polyad_ktensor *initial = c->options->initial;
-  polyad_ktensor *checked = NULL;
-  PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->rank, POLYAD_F64, &checked));
-  polyad_status status =
-      pd_model_take_initial(c->context, c->plan, initial, c->options->nonnegative != 0, checked);
   int exponent = c->exponent + c->plan->value_exponent;
+  for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
+    for (size_t r = 0; r < c->fitted.rank; ++r) {
+      double x = pd_model_number(checked, checked->factor[n], i * c->fitted.rank + r);
+      if (n == 0) x = ldexp(x * pd_model_number(initial, initial->weights, r), -exponent);
+      factor[i * c->fitted.columns + r] = x;
+    }
+}
+
+/* Biases are 0 at first. */
+static polyad_status fill_factor(struct pd_complete *c, int start, const polyad_ktensor *initial,
+                                 int n) {
+  struct pd_matrix *factor = &c->fitted.factor[n];
+  double *host = NULL;
+  PD_TRY(PD_NEW_ZERO(c->context, factor->rows * factor->columns, &host));
+  if (initial != NULL)
+    cp_complete_take_initial(c, initial, n, host);
+  else
+    cp_complete_fill_random(c, start, n, host);
+  polyad_status status = pd_matrix_from_host(c->context, factor, host);
+  if (status == POLYAD_OK)
+    status = factor->device->functions->synchronize(c->context, factor->device);
+  pd_free(c->context, host);
+  return status;
+}
+
+static polyad_status fill_factors(struct pd_complete *c, int start) {
+  polyad_ktensor *initial = NULL;
+  polyad_status status = POLYAD_OK;
+  if (c->options->init == POLYAD_INIT_MODEL) {
+    PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->fitted.rank, POLYAD_F64,
+                                 &initial));
+    status = pd_model_take_initial(c->context, c->plan, c->options->initial,
+                                   c->options->nonnegative != 0, initial);
+  }
   for (int n = 0; n < c->order && status == POLYAD_OK; ++n)
-    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
-      for (size_t r = 0; r < c->rank; ++r) {
-        double x = pd_model_number(checked, checked->factor[n], i * c->rank + r);
-        if (n == 0) x = ldexp(x * pd_model_number(initial, initial->weights, r), -exponent);
-        pd_complete_row(c, n, i)[r] = x;
-      }
-  polyad_ktensor_destroy(checked);
+    status = fill_factor(c, start, initial, n);
+  polyad_ktensor_destroy(initial);
   return status;
 }
 
@@ -107,56 +135,44 @@ static polyad_status cp_complete_start(void *state, int number) {
   c->objective_before = c->best_validation = INFINITY;
   c->best_iteration = c->since = c->fallbacks = 0;
   c->rate = c->options->learn_rate;
-  c->undone = c->residual_stands = false;
-  for (int n = 0; n < c->order && pd_complete_has_biases(c); ++n)
-    for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
-      pd_complete_row(c, n, i)[c->rank] = 0;
+  c->undone = false;
+  c->steps->forget(c->work);
   for (int n = 0; n < c->order && c->squares[n].data != NULL; ++n)
     memset(c->squares[n].data, 0, 2 * c->plan->dims[n] * sizeof(double));
-  if (c->options->init == POLYAD_INIT_MODEL) return cp_complete_take_initial(c);
-  cp_complete_fill_random(c, number);
-  return POLYAD_OK;
+  return fill_factors(c, number);
 }
 
 /* ---- iterations ----------------------------------------------------------------------------- */
 
 /* Keeps the factors of the lowest validation error. */
-static void watch_validation(struct pd_complete *c, uint64_t iteration) {
-  if (c->held == NULL || c->undone) return;
+static polyad_status watch_validation(struct pd_complete *c, uint64_t iteration) {
+  const struct pd_device *device = c->plan->device;
+  if (c->held == NULL || c->undone) return POLYAD_OK;
   ++c->since;
-  if (!(c->now.validation < c->best_validation)) return;
+  if (!(c->now.validation < c->best_validation)) return POLYAD_OK;
   c->best_validation = c->now.validation;
   c->best_iteration = iteration;
   c->since = 0;
-  for (int n = 0; n < c->order; ++n)
-    memcpy(c->best[n].data, c->factor[n].data,
-           c->factor[n].rows * c->factor[n].stride * sizeof(double));
+  for (int n = 0; n < c->order; ++n) {
+    const struct pd_matrix *factor = &c->fitted.factor[n];
+    PD_TRY(device->functions->copy(c->context, device, c->best[n].data, factor->data,
+                                   factor->rows * factor->stride * sizeof(double)));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status cp_complete_guess(void *state) {
   struct pd_complete *c = state;
   PD_TRY(pd_complete_measure(c));
-  watch_validation(c, 0);
-  return POLYAD_OK;
+  return watch_validation(c, 0);
 }
 
 static polyad_status cp_complete_iterate(void *state, polyad_trace_row *row,
                                          double *kernel_seconds) {
   struct pd_complete *c = state;
   c->objective_before = c->now.objective;
-  switch (c->options->method) {
-  case POLYAD_COMPLETE_ALS:
-    PD_TRY(pd_complete_iterate_als(c, kernel_seconds));
-    break;
-  case POLYAD_COMPLETE_CCD:
-    PD_TRY(pd_complete_iterate_ccd(c, kernel_seconds));
-    break;
-  case POLYAD_COMPLETE_SGD:
-    PD_TRY(pd_complete_iterate_sgd(c, kernel_seconds));
-    break;
-  }
-  if (c->options->method != POLYAD_COMPLETE_SGD) PD_TRY(pd_complete_measure(c));
-  watch_validation(c, (uint64_t)c->run.iteration + 1);
+  PD_TRY(pd_complete_iterate(c, kernel_seconds));
+  PD_TRY(watch_validation(c, (uint64_t)c->run.iteration + 1));
   row->residual = c->now.loss / c->norm_squared;
   row->fit = 1 - sqrt(row->residual);
   row->fit_from = POLYAD_FIT_OBSERVED;
@@ -211,7 +227,7 @@ polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *pla
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(cp_complete_check_options(context, options));
-  PD_TRY(check_plan(context, plan));
+  PD_TRY(check_plan(context, plan, options->method));
   PD_TRY(pd_complete_create(context, plan, options, &c));
   polyad_status status = pd_run_execute(&c->run, info);
   if (status == POLYAD_OK) {

@@ -93,6 +93,7 @@ polyad_status pd_observations_create(polyad_context *context, const polyad_tenso
   PD_TRY(observations_check_dims(context, tensor));
   PD_TRY(PD_NEW_ZERO(context, 1, &o));
   o->context = context;
+  o->device = &pd_cpu_device;
   o->order = tensor->order;
   o->count = tensor->nnz;
   memcpy(o->dims, tensor->dims, sizeof o->dims);
@@ -142,14 +143,11 @@ static void observations_sort_mode(struct pd_observations *o, int mode) {
   start[0] = 0;
 }
 
-static uint64_t piece_size(const struct pd_observations *o) {
-  uint64_t share = o->count / PD_PIECE_SHARE;
-  return share > PD_PIECE_LEAST ? share : PD_PIECE_LEAST;
-}
-
-static polyad_status divide_rows(struct pd_observations *o, int mode) {
+static polyad_status divide_rows(struct pd_observations *o, int mode,
+                                 const struct pd_completion *steps) {
   struct pd_observed_rows *rows = &o->rows[mode];
-  uint64_t size = piece_size(o), at = 0;
+  uint64_t size = o->count / steps->piece_share, at = 0;
+  if (size < steps->piece_least) size = steps->piece_least;
   for (uint64_t i = 0; i < o->dims[mode]; ++i) {
     uint64_t count = pd_observed_count(rows, i);
     if (count <= size) continue;
@@ -167,14 +165,14 @@ static polyad_status divide_rows(struct pd_observations *o, int mode) {
     for (uint64_t p = rows->start[i]; p < rows->start[i + 1]; p += size) {
       uint64_t left = rows->start[i + 1] - p;
       rows->piece[at++] =
-          (struct pd_piece){.row = i, .first = p, .count = left < size ? left : size};
+          (struct pd_row_piece){.row = i, .first = p, .count = left < size ? left : size};
     }
   }
   rows->first_piece[rows->long_rows] = at;
   return POLYAD_OK;
 }
 
-polyad_status pd_observations_sort(struct pd_observations *o) {
+polyad_status pd_observations_sort(struct pd_observations *o, const struct pd_completion *steps) {
   for (int n = 0; n < o->order; ++n)
     PD_TRY(allocate_rows(o, n));
   int threads = pd_threads_for(o->context, o->count * (uint64_t)o->order, GRAIN);
@@ -183,21 +181,8 @@ polyad_status pd_observations_sort(struct pd_observations *o) {
   for (int n = 0; n < o->order; ++n)
     observations_sort_mode(o, n);
   for (int n = 0; n < o->order; ++n)
-    PD_TRY(divide_rows(o, n));
-  o->has_rows = true;
+    PD_TRY(divide_rows(o, n, steps));
   return POLYAD_OK;
-}
-
-uint64_t pd_observed_long_row(const struct pd_observed_rows *rows, uint64_t i) {
-  uint64_t low = 0, high = rows->long_rows;
-  while (low < high) {
-    uint64_t middle = low + (high - low) / 2;
-    if (rows->long_row[middle] < i)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < rows->long_rows && rows->long_row[low] == i ? low : UINT64_MAX;
 }
 
 uint64_t pd_observations_bytes(int order, uint64_t count, bool weights) {
@@ -206,24 +191,78 @@ uint64_t pd_observations_bytes(int order, uint64_t count, bool weights) {
   return pd_mul_saturated(bytes, count);
 }
 
-static void clear_rows(struct pd_observations *o, int mode) {
-  struct pd_observed_rows *rows = &o->rows[mode];
-  for (int n = 0; n < o->order; ++n)
-    if (!rows->borrowed) pd_free(o->context, rows->index[n]);
-  pd_free(o->context, rows->start);
-  pd_free(o->context, rows->place);
-  pd_free(o->context, rows->long_row);
-  pd_free(o->context, rows->first_piece);
-  pd_free(o->context, rows->piece);
+/* ---- where they lie ------------------------------------------------------------------------- */
+
+enum { MOST_ARRAYS = POLYAD_MAX_ORDER * (POLYAD_MAX_ORDER + 6) + 2 };
+
+/* Every array that the observations own, and its bytes. */
+struct owned {
+  int count;
+  void **array[MOST_ARRAYS];
+  uint64_t bytes[MOST_ARRAYS];
+};
+
+static void own(struct owned *list, void *array, uint64_t count, size_t size) {
+  list->array[list->count] = array;
+  list->bytes[list->count++] = count * size;
+}
+
+static void list_owned(struct pd_observations *o, struct owned *list) {
+  list->count = 0;
+  for (int n = 0; n < o->order; ++n) {
+    struct pd_observed_rows *rows = &o->rows[n];
+    own(list, &o->cell[n], o->count, sizeof **o->cell);
+    own(list, &rows->start, o->dims[n] + 1, sizeof *rows->start);
+    own(list, &rows->place, o->count, sizeof *rows->place);
+    own(list, &rows->long_row, rows->long_rows, sizeof *rows->long_row);
+    own(list, &rows->first_piece, rows->long_rows + 1, sizeof *rows->first_piece);
+    own(list, &rows->piece, rows->pieces, sizeof *rows->piece);
+    for (int m = 0; m < o->order && !rows->borrowed; ++m)
+      own(list, &rows->index[m], o->count, sizeof **rows->index);
+  }
+  own(list, &o->value, o->count, sizeof *o->value);
+  own(list, &o->weight, o->count, sizeof *o->weight);
+}
+
+/* After a failure arrays that are left are NULL. */
+static polyad_status copy_arrays(struct pd_observations *to) {
+  const struct pd_device_functions *device = to->device->functions;
+  struct owned list;
+  polyad_status status = POLYAD_OK;
+  list_owned(to, &list);
+  for (int k = 0; k < list.count; ++k) {
+    const void *host = *list.array[k];
+    *list.array[k] = NULL;
+    if (host == NULL || list.bytes[k] == 0 || status != POLYAD_OK) continue;
+    status = device->allocate(to->context, to->device, list.bytes[k], list.array[k]);
+    if (status == POLYAD_OK)
+      status = device->copy_in(to->context, to->device, *list.array[k], host, list.bytes[k]);
+  }
+  for (int n = 0; n < to->order; ++n)
+    for (int m = 0; m < to->order && to->rows[n].borrowed; ++m)
+      if (m != n) to->rows[n].index[m] = to->cell[m];
+  if (status == POLYAD_OK) status = device->synchronize(to->context, to->device);
+  return status;
+}
+
+polyad_status pd_observations_send(const struct pd_device *device, struct pd_observations **o) {
+  struct pd_observations *to = NULL;
+  if (device->functions->host_memory) return POLYAD_OK;
+  PD_TRY(PD_NEW((*o)->context, 1, &to));
+  *to = **o;
+  to->device = device;
+  polyad_status status = copy_arrays(to);
+  pd_observations_destroy(status == POLYAD_OK ? *o : to);
+  if (status == POLYAD_OK) *o = to;
+  return status;
 }
 
 void pd_observations_destroy(struct pd_observations *o) {
+  struct owned list;
   if (o == NULL) return;
-  for (int n = 0; n < o->order; ++n) {
-    clear_rows(o, n);
-    pd_free(o->context, o->cell[n]);
-  }
-  pd_free(o->context, o->value);
-  pd_free(o->context, o->weight);
+  list_owned(o, &list);
+  for (int k = 0; k < list.count; ++k)
+    if (*list.array[k] != NULL)
+      o->device->functions->release(o->context, o->device, *list.array[k]);
   pd_free(o->context, o);
 }

@@ -238,6 +238,7 @@ static polyad_status cpu_linalg_fetch(polyad_context *context, struct pd_linalg_
 
 const struct pd_linalg pd_cpu_linalg = {
     .svd = &pd_cpu_svd,
+    .completion = &pd_cpu_completion,
     .work_create = cpu_linalg_work_create,
     .work_destroy = cpu_linalg_work_destroy,
     .work_bytes = cpu_linalg_work_bytes,

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "device/nonzero_list.h"
 #include "device/team.h"
+#include "linalg/completion.h"
 #include "linalg/svd.h"
 #include "tensor/chunk.h"
 #include <polyad/plan.h>
@@ -67,7 +68,8 @@ struct pd_update {
 };
 
 struct pd_linalg {
-  const struct pd_svd *svd; /* NULL: none */
+  const struct pd_svd *svd;               /* NULL: none */
+  const struct pd_completion *completion; /* NULL: none */
   /** Memory for matrices of `rank` columns. */
   polyad_status (*work_create)(polyad_context *context, const struct pd_device *device,
                                uint64_t rank, struct pd_linalg_work **work);

@@ -1,7 +1,7 @@
 /* Normal equations of one row, at the ends of what numbers can be: an answer always comes. */
 #include "harness.h"
 
-#include "algorithms/row_system.h"
+#include "linalg/row_system.h"
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>

@@ -464,6 +464,7 @@ static polyad_status cuda_linalg_fetch(polyad_context *context, struct pd_linalg
 
 const struct pd_linalg pd_cuda_linalg = {
     .svd = &pd_cuda_svd,
+    .completion = &pd_cuda_completion,
     .work_create = cuda_linalg_work_create,
     .work_destroy = cuda_linalg_work_destroy,
     .work_bytes = cuda_linalg_work_bytes,

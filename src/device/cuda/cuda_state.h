@@ -83,6 +83,7 @@ void pd_cuda_release(polyad_context *context, const struct pd_device *device, vo
 extern const struct pd_device_functions pd_cuda_device_functions;
 extern const struct pd_linalg pd_cuda_linalg;
 extern const struct pd_svd pd_cuda_svd;
+extern const struct pd_completion pd_cuda_completion;
 
 /** Makes call number `call` from now on (from 1) fail; 0: none. Returns how many calls were made
  *  since it was last called. For tests. */

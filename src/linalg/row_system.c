@@ -1,6 +1,6 @@
 /* Normal equations of one row of a factor: see row_system.h. Sums of h h^T are those of a Gram
  * matrix, for which linalg/factor_kernels.h has a kernel of each instruction set. */
-#include "algorithms/row_system.h"
+#include "linalg/row_system.h"
 #include "core/core.h"
 #include "linalg/cholesky.h"
 #include <float.h>
