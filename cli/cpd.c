@@ -206,6 +206,8 @@ static int check_completion(struct cpd *cpd) {
     return cli_usage_error("--report compares a model with all cells; with --absent unknown use "
                            "--output, and polyad report on the model");
   if (strcmp(cpd->format, "auto") == 0) cpd->format = "coo"; /* the cells are sorted anew */
+  if (strcmp(algorithm, "sgd") == 0 && strcmp(cpd->session.device, "auto") == 0)
+    cpd->session.device = "cpu"; /* where alone it runs */
   return 0;
 }
 

@@ -82,12 +82,14 @@ POLYAD_API void polyad_cp_complete_options_init(polyad_cp_complete_options *opti
  *
  *  The bits of the result do not depend on the number of threads or on the plan's format. Normal
  *  equations are summed and solved in double precision, whatever the plan's type. It runs on the
- *  CPU.
+ *  plan's device: the CPU, or one GPU with CUDA, on which iterations stay; SGD on the CPU alone.
+ *  Results of devices agree to rounding.
  *  @param[out] model  destroyed with polyad_ktensor_destroy()
  *  @param[out] info   may be NULL
  *  @return POLYAD_INVALID_ARGUMENT; POLYAD_MISMATCH (weights of other cells, validation outside the
  *  plan's dims, initial model or checkpoint of another tensor or rank); POLYAD_UNSUPPORTED for a
- *  plan on another device than the CPU, or a mode longer than 2^32; POLYAD_NUMERICAL;
+ *  plan on another device or on two, for SGD on a GPU, for ALS there with more than 1024 columns
+ *  (rank, and one with biases), or for a mode longer than 2^32; POLYAD_NUMERICAL;
  *  POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_IO */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_cp_complete(
     polyad_context *context, const polyad_plan *plan, const polyad_cp_complete_options *options,

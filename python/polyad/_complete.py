@@ -24,15 +24,15 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
                 tol: float = 1e-4, max_iters: int = 500, max_seconds: float = 0.0,
                 init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
                 seed: Seed = 0, restarts: int = 1, precision: Precision | None = None,
-                threads: int | None = None, checkpoint: Any = None, checkpoint_every: int = 10,
-                resume: Any = None, callback: Callback | None = None, verbose: bool = False,
-                on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
+                device: str = "auto", threads: int | None = None, checkpoint: Any = None,
+                checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
+                verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
     """CP decomposition of a tensor whose stored entries are all that is known of it.
 
     The model is fitted to the entries of ``x``, zeros that it keeps among them; all other cells are
     unknown. Of a NumPy array, cells that are NaN are unknown. It minimises the sum of
     ``weight * (x - m) ** 2`` over the entries, plus ``ridge`` times the squared norms of the factors
-    and ``bias_ridge`` times those of the biases. It runs on the CPU.
+    and ``bias_ridge`` times those of the biases.
 
     Parameters
     ----------
@@ -70,6 +70,8 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
         As in :func:`cp_als`.
     restarts : int
         Number of starts; the best is returned, by the validation error where there is one.
+    device : str
+        As in :class:`Plan`: the CPU or a GPU with CUDA; "sgd" runs on the CPU alone.
     precision, threads
         As in :class:`Plan`.
     checkpoint, checkpoint_every, resume
@@ -101,8 +103,10 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
     options.ridge_by_count, options.biases = int(ridge_by_count), int(biases)
     options.nonnegative, options.patience = int(nonnegative), index(patience, "patience")
     kept = _observations(options, x, weights, validation)
+    if algorithm == "sgd" and device == "auto" and not isinstance(x, Plan):
+        device = "cpu"  # where alone it runs
     choice = {"format": "auto" if isinstance(x, Plan) else "coo", "precision": precision,
-              "device": "auto" if isinstance(x, Plan) else "cpu", "threads": threads,
+              "device": device, "threads": threads,
               "variant": "auto", "zeros": "keep"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,

@@ -42,8 +42,10 @@ static double value_at(const struct pd_completed *model, const struct pd_observa
     sum += part;
     *size += magnitudes;
   }
-  for (int n = 0; n < o->order && pd_completed_biases(model); ++n)
+  for (int n = 0; n < o->order && pd_completed_biases(model); ++n) {
     sum += row[n][model->rank];
+    *size += fabs(row[n][model->rank]);
+  }
   return sum;
 }
 

@@ -144,14 +144,17 @@ extern "C" cudaError_t pd_gpu_completion_solve_column(const struct pd_gpu_comple
  * group: they take its columns by turns. */
 __device__ static void model_at_cell(const pd_gpu_completed &model, const pd_gpu_observations &o,
                                      uint64_t q, int lane, double &sum, double &size) {
-  for (int r = lane; r < model.columns; r += LANES) {
-    double product = r < model.rank ? 1 : 0;
-    for (int n = 0; n < model.order; ++n) {
-      double entry = model.factor[n][(size_t)o.cell[n][q] * model.columns + r];
-      product = r < model.rank ? product * entry : product + entry;
-    }
+  for (int r = lane; r < model.rank; r += LANES) {
+    double product = 1;
+    for (int n = 0; n < model.order; ++n)
+      product *= model.factor[n][(size_t)o.cell[n][q] * model.columns + r];
     sum += product;
     size += fabs(product);
+  }
+  for (int n = lane; n < model.order && model.columns > model.rank; n += LANES) {
+    double bias = model.factor[n][(size_t)o.cell[n][q] * model.columns + model.rank];
+    sum += bias;
+    size += fabs(bias);
   }
   for (int step = LANES / 2; step > 0; step /= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, step);
