@@ -194,6 +194,7 @@ static int write_json(struct project *p) {
   cli_json_count(object, "iterations", (uint64_t)p->info.iterations);
   cli_json_bool(object, "converged", p->info.converged);
   cli_json_real(object, "fit", p->info.fit);
+  cli_json_text(object, "device", p->info.device);
   cli_json_real(object, "seconds", p->info.seconds);
   return cli_json_write(&p->session, object);
 }
@@ -211,6 +212,7 @@ static int report(const struct project *p) {
          (unsigned long long)polyad_ktensor_rank(p->projected));
   for (int k = 0; k < p->options.mode_count; ++k)
     printf("%s mode %d", k > 0 ? "," : "", p->options.modes[k] + 1);
+  printf(" (on %s)", p->info.device);
   if (isnan(p->info.fit))
     puts("");
   else

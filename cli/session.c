@@ -78,6 +78,15 @@ int cli_session_open(struct cli_session *session) {
   return 0;
 }
 
+int cli_session_open_on_cpu(struct cli_session *session) {
+  char quoted[CLI_QUOTE_BYTES];
+  if (strcmp(session->device, "auto") != 0 && strcmp(session->device, "cpu") != 0)
+    return cli_usage_error("--device %s found; this is computed on the CPU: expected cpu or auto",
+                           cli_quote(quoted, session->device));
+  session->device = "cpu";
+  return cli_session_open(session);
+}
+
 void cli_session_close(struct cli_session *session) {
   cli_computing_end();
   if (session->warnings > WARNINGS_SHOWN)

@@ -134,6 +134,8 @@ struct cli_session {
 void cli_session_init(struct cli_session *session);
 /** Creates the context as the options say. 0, or an exit status after an error was printed. */
 int cli_session_open(struct cli_session *session);
+/** The same for what is computed on the CPU alone: another --device is an error of usage. */
+int cli_session_open_on_cpu(struct cli_session *session);
 void cli_session_close(struct cli_session *session);
 
 /** Reads the tensor as the options say. 0, or an exit status. */

@@ -52,9 +52,10 @@ POLYAD_API void polyad_project_options_init(polyad_project_options *options);
 typedef struct polyad_project_info {
   polyad_model_kind kind; /**< what was taken, never POLYAD_KIND_AUTO */
   int iterations;         /**< rounds; 1 for one mode */
-  int converged;  /**< whether the tolerance was met, and every row's optimality conditions */
-  double fit;     /**< 1 - ||X - M|| / ||X|| of the new data; NaN when it is all zero */
-  double seconds; /**< wall-clock time */
+  int converged;   /**< whether the tolerance was met, and every row's optimality conditions */
+  double fit;      /**< 1 - ||X - M|| / ||X|| of the new data; NaN when it is all zero */
+  double seconds;  /**< wall-clock time */
+  char device[64]; /**< where the MTTKRP was computed, such as "cuda:0"; rows of counts: "cpu" */
 } polyad_project_info;
 
 /** Finds the rows of new slices of a tensor: with the factors of the other modes held fast, those
@@ -68,7 +69,8 @@ typedef struct polyad_project_info {
  *  root mean square of each column is that of the model's (components with a fixed entry keep
  *  theirs).
  *
- *  Everything is computed in double; the result has the model's type, weights and other factors.
+ *  Everything is computed in double, the MTTKRP on the context's device and the rows' equations on
+ *  the CPU; the result has the model's type, weights and other factors.
  *  Memory: the model in double, a plan of the tensor, its MTTKRP.
  *  @param tensor  has the model's dims but for `modes`; polyad_tensor_match() makes it so
  *  @param[out] projected  a model of the tensor's dims; destroyed with polyad_ktensor_destroy()

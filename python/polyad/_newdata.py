@@ -98,6 +98,7 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
     projected.take_labels(new)
     projected.info = {"fit": info.fit, "iterations": info.iterations,
                       "converged": bool(info.converged), "seconds": info.seconds,
+                      "device": text(info.device),
                       "kind": text(lib.polyad_model_kind_string(info.kind)),
                       "skipped": skipped}
     return projected

@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include <math.h>
 #include <polyad/project.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ROW_ITERATIONS = 200 };
@@ -320,6 +321,8 @@ polyad_status polyad_project(polyad_context *context, const polyad_ktensor *mode
                          .options = options};
   polyad_project_info found = {.converged = 0};
   polyad_status status = project_run(&p, projected, &found);
+  snprintf(found.device, sizeof found.device, "%s",
+           p.plan != NULL ? polyad_plan_device(p.plan) : "cpu");
   project_clear(&p);
   if (status != POLYAD_OK) {
     polyad_ktensor_destroy(*projected);

@@ -33,7 +33,7 @@ def test_project(polyad):
     assert found["model_kind"] == "nonnegative" and found["dims"] == [2, 4, 3]
     assert found["fit"] > 1 - 1e-6 and found["skipped"] == 0 and found["converged"]
     text = polyad.ok("project", "model.ptm", "new.csv", "--mode", "1", *FEW).out.decode()
-    assert re.match(r"2 x 4 x 3, 24 nonzeros, nonnegative model of rank 2, new rows in mode 1: fit "
+    assert re.match(r"2 x 4 x 3, 24 nonzeros, nonnegative model of rank 2, new rows in mode 1 \(on cpu\): fit "
                     r"(1.000000|0.99999\d)\n", text)
     assert "sat" in text and "wed" not in text
     score = polyad.json("project", "model.ptm", "new.csv", "--mode", "day", "--rows", "unseen", *FEW)
@@ -145,7 +145,7 @@ def test_update(polyad):
     text = polyad.ok("update", "model.ptm", "sat.csv", "--mode", "1", "-o", "three/", "-q",
                      *FEW).out.decode()
     assert text.startswith("6 x 4 x 3, nonnegative model of rank 2: 12 nonzeros, 0 slices of mode 1 "
-                           "appended, 1 changed\n")
+                           "appended, 1 changed (on cpu)\n")
     assert polyad.path("three/mode1.txt").exists() and polyad.path("three.state.ptm").exists()
 
 
@@ -202,6 +202,14 @@ def rides(polyad):
     polyad.write("new.tns", "".join(f"{d + 1} {p + 1} {counts[d, p]}\n"
                                     for d, p in np.ndindex(30, 20) if counts[d, p]))
     return counts
+
+
+def test_what_is_computed_on_the_cpu_refuses_other_devices(polyad):
+    planted(polyad)
+    for command in ("update", "anomalies"):
+        more = ("--mode", "day", "-o", "x.ptm") if command == "update" else ()
+        polyad.fails(2, command, "model.ptm", "new.csv", *more, *FEW, "--device", "cuda",
+                     says="--device 'cuda' found; this is computed on the CPU")
 
 
 def test_anomalies(polyad):
