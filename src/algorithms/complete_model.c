@@ -16,7 +16,7 @@ static const double *best_row(const struct pd_complete *c, int mode, uint64_t i)
 }
 
 /* The factors that iterations have come to, in the host's memory. */
-static polyad_status bring_factors(struct pd_complete *c) {
+static polyad_status bring_best_factors(struct pd_complete *c) {
   for (int n = 0; n < c->order; ++n) {
     const struct pd_matrix *best = c->held != NULL ? &c->best[n] : &c->fitted.factor[n];
     PD_TRY(PD_NEW(c->context, best->rows * best->columns, &c->found[n]));
@@ -171,7 +171,7 @@ static void diagnose(const struct pd_complete *c, polyad_run_info *info) {
 
 polyad_status pd_complete_finish(void *state, polyad_run_info *info) {
   struct pd_complete *c = state;
-  PD_TRY(bring_factors(c));
+  PD_TRY(bring_best_factors(c));
   PD_TRY(make_model(c));
   PD_TRY(complete_model_find_fit(c, info));
   diagnose(c, info);

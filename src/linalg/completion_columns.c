@@ -53,7 +53,7 @@ static struct sums add_up_products(const struct update *u, uint64_t first, uint6
   return sums;
 }
 
-static void set_entry(const struct update *u, uint64_t i, struct sums sums) {
+static void set_row_entry(const struct update *u, uint64_t i, struct sums sums) {
   uint64_t count = pd_observed_count(&u->work->job.seen->rows[u->mode], i);
   double *x = &u->work->column[u->mode][i];
   double square = sums.square + pd_completed_ridge(u->model, u->bias, count);
@@ -77,7 +77,7 @@ static void update_long_rows(const struct update *u) {
       sum.slope += sums[k].slope;
       sum.square += sums[k].square;
     }
-    set_entry(u, rows->long_row[l], sum);
+    set_row_entry(u, rows->long_row[l], sum);
   }
 }
 
@@ -88,7 +88,7 @@ static void update_column(const struct update *u) {
 #pragma omp parallel for num_threads(u->work->job.threads) schedule(dynamic, 16)
   for (uint64_t i = 0; i < dim; ++i)
     if (rows->long_rows == 0 || pd_observed_long_row(rows, i) == UINT64_MAX)
-      set_entry(u, i, add_up_products(u, rows->start[i], pd_observed_count(rows, i)));
+      set_row_entry(u, i, add_up_products(u, rows->start[i], pd_observed_count(rows, i)));
 }
 
 static void copy_column(const struct update *u, int mode, size_t r, bool back) {

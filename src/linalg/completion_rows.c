@@ -9,8 +9,9 @@
 
 /* product = elementwise product of the rows of other modes at observation p of the mode's order;
  * returns the sum of the other modes' biases. */
-static double multiply_rows(const struct pd_completed *model, const struct pd_observed_rows *rows,
-                            int mode, uint64_t p, double *product) {
+static double multiply_other_rows(const struct pd_completed *model,
+                                  const struct pd_observed_rows *rows, int mode, uint64_t p,
+                                  double *product) {
   size_t rank = model->rank;
   double biases = 0;
   bool first = true;
@@ -40,7 +41,7 @@ static void add_equations(const struct pd_observations *o, const struct pd_compl
     for (int j = 0; j < some; ++j) {
       uint64_t p = first + done + (uint64_t)j, q = pd_observed_place(rows, p);
       double *h = system->rows + (size_t)j * model->columns;
-      double known = multiply_rows(model, rows, mode, p, h);
+      double known = multiply_other_rows(model, rows, mode, p, h);
       if (pd_completed_biases(model)) h[model->rank] = 1;
       system->values[j] = o->value[q] - known;
       if (o->weight == NULL) continue;

@@ -58,7 +58,7 @@ __device__ static void find_tile(int across, int tile, int &row, int &column) {
 }
 
 /* Entry r of the vector of observation p of the mode's order. */
-__device__ static double entry_of(const pd_gpu_completion_rows &job, uint64_t p, int r) {
+__device__ static double equation_entry(const pd_gpu_completion_rows &job, uint64_t p, int r) {
   const pd_gpu_completed &model = job.model;
   bool biases = model.columns > model.rank, right = r == model.columns;
   if (r > model.columns) return 0;
@@ -127,7 +127,8 @@ __device__ static void add_up_observations(const pd_gpu_completion_rows &job, co
       int some = count - done < (uint64_t)shape.batch ? (int)(count - done) : shape.batch;
       __syncthreads();
       for (int e = thread; e < some * shape.padded; e += shape.threads)
-        stage[e] = entry_of(job, first + done + (uint64_t)(e / shape.padded), e % shape.padded);
+        stage[e] =
+            equation_entry(job, first + done + (uint64_t)(e / shape.padded), e % shape.padded);
       __syncthreads();
       if (active) add_products<TILE>(stage, shape, some, slice, row, column, sum);
     }
