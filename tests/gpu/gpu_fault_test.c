@@ -27,32 +27,53 @@ static fail_call_function *fail_call(void) {
   return found;
 }
 
-/* polyad_cp_als() without the check that the linker puts around it (tests/invariant.c): that brings
- * nonzeros from the device, and may not be what is refused. */
+/* A small run: of CP-ALS, or a completion by one of its methods. */
+struct small_run {
+  const char *format;
+  bool completes;
+  polyad_complete_method method;
+};
+
+/* Decompositions without the check that the linker puts around them (tests/invariant.c): that
+ * brings nonzeros from the device, and may not be what is refused. */
+polyad_status __real_polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                        const polyad_cp_complete_options *options,
+                                        polyad_ktensor **model, polyad_run_info *info);
 polyad_status __real_polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                                    const polyad_cp_als_options *options, polyad_ktensor **model,
                                    polyad_run_info *info);
 
-static polyad_status run(const char *format, bool *leaked) {
+static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
+                               const struct small_run *what, polyad_ktensor **model) {
+  polyad_cp_als_options als;
+  polyad_cp_complete_options complete;
+  polyad_cp_als_options_init(&als);
+  als.rank = 4;
+  als.run.max_iterations = 4; /* the last ones are recorded and replayed */
+  als.run.tolerance = 0;
+  if (!what->completes) return __real_polyad_cp_als(context, plan, &als, model, NULL);
+  polyad_cp_complete_options_init(&complete);
+  complete.rank = 4;
+  complete.method = what->method;
+  complete.biases = 1;
+  complete.validation_share = 0.2;
+  complete.run.max_iterations = 2;
+  return __real_polyad_cp_complete(context, plan, &complete, model, NULL);
+}
+
+static polyad_status run(const struct small_run *what, bool *leaked) {
   struct problem problem;
   polyad_context *context = gpu_context();
   polyad_plan_options options;
-  polyad_cp_als_options als;
   polyad_plan *plan = NULL;
   polyad_ktensor *model = NULL;
   problem_make(&from, 4, 1, &problem);
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
   polyad_plan_options_init(&options);
-  options.format = format;
+  options.format = what->format;
   options.rank = 4;
   polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
-  if (status == POLYAD_OK) {
-    polyad_cp_als_options_init(&als);
-    als.rank = 4;
-    als.run.max_iterations = 4; /* the last ones are recorded and replayed */
-    als.run.tolerance = 0;
-    status = __real_polyad_cp_als(context, plan, &als, &model, NULL);
-  }
+  if (status == POLYAD_OK) status = decompose(context, plan, what, &model);
   if (status != POLYAD_OK) assert_string_not_equal(polyad_last_error(context), "");
   polyad_ktensor_destroy(model);
   polyad_plan_destroy(plan);
@@ -77,21 +98,21 @@ static uint64_t bytes_held(void) {
 }
 
 /* Lets every call of a run fail in turn. */
-static void sweep(fail_call_function *refuse, const char *format) {
+static void sweep(fail_call_function *refuse, const struct small_run *what) {
   bool leaked;
   refuse(0);
-  assert_int_equal(run(format, &leaked), POLYAD_OK);
+  assert_int_equal(run(what, &leaked), POLYAD_OK);
   long calls = refuse(0);
   assert_true(calls > 50);
   for (long k = 1; k <= calls; ++k) {
     refuse(k);
-    polyad_status status = run(format, &leaked);
+    polyad_status status = run(what, &leaked);
     refuse(0);
-    if (status != POLYAD_DEVICE) fail_msg("%s, call %ld: status %d", format, k, status);
+    if (status != POLYAD_DEVICE) fail_msg("%s, call %ld: status %d", what->format, k, status);
     assert_false(leaked);
     assert_int_equal(bytes_held(), 0);
   }
-  assert_int_equal(run(format, &leaked), POLYAD_OK);
+  assert_int_equal(run(what, &leaked), POLYAD_OK);
   assert_int_equal(bytes_held(), 0);
 }
 
@@ -110,19 +131,25 @@ static uint64_t bytes_free(void) {
  * failing runs that left anything behind would. */
 static void test_every_call_fails(void **state) {
   (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo", "hls", "mmcsf", "twotree"};
+  static const struct small_run runs[] = {{.format = "modecopy"},
+                                          {.format = "flycoo"},
+                                          {.format = "hls"},
+                                          {.format = "mmcsf"},
+                                          {.format = "twotree"},
+                                          {"coo", true, POLYAD_COMPLETE_ALS},
+                                          {"coo", true, POLYAD_COMPLETE_CCD}};
   enum { AGAIN = 2 };
   fail_call_function *refuse = fail_call();
-  for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f) {
+  for (size_t f = 0; f < sizeof runs / sizeof *runs; ++f) {
     bool leaked;
-    assert_int_equal(run(formats[f], &leaked), POLYAD_OK);
-    sweep(refuse, formats[f]);
+    assert_int_equal(run(&runs[f], &leaked), POLYAD_OK);
+    sweep(refuse, &runs[f]);
     uint64_t before = bytes_free();
     for (int k = 0; k < AGAIN; ++k)
-      sweep(refuse, formats[f]);
+      sweep(refuse, &runs[f]);
     uint64_t after = bytes_free();
     if (after < before)
-      fail_msg("%s: %llu bytes are gone", formats[f], (unsigned long long)(before - after));
+      fail_msg("%s: %llu bytes are gone", runs[f].format, (unsigned long long)(before - after));
   }
 }
 

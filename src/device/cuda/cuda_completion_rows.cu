@@ -16,7 +16,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { MOST_SWEEPS = 200, TILES_SMALL = 15, LEAST_BATCH = 4, MOST_BATCH = 64 };
+enum { MOST_SWEEPS = 200, TILES_SMALL = 15, LEAST_BATCH = 4, MOST_BATCH = 32, MODES = 16 };
 
 /* How G is divided, and what shared memory holds: vectors of a batch of observations or partial
  * tiles of slices, then x, the right-hand side and reciprocals, then perhaps G. */
@@ -57,23 +57,48 @@ __device__ static void find_tile(int across, int tile, int &row, int &column) {
   column = row + tile;
 }
 
-/* Entry r of the vector of observation p of the mode's order. */
-__device__ static double equation_entry(const pd_gpu_completion_rows &job, uint64_t p, int r) {
+/* What the vectors of a batch are made from: where the other factors' rows begin, the roots of
+ * weights, and the right-hand sides. */
+struct Batch {
+  unsigned long long row[MOST_BATCH * MODES];
+  double root[MOST_BATCH], value[MOST_BATCH];
+};
+
+/* Looks up observations p, p + 1, ... of the mode's order. */
+__device__ static void look_up(const pd_gpu_completion_rows &job, const Shape &shape, uint64_t p,
+                               int count, Batch &batch) {
+  int order = job.model.order;
+  for (int e = (int)threadIdx.x; e < count * order; e += shape.threads) {
+    int j = e / order, n = e % order;
+    if (n != job.mode) {
+      batch.row[e] = (unsigned long long)job.order.index[n][p + j] * job.model.columns;
+      continue;
+    }
+    uint64_t q = job.order.place != nullptr ? job.order.place[p + j] : p + j;
+    batch.value[j] = job.seen.value[q];
+    batch.root[j] = job.seen.weight != nullptr ? sqrt(job.seen.weight[q]) : 1;
+  }
+}
+
+/* Makes the vectors: a warp takes an observation, and its lanes take entries by turns. */
+__device__ static void make_vectors(const pd_gpu_completion_rows &job, const Shape &shape,
+                                    int count, const Batch &batch, double *vectors) {
   const pd_gpu_completed &model = job.model;
-  bool biases = model.columns > model.rank, right = r == model.columns;
-  if (r > model.columns) return 0;
-  uint64_t q = job.order.place != nullptr ? job.order.place[p] : p;
-  double entry = right ? job.seen.value[q] : 1;
-  if (r < model.rank || (right && biases))
-    for (int n = 0; n < model.order; ++n)
-      if (n != job.mode) {
-        const double *row = model.factor[n] + (size_t)job.order.index[n][p] * model.columns;
+  bool biases = model.columns > model.rank;
+  for (int j = (int)threadIdx.x / 32; j < count; j += shape.threads / 32)
+    for (int r = (int)threadIdx.x % 32; r < shape.padded; r += 32) {
+      bool right = r == model.columns, reads = r < model.rank || (right && biases);
+      double entry = right ? batch.value[j] : r < model.columns ? 1 : 0;
+      for (int n = 0; n < model.order && reads; ++n) {
+        if (n == job.mode) continue;
+        const double *row = model.factor[n] + batch.row[j * model.order + n];
         if (right)
           entry -= row[model.rank];
         else
           entry *= row[r];
       }
-  return job.seen.weight != nullptr ? entry * sqrt(job.seen.weight[q]) : entry;
+      vectors[j * shape.padded + r] = entry * batch.root[j];
+    }
 }
 
 /* Adds up the slices' tiles. */
@@ -100,9 +125,13 @@ __device__ static void add_products(const double *vectors, const Shape &shape, i
     const double *right = vectors + j * shape.padded + column * TILE;
     double a[TILE], b[TILE];
 #pragma unroll
-    for (int k = 0; k < TILE; ++k) {
-      a[k] = left[k];
-      b[k] = right[k];
+    for (int k = 0; k < TILE; k += 2) { /* rows of tiles begin at multiples of 16 bytes */
+      double2 from_left = *reinterpret_cast<const double2 *>(left + k);
+      double2 from_right = *reinterpret_cast<const double2 *>(right + k);
+      a[k] = from_left.x;
+      a[k + 1] = from_left.y;
+      b[k] = from_right.x;
+      b[k + 1] = from_right.y;
     }
 #pragma unroll
     for (int u = 0; u < TILE; ++u)
@@ -117,6 +146,7 @@ template <int TILE>
 __device__ static void add_up_observations(const pd_gpu_completion_rows &job, const Shape &shape,
                                            uint64_t first, uint64_t count, double *stage,
                                            double *out, int stride) {
+  __shared__ Batch batch;
   int thread = (int)threadIdx.x, lanes = shape.slices > 1 ? shape.tiles : shape.threads;
   for (int begin = 0; begin < shape.tiles; begin += shape.threads) {
     int tile = begin + thread % lanes, slice = thread / lanes, row = 0, column = 0;
@@ -126,9 +156,9 @@ __device__ static void add_up_observations(const pd_gpu_completion_rows &job, co
     for (uint64_t done = 0; done < count; done += (uint64_t)shape.batch) {
       int some = count - done < (uint64_t)shape.batch ? (int)(count - done) : shape.batch;
       __syncthreads();
-      for (int e = thread; e < some * shape.padded; e += shape.threads)
-        stage[e] =
-            equation_entry(job, first + done + (uint64_t)(e / shape.padded), e % shape.padded);
+      look_up(job, shape, first + done, some, batch);
+      __syncthreads();
+      make_vectors(job, shape, some, batch, stage);
       __syncthreads();
       if (active) add_products<TILE>(stage, shape, some, slice, row, column, sum);
     }
@@ -304,7 +334,7 @@ __device__ static void solve_row(const pd_gpu_completion_rows &job, const System
   __syncthreads();
 }
 
-extern __shared__ double completion_room[];
+extern __shared__ __align__(16) double completion_room[];
 
 template <int TILE, int THREADS>
 static __global__ void __launch_bounds__(THREADS)
@@ -380,7 +410,7 @@ extern "C" uint64_t pd_gpu_completion_piece(int columns) {
 
 extern "C" uint64_t pd_gpu_completion_scratch(int columns, int shared_bytes, int blocks) {
   Shape shape = shape_of(columns);
-  if (bytes_of(shape, true) <= shared_bytes) return 0;
+  if (bytes_of(shape, true) + (int)sizeof(Batch) + 64 <= shared_bytes) return 0; /* 64: flags */
   return (uint64_t)shape.padded * (uint64_t)shape.stride * (uint64_t)blocks;
 }
 
