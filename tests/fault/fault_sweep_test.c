@@ -32,11 +32,14 @@ enum method {
   APR_PQNR,
   TUCKER,
   TUCKER_RANDOM,
+  COMPLETE_ALS,
+  COMPLETE_CCD,
+  COMPLETE_SGD,
   ONE_CALL
 };
-static const char *const method_name[] = {"als",    "als nonnegative", "als hosvd",
-                                          "apr-mu", "apr-pdnr",        "apr-pqnr",
-                                          "tucker", "tucker random",   "one call"};
+static const char *const method_name[] = {
+    "als",    "als nonnegative", "als hosvd",    "apr-mu",       "apr-pdnr",     "apr-pqnr",
+    "tucker", "tucker random",   "complete als", "complete ccd", "complete sgd", "one call"};
 enum { METHODS = sizeof method_name / sizeof *method_name };
 
 /* One algorithm on one format. */
@@ -97,6 +100,24 @@ static polyad_status run_tucker(polyad_context *context, const polyad_plan *plan
   return status;
 }
 
+static polyad_status run_complete(polyad_context *context, const polyad_plan *plan,
+                                  enum method method) {
+  polyad_ktensor *model = NULL;
+  polyad_cp_complete_options options;
+  polyad_cp_complete_options_init(&options);
+  options.rank = 2;
+  options.run.max_iterations = 2;
+  options.biases = 1;
+  options.validation_share = 0.2;
+  options.method = method == COMPLETE_ALS   ? POLYAD_COMPLETE_ALS
+                   : method == COMPLETE_CCD ? POLYAD_COMPLETE_CCD
+                                            : POLYAD_COMPLETE_SGD;
+  polyad_status status = polyad_cp_complete(context, plan, &options, &model, NULL);
+  if (status == POLYAD_OK) status = polyad_ktensor_write(context, model, at("model"));
+  polyad_ktensor_destroy(model);
+  return status;
+}
+
 /* The same by one function, which keeps the words of its failure. */
 static polyad_status run_one_call(polyad_context *context, const struct job *job) {
   polyad_decomposition result = {0};
@@ -122,14 +143,17 @@ static polyad_status decompose(polyad_context *context, const struct job *job) {
   polyad_plan_options_init(&options);
   options.rank = 2;
   options.format = job->format;
-  if (job->method >= APR_MU) options.kernel = POLYAD_KERNEL_PHI;
-  if (job->method >= TUCKER) options.kernel = POLYAD_KERNEL_TTMC;
+  bool tucker = job->method == TUCKER || job->method == TUCKER_RANDOM;
+  bool apr = job->method >= APR_MU && job->method <= APR_PQNR;
+  if (apr) options.kernel = POLYAD_KERNEL_PHI;
+  if (tucker) options.kernel = POLYAD_KERNEL_TTMC;
   polyad_status status = polyad_tensor_read(context, at("in.tns"), NULL, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &options, &plan);
   if (status == POLYAD_OK && job->method < APR_MU) status = run_als(context, plan, job->method);
-  if (status == POLYAD_OK && job->method >= APR_MU && job->method < TUCKER)
-    status = run_apr(context, plan, job->method);
-  if (status == POLYAD_OK && job->method >= TUCKER) status = run_tucker(context, plan, job->method);
+  if (status == POLYAD_OK && apr) status = run_apr(context, plan, job->method);
+  if (status == POLYAD_OK && tucker) status = run_tucker(context, plan, job->method);
+  if (status == POLYAD_OK && job->method >= COMPLETE_ALS)
+    status = run_complete(context, plan, job->method);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   return status;
@@ -256,7 +280,7 @@ static void every_algorithm_on_every_format(void **unused) {
       polyad_format_description format;
       assert_int_equal(polyad_format_describe(which, &format), POLYAD_OK);
       struct job job = {(enum method)method, format.name};
-      if (method == ONE_CALL && which > 0) break; /* what it adds depends on no format */
+      if (method >= COMPLETE_ALS && which > 0) break; /* what they add depends on no format */
       polyad_status status = decompose(context, &job);
       if (status == POLYAD_OK)
         sweep(&job, context);

@@ -164,8 +164,9 @@ __device__ static void add_up_observations(const pd_gpu_completion_rows &job, co
     }
     if (shape.slices > 1) {
       __syncthreads();
-      for (int k = 0; k < TILE * TILE && active; ++k)
-        stage[k * shape.threads + thread] = sum[k];
+#pragma unroll
+      for (int k = 0; k < TILE * TILE; ++k)
+        if (active) stage[k * shape.threads + thread] = sum[k];
       __syncthreads();
       join_slices(shape, stage, out, stride);
     } else if (active) {
