@@ -189,12 +189,13 @@ static polyad_status complete_state_fill(struct pd_complete *c) {
   PD_TRY(complete_state_check_memory(c));
   PD_TRY(take_observations(c));
   PD_TRY(prepare_values(c));
-  PD_TRY(pd_observations_sort(c->seen, c->steps));
+  PD_TRY(pd_observations_find_rows(c->seen, c->steps));
   note_observations(c);
   uint64_t work = c->fitted.columns;
   if (c->options->method == POLYAD_COMPLETE_ALS) work *= work;
   c->threads = pd_kernel_threads(c->context, c->seen->count, work);
   PD_TRY(pd_observations_send(device, &c->seen));
+  PD_TRY(pd_observations_sort(c->seen, c->steps));
   if (c->held != NULL) PD_TRY(pd_observations_send(device, &c->held));
   PD_TRY(complete_state_create_matrices(c));
   struct pd_completion_job job = complete_state_job(c);

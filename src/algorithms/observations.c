@@ -1,5 +1,5 @@
 /* Observations and the order of each mode's rows: see observations.h. Mode 0 has the tensor's own
- * order; for the others one stable counting sort by the mode's index finds it. */
+ * order; the device finds the others. */
 #include "algorithms/observations.h"
 #include "core/threads.h"
 #include <inttypes.h>
@@ -107,40 +107,14 @@ polyad_status pd_observations_create(polyad_context *context, const polyad_tenso
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static polyad_status allocate_rows(struct pd_observations *o, int mode) {
-  struct pd_observed_rows *rows = &o->rows[mode];
-  PD_TRY(PD_NEW_ZERO(o->context, pd_add_saturated(o->dims[mode], 1), &rows->start));
-  rows->borrowed = mode == 0;
-  if (mode > 0) PD_TRY(PD_NEW(o->context, o->count, &rows->place));
-  for (int n = 0; n < o->order; ++n) {
-    if (n == mode) continue;
-    if (rows->borrowed)
-      rows->index[n] = o->cell[n];
-    else
-      PD_TRY(PD_NEW(o->context, o->count, &rows->index[n]));
-  }
-  return POLYAD_OK;
-}
-
-/* Counts, sums them up, and deals out places; start[i] ends where it is to be. */
-static void observations_sort_mode(struct pd_observations *o, int mode) {
-  struct pd_observed_rows *rows = &o->rows[mode];
+/* start[i] = how many observations are of rows before i. */
+static void count_rows(struct pd_observations *o, int mode) {
   const uint32_t *index = o->cell[mode];
-  uint64_t *start = rows->start, dim = o->dims[mode];
+  uint64_t *start = o->rows[mode].start;
   for (uint64_t q = 0; q < o->count; ++q)
     ++start[index[q] + UINT64_C(1)];
-  for (uint64_t i = 0; i < dim; ++i)
+  for (uint64_t i = 0; i < o->dims[mode]; ++i)
     start[i + 1] += start[i];
-  if (mode == 0) return;
-  for (uint64_t q = 0; q < o->count; ++q) {
-    uint64_t to = start[index[q]]++;
-    rows->place[to] = q;
-    for (int n = 0; n < o->order; ++n)
-      if (n != mode) rows->index[n][to] = o->cell[n][q];
-  }
-  for (uint64_t i = dim; i > 0; --i)
-    start[i] = start[i - 1];
-  start[0] = 0;
 }
 
 static polyad_status divide_rows(struct pd_observations *o, int mode,
@@ -172,17 +146,39 @@ static polyad_status divide_rows(struct pd_observations *o, int mode,
   return POLYAD_OK;
 }
 
-polyad_status pd_observations_sort(struct pd_observations *o, const struct pd_completion *steps) {
+polyad_status pd_observations_find_rows(struct pd_observations *o,
+                                        const struct pd_completion *steps) {
   for (int n = 0; n < o->order; ++n)
-    PD_TRY(allocate_rows(o, n));
+    PD_TRY(PD_NEW_ZERO(o->context, pd_add_saturated(o->dims[n], 1), &o->rows[n].start));
   int threads = pd_threads_for(o->context, o->count * (uint64_t)o->order, GRAIN);
   if (threads > o->order) threads = o->order;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int n = 0; n < o->order; ++n)
-    observations_sort_mode(o, n);
+    count_rows(o, n);
   for (int n = 0; n < o->order; ++n)
     PD_TRY(divide_rows(o, n, steps));
   return POLYAD_OK;
+}
+
+static polyad_status allocate_there(struct pd_observations *o, size_t size, void **array) {
+  return o->device->functions->allocate(o->context, o->device, pd_mul_saturated(o->count, size),
+                                        array);
+}
+
+polyad_status pd_observations_sort(struct pd_observations *o, const struct pd_completion *steps) {
+  for (int n = 0; n < o->order; ++n) {
+    struct pd_observed_rows *rows = &o->rows[n];
+    rows->borrowed = n == 0;
+    if (n > 0) PD_TRY(allocate_there(o, sizeof *rows->place, (void **)&rows->place));
+    for (int m = 0; m < o->order; ++m) {
+      if (m == n) continue;
+      if (rows->borrowed)
+        rows->index[m] = o->cell[m];
+      else
+        PD_TRY(allocate_there(o, sizeof *rows->index[m], (void **)&rows->index[m]));
+    }
+  }
+  return steps->sort(o->context, o, pd_threads_for(o->context, o->count, GRAIN));
 }
 
 uint64_t pd_observations_bytes(int order, uint64_t count, bool weights) {
@@ -238,9 +234,6 @@ static polyad_status copy_arrays(struct pd_observations *to) {
     if (status == POLYAD_OK)
       status = device->copy_in(to->context, to->device, *list.array[k], host, list.bytes[k]);
   }
-  for (int n = 0; n < to->order; ++n)
-    for (int m = 0; m < to->order && to->rows[n].borrowed; ++m)
-      if (m != n) to->rows[n].index[m] = to->cell[m];
   if (status == POLYAD_OK) status = device->synchronize(to->context, to->device);
   return status;
 }

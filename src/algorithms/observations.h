@@ -19,7 +19,11 @@ polyad_status pd_observations_create(polyad_context *context, const polyad_tenso
                                      const polyad_tensor *weights, int exponent,
                                      struct pd_observations **observations);
 void pd_observations_destroy(struct pd_observations *observations);
-/** Makes the rows of all modes, with long ones divided as the device's steps want them. */
+/** Finds where the rows of all modes begin, with long ones divided as the device's steps want them.
+ *  Observations are in the host's memory. */
+polyad_status pd_observations_find_rows(struct pd_observations *observations,
+                                        const struct pd_completion *steps);
+/** Makes the order of every mode, where the observations lie. */
 polyad_status pd_observations_sort(struct pd_observations *observations,
                                    const struct pd_completion *steps);
 /** Replaces observations in the host's memory by equal ones on a device. */

@@ -103,7 +103,10 @@ struct pd_completion {
   /** Rows of more than `piece_least` observations and a `piece_share`-th of all are divided into
    *  pieces of that many. */
   uint64_t piece_least, piece_share;
-  /** Bytes of what work_create() makes, at most. */
+  /** Fills in place[] and index[] of every mode but 0, from cell[] and start[]: observations of a
+   *  row stay in their order. */
+  polyad_status (*sort)(polyad_context *context, struct pd_observations *observations, int threads);
+  /** Bytes of what sort() and work_create() allocate, at most. */
   uint64_t (*work_bytes)(const struct pd_completion_job *job, uint64_t observations);
   polyad_status (*work_create)(polyad_context *context, const struct pd_completion_job *job,
                                struct pd_completion_work **work);

@@ -16,6 +16,31 @@ uint64_t pd_observed_long_row(const struct pd_observed_rows *rows, uint64_t i) {
   return low < rows->long_rows && rows->long_row[low] == i ? low : UINT64_MAX;
 }
 
+/* A counting sort by the mode's index; start[i] ends where it was. */
+static void sort_mode(struct pd_observations *o, int mode) {
+  struct pd_observed_rows *rows = &o->rows[mode];
+  const uint32_t *index = o->cell[mode];
+  for (uint64_t q = 0; q < o->count; ++q) {
+    uint64_t to = rows->start[index[q]]++;
+    rows->place[to] = q;
+    for (int n = 0; n < o->order; ++n)
+      if (n != mode) rows->index[n][to] = o->cell[n][q];
+  }
+  for (uint64_t i = o->dims[mode]; i > 0; --i)
+    rows->start[i] = rows->start[i - 1];
+  rows->start[0] = 0;
+}
+
+static polyad_status completion_sort(polyad_context *context, struct pd_observations *o,
+                                     int threads) {
+  (void)context;
+  if (threads > o->order) threads = o->order;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int n = 1; n < o->order; ++n)
+    sort_mode(o, n);
+  return POLYAD_OK;
+}
+
 static uint64_t completion_work_bytes(const struct pd_completion_job *job, uint64_t observations) {
   uint64_t systems = job->rows ? pd_row_system_bytes(job->columns) : 0;
   uint64_t residual = job->components ? pd_mul_saturated(observations, sizeof(double)) : 0;
@@ -74,6 +99,7 @@ static void completion_forget(struct pd_completion_work *work) { work->stands = 
 
 const struct pd_completion pd_cpu_completion = {.piece_least = PIECE_LEAST,
                                                 .piece_share = PIECE_SHARE,
+                                                .sort = completion_sort,
                                                 .work_bytes = completion_work_bytes,
                                                 .work_create = completion_work_create,
                                                 .work_destroy = completion_work_destroy,

@@ -44,9 +44,11 @@ static void make_observations(struct setting *s, const struct mttkrp_case *from,
   struct pd_observations **const made[] = {&s->plain, &s->sent};
   for (int k = 0; k < 2; ++k) {
     OK(pd_observations_create(s->context, tensor, weights, 0, made[k]));
-    OK(pd_observations_sort(*made[k], s->steps));
+    OK(pd_observations_find_rows(*made[k], s->steps));
   }
   OK(pd_observations_send(s->device, &s->sent));
+  OK(pd_observations_sort(s->plain, &pd_cpu_completion));
+  OK(pd_observations_sort(s->sent, s->steps));
   polyad_tensor_destroy(weights);
   polyad_tensor_destroy(tensor);
   problem_free(&problem);

@@ -1,5 +1,6 @@
 /* Completion on a GPU: scratch memory, and the order of the kernels. */
 #include "device/cuda/cuda_completion_launch.h"
+#include "device/cuda/cuda_sort.h"
 #include "device/cuda/cuda_state.h"
 #include "linalg/completion.h"
 
@@ -28,6 +29,49 @@ struct pd_completion_work {
   uint64_t fallbacks; /* at the last fetch */
 };
 
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* Sorts the numbers of the observations by their index in the mode. */
+static polyad_status sort_places(polyad_context *context, struct pd_observations *o, int mode,
+                                 struct pd_gpu_sort_job *job) {
+  struct pd_cuda_state *state = pd_cuda_state_of(o->device);
+  struct pd_observed_rows *rows = &o->rows[mode];
+  int at = 0;
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_completion_keys(o->cell[mode], o->count, job->keys[0], job->values[0],
+                                        pd_cuda_stream(state))));
+  for (job->bits = 1; job->bits < 32 && o->dims[mode] > UINT64_C(1) << job->bits; ++job->bits)
+    continue;
+  PD_TRY(pd_cuda_sort_arrays(context, o->device, job, &at));
+  PD_TRY(pd_cuda_device_functions.copy(context, o->device, rows->place, job->values[at],
+                                       o->count * sizeof *rows->place));
+  for (int n = 0; n < o->order; ++n)
+    if (n != mode)
+      PD_TRY(PD_CUDA(context, state,
+                     pd_gpu_completion_gather(o->cell[n], rows->place, o->count, rows->index[n],
+                                              pd_cuda_stream(state))));
+  return POLYAD_OK;
+}
+
+static polyad_status cuda_completion_sort(polyad_context *context, struct pd_observations *o,
+                                          int threads) {
+  struct pd_gpu_sort_job job = {.key_bytes = 8, .value_bytes = 8, .count = o->count};
+  polyad_status status = pd_cuda_enter(context, pd_cuda_state_of(o->device));
+  (void)threads;
+  for (int k = 0; k < 2 && status == POLYAD_OK; ++k) {
+    status = pd_cuda_allocate(context, o->device, o->count, 8, &job.keys[k]);
+    if (status == POLYAD_OK)
+      status = pd_cuda_allocate(context, o->device, o->count, 8, &job.values[k]);
+  }
+  for (int n = 1; n < o->order && status == POLYAD_OK; ++n)
+    status = sort_places(context, o, n, &job);
+  for (int k = 0; k < 2; ++k) {
+    pd_cuda_release(context, o->device, job.keys[k]);
+    pd_cuda_release(context, o->device, job.values[k]);
+  }
+  return status;
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static uint64_t piece_numbers(const struct pd_completion_job *job) {
@@ -37,12 +81,12 @@ static uint64_t piece_numbers(const struct pd_completion_job *job) {
 /* There are no more pieces than long rows and shares. */
 static uint64_t cuda_completion_bytes(const struct pd_completion_job *job, uint64_t observations) {
   uint64_t pieces = observations / PIECE_LEAST, scratch = 0;
-  if (job->rows && job->columns > PD_GPU_COMPLETION_COLUMNS) return UINT64_MAX;
   if (pieces > PIECE_SHARE) pieces = PIECE_SHARE;
   if (job->rows)
     scratch = pd_gpu_completion_scratch((int)job->columns, 48 << 10,
                                         BLOCKS_EACH * pd_cuda_state_of(job->device)->processors);
   uint64_t numbers = pd_add_saturated(pd_mul_saturated(2 * pieces, piece_numbers(job)), scratch);
+  numbers = pd_add_saturated(numbers, pd_mul_saturated(4, observations)); /* sorting */
   if (job->components) numbers = pd_add_saturated(numbers, observations);
   return pd_mul_saturated(numbers, sizeof(double));
 }
@@ -270,6 +314,7 @@ static void cuda_completion_forget(struct pd_completion_work *work) { work->stan
 
 const struct pd_completion pd_cuda_completion = {.piece_least = PIECE_LEAST,
                                                  .piece_share = PIECE_SHARE,
+                                                 .sort = cuda_completion_sort,
                                                  .work_bytes = cuda_completion_bytes,
                                                  .work_create = cuda_completion_create,
                                                  .work_destroy = cuda_completion_destroy,

@@ -45,6 +45,13 @@ struct pd_gpu_observations {
   uint64_t count;
 };
 
+/** keys[q] = index[q], places[q] = q. */
+cudaError_t pd_gpu_completion_keys(const uint32_t *index, uint64_t count, uint64_t *keys,
+                                   uint64_t *places, cudaStream_t stream);
+/** to[p] = from[place[p]]. */
+cudaError_t pd_gpu_completion_gather(const uint32_t *from, const uint64_t *place, uint64_t count,
+                                     uint32_t *to, cudaStream_t stream);
+
 /** The new rows of a mode's factor. */
 struct pd_gpu_completion_rows {
   struct pd_gpu_completed model;

@@ -1,7 +1,8 @@
-/* Steps of completion on a GPU that take an observation at a time: the entries of one component
- * (CCD++), and the sums that tell how well a model describes observations. Each sum is that of a
- * fixed number of blocks, or of a row's block, whose threads take observations by turns and add up
- * what they have in the order of a tree; so the bits are always the same. */
+/* Steps of completion on a GPU that take an observation at a time: the order of a mode's rows, the
+ * entries of one component (CCD++), and the sums that tell how well a model describes observations.
+ * Each sum is that of a fixed number of blocks, or of a row's block, whose threads take
+ * observations by turns and add up what they have in the order of a tree; so the bits are always
+ * the same. */
 #include "device/cuda/cuda_completion_device.cuh"
 #include <math.h>
 
@@ -24,6 +25,41 @@ template <int COUNT> __device__ static void add_up_block(double &a, double &b, d
   __syncthreads();
   a = room[0][0];
   b = room[0][1];
+}
+
+static unsigned blocks_for(uint64_t count, int threads) {
+  uint64_t wanted = (count + (uint64_t)threads - 1) / (uint64_t)threads, most = 1 << 16;
+  return (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static __global__ void __launch_bounds__(THREADS)
+    make_keys(const uint32_t *index, uint64_t count, uint64_t *keys, uint64_t *places) {
+  for (uint64_t q = (uint64_t)blockIdx.x * THREADS + threadIdx.x; q < count;
+       q += (uint64_t)gridDim.x * THREADS) {
+    keys[q] = index[q];
+    places[q] = q;
+  }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    gather(const uint32_t *from, const uint64_t *place, uint64_t count, uint32_t *to) {
+  for (uint64_t p = (uint64_t)blockIdx.x * THREADS + threadIdx.x; p < count;
+       p += (uint64_t)gridDim.x * THREADS)
+    to[p] = from[place[p]];
+}
+
+extern "C" cudaError_t pd_gpu_completion_keys(const uint32_t *index, uint64_t count, uint64_t *keys,
+                                              uint64_t *places, cudaStream_t stream) {
+  make_keys<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(index, count, keys, places);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_completion_gather(const uint32_t *from, const uint64_t *place,
+                                                uint64_t count, uint32_t *to, cudaStream_t stream) {
+  gather<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(from, place, count, to);
+  return cudaGetLastError();
 }
 
 /* ---- components ----------------------------------------------------------------------------- */
@@ -105,11 +141,6 @@ static __global__ void __launch_bounds__(ROW_THREADS)
       *x = slope / square;
     if (job.model.nonnegative && !job.bias && *x < 0) *x = 0;
   }
-}
-
-static unsigned blocks_for(uint64_t count, int threads) {
-  uint64_t wanted = (count + (uint64_t)threads - 1) / (uint64_t)threads, most = 1 << 16;
-  return (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
 extern "C" cudaError_t pd_gpu_completion_copy(const struct pd_gpu_completion_column *job, int back,
