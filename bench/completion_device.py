@@ -2,13 +2,14 @@
 """Completion on a GPU beside the CPU's: the time to the same error, by the command alone.
 
 usage: completion_device.py --polyad PATH [--tensors NAME,...] [--ranks 10,50] [--pairs 3]
-                            [--device cuda] [--threads N] [--seconds 5] [--limit 60] --json FILE
+                            [--device cuda] [--threads N] [--seconds 5] [--device-seconds 1]
+                            [--limit 60] --json FILE
 
 A tensor of data/ is dealt out to 80% of its entries for fitting, 10% for validation and 10% for the
 test, anew for each seed. `als` and `ccd` with biases and ridge 2 run on the CPU and on the device, in
-turn; first for `--seconds` on each, then the least validation error of the CPU's run, plus 1%, is what
-both have to come to. `iteration` is the median time of an iteration, `to_same_error` the time of the
-iterations until then (null: not in `--seconds`), `wall` that of the whole command, with reading. Times
+turn, for `--seconds` and `--device-seconds`: the least validation error of the CPU's run, plus 1%, is
+what both have to come to. `iteration` is the median time of an iteration, `to_same_error` the time of the
+iterations until then (null: not in that time), `wall` that of the whole command, with reading. Times
 are by the clock, as a processor waits while a GPU works; ratios are the CPU's over the device's. After
 `--limit` seconds no further run begins.
 """
@@ -34,12 +35,13 @@ def split(options, name, seed, folder):
 
 
 def fit(options, name, folder, algorithm, rank, device):
+    seconds = options.seconds if device == "cpu" else options.device_seconds
     out = f"{folder}/{name}.json"
     began = time.perf_counter()
     subprocess.run([options.polyad, "cpd", f"{folder}/{name}-train.ptn", "--absent", "unknown",
                     "--biases", "--validation", f"{folder}/{name}-validation.ptn", "--algorithm",
                     algorithm, "--rank", str(rank), "--ridge", "2", "--device", device, "--threads",
-                    str(options.threads), "--max-seconds", str(options.seconds), "--patience", "1000",
+                    str(options.threads), "--max-seconds", str(seconds), "--patience", "1000",
                     "--tol", "0", "--max-iters", "1000", "--quiet", "--json", out],
                    check=True, stdout=subprocess.DEVNULL)
     wall = time.perf_counter() - began
@@ -100,6 +102,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--device-seconds", type=float, default=1)
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--json", required=True)
     options = parser.parse_args()
