@@ -63,6 +63,17 @@ def test_plan_with_zeros():
     assert abs(model.reconstruct([[0, 1]])[0]) < 0.5
 
 
+def test_device():
+    _, known = problem()
+    cpu = polyad.cp_complete(known, 2, device="cpu", max_iters=5)
+    named = polyad.cp_complete(polyad.Plan(polyad.SparseTensor(
+        np.argwhere(~np.isnan(known)), known[~np.isnan(known)], known.shape, zeros="keep"), 2,
+        zeros="keep", device="cpu"), 2, max_iters=5)
+    assert np.array_equal(cpu.factors[0], named.factors[0])
+    with pytest.raises(polyad.Error, match="nonsense"):
+        polyad.cp_complete(known, 2, device="nonsense")
+
+
 def test_refusals():
     _, known = problem()
     with pytest.raises(ValueError, match="'als', 'ccd' or 'sgd'"):
