@@ -108,7 +108,7 @@ polyad_status pd_observations_create(polyad_context *context, const polyad_tenso
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* start[i] = how many observations are of rows before i. */
-static void count_rows(struct pd_observations *o, int mode) {
+static void count_observations_of_rows(struct pd_observations *o, int mode) {
   const uint32_t *index = o->cell[mode];
   uint64_t *start = o->rows[mode].start;
   for (uint64_t q = 0; q < o->count; ++q)
@@ -154,7 +154,7 @@ polyad_status pd_observations_find_rows(struct pd_observations *o,
   if (threads > o->order) threads = o->order;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int n = 0; n < o->order; ++n)
-    count_rows(o, n);
+    count_observations_of_rows(o, n);
   for (int n = 0; n < o->order; ++n)
     PD_TRY(divide_rows(o, n, steps));
   return POLYAD_OK;

@@ -65,8 +65,8 @@ struct Batch {
 };
 
 /* Looks up observations p, p + 1, ... of the mode's order. */
-__device__ static void look_up(const pd_gpu_completion_rows &job, const Shape &shape, uint64_t p,
-                               int count, Batch &batch) {
+__device__ static void look_up_batch(const pd_gpu_completion_rows &job, const Shape &shape,
+                                     uint64_t p, int count, Batch &batch) {
   int order = job.model.order;
   for (int e = (int)threadIdx.x; e < count * order; e += shape.threads) {
     int j = e / order, n = e % order;
@@ -156,7 +156,7 @@ __device__ static void add_up_observations(const pd_gpu_completion_rows &job, co
     for (uint64_t done = 0; done < count; done += (uint64_t)shape.batch) {
       int some = count - done < (uint64_t)shape.batch ? (int)(count - done) : shape.batch;
       __syncthreads();
-      look_up(job, shape, first + done, some, batch);
+      look_up_batch(job, shape, first + done, some, batch);
       __syncthreads();
       make_vectors(job, shape, some, batch, stage);
       __syncthreads();
