@@ -33,7 +33,7 @@ struct cpd {
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
   polyad_run_info info;
-  polyad_team_info *members; /* of several processes, for --json */
+  polyad_team_info *members; /* of several processes or devices, for --json */
   uint64_t tensor_hash;      /* for --json and --report */
 };
 
@@ -542,8 +542,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = read_others(cpd);
   if (status == 0) status = settle_outline(cpd);
   if (status == 0) status = decompose(cpd);
-  if (status == 0 && session->team != NULL)
-    status = cli_team_gather(session, cpd->plan, &cpd->members);
+  if (status == 0) status = cli_team_gather(session, cpd->plan, &cpd->members);
   cli_phase(CLI_WRITE);
   if (status == 0 && cli_team_first(session)) status = write_all(cpd, argc, argv);
   status = cli_team_agree(session, status);

@@ -2,6 +2,7 @@
 #include "text.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int cli_team_join(struct cli_session *session) {
   if (polyad_team_launched() < 2) return 0;
@@ -36,16 +37,31 @@ void cli_team_leave(struct cli_session *session) {
 
 int cli_team_gather(struct cli_session *session, const polyad_plan *plan,
                     polyad_team_info **members) {
-  *members = calloc((size_t)polyad_team_size(session->team), sizeof **members);
+  polyad_team_info mine;
+  polyad_plan_team_info(plan, &mine);
+  *members = NULL;
+  if (mine.size < 2) return 0;
+  *members = calloc((size_t)mine.size, sizeof **members);
   if (*members == NULL) return cli_failure("out of memory");
   return polyad_plan_team_gather(session->context, plan, *members) == POLYAD_OK
              ? 0
              : cli_library_failure(session->context);
 }
 
-static void add_member(cJSON *array, const polyad_team_info *member) {
+/* The device of a member: its place in the plan's list, or the one of every process. */
+static void add_device(cJSON *object, const polyad_plan *plan, int member) {
+  char name[32];
+  const char *at = polyad_plan_device(plan);
+  for (int k = 0; k < member && strchr(at, ',') != NULL; ++k)
+    at = strchr(at, ',') + 1;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+  cli_json_text(object, "device", name);
+}
+
+static void add_member(cJSON *array, const polyad_plan *plan, const polyad_team_info *member) {
   cJSON *o = cJSON_CreateObject();
   cli_json_count(o, "rank", (uint64_t)member->rank);
+  add_device(o, plan, member->rank);
   cli_json_count(o, "nnz", member->nnz);
   cli_json_count(o, "rows_read", member->rows_read);
   cli_json_count(o, "rows_owned", member->rows_owned);
@@ -58,7 +74,8 @@ static void add_member(cJSON *array, const polyad_team_info *member) {
 
 void cli_json_team(cJSON *object, const polyad_plan *plan, const polyad_team_info *members) {
   int size = members != NULL ? members[0].size : 1;
-  cli_json_count(object, "processes", (uint64_t)size);
+  bool one_process = strchr(polyad_plan_device(plan), ',') != NULL;
+  cli_json_count(object, "processes", one_process ? 1 : (uint64_t)size);
   if (size == 1) {
     cJSON_AddNullToObject(object, "team");
     return;
@@ -71,5 +88,5 @@ void cli_json_team(cJSON *object, const polyad_plan *plan, const polyad_team_inf
   cli_json_real(o, "imbalance", (double)members[0].most_nnz * size / (double)nnz);
   cJSON *array = cJSON_AddArrayToObject(o, "members");
   for (int k = 0; k < size; ++k)
-    add_member(array, &members[k]);
+    add_member(array, plan, &members[k]);
 }

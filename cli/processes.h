@@ -17,8 +17,9 @@ int cli_team_agree(struct cli_session *session, int status);
 /** Leaves the others. */
 void cli_team_leave(struct cli_session *session);
 
-/** What all processes have done, for the JSON object: one for each; asked of all of them, and freed
- *  with free(). 0, or an exit status. */
+/** What all members of a team have done, processes or devices of this one, for the JSON object;
+ *  asked of all processes, and freed with free(). NULL where the plan has no team. 0, or an exit
+ *  status. */
 int cli_team_gather(struct cli_session *session, const polyad_plan *plan,
                     polyad_team_info **members);
 /** Members "processes", "grid", "imbalance" and "members" of the object. */

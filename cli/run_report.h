@@ -12,7 +12,7 @@ struct cli_run {
   const char *file;
   const polyad_plan *plan;
   const polyad_run_info *info;
-  const polyad_team_info *members; /* of several processes; else NULL */
+  const polyad_team_info *members; /* of several processes or devices; else NULL */
 };
 /** Members of the JSON object, in their order: what was decomposed; how, and how long it took; ...
  */

@@ -69,7 +69,7 @@ struct cli_session {
   {.kind = CLI_GROUP, .help = "common options"},                                                   \
   {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device),                      \
    .argument = "DEVICE",                                                                           \
-   .help = "auto (default), cpu, cuda, cuda:1, opencl, or two\nthat share MTTKRP and Phi: cuda,cpu"},                                           \
+   .help = "auto (default), cpu, cuda, cuda:1, opencl; several\nGPUs: cuda:all, cuda:0-3; or two: cuda,cpu"},                                           \
   {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision),              \
    .argument = "f32|f64",                                                                          \
    .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \

@@ -93,7 +93,7 @@ _polyad() {
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --absent) mapfile -t COMPREPLY < <(compgen -W "zero unknown" -- "$current") ;;
     --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) $([ "$command" = cpd ] && echo ccd sgd) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
-    --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda opencl cuda,cpu" -- "$current") ;;
+    --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda cuda:all opencl cuda,cpu" -- "$current") ;;
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;
     --stream) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current") ;;

@@ -104,8 +104,8 @@ POLYAD_API void polyad_set_seed(polyad_context *context, uint64_t seed);
 POLYAD_API uint64_t polyad_seed(const polyad_context *context);
 
 /** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or two that share the nonzeros of
- *  MTTKRP and Phi, such as "cuda,cpu": the first keeps the factors.
- *
+ *  MTTKRP and Phi, such as "cuda,cpu": the first keeps the factors; or GPUs that have a part of the
+ *  tensor each ("cuda:all", "cuda:0-3"), for polyad_cp_als() and polyad_cp_apr() (docs/scale.md).
  *  A device that is named is opened at once. "auto" opens nothing: when something first needs a
  *  device (a plan, polyad_device()) it becomes the first GPU of CUDA, else the CPU, and says so at
  *  level info. OpenCL is opened only by name; some of its drivers end the process where they do not
@@ -119,7 +119,7 @@ POLYAD_API uint64_t polyad_seed(const polyad_context *context);
  */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_device(polyad_context *context,
                                                           const char *device);
-/** Name of the chosen device, such as "cpu" or "cuda:0", or of two: "cuda:0,cpu"; settles "auto".
+/** Name of the chosen device, such as "cpu" or "cuda:0", or of some: "cuda:0,cpu"; settles "auto".
  */
 POLYAD_API const char *polyad_device(polyad_context *context);
 

@@ -1,14 +1,16 @@
-"""Where the CUDA module finds cuBLAS and cuSOLVER when the system has none: NVIDIA's wheels."""
+"""Where the CUDA module finds cuBLAS, cuSOLVER and NCCL when the system has none: NVIDIA's wheels."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import pathlib
 import sys
 import threading
 
 _FOLDERS = ("cublas/lib", "cusolver/lib", "cu[0-9]*/lib")  # of the wheels for CUDA 12, and from 13 on
 _LIBRARIES = ("libcublasLt.so.*", "libcublas.so.*", "libcusolver.so.*")
+_NCCL = "libnccl.so.2"
 _lock = threading.Lock()
 _loaded: list[ctypes.CDLL] | None = None
 
@@ -30,6 +32,8 @@ def prepare(device: str) -> None:
     """Before a GPU is used for the first time: loads the libraries of the wheels, so that the
     C library finds them by name. What the system's loader finds comes first."""
     global _loaded
+    if "," in device or "-" in device or device.endswith(":all"):
+        _prepare_nccl()
     if _loaded is not None or device == "cpu" or device.startswith("opencl"):
         return
     with _lock:
@@ -40,6 +44,23 @@ def prepare(device: str) -> None:
         if not beside.exists() or not pathlib.Path("/dev/nvidiactl").exists() or _system_has():
             return
         _loaded = load(wheel_libraries())
+
+
+def _prepare_nccl() -> None:
+    """Before several GPUs share a tensor: loads NCCL's wheel, unless the system has the library or
+    the environment says which one to take."""
+    with _lock:
+        if "POLYAD_NCCL" not in os.environ and not _loads(_NCCL):
+            load([found for folder in sys.path
+                  for found in pathlib.Path(folder, "nvidia/nccl/lib").glob(_NCCL)][:1])
+
+
+def _loads(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
 
 
 def load(libraries: list[pathlib.Path]) -> list[ctypes.CDLL]:
@@ -54,10 +75,4 @@ def load(libraries: list[pathlib.Path]) -> list[ctypes.CDLL]:
 
 
 def _system_has() -> bool:
-    for name in ("libcublas.so.13", "libcublas.so.12", "libcublas.so"):
-        try:
-            ctypes.CDLL(name)
-            return True
-        except OSError:
-            continue
-    return False
+    return any(_loads(name) for name in ("libcublas.so.13", "libcublas.so.12", "libcublas.so"))

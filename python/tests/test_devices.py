@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import polyad
 import pytest
 
@@ -12,6 +13,7 @@ FAKE_OPENCL = os.environ.get("POLYAD_FAKE_OPENCL")
 needs_module = pytest.mark.skipif(not FAKE_OPENCL, reason="built without the OpenCL module")
 PROGRAM = """
 import warnings
+import numpy as np
 import polyad
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
@@ -40,3 +42,19 @@ def test_a_broken_driver_is_named(how, says):
     cpu, opencl, warning = ask({"LD_LIBRARY_PATH": FAKE_OPENCL, "FAKE_OPENCL": how})
     assert (cpu, opencl) == ("cpu", "False")
     assert warning.startswith("no device opencl is listed: its driver ended") and says in warning
+
+
+def test_several_devices_share_the_tensor():
+    """What device="cuda:all" does, with processors in place of GPUs."""
+    rng = np.random.default_rng(1)
+    x = polyad.SparseTensor(rng.integers(0, [20, 15, 25], (3000, 3)), rng.random(3000), (20, 15, 25))
+    options = {"seed": 3, "max_iters": 5, "tol": 0, "threads": 2}
+    alone = polyad.cp_als(x, 3, device="cpu", **options)
+    found = polyad.cp_als(x, 3, device="cpu,cpu,cpu", **options)
+    assert found.info["device"] == "cpu,cpu,cpu"
+    assert found.info["fit"] == pytest.approx(alone.info["fit"], rel=1e-12)
+    assert np.allclose(found.factors[1], alone.factors[1], rtol=0, atol=1e-9)
+    again = polyad.cp_als(x, 3, device="cpu,cpu,cpu", **options)
+    assert np.array_equal(found.factors[1], again.factors[1])
+    with pytest.raises(polyad.UnsupportedError):
+        polyad.tucker(x, (2, 2, 2), device="cpu,cpu,cpu")

@@ -27,7 +27,8 @@ static void make_nonnegative(struct pd_als *als) {
     }
 }
 
-/* Random factors that the device makes itself; the host's model does not have them. */
+/* Random factors that the device makes itself; the host's model does not have them. A team's member
+ * has rows here and there of the whole factors, which the host fills. */
 static polyad_status start_on_device(struct pd_als *als, int start) {
   uint64_t seed = polyad_seed(als->context);
   PD_TRY(pd_als_put_weights(als));
@@ -47,7 +48,8 @@ polyad_status pd_als_start(void *state, int start) {
   pd_model_unit_weights(als->model);
   /* Later starts of several differ only if they are random. */
   bool hosvd = als->options->init == POLYAD_INIT_HOSVD && start == 0;
-  if (als->options->init != POLYAD_INIT_MODEL && !hosvd && als->linalg->random != NULL)
+  if (als->options->init != POLYAD_INIT_MODEL && !hosvd && als->linalg->random != NULL &&
+      pd_plan_team(als->plan) == NULL)
     return start_on_device(als, start);
   if (als->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(pd_model_take_initial(als->context, als->plan, als->options->initial,

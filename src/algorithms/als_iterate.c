@@ -121,10 +121,12 @@ static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
 static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
 
 /* All iterations but the first of a start enqueue the same work, on factors and spares that change
- * places: it may be recorded once for each way in which they lie. */
+ * places: it may be recorded once for each way in which they lie. Members of a team meet between
+ * their kernels, which no record could hold. */
 static bool may_record(const struct pd_als *als) {
   return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
          als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
+         pd_plan_team(als->plan) == NULL &&
          strcmp(als->plan->kernels->device, als->device->kind) ==
              0; /* two devices wait for each other */
 }

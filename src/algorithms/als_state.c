@@ -86,7 +86,8 @@ static polyad_status als_state_fill(struct pd_als *als, bool shared) {
                                &als->model));
   if (!shared) PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
-  if (pd_plan_team(als->plan) != NULL) als->linalg->join(als->work, pd_plan_team(als->plan));
+  if (pd_plan_team(als->plan) != NULL)
+    PD_TRY(als->linalg->join(context, als->work, pd_plan_team(als->plan)));
   if (!shared) PD_TRY(pd_als_find_sum_depth(als));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(als_state_create_matrices(als));

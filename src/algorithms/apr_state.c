@@ -58,7 +58,8 @@ static polyad_status apr_state_fill(struct pd_apr *apr) {
   else
     PD_TRY(polyad_workspace_create(context, apr->plan, options->rank, &apr->workspace));
   PD_TRY(apr->linalg->work_create(context, apr->device, options->rank, &apr->work));
-  if (pd_plan_team(apr->plan) != NULL) apr->linalg->join(apr->work, pd_plan_team(apr->plan));
+  if (pd_plan_team(apr->plan) != NULL)
+    PD_TRY(apr->linalg->join(context, apr->work, pd_plan_team(apr->plan)));
   PD_TRY(PD_NEW_ZERO(context, options->rank, &apr->host_lambda));
   PD_TRY(apr_state_create_matrices(apr));
   return pd_run_open(&apr->run);

@@ -208,7 +208,9 @@ static polyad_status pass_whole_factor(struct pd_archive *archive, const char *w
   uint64_t row = factor->columns * pd_type_bytes(factor->type);
   bool first = part->team->rank == 0, loads = archive->task == PD_ARCHIVE_LOAD;
   struct pd_archive mine = *archive;
+  all.device = &pd_cpu_device;
   all.rows = part->dims[mode];
+  all.stride = all.columns;
   all.data = NULL;
   mine.plan = NULL; /* what member 0 reads is scattered, not broadcast */
   if (first) PD_TRY(pd_alloc(archive->context, pd_mul_saturated(all.rows, row), 1, &all.data));
@@ -225,11 +227,22 @@ cleanup:
 polyad_status pd_archive_factor(struct pd_archive *archive, const char *what, int mode,
                                 struct pd_matrix *factor, void *host) {
   if (archive->plan == NULL) return pd_archive_matrix(archive, what, factor, host);
-  if (host == NULL) host = factor->data; /* a team's matrices are in the host's memory */
-  if (archive->task == PD_ARCHIVE_SAVE) PD_TRY(pd_matrix_to_host(archive->context, factor, host));
-  PD_TRY(pass_whole_factor(archive, what, mode, factor, host));
-  return archive->task == PD_ARCHIVE_LOAD ? pd_matrix_from_host(archive->context, factor, host)
-                                          : POLYAD_OK;
+  void *room = NULL;
+  polyad_status status = POLYAD_OK;
+  if (host == NULL && factor->device->functions->host_memory) host = factor->data;
+  if (host == NULL) {
+    uint64_t count = pd_mul_saturated(factor->rows, factor->columns);
+    PD_TRY(pd_alloc(archive->context, count, pd_type_bytes(factor->type), &room));
+    host = room;
+  }
+  if (archive->task == PD_ARCHIVE_SAVE)
+    PD_TRY_CLEANUP(pd_matrix_to_host(archive->context, factor, host));
+  PD_TRY_CLEANUP(pass_whole_factor(archive, what, mode, factor, host));
+  if (archive->task == PD_ARCHIVE_LOAD)
+    status = pd_matrix_from_host(archive->context, factor, host);
+cleanup:
+  pd_free(archive->context, room);
+  return status;
 }
 
 /* ---- checkpoints: saving ------------------------------------------------------------------ */

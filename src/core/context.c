@@ -1,4 +1,5 @@
 #include "core/context_internal.h"
+#include "core/helper_context.h"
 #include "core/machine.h"
 #include "core/start_threads.h"
 #include <math.h>
@@ -40,6 +41,22 @@ polyad_status polyad_context_create_with_allocator(const polyad_allocator *alloc
   snprintf(made->device, sizeof made->device, "auto");
   *context = made;
   return POLYAD_OK;
+}
+
+polyad_status pd_context_for_helper(const polyad_context *parent, const char *device, int threads,
+                                    polyad_context **context) {
+  PD_TRY(polyad_context_create_with_allocator(&parent->allocator, context));
+  (*context)->threads = threads;
+  snprintf((*context)->device, sizeof(*context)->device, "%s", device);
+  pd_context_follow(parent, *context);
+  return POLYAD_OK;
+}
+
+void pd_context_follow(const polyad_context *parent, polyad_context *helper) {
+  helper->memory_limit = parent->memory_limit;
+  helper->memory_limit_set = parent->memory_limit_set;
+  helper->seed = parent->seed;
+  helper->message_base = parent->message_base;
 }
 
 void polyad_context_destroy(polyad_context *context) {

@@ -16,7 +16,7 @@ struct polyad_context {
   _Atomic uint64_t memory_peak;
   uint64_t seed;
   int message_base; /* number of the first mode, row or component in messages: 0 or 1 */
-  char device[68];  /* a name, or two with a comma between */
+  char device[256]; /* a name, or several with commas between */
   polyad_log_level log_level;
   polyad_log_function log;
   void *log_user;

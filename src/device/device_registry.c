@@ -54,20 +54,34 @@ const char *polyad_device(polyad_context *context) {
   return context->device;
 }
 
-polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
-                            const struct pd_device **second) {
+polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *list) {
   char names[sizeof context->device], *rest = NULL;
-  *device = *second = NULL;
+  *list = (struct pd_device_list){0};
   PD_TRY(pd_isa_check(context));
   device_registry_settle(context);
-  const struct pd_device **found[] = {device, second};
   snprintf(names, sizeof names, "%s", context->device);
-  char *name = strtok_r(names, ",", &rest);
-  for (int k = 0; k < 2 && name != NULL; ++k, name = strtok_r(NULL, ",", &rest)) {
-    *found[k] = device_registry_find(name);
-    if (*found[k] == NULL)
+  for (char *name = strtok_r(names, ",", &rest); name != NULL && list->count < PD_DEVICES_MOST;
+       name = strtok_r(NULL, ",", &rest)) {
+    list->device[list->count] = device_registry_find(name);
+    if (list->device[list->count++] == NULL)
       return pd_fail(context, POLYAD_DEVICE, "device %s is not there any more", name);
   }
+  return POLYAD_OK;
+}
+
+bool pd_device_list_is_team(const struct pd_device_list *list) {
+  if (list->count != 2) return list->count > 2;
+  return list->device[0]->functions->copy_peer != NULL &&
+         list->device[1]->functions->copy_peer != NULL;
+}
+
+polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
+                            const struct pd_device **second) {
+  struct pd_device_list list;
+  *device = *second = NULL;
+  PD_TRY(pd_device_list_of(context, &list));
+  *device = list.device[0];
+  if (list.count == 2 && !pd_device_list_is_team(&list)) *second = list.device[1];
   return POLYAD_OK;
 }
 
@@ -109,35 +123,71 @@ static polyad_status device_registry_resolve(polyad_context *context, const char
   }
   return pd_fail(
       context, POLYAD_INVALID_ARGUMENT,
-      "device %s is unknown; expected auto, cpu, cuda, cuda:N, opencl, or two that share "
-      "the work, such as cuda,cpu",
+      "device %s is unknown; expected auto, cpu, cuda, cuda:N, opencl, or several that share "
+      "the work, such as cuda:all, cuda:0-3 or cuda,cpu",
       pd_quote(quoted, device, strlen(device)));
 }
 
-/* Two devices "FIRST,SECOND". */
-static polyad_status resolve_two(polyad_context *context, const char *devices, size_t comma,
-                                 char names[2][NAME_BYTES]) {
-  char first[NAME_BYTES];
-  snprintf(first, sizeof first, "%.*s", (int)(comma < NAME_BYTES ? comma : NAME_BYTES), devices);
-  PD_TRY(device_registry_resolve(context, first, names[0]));
-  return device_registry_resolve(context, devices + comma + 1, names[1]);
+/* Adds a name to a list with commas between. */
+static polyad_status add_name(polyad_context *context, const char *name, char *names, int *count) {
+  size_t used = strlen(names);
+  if (*count == PD_DEVICES_MOST)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "more than %d devices are named; expected at most as many", PD_DEVICES_MOST);
+  snprintf(names + used, sizeof context->device - used, "%s%s", *count > 0 ? "," : "", name);
+  ++*count;
+  return POLYAD_OK;
+}
+
+/* "cuda:FIRST-LAST", a range of devices. */
+static bool is_range(const char *text, int *first, int *last) {
+  int used = 0;
+  return sscanf(text, "cuda:%4d-%4d%n", first, last, &used) == 2 && text[used] == '\0' &&
+         *first >= 0 && *last >= *first;
+}
+
+/* One item of a list: a device, a range of CUDA's, or all of CUDA's. */
+static polyad_status add_item(polyad_context *context, const char *item, char *names, int *count) {
+  char name[NAME_BYTES];
+  int first = 0, last = 0;
+  bool all = strcmp(item, "cuda:all") == 0;
+  if (!all && !is_range(item, &first, &last)) {
+    PD_TRY(device_registry_resolve(context, item, name));
+    return add_name(context, name, names, count);
+  }
+  for (int k = first; all || k <= last; ++k) {
+    char number[NAME_BYTES];
+    snprintf(number, sizeof number, "cuda:%d", k);
+    if (all && k > 0 && device_registry_find(number) == NULL) break;
+    PD_TRY(device_registry_resolve(context, number, name));
+    PD_TRY(add_name(context, name, names, count));
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status add_items(polyad_context *context, const char *devices, char *names) {
+  int count = 0;
+  for (const char *item = devices;;) {
+    char one[PD_QUOTE_BYTES];
+    size_t length = strcspn(item, ",");
+    snprintf(one, sizeof one, "%.*s", (int)(length < sizeof one ? length : sizeof one), item);
+    PD_TRY(add_item(context, one, names, &count));
+    if (item[length] == '\0') return POLYAD_OK;
+    item += length + 1;
+  }
 }
 
 polyad_status polyad_set_device(polyad_context *context, const char *device) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   pd_begin(context);
-  char names[2][NAME_BYTES];
+  char names[sizeof context->device] = "";
   PD_TRY(pd_isa_check(context));
   if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
-  size_t comma = strcspn(device, ",");
-  if (device[comma] != '\0') {
-    PD_TRY(resolve_two(context, device, comma, names));
-    snprintf(context->device, sizeof context->device, "%s,%s", names[0], names[1]);
-    return POLYAD_OK;
-  }
-  snprintf(names[0], NAME_BYTES, "auto"); /* settled when it is needed */
-  if (strcmp(device, "auto") != 0) PD_TRY(device_registry_resolve(context, device, names[0]));
-  snprintf(context->device, sizeof context->device, "%s", names[0]);
+  if (strcmp(device, "auto") == 0) /* settled when it is needed */
+    snprintf(names, sizeof names, "auto");
+  else
+    PD_TRY(add_items(context, device, names));
+  memcpy(context->device, names, sizeof names);
   return POLYAD_OK;
 }
 

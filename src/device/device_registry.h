@@ -17,4 +17,16 @@ bool pd_device_entry_at(int which, struct pd_device_entry *entry);
 /** Describes an open device. */
 void pd_device_describe(const struct pd_device *device, polyad_device_description *about);
 
+enum { PD_DEVICES_MOST = 16 };
+
+/** The devices that the context chose, in order: at least one. */
+struct pd_device_list {
+  int count;
+  const struct pd_device *device[PD_DEVICES_MOST];
+};
+polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *list);
+/** Whether they share a tensor as a team does, each with a part of it: all but one alone, and two
+ *  of which one cannot copy from the other, which share every mode's nonzeros (plan/pair.h). */
+bool pd_device_list_is_team(const struct pd_device_list *list);
+
 #endif

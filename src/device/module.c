@@ -17,6 +17,8 @@ static const struct pd_services services = {
     .memory_limit = polyad_memory_limit,
     .threads = polyad_threads,
     .shown_mode = pd_shown_mode,
+    .team_gather = pd_team_gather_there,
+    .team_size = polyad_team_size,
     .host_device = &pd_cpu_device,
 };
 

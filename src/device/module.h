@@ -14,6 +14,7 @@
 
 #include "device/device.h"
 #include "device/device_registry.h"
+#include "device/team.h"
 
 struct polyad_kernels;
 struct pd_portable_cpu;
@@ -35,6 +36,10 @@ struct pd_services {
   uint64_t (*memory_limit)(const polyad_context *context);
   int (*threads)(const polyad_context *context);
   int (*shown_mode)(const polyad_context *context, int mode);
+  /** pd_team_gather_there(); pd_team_size(). */
+  polyad_status (*team_gather)(polyad_context *context, polyad_team *team, const void *mine,
+                               uint64_t bytes, void *all);
+  int (*team_size)(const polyad_team *team);
   /** The CPU: a device without dense algebra of its own borrows the host's. */
   const struct pd_device *host_device;
 };

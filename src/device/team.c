@@ -12,7 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum call { AGREE = 1, SUM, MAX, MAX_COUNT, BROADCAST, GATHER, EXCHANGE };
+enum call {
+  AGREE = 1,
+  SUM,
+  MAX,
+  MAX_COUNT,
+  BROADCAST,
+  GATHER,
+  EXCHANGE,
+  GATHER_THERE,
+  EXCHANGE_THERE
+};
 
 enum { SHORT_SUM = 4096 };
 
@@ -32,8 +42,12 @@ polyad_status pd_team_create(polyad_context *context, int rank, int size,
     collectives->leave(state, true);
     return status;
   }
-  *made = (polyad_team){
-      .context = context, .rank = rank, .size = size, .collectives = collectives, .state = state};
+  *made = (polyad_team){.context = context,
+                        .rank = rank,
+                        .size = size,
+                        .collectives = collectives,
+                        .state = state,
+                        .called = "process"};
   status = allocate(context, made);
   if (status == POLYAD_OK) {
     *team = made;
@@ -46,6 +60,7 @@ polyad_status pd_team_create(polyad_context *context, int rank, int size,
 
 void polyad_team_destroy(polyad_team *team) {
   if (team == NULL) return;
+  pd_team_leave_device(team);
   team->collectives->leave(team->state, team->failed != POLYAD_OK);
   pd_free(team->context, team->opening);
   pd_free(team->context, team->messages);
@@ -69,12 +84,13 @@ static polyad_status spread_failure(polyad_context *context, polyad_team *team, 
   char mine[PD_TEAM_MESSAGE_BYTES] = "";
   snprintf(mine, sizeof mine, "%s", polyad_last_error(context));
   team->failed = status;
-  snprintf(team->message, sizeof team->message, "process %d failed: %s", rank,
+  snprintf(team->message, sizeof team->message, "%s %d failed: %s", team->called, rank,
            polyad_status_string(status));
   polyad_status told =
       team->collectives->gather(context, team->state, mine, sizeof mine, team->messages);
   if (told == POLYAD_OK && team->messages[rank][0] != '\0')
-    snprintf(team->message, sizeof team->message, "process %d: %.480s", rank, team->messages[rank]);
+    snprintf(team->message, sizeof team->message, "%s %d: %.480s", team->called, rank,
+             team->messages[rank]);
   return rank == team->rank ? status : spent(context, team);
 }
 
@@ -82,7 +98,7 @@ static polyad_status out_of_step(polyad_context *context, polyad_team *team, int
   const struct pd_team_opening *mine = &team->opening[team->rank], *theirs = &team->opening[other];
   team->failed = POLYAD_INTERNAL;
   snprintf(team->message, sizeof team->message,
-           "processes %d and %d of the team are in different calls (%d of %llu and %d of %llu)",
+           "members %d and %d of the team are in different calls (%d of %llu and %d of %llu)",
            team->rank, other, (int)mine->call, (unsigned long long)mine->length, (int)theirs->call,
            (unsigned long long)theirs->length);
   return spent(context, team);
@@ -93,6 +109,10 @@ static polyad_status begin(polyad_context *context, polyad_team *team, enum call
                            uint64_t length, polyad_status status) {
   struct pd_team_opening mine = {(int32_t)status, (int32_t)call, length};
   if (team->failed != POLYAD_OK) return spent(context, team);
+  if (team->idle)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "several devices share the plan: it serves CP-ALS and CP-APR by multiplicative "
+                   "updates; expected one device");
   PD_TRY(team->collectives->gather(context, team->state, &mine, sizeof mine, team->opening));
   for (int k = 0; k < team->size; ++k)
     if (team->opening[k].status != POLYAD_OK)
@@ -271,6 +291,28 @@ polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
   double started = pd_seconds();
   polyad_status status = begin(context, team, EXCHANGE, 0, POLYAD_OK);
   if (status == POLYAD_OK) status = team_carry(context, team, to, from);
+  team->seconds += pd_seconds() - started;
+  return status;
+}
+
+polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, const void *mine,
+                                   uint64_t bytes, void *all) {
+  double started = pd_seconds();
+  polyad_status status = begin(context, team, GATHER_THERE, bytes, POLYAD_OK);
+  if (status == POLYAD_OK)
+    status = team->there->gather(context, team->there_state, mine, bytes, all);
+  team->seconds += pd_seconds() - started;
+  return status;
+}
+
+polyad_status pd_team_exchange_there(polyad_context *context, polyad_team *team,
+                                     const struct pd_parcel *to, const struct pd_parcel *from) {
+  double started = pd_seconds();
+  polyad_status status = begin(context, team, EXCHANGE_THERE, 0, POLYAD_OK);
+  if (status == POLYAD_OK) {
+    count_sent(team, to);
+    status = team->there->exchange(context, team->there_state, to, from);
+  }
   team->seconds += pd_seconds() - started;
   return status;
 }

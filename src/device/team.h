@@ -14,7 +14,9 @@
 #include "core/core.h"
 #include <polyad/team.h>
 
-enum { PD_TEAM_MESSAGE_BYTES = 512 };
+struct pd_device;
+
+enum { PD_TEAM_MESSAGE_BYTES = 512, PD_TICKET_BYTES = 128 };
 
 /** Bytes to or from one member. */
 struct pd_parcel {
@@ -33,8 +35,21 @@ struct pd_collectives {
    *  sizes agree. The member's own is copied. */
   polyad_status (*exchange)(polyad_context *context, void *state, const struct pd_parcel *to,
                             const struct pd_parcel *from);
-  /** Frees the state. `failed`: other members may be gone. */
+  /** Frees the state, but for that of a struct pd_device_link. `failed`: other members may be gone.
+   */
   void (*leave)(void *state, bool failed);
+};
+
+/** What carries data between the memories of devices, where one kind of device has a library for
+ *  that: every member of a team joins with the same ticket, which one of them has made. Joining
+ *  waits for all members: what can fail in one of them alone is done before. */
+struct pd_device_link {
+  size_t state_bytes;
+  polyad_status (*make_ticket)(polyad_context *context, char ticket[PD_TICKET_BYTES]);
+  polyad_status (*join)(polyad_context *context, const struct pd_device *device,
+                        const char ticket[PD_TICKET_BYTES], int rank, int size, void *state);
+  /** Data are in the device's memory. Work is ordered on its stream, and nothing waits. */
+  struct pd_collectives collectives;
 };
 
 /** What a member says of itself when a call begins. No padding. */
@@ -46,8 +61,14 @@ struct pd_team_opening {
 struct polyad_team {
   polyad_context *context; /* of this member; owner of the memory */
   int rank, size;
+  const char *called; /* what messages call a member: "process", or "device" */
+  bool idle;          /* of devices of one process, which meet while a decomposition runs only */
   const struct pd_collectives *collectives;
   void *state;
+  /* Where matrices of the members lie, and what carries data there; NULL: not known yet. */
+  const struct pd_device *device;
+  const struct pd_collectives *there;
+  void *there_state;
   polyad_status failed; /* POLYAD_OK until a member has failed */
   char message[PD_TEAM_MESSAGE_BYTES];
   struct pd_team_opening *opening; /* `size` */
@@ -91,6 +112,19 @@ polyad_status pd_team_gather(polyad_context *context, polyad_team *team, const v
 /** Lists of pd_team_size() parcels; see struct pd_collectives. */
 polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
                                const struct pd_parcel *to, const struct pd_parcel *from);
+
+/** From now on matrices of the members lie in memory of their devices, of one kind. Where that is
+ *  not the host's, a library carries their data if the device has one and each member a device of
+ *  its own; else devices of one process copy from each other. Fails where neither is possible. */
+polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,
+                                 const struct pd_device *device);
+void pd_team_leave_device(polyad_team *team);
+/** pd_team_gather() and pd_team_exchange() of data in the devices' memory. On a device that works
+ *  by itself they are ordered on its stream and do not wait. */
+polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, const void *mine,
+                                   uint64_t bytes, void *all);
+polyad_status pd_team_exchange_there(polyad_context *context, polyad_team *team,
+                                     const struct pd_parcel *to, const struct pd_parcel *from);
 /** The same where members do not know what they will get: fills in `from`, whose data lie in
  *  `memory`, one parcel behind the other. */
 polyad_status pd_team_deliver(polyad_context *context, polyad_team *team,

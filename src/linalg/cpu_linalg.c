@@ -1,4 +1,5 @@
 /* The CPU's dense algebra: its table, its scratch memory, and the small operations. */
+#include "linalg/cpu_lent_rows.h"
 #include "linalg/cpu_solve.h"
 #include "linalg/lapack.h"
 #include <math.h>
@@ -105,7 +106,12 @@ static polyad_status cpu_linalg_work_create(polyad_context *context, const struc
   return POLYAD_OK;
 }
 
-static void cpu_linalg_join(struct pd_linalg_work *work, polyad_team *team) { work->team = team; }
+static polyad_status cpu_linalg_join(polyad_context *context, struct pd_linalg_work *work,
+                                     polyad_team *team) {
+  (void)context;
+  work->team = team;
+  return POLYAD_OK;
+}
 
 static polyad_status cpu_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *a, struct pd_matrix *out,
@@ -243,6 +249,8 @@ const struct pd_linalg pd_cpu_linalg = {
     .work_destroy = cpu_linalg_work_destroy,
     .work_bytes = cpu_linalg_work_bytes,
     .join = cpu_linalg_join,
+    .take_rows = pd_cpu_take_rows,
+    .add_rows = pd_cpu_add_rows,
     .gram = cpu_linalg_gram,
     .add = cpu_linalg_add,
     .hadamard = cpu_linalg_hadamard,

@@ -78,7 +78,17 @@ struct pd_linalg {
   /** From now on matrices of factors are the rows that this member of a team owns, and sums and
    *  largest numbers over rows or nonzeros are over those of all members: each call that finds some
    *  is made by all. NULL: the device's sums cannot be shared. */
-  void (*join)(struct pd_linalg_work *work, polyad_team *team);
+  polyad_status (*join)(polyad_context *context, struct pd_linalg_work *work, polyad_team *team);
+  /** Rows of a matrix on their way to and from other members of a team; `index` and the packed side
+   *  lie in the device's memory. take_rows: to[j] = matrix[index[j]]; add_rows: matrix[index[j]] +=
+   *  from[j], with no index twice. NULL with `join`. */
+  polyad_status (*take_rows)(polyad_context *context, const struct pd_matrix *matrix,
+                             uint64_t count, const uint64_t *index, void *to);
+  polyad_status (*add_rows)(polyad_context *context, const void *from, uint64_t count,
+                            const uint64_t *index, struct pd_matrix *matrix);
+  /** A library that carries data between the members' devices where each has one of its own; NULL:
+   *  there is none. */
+  const struct pd_device_link *link;
 
   /** gram = A^T A (R x R, both triangles); peak (1 x R, F64) = the largest magnitudes of A's
    *  columns. */

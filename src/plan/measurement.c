@@ -23,6 +23,11 @@ static polyad_status check_create(polyad_context *context, const polyad_plan *pl
     if (factors[n] == NULL)
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
                      pd_shown_mode(context, n));
+  if (plan->part != NULL)
+    return pd_fail(
+        context, POLYAD_UNSUPPORTED,
+        "several devices or processes share the plan; expected one device, whose kernels "
+        "can be timed");
   return POLYAD_OK;
 }
 

@@ -25,11 +25,14 @@ struct pd_part_mode {
   uint64_t *index; /* of every local row in the whole tensor */
   uint64_t *held;  /* size + 1: rows held[k] to held[k + 1] - 1 are member k's; none are its own */
   uint64_t *lent;  /* size + 1: into lent_row, of the rows that member k reads */
-  uint64_t *lent_row; /* own local rows, for each member in their order */
+  uint64_t *lent_row;   /* own local rows, for each member in their order */
+  uint64_t *lent_there; /* the same list in the memory of the part's device */
+  bool travels;         /* whether any member reads rows of another's */
 };
 
 struct pd_part {
   polyad_team *team;
+  const struct pd_device *device; /* where the member's matrices lie */
   int order;
   int grid[POLYAD_MAX_ORDER]; /* ranges that the modes are cut into */
   uint64_t dims[POLYAD_MAX_ORDER];
@@ -44,6 +47,9 @@ struct pd_part {
  *  @param[out] local  this member's cell, with local indices */
 polyad_status pd_part_create(polyad_context *context, polyad_team *team, const polyad_tensor *mine,
                              polyad_tensor **local, struct pd_part **part);
+/** Copies the lists of lent rows to where kernels read them. */
+polyad_status pd_part_place(polyad_context *context, struct pd_part *part,
+                            const struct pd_device *device);
 void pd_part_destroy(polyad_context *context, struct pd_part *part);
 
 /** A team's plan: of the part of the tensor that is this member's. */
@@ -56,23 +62,28 @@ polyad_status pd_part_share_norm(polyad_context *context, const struct pd_part *
 polyad_status pd_part_share_facts(polyad_context *context, const struct pd_part *part,
                                   polyad_plan *plan);
 
-/** The grid of `size` members that is expected to move the fewest rows. */
-void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size, int *grid);
+/** The grid of `size` members that is expected to move the fewest rows, and to let the fewest
+ *  nonzeros wait.
+ *  @param crowding  at [n * (size + 1) + q]: the nonzeros in the fullest range of mode n, cut into
+ *                   q, over their mean; NULL: ranges are even */
+void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size,
+                         const double *crowding, int *grid);
 /** Rows that a member is expected to read and not to own, all modes together: they are sent and
  *  got twice in an iteration. */
 double pd_part_expected_rows(int order, const uint64_t *dims, uint64_t nnz, const int *grid);
 
 /** Room for the rows of one exchange, of `columns` numbers of up to 8 bytes. */
 struct pd_part_room {
-  char *rows;               /* as many as are lent in any mode */
+  char *rows;               /* as many as are lent in any mode, in the device's memory */
   struct pd_parcel *parcel; /* 2 x size */
 };
 uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns);
 polyad_status pd_part_room_create(polyad_context *context, const struct pd_part *part,
                                   uint64_t columns, struct pd_part_room *room);
-void pd_part_room_clear(polyad_context *context, struct pd_part_room *room);
+void pd_part_room_clear(polyad_context *context, const struct pd_part *part,
+                        struct pd_part_room *room);
 
-/** Matrices are in the host's memory. Adds the partial rows of a mode to their owners': own rows
+/** Matrices are in the device's memory. Adds the partial rows of a mode to their owners': own rows
  * are then complete, and what the others hold is not to be read. */
 polyad_status pd_part_collect(polyad_context *context, const struct pd_part *part, int mode,
                               const struct pd_part_room *room, struct pd_matrix *rows);

@@ -70,29 +70,72 @@ static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t 
   cut[ranges] = length;
 }
 
-static polyad_status cut_mode(polyad_context *context, struct pd_part_making *making,
-                              const polyad_tensor *mine, int n, double *nonzeros) {
-  uint64_t length = making->part->dims[n];
-  uint64_t width = length / BUCKETS + (length % BUCKETS != 0), count = (length - 1) / width + 1;
-  int ranges = making->part->grid[n];
-  PD_TRY(PD_NEW(context, (uint64_t)ranges + 1, &making->cut[n]));
-  memset(nonzeros, 0, count * sizeof *nonzeros);
-  for (uint64_t p = 0; p < mine->nnz && ranges > 1; ++p)
-    nonzeros[pd_tensor_index(mine, n, p) / width] += 1;
-  if (ranges > 1) PD_TRY(pd_team_sum(context, making->team, count, nonzeros));
-  part_create_cut_at(nonzeros, count, width, length, ranges, making->cut[n]);
+/* Buckets of a mode, and the indices in each. */
+static uint64_t bucket_width(uint64_t length) { return length / BUCKETS + (length % BUCKETS != 0); }
+
+static uint64_t bucket_count(uint64_t length) { return (length - 1) / bucket_width(length) + 1; }
+
+/* The nonzeros in every bucket of every mode, of all members. */
+static polyad_status count_buckets(polyad_context *context, struct pd_part_making *making,
+                                   const polyad_tensor *mine) {
+  for (int n = 0; n < making->part->order; ++n) {
+    uint64_t width = bucket_width(making->part->dims[n]);
+    uint64_t count = bucket_count(making->part->dims[n]);
+    PD_TRY(PD_NEW_ZERO(context, count, &making->nonzeros[n]));
+    for (uint64_t p = 0; p < mine->nnz; ++p)
+      making->nonzeros[n][pd_tensor_index(mine, n, p) / width] += 1;
+    PD_TRY(pd_team_sum(context, making->team, count, making->nonzeros[n]));
+  }
   return POLYAD_OK;
 }
 
-static polyad_status cut_modes(polyad_context *context, struct pd_part_making *making,
-                               const polyad_tensor *mine) {
-  double *nonzeros;
+/* The nonzeros in the fullest of a mode's ranges over their mean. */
+static double crowding_of(const struct pd_part_making *making, int n, int ranges, uint64_t *cut) {
+  uint64_t length = making->part->dims[n], width = bucket_width(length);
+  uint64_t count = bucket_count(length), b = 0;
+  double most = 0, total = 0;
+  part_create_cut_at(making->nonzeros[n], count, width, length, ranges, cut);
+  for (int q = 0; q < ranges; ++q) {
+    double sum = 0;
+    for (; b < count && b * width < cut[q + 1]; ++b)
+      sum += making->nonzeros[n][b];
+    total += sum;
+    if (sum > most) most = sum;
+  }
+  return most * ranges / total;
+}
+
+/* Chooses the grid, with how evenly every mode can be cut into every number of ranges. */
+static polyad_status choose_grid(polyad_context *context, struct pd_part_making *making,
+                                 uint64_t nnz) {
+  struct pd_part *part = making->part;
+  int size = making->team->size;
+  double *crowding = NULL;
+  uint64_t *cut = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY(PD_NEW(context, BUCKETS + 1, &nonzeros));
-  for (int n = 0; n < making->part->order && status == POLYAD_OK; ++n)
-    status = cut_mode(context, making, mine, n, nonzeros);
-  pd_free(context, nonzeros);
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)part->order * ((uint64_t)size + 1), &crowding));
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)size + 1, &cut));
+  for (int n = 0; n < part->order; ++n)
+    for (int q = 1; q <= size; ++q)
+      if (size % q == 0) crowding[n * (size + 1) + q] = crowding_of(making, n, q, cut);
+  pd_part_choose_grid(part->order, part->dims, nnz, size, crowding, part->grid);
+cleanup:
+  pd_free(context, crowding);
+  pd_free(context, cut);
   return status;
+}
+
+static polyad_status cut_modes(polyad_context *context, struct pd_part_making *making) {
+  for (int n = 0; n < making->part->order; ++n) {
+    uint64_t length = making->part->dims[n];
+    int ranges = making->part->grid[n];
+    PD_TRY(PD_NEW(context, (uint64_t)ranges + 1, &making->cut[n]));
+    part_create_cut_at(making->nonzeros[n], bucket_count(length), bucket_width(length), length,
+                       ranges, making->cut[n]);
+    pd_free(context, making->nonzeros[n]);
+    making->nonzeros[n] = NULL;
+  }
+  return POLYAD_OK;
 }
 
 /* ---- the local tensor ---------------------------------------------------------------------- */
@@ -105,6 +148,8 @@ static polyad_status number_mode(polyad_context *context, struct pd_part_making 
   PD_TRY_CLEANUP(pd_part_find_owners(context, making, n, &local));
   int bytes = pd_index_bytes(making->part->mode[n].rows);
   PD_TRY_CLEANUP(pd_alloc(context, making->count, (size_t)bytes, index));
+  int threads = pd_threads_for(context, making->count, 1 << 16);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < making->count; ++p) {
     const char *record = making->record + p * making->record_bytes + offset;
     uint64_t row = local[pd_part_get(record, making->index_bytes[n]) - first];
@@ -131,6 +176,8 @@ static polyad_status make_local(polyad_context *context, struct pd_part_making *
     dims[n] = making->part->mode[n].rows;
   }
   PD_TRY_CLEANUP(pd_alloc(context, making->count, item, &values));
+  int threads = pd_threads_for(context, making->count, 1 << 16);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < making->count; ++p)
     memcpy((char *)values + p * item, making->record + p * making->record_bytes + offset, item);
   pd_free(context, making->record);
@@ -155,6 +202,16 @@ static polyad_status count_nonzeros(polyad_context *context, struct pd_part *par
   return POLYAD_OK;
 }
 
+/* Modes of which no member reads rows of another's need no exchange. */
+static polyad_status find_travelling(polyad_context *context, struct pd_part *part) {
+  for (int n = 0; n < part->order; ++n) {
+    struct pd_part_mode *of = &part->mode[n];
+    of->travels = of->held[part->team->size] > of->owned;
+    PD_TRY(pd_team_any(context, part->team, &of->travels));
+  }
+  return POLYAD_OK;
+}
+
 static void explain_part(polyad_context *context, const struct pd_part *part,
                          const polyad_tensor *local) {
   char grid[8 * POLYAD_MAX_ORDER] = "";
@@ -162,11 +219,10 @@ static void explain_part(polyad_context *context, const struct pd_part *part,
   for (int n = 0; n < part->order; ++n)
     length += (size_t)snprintf(grid + length, sizeof grid - length, "%s%d", n > 0 ? " x " : "",
                                part->grid[n]);
-  pd_log(
-      context, POLYAD_LOG_INFO,
-      "process %d of %d: the team is a grid of %s over the modes; %llu of %llu nonzeros are here",
-      part->team->rank, part->team->size, grid, (unsigned long long)local->nnz,
-      (unsigned long long)part->nnz);
+  pd_log(context, POLYAD_LOG_INFO,
+         "%s %d of %d: the team is a grid of %s over the modes; %llu of %llu nonzeros are here",
+         part->team->called, part->team->rank, part->team->size, grid,
+         (unsigned long long)local->nnz, (unsigned long long)part->nnz);
 }
 
 static polyad_status cut_up(polyad_context *context, struct pd_part_making *making,
@@ -175,12 +231,14 @@ static polyad_status cut_up(polyad_context *context, struct pd_part_making *maki
   PD_TRY(agree_on_shape(context, making, mine));
   double nnz = (double)mine->nnz;
   PD_TRY(pd_team_sum(context, making->team, 1, &nnz));
-  pd_part_choose_grid(part->order, part->dims, (uint64_t)nnz, making->team->size, part->grid);
+  PD_TRY(count_buckets(context, making, mine));
+  PD_TRY(choose_grid(context, making, (uint64_t)nnz));
   find_place(making);
-  PD_TRY(cut_modes(context, making, mine));
+  PD_TRY(cut_modes(context, making));
   PD_TRY(pd_part_deal(context, making, mine));
   PD_TRY(make_local(context, making, mine->zeros, local));
   PD_TRY(count_nonzeros(context, part, *local));
+  PD_TRY(find_travelling(context, part));
   explain_part(context, part, *local);
   return POLYAD_OK;
 }
@@ -196,8 +254,10 @@ polyad_status pd_part_create(polyad_context *context, polyad_team *team, const p
   status = cut_up(context, &making, mine, local);
 cleanup:
   pd_free(context, making.record);
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(context, making.nonzeros[n]);
     pd_free(context, making.cut[n]);
+  }
   if (status == POLYAD_OK) {
     *part = making.part;
     return POLYAD_OK;
@@ -208,8 +268,22 @@ cleanup:
   return status;
 }
 
+polyad_status pd_part_place(polyad_context *context, struct pd_part *part,
+                            const struct pd_device *device) {
+  part->device = device;
+  for (int n = 0; n < part->order; ++n) {
+    struct pd_part_mode *of = &part->mode[n];
+    uint64_t bytes = of->lent[part->team->size] * sizeof *of->lent_row;
+    PD_TRY(device->functions->allocate(context, device, bytes, (void **)&of->lent_there));
+    PD_TRY(device->functions->copy_in(context, device, of->lent_there, of->lent_row, bytes));
+  }
+  return device->functions->synchronize(context, device);
+}
+
 void pd_part_destroy(polyad_context *context, struct pd_part *part) {
   if (part == NULL) return;
+  for (int n = 0; n < POLYAD_MAX_ORDER && part->device != NULL; ++n)
+    part->device->functions->release(context, part->device, part->mode[n].lent_there);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
     pd_free(context, part->mode[n].index);
     pd_free(context, part->mode[n].held);

@@ -43,25 +43,35 @@ static void part_deal_put_record(const struct pd_part_making *making, const poly
   memcpy(record, (const char *)mine->values + p * item, item);
 }
 
-/* Puts the records into the order of their cells; `to` gets a parcel for each. */
+/* Puts the records into the order of their cells, and within a cell in that of the nonzeros; `to`
+ * gets a parcel for each. Parts of the nonzeros are packed at once: `place` has, for each part and
+ * cell, how many records it has, and then where the next one goes. */
 static void part_deal_pack(const struct pd_part_making *making, const polyad_tensor *mine,
-                           const uint32_t *cell, char *records, struct pd_parcel *to) {
+                           const uint32_t *cell, int parts, uint64_t *place, char *records,
+                           struct pd_parcel *to) {
   int size = making->team->size;
-  for (int k = 0; k < size; ++k)
-    to[k].bytes = 0;
-  for (uint64_t p = 0; p < mine->nnz; ++p)
-    to[cell[p]].bytes += making->record_bytes;
-  char *next = records;
+  uint64_t next = 0, bytes = making->record_bytes;
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+  for (int part = 0; part < parts; ++part)
+    for (uint64_t p = pd_part_begin(mine->nnz, part, parts),
+                  end = pd_part_begin(mine->nnz, part + 1, parts);
+         p < end; ++p)
+      ++place[part * size + (int)cell[p]];
   for (int k = 0; k < size; ++k) {
-    to[k].data = next;
-    next += to[k].bytes;
-    to[k].bytes = 0;
+    to[k].data = records + next * bytes;
+    for (int part = 0; part < parts; ++part) {
+      uint64_t count = place[part * size + k];
+      place[part * size + k] = next;
+      next += count;
+    }
+    to[k].bytes = (uint64_t)(records + next * bytes - (char *)to[k].data);
   }
-  for (uint64_t p = 0; p < mine->nnz; ++p) {
-    struct pd_parcel *parcel = &to[cell[p]];
-    part_deal_put_record(making, mine, p, (char *)parcel->data + parcel->bytes);
-    parcel->bytes += making->record_bytes;
-  }
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+  for (int part = 0; part < parts; ++part)
+    for (uint64_t p = pd_part_begin(mine->nnz, part, parts),
+                  end = pd_part_begin(mine->nnz, part + 1, parts);
+         p < end; ++p)
+      part_deal_put_record(making, mine, p, records + place[part * size + (int)cell[p]]++ * bytes);
 }
 
 polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *making,
@@ -70,6 +80,7 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
   uint32_t *cell = NULL;
   char *records = NULL;
   struct pd_parcel *parcel = NULL;
+  uint64_t *place = NULL;
   void *got = NULL;
   polyad_status status = POLYAD_OK;
   int threads = pd_threads_for(context, mine->nnz, 1 << 16);
@@ -78,10 +89,11 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
   PD_TRY_CLEANUP(PD_NEW(context, mine->nnz, &cell));
   PD_TRY_CLEANUP(pd_alloc(context, mine->nnz, making->record_bytes, (void **)&records));
   PD_TRY_CLEANUP(PD_NEW(context, 2 * size, &parcel));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, size * (uint64_t)threads, &place));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < mine->nnz; ++p)
     cell[p] = (uint32_t)part_deal_cell_of(making, mine, p);
-  part_deal_pack(making, mine, cell, records, parcel);
+  part_deal_pack(making, mine, cell, threads, place, records, parcel);
   PD_TRY_CLEANUP(pd_team_deliver(context, making->team, parcel, parcel + size, &got));
   making->record = got;
   for (uint64_t k = 0; k < size; ++k)
@@ -89,6 +101,7 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
 cleanup:
   pd_free(context, cell);
   pd_free(context, records);
+  pd_free(context, place);
   pd_free(context, parcel);
   return status;
 }

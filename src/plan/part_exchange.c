@@ -1,5 +1,5 @@
 /* Rows of factors on their way between the members of a team: see part.h. */
-#include "core/threads.h"
+#include "linalg/linalg.h"
 #include "plan/part.h"
 #include <string.h>
 
@@ -17,15 +17,16 @@ uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns) {
 polyad_status pd_part_room_create(polyad_context *context, const struct pd_part *part,
                                   uint64_t columns, struct pd_part_room *room) {
   *room = (struct pd_part_room){0};
-  polyad_status status =
-      pd_alloc(context, pd_part_room_bytes(part, columns), 1, (void **)&room->rows);
+  polyad_status status = part->device->functions->allocate(
+      context, part->device, pd_part_room_bytes(part, columns), (void **)&room->rows);
   if (status == POLYAD_OK) status = PD_NEW(context, 2 * (uint64_t)part->team->size, &room->parcel);
-  if (status != POLYAD_OK) pd_part_room_clear(context, room);
+  if (status != POLYAD_OK) pd_part_room_clear(context, part, room);
   return status;
 }
 
-void pd_part_room_clear(polyad_context *context, struct pd_part_room *room) {
-  pd_free(context, room->rows);
+void pd_part_room_clear(polyad_context *context, const struct pd_part *part,
+                        struct pd_part_room *room) {
+  part->device->functions->release(context, part->device, room->rows);
   pd_free(context, room->parcel);
   *room = (struct pd_part_room){0};
 }
@@ -45,34 +46,16 @@ static void lay_parcels(const struct pd_part *part, int mode, const struct pd_pa
   }
 }
 
-static void part_exchange_add_row(polyad_type type, uint64_t columns, const void *from, void *to) {
-  if (type == POLYAD_F64)
-    for (uint64_t r = 0; r < columns; ++r)
-      ((double *)to)[r] += ((const double *)from)[r];
-  else
-    for (uint64_t r = 0; r < columns; ++r)
-      ((float *)to)[r] += ((const float *)from)[r];
-}
-
-/* A member's rows are all different: threads may share them. */
-static void add_rows(polyad_context *context, const struct pd_part_mode *of, int member,
-                     const struct pd_part_room *room, struct pd_matrix *rows) {
-  uint64_t bytes = rows->columns * pd_type_bytes(rows->type);
-  uint64_t begin = of->lent[member], end = of->lent[member + 1];
-  int threads = pd_worth_threads(polyad_threads(context), (end - begin) * rows->columns);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t j = begin; j < end; ++j)
-    part_exchange_add_row(rows->type, rows->columns, room->rows + j * bytes,
-                          (char *)rows->data + of->lent_row[j] * bytes);
-}
-
 polyad_status pd_part_collect(polyad_context *context, const struct pd_part *part, int mode,
                               const struct pd_part_room *room, struct pd_matrix *rows) {
+  const struct pd_part_mode *of = &part->mode[mode];
   struct pd_parcel *held = room->parcel, *lent = room->parcel + part->team->size;
+  if (!of->travels) return POLYAD_OK;
   lay_parcels(part, mode, room, lent, held, rows);
-  PD_TRY(pd_team_exchange(context, part->team, held, lent));
+  PD_TRY(pd_team_exchange_there(context, part->team, held, lent));
   for (int k = 0; k < part->team->size; ++k)
-    add_rows(context, &part->mode[mode], k, room, rows);
+    PD_TRY(part->device->linalg->add_rows(context, lent[k].data, of->lent[k + 1] - of->lent[k],
+                                          of->lent_there + of->lent[k], rows));
   return POLYAD_OK;
 }
 
@@ -80,13 +63,11 @@ polyad_status pd_part_spread(polyad_context *context, const struct pd_part *part
                              const struct pd_part_room *room, struct pd_matrix *rows) {
   const struct pd_part_mode *of = &part->mode[mode];
   struct pd_parcel *held = room->parcel, *lent = room->parcel + part->team->size;
-  uint64_t bytes = rows->columns * pd_type_bytes(rows->type), count = of->lent[part->team->size];
-  int threads = pd_worth_threads(polyad_threads(context), count * rows->columns);
+  if (!of->travels) return POLYAD_OK;
   lay_parcels(part, mode, room, lent, held, rows);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t j = 0; j < count; ++j)
-    memcpy(room->rows + j * bytes, (const char *)rows->data + of->lent_row[j] * bytes, bytes);
-  return pd_team_exchange(context, part->team, lent, held);
+  PD_TRY(part->device->linalg->take_rows(context, rows, of->lent[part->team->size], of->lent_there,
+                                         room->rows));
+  return pd_team_exchange_there(context, part->team, lent, held);
 }
 
 /* ---- the whole factor ---------------------------------------------------------------------- */

@@ -4,8 +4,9 @@
  * shares the I / q rows of a range. Nonzeros that are as good as scattered at random have, where
  * there are c of them, (1 - exp(-c / rows)) of so many rows. A member reads those that its nonzeros
  * have; of those that its layer's have it owns an equal share, all of which it reads, for the owner
- * of a row is one that has it. The other rows that it reads travel. Of the grids of p members the
- * one that moves the fewest rows is taken. */
+ * of a row is one that has it. The other rows that it reads travel. Where slices are so full that
+ * ranges cannot be cut evenly, all wait for the member with the most nonzeros: those that it has
+ * above the mean count as rows. Of the grids of p members the cheapest is taken. */
 #include "plan/part.h"
 #include <math.h>
 #include <string.h>
@@ -24,31 +25,58 @@ double pd_part_expected_rows(int order, const uint64_t *dims, uint64_t nnz, cons
   return sum;
 }
 
-/* Tries every way to divide `left` over the modes from n on. */
-static void try_grids(int order, const uint64_t *dims, uint64_t nnz, int n, int left, int *grid,
-                      double *least, int *best) {
-  if (n == order - 1) {
-    grid[n] = left;
+/* Nonzeros that take about as long as a row that travels. */
+static const double nonzeros_per_row = 10;
+
+/* What all grids are tried for. */
+struct trial {
+  int order, size;
+  const uint64_t *dims;
+  uint64_t nnz;
+  const double *crowding; /* see pd_part_choose_grid() */
+  int grid[POLYAD_MAX_ORDER];
+  double least;
+  int *best;
+};
+
+static double cost_of(const struct trial *trial) {
+  double crowding = 1, penalty = 1;
+  for (int n = 0; n < trial->order; ++n) {
+    if (trial->crowding != NULL)
+      crowding *= trial->crowding[n * (trial->size + 1) + trial->grid[n]];
     /* No mode is cut into more ranges than it has indices, as long as there is another way. */
-    double penalty = 1;
-    for (int m = 0; m < order; ++m)
-      if ((uint64_t)grid[m] > dims[m]) penalty *= 1e30;
-    double rows = (1 + pd_part_expected_rows(order, dims, nnz, grid)) * penalty;
-    if (rows < *least) {
-      *least = rows;
-      memcpy(best, grid, (size_t)order * sizeof *grid);
-    }
+    if ((uint64_t)trial->grid[n] > trial->dims[n]) penalty *= 1e30;
+  }
+  double rows = pd_part_expected_rows(trial->order, trial->dims, trial->nnz, trial->grid);
+  double waiting = (crowding - 1) * (double)trial->nnz / trial->size / nonzeros_per_row;
+  return (1 + rows + waiting) * penalty;
+}
+
+/* Tries every way to divide `left` over the modes from n on. */
+static void try_grids(struct trial *trial, int n, int left) {
+  if (n == trial->order - 1) {
+    trial->grid[n] = left;
+    double cost = cost_of(trial);
+    if (cost >= trial->least) return;
+    trial->least = cost;
+    memcpy(trial->best, trial->grid, (size_t)trial->order * sizeof *trial->grid);
     return;
   }
   for (int q = 1; q <= left; ++q) {
     if (left % q != 0) continue;
-    grid[n] = q;
-    try_grids(order, dims, nnz, n + 1, left / q, grid, least, best);
+    trial->grid[n] = q;
+    try_grids(trial, n + 1, left / q);
   }
 }
 
-void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size, int *grid) {
-  int trial[POLYAD_MAX_ORDER];
-  double least = INFINITY;
-  try_grids(order, dims, nnz, 0, size, trial, &least, grid);
+void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size,
+                         const double *crowding, int *grid) {
+  struct trial trial = {.order = order,
+                        .size = size,
+                        .dims = dims,
+                        .nnz = nnz,
+                        .crowding = crowding,
+                        .least = INFINITY,
+                        .best = grid};
+  try_grids(&trial, 0, size);
 }

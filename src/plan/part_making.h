@@ -8,11 +8,12 @@ struct pd_part_making {
   polyad_team *team;
   struct pd_part *part;
   polyad_type type;
-  int place[POLYAD_MAX_ORDER];       /* of this member in the grid */
-  uint64_t *cut[POLYAD_MAX_ORDER];   /* grid + 1 numbers: where the ranges of a mode begin */
-  int index_bytes[POLYAD_MAX_ORDER]; /* of an index in a record */
-  uint64_t record_bytes;             /* indices, one behind the other, and the value */
-  char *record;                      /* of this member's nonzeros */
+  double *nonzeros[POLYAD_MAX_ORDER]; /* in each of a mode's buckets, until it has been cut */
+  int place[POLYAD_MAX_ORDER];        /* of this member in the grid */
+  uint64_t *cut[POLYAD_MAX_ORDER];    /* grid + 1 numbers: where the ranges of a mode begin */
+  int index_bytes[POLYAD_MAX_ORDER];  /* of an index in a record */
+  uint64_t record_bytes;              /* indices, one behind the other, and the value */
+  char *record;                       /* of this member's nonzeros */
   uint64_t count;
 };
 

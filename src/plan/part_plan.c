@@ -1,6 +1,8 @@
 /* A plan that a team shares: making it, what it knows of the whole tensor, and what algorithms ask
  * it. A plan that no team shares answers as the only member of one would. */
+#include "formats/storage.h"
 #include "linalg/linalg.h"
+#include "plan/members.h"
 #include "plan/part.h"
 #include "plan/plan_create.h"
 #include <limits.h>
@@ -13,12 +15,13 @@ static polyad_status part_plan_check_device(polyad_context *context,
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "a team computes in the plan's precision; expected the native compute type");
-  if (device->functions->host_memory && request->second == NULL && device->linalg->join != NULL)
-    return POLYAD_OK;
+  if (request->second != NULL)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "a member of a team computes on one device; %s,%s found", device->name,
+                   request->second->name);
+  if (device->linalg->join != NULL) return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED,
-                 "a team computes on the CPU of each process; %s%s%s found, expected device cpu",
-                 device->name, request->second != NULL ? "," : "",
-                 request->second != NULL ? request->second->name : "");
+                 "device %s takes no part in a team; expected cpu or cuda", device->name);
 }
 
 polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
@@ -26,8 +29,11 @@ polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
                                   polyad_plan **plan) {
   polyad_tensor *local = NULL;
   PD_TRY(part_plan_check_device(context, request));
+  PD_TRY(pd_team_use_device(context, options->team, request->device));
   PD_TRY(pd_part_create(context, options->team, share, &local, &request->part));
-  polyad_status status = pd_plan_create_one(context, local, true, request, options, plan);
+  polyad_status status = pd_part_place(context, request->part, request->device);
+  if (status == POLYAD_OK)
+    status = pd_plan_create_one(context, local, true, request, options, plan);
   if (status == POLYAD_OK)
     (*plan)->part = request->part;
   else
@@ -123,7 +129,7 @@ void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info) {
     info->rows_owned += pd_plan_own_rows(plan, n);
     info->rows_read += part != NULL ? part->mode[n].held[part->team->size] : plan->dims[n];
   }
-  info->bytes_format = polyad_plan_bytes(plan);
+  info->bytes_format = pd_storage_bytes(plan->format, plan->storage);
   info->peak_bytes = polyad_memory_peak(plan->context);
   if (part == NULL) return;
   info->rank = part->team->rank;
@@ -140,6 +146,11 @@ polyad_status polyad_plan_team_gather(polyad_context *context, const polyad_plan
   pd_begin(context);
   if (plan == NULL || members == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or members is NULL");
+  if (plan->members != NULL) {
+    for (int k = 0; k < pd_members_count(plan); ++k)
+      polyad_plan_team_info(pd_members_plan(plan, k), &members[k]);
+    return POLYAD_OK;
+  }
   memset(&mine, 0, sizeof mine); /* bytes between the members travel too */
   polyad_plan_team_info(plan, &mine);
   return pd_team_gather(context, pd_plan_team(plan), &mine, sizeof mine, members);

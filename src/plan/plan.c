@@ -3,6 +3,7 @@
 #include "formats/format_text.h"
 #include "formats/sent.h"
 #include "plan/choose.h"
+#include "plan/members.h"
 #include "plan/pair.h"
 #include "plan/part.h"
 #include "plan/plan_create.h"
@@ -151,7 +152,7 @@ polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
 #pragma omp parallel sections num_threads(threads)
   {
 #pragma omp section
-    plan->tensor_hash = polyad_tensor_hash(tensor);
+    if (request->part == NULL) plan->tensor_hash = polyad_tensor_hash(tensor);
 #pragma omp section
     plan_look_at_values(plan, tensor);
   }
@@ -326,7 +327,14 @@ cleanup:
 static polyad_status plan_create(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan) {
+  struct pd_device_list devices;
+  PD_TRY(pd_device_list_of(context, &devices));
+  bool several = pd_device_list_is_team(&devices);
+  if (options->team != NULL && several)
+    return pd_fail(context, POLYAD_UNSUPPORTED,
+                   "a process of a team computes on one device; %d found", devices.count);
   if (options->team != NULL) return pd_part_plan_create(context, tensor, request, options, plan);
+  if (several) return pd_members_plan_create(context, tensor, &devices, options, plan);
   if (request->second != NULL) return pd_pair_create(context, tensor, request, options, plan);
   return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
@@ -407,6 +415,7 @@ void polyad_plan_destroy(polyad_plan *plan) {
   struct pd_stored stored = {plan->storage, plan->on_device, plan->shed};
   pd_stored_clear(plan->context, plan->format, plan->device, &stored);
   pd_part_destroy(plan->context, plan->part);
+  pd_members_destroy(plan->members);
   pd_free(plan->context, plan);
 }
 
@@ -431,7 +440,12 @@ const char *polyad_plan_variant(const polyad_plan *plan) { return plan->variant;
 const char *polyad_plan_device(const polyad_plan *plan) { return plan->devices; }
 
 uint64_t polyad_plan_bytes(const polyad_plan *plan) {
-  return pd_storage_bytes(plan->format, plan->storage);
+  uint64_t bytes = 0;
+  for (int k = 0; k < pd_members_count(plan); ++k) {
+    const polyad_plan *part = pd_members_plan(plan, k);
+    bytes += pd_storage_bytes(part->format, part->storage);
+  }
+  return bytes;
 }
 
 const char *polyad_plan_explanation(const polyad_plan *plan) { return plan->explanation; }

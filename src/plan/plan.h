@@ -7,6 +7,7 @@
 
 #define PD_EXPLANATION_BYTES 2048
 
+struct pd_members;
 struct pd_part;
 
 struct polyad_plan {
@@ -38,7 +39,9 @@ struct polyad_plan {
   } negative;           /* the first value below 0, for methods that take none */
   struct pd_part *part; /* of a team: all else is about this member's tensor, but for the norm, the
                            sum, longest_row and negative; NULL: no team shares the plan */
-  char devices[64];     /* names, such as "cuda:0" or, of a pair, "cuda:0,cpu" */
+  struct pd_members *members; /* of a team of devices of this process, of which this is member 0's
+                                 plan; NULL: there is none (plan/members.h) */
+  char devices[256];          /* names, such as "cuda:0" or, of several, "cuda:0,cpu" */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];
 };
@@ -54,8 +57,7 @@ struct polyad_workspace {
   struct pd_part_room *room; /* of a team's plan */
 };
 
-/** Builds a storage on the host for request->device, where long arrays are sorted if it can do
- *  that. */
+/** Builds a storage on the host for request->device. */
 polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
                                polyad_tensor *tensor, bool take, const struct pd_request *request,
                                void **storage);

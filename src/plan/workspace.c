@@ -7,14 +7,16 @@
 static polyad_status make_room(polyad_context *context, const polyad_plan *plan, uint64_t rank,
                                polyad_workspace *workspace) {
   if (plan->part == NULL) return POLYAD_OK;
-  PD_TRY(pd_memory_check(context, pd_part_room_bytes(plan->part, rank), "rows for other members"));
+  if (plan->device->functions->host_memory)
+    PD_TRY(
+        pd_memory_check(context, pd_part_room_bytes(plan->part, rank), "rows for other members"));
   PD_TRY(PD_NEW_ZERO(context, 1, &workspace->room));
   return pd_part_room_create(context, plan->part, rank, workspace->room);
 }
 
 static void free_room(polyad_workspace *workspace) {
   if (workspace->room == NULL) return;
-  pd_part_room_clear(workspace->context, workspace->room);
+  pd_part_room_clear(workspace->context, workspace->plan->part, workspace->room);
   pd_free(workspace->context, workspace->room);
 }
 
@@ -77,15 +79,22 @@ void polyad_workspace_destroy(polyad_workspace *workspace) {
   pd_free(workspace->context, workspace);
 }
 
-/* What the members of a team have found for the same rows, or for a sum, comes together; a team's
- * matrices are in the host's memory. */
+/* A sum over the nonzeros of all members. */
+static polyad_status share_sum(polyad_context *context, const polyad_plan *plan,
+                               struct pd_matrix *sum) {
+  double number;
+  PD_TRY(pd_matrix_to_host(context, sum, &number));
+  PD_TRY(pd_team_sum(context, plan->part->team, 1, &number));
+  return pd_matrix_from_host(context, sum, &number);
+}
+
+/* What the members of a team have found for the same rows, or for a sum, comes together. */
 static polyad_status share_result(polyad_context *context, const polyad_plan *plan,
                                   polyad_workspace *workspace, const struct pd_call *call) {
   if (plan->part == NULL) return POLYAD_OK;
   if (call->op.into == PD_INTO_ROWS)
     return pd_plan_collect(context, plan, workspace, call->mode, call->out);
-  if (call->op.into == PD_INTO_SCALAR)
-    return pd_team_sum(context, plan->part->team, 1, call->out->data);
+  if (call->op.into == PD_INTO_SCALAR) return share_sum(context, plan, call->out);
   return POLYAD_OK;
 }
 

@@ -1,5 +1,6 @@
 """Options: every wrong usage is told, names its option, and has exit status 2."""
 
+import math
 import os
 import re
 import subprocess
@@ -190,6 +191,41 @@ def test_device_missing(polyad, device):
 
 def test_device_hidden(polyad):
     polyad.fails(1, *CPD, "--device", "cuda", env={"CUDA_VISIBLE_DEVICES": ""})
+
+
+@pytest.mark.parametrize("device", ["cuda:0-", "cuda:2-1", "cuda:1-x", "cuda:0-1-2", "cuda:all:1"])
+def test_range_syntax(polyad, device):
+    polyad.fails(2, *CPD, "--device", device, says="device")
+
+
+def test_more_devices_than_a_team_takes(polyad):
+    polyad.fails(2, *CPD, "--device", ",".join(17 * ["cpu"]), says="16")
+
+
+@pytest.mark.parametrize("method, key", [("als", "fit"), ("apr-mu", "log_likelihood")])
+def test_several_devices_share_the_tensor(polyad, method, key):
+    """What GPUs of one machine do, with processors of it in their place."""
+    polyad.ok("generate", "counts.tns", "--dims", "40,30,50", "--rank", "3", "--poisson", "--nnz", "9000",
+              "--seed", "1")
+    arguments = ("cpd", "counts.tns", "-r", "3", "-i", "5", "--tol", "0", "-a", method, "--threads", "2")
+    alone = polyad.json(*arguments, "--device", "cpu")
+    found = polyad.json(*arguments, "--device", "cpu,cpu,cpu", "-o", "a.ktensor")
+    assert math.isclose(found[key], alone[key], rel_tol=1e-12)
+    assert found["device"] == "cpu,cpu,cpu" and found["processes"] == 1
+    members = found["team"]["members"]
+    assert [m["rank"] for m in members] == [0, 1, 2] and {m["device"] for m in members} == {"cpu"}
+    assert sum(m["nnz"] for m in members) == found["nnz"] == alone["nnz"]
+    assert sum(m["rows_owned"] for m in members) == sum(alone["dims"])
+    polyad.json(*arguments, "--device", "cpu,cpu,cpu", "-o", "b.ktensor")
+    assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
+
+
+@pytest.mark.parametrize("words", [("tucker", "-r", "2,2,2"), ("cpd", "-r", "2", "-a", "apr-pdnr"),
+                                   ("cpd", "-r", "2", "--init", "hosvd"), ("rank",)])
+def test_what_several_devices_do_not_share_is_refused(polyad, words):
+    polyad.ok("generate", "counts.tns", "--dims", "8,7,6", "--rank", "2", "--poisson", "--nnz", "150",
+              "--seed", "1")
+    polyad.fails(1, words[0], "counts.tns", *words[1:], "--device", "cpu,cpu,cpu")
 
 
 def test_device_auto_falls_back(polyad):

@@ -207,7 +207,8 @@ static void share_is_measured(void **state) {
 
 static void wrong_devices_are_named(void **state) {
   (void)state;
-  static const char *const wrong[] = {"cpu,", ",cpu", "cpu,gpu", "cpu,cpu,cpu", "auto,cpu", ","};
+  static const char *const wrong[] = {"cpu,",     ",cpu",    "cpu,gpu",  "cpu,cpu,",
+                                      "cuda:2-1", "cuda:0-", "auto,cpu", ","};
   polyad_context *context = als_context(1);
   for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
     assert_int_equal(polyad_set_device(context, wrong[k]), POLYAD_INVALID_ARGUMENT);

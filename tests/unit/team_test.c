@@ -262,13 +262,21 @@ static void products_of_parts(void **state) {
 static void grids(void **state) {
   (void)state;
   int grid[3];
-  pd_part_choose_grid(3, (const uint64_t[3]){1000000, 20, 100}, 10000000, 4, grid);
+  pd_part_choose_grid(3, (const uint64_t[3]){1000000, 20, 100}, 10000000, 4, NULL, grid);
   assert_true(grid[0] == 4 && grid[1] == 1 && grid[2] == 1);
-  pd_part_choose_grid(3, (const uint64_t[3]){1000, 1000, 1000}, 100000000, 8, grid);
+  pd_part_choose_grid(3, (const uint64_t[3]){1000, 1000, 1000}, 100000000, 8, NULL, grid);
   assert_true(grid[0] == 2 && grid[1] == 2 && grid[2] == 2);
-  pd_part_choose_grid(3, (const uint64_t[3]){2, 2, 3000}, 1000, 6, grid);
+  pd_part_choose_grid(3, (const uint64_t[3]){2, 2, 3000}, 1000, 6, NULL, grid);
   assert_int_equal(grid[0] * grid[1] * grid[2], 6);
   assert_true(grid[0] <= 2 && grid[1] <= 2);
+  /* The longest mode is cut, unless that leaves most nonzeros to one member. */
+  double crowding[3 * 3] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const uint64_t dims[3] = {1000, 900, 800};
+  pd_part_choose_grid(3, dims, 10000000, 2, crowding, grid);
+  assert_true(grid[0] == 2 && grid[1] == 1 && grid[2] == 1);
+  crowding[2] = 1.2;
+  pd_part_choose_grid(3, dims, 10000000, 2, crowding, grid);
+  assert_true(grid[0] == 1 && grid[1] == 2 && grid[2] == 1);
 }
 
 /* Rows that members of a plan read and do not own. */

@@ -203,18 +203,30 @@ static polyad_status cuda_device_timer_start(polyad_context *context,
   return PD_CUDA(context, state, cudaEventRecord(state->timer[0], pd_cuda_stream(state)));
 }
 
+/* The time between two places that have been passed. Where several members of a team have the same
+ * device, another may have marked one of them anew: then the time is not known, and 0. */
+static polyad_status elapsed(polyad_context *context, struct pd_cuda_state *state,
+                             cudaEvent_t first, cudaEvent_t second, double *seconds) {
+  float milliseconds = 0;
+  *seconds = 0;
+  PD_TRY(pd_cuda_enter(context, state));
+  if (cudaEventQuery(first) == cudaErrorNotReady || cudaEventQuery(second) == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return POLYAD_OK;
+  }
+  cudaError_t code = cudaEventElapsedTime(&milliseconds, first, second);
+  *seconds = 1e-3 * (double)milliseconds;
+  return PD_CUDA(context, state, code);
+}
+
 static polyad_status cuda_device_timer_stop(polyad_context *context, const struct pd_device *device,
                                             double *seconds) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
-  float milliseconds = 0;
   *seconds = 0;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(state->timer[1])));
-  PD_TRY(PD_CUDA(context, state,
-                 cudaEventElapsedTime(&milliseconds, state->timer[0], state->timer[1])));
-  *seconds = 1e-3 * (double)milliseconds;
-  return POLYAD_OK;
+  return elapsed(context, state, state->timer[0], state->timer[1], seconds);
 }
 
 static polyad_status cuda_device_mark(polyad_context *context, const struct pd_device *device,
@@ -235,13 +247,7 @@ static polyad_status cuda_device_mark(polyad_context *context, const struct pd_d
 static polyad_status between(polyad_context *context, const struct pd_device *device, int first,
                              int second, double *seconds) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
-  float milliseconds = 0;
-  *seconds = 0;
-  PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(PD_CUDA(context, state,
-                 cudaEventElapsedTime(&milliseconds, state->marks[first], state->marks[second])));
-  *seconds = 1e-3 * (double)milliseconds;
-  return POLYAD_OK;
+  return elapsed(context, state, state->marks[first], state->marks[second], seconds);
 }
 
 static void cuda_device_pin(const struct pd_device *device, void *host, uint64_t bytes,

@@ -9,8 +9,8 @@ enum { THREADS = 1024, WARPS = THREADS / 32 };
 /* One over the norm of column r, for whom norms scale; else one. */
 __device__ double norm_factor(const pd_gpu_finish &job, int r) {
   if (job.lambda == nullptr || job.scaling != SCALE_NORM_2) return 1;
-  size_t square = (size_t)job.rank * job.rank;
-  double norm = sqrt(warp_sum(job.partial + (size_t)r * job.rank + r, job.parts, square));
+  const double *entry = job.partial + (size_t)r * job.rank + r;
+  double norm = sqrt(warp_sum(entry, job.parts, job.partial_step));
   return norm > 0 ? 1 / norm : 1;
 }
 
@@ -18,7 +18,7 @@ __device__ double norm_factor(const pd_gpu_finish &job, int r) {
 __device__ void finish_gram(const pd_gpu_finish &job) {
   int rank = job.rank, e = (int)(blockIdx.x * WARPS + threadIdx.x / 32), r = e / rank, s = e % rank;
   if (r >= rank || r > s) return;
-  double sum = warp_sum(job.partial + (size_t)r * rank + s, job.parts, (size_t)rank * (size_t)rank);
+  double sum = warp_sum(job.partial + (size_t)r * rank + s, job.parts, job.partial_step);
   sum *= norm_factor(job, r) * norm_factor(job, s);
   if (threadIdx.x % 32 != 0) return;
   job.gram[(size_t)r * rank + s] = sum;
@@ -33,7 +33,7 @@ __device__ double stored(const pd_gpu_finish &job, double number) {
 /* A warp per column; returns what it adds to INNER. */
 __device__ double finish_column(const pd_gpu_finish &job, int r) {
   int rank = job.rank;
-  size_t step = PD_GPU_COLUMN_SUMS * (size_t)rank;
+  size_t step = job.sums_step;
   double largest = warp_largest(job.sums + SUM_LARGEST * rank + r, job.blocks, step);
   if (job.lambda == nullptr) {
     if (threadIdx.x % 32 == 0) job.peak[r] = largest;

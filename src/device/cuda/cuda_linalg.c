@@ -1,23 +1,8 @@
 /* Dense algebra on a GPU: scratch memory and the order of the kernels. */
-#include "device/cuda/cuda_linalg_launch.h"
-#include "device/cuda/cuda_state.h"
+#include "device/cuda/cuda_linalg_work.h"
+#include "device/cuda/cuda_team.h"
 #include "linalg/linalg.h"
 #include <string.h>
-
-struct pd_linalg_work {
-  const struct pd_device *device;
-  int rank, processors;
-  double *memory; /* all of the below, on the device */
-  double *scalars, *factor, *squares, *inverse, *invert, *sums, *partial, *residual;
-  double *host;            /* pinned: PD_GPU_SCALARS numbers */
-  double seen[PD_SCALARS]; /* what the last fetch found: counters on the device only grow */
-  /* What the MTTKRP that comes next does not need runs beside it: the end of an update, and what
-     prepare() enqueues. */
-  cudaStream_t side;
-  cudaEvent_t fork, joined; /* before and after that */
-  bool apart;               /* the stream has not waited for it */
-  bool prepared;            /* it made the inverse */
-};
 
 /* Numbers that one rank needs, by purpose. */
 struct sizes {
@@ -48,6 +33,7 @@ static uint64_t cuda_linalg_work_bytes(uint64_t rank, int threads) {
 static void cuda_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
   pd_cuda_release(context, work->device, work->memory);
+  pd_cuda_release(context, work->device, work->mine);
   if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
   if (work->side != NULL && cudaStreamDestroy(work->side) != cudaSuccess) (void)cudaGetLastError();
   if (work->fork != NULL && cudaEventDestroy(work->fork) != cudaSuccess) (void)cudaGetLastError();
@@ -184,6 +170,8 @@ static struct pd_gpu_finish finish_of(struct pd_linalg_work *work, const struct 
                                       struct pd_matrix *out, struct pd_matrix *peak) {
   struct pd_gpu_finish finish = {.partial = work->partial,
                                  .sums = work->sums,
+                                 .partial_step = (uint64_t)work->rank * (uint64_t)work->rank,
+                                 .sums_step = PD_GPU_COLUMN_SUMS * (uint64_t)work->rank,
                                  .rank = work->rank,
                                  .wide = x->type == POLYAD_F64,
                                  .gram = out->data,
@@ -203,6 +191,7 @@ static polyad_status cuda_linalg_gram(polyad_context *context, struct pd_linalg_
   struct pd_gpu_finish finish = finish_of(work, a, out, peak);
   PD_TRY(linalg_enter(context, work));
   PD_TRY(run_pass(context, work, &rows));
+  PD_TRY(pd_cuda_share_finish(context, work, &finish));
   return PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state)));
 }
 
@@ -311,7 +300,8 @@ static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context
   return run_pass(context, work, &rows);
 }
 
-/* Where the rows are final, their sums are of use no sooner than the next update. */
+/* Where the rows are final, their sums are of use no sooner than the next update. A team's members
+ * meet in the stream. */
 static polyad_status cuda_linalg_update_finish(polyad_context *context, struct pd_linalg_work *work,
                                                const struct pd_update *update) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
@@ -319,13 +309,15 @@ static polyad_status cuda_linalg_update_finish(polyad_context *context, struct p
   finish.scaling = (int)update->scaling;
   finish.weights = update->weights->data;
   finish.lambda = update->lambda->data;
-  if (update->scaling != PD_SCALE_NORM_2) {
+  if (update->scaling != PD_SCALE_NORM_2 && work->team == NULL) {
     PD_TRY(linalg_branch(context, work));
     PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, work->side)));
     return linalg_leave(context, work);
   }
   PD_TRY(linalg_enter(context, work));
+  PD_TRY(pd_cuda_share_finish(context, work, &finish));
   PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state))));
+  if (update->scaling != PD_SCALE_NORM_2) return POLYAD_OK;
   return PD_CUDA(context, state,
                  pd_gpu_scale(gpu_matrix(update->x), work->factor, pd_cuda_stream(state)));
 }
@@ -341,8 +333,10 @@ static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), NULL, blocks, work->sums,
                                     pd_cuda_stream(state))));
+  const double *sums;
+  PD_TRY(pd_cuda_share_columns(context, work, &sums, &blocks));
   return PD_CUDA(context, state,
-                 pd_gpu_finish_inner(work->sums, blocks, work->rank, lambda->data, work->scalars,
+                 pd_gpu_finish_inner(sums, blocks, work->rank, lambda->data, work->scalars,
                                      pd_cuda_stream(state)));
 }
 
@@ -367,9 +361,11 @@ static polyad_status cuda_linalg_spread(polyad_context *context, struct pd_linal
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
   PD_TRY(linalg_enter(context, work));
   PD_TRY(run_pass(context, work, &rows));
+  const double *sums;
+  PD_TRY(pd_cuda_share_columns(context, work, &sums, &rows.blocks));
   return PD_CUDA(context, state,
-                 pd_gpu_spread(&all, work->sums, rows.blocks, lambda->data, work->squares,
-                               work->rank, work->scalars, pd_cuda_stream(state)));
+                 pd_gpu_spread(&all, sums, rows.blocks, lambda->data, work->squares, work->rank,
+                               work->scalars, pd_cuda_stream(state)));
 }
 
 static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_linalg_work *work,
@@ -387,8 +383,9 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
     job.factor[n] = gpu_matrix(factors[n]);
   }
   PD_TRY(linalg_enter(context, work));
-  return PD_CUDA(context, state,
-                 pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state)));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state))));
+  return pd_cuda_share_scalars(context, work, PD_SCALAR_RESIDUAL, 2, false);
 }
 
 static polyad_status cuda_linalg_weigh(polyad_context *context, struct pd_linalg_work *work,
@@ -408,9 +405,10 @@ static polyad_status cuda_linalg_kkt(polyad_context *context, struct pd_linalg_w
                                      const struct pd_matrix *phi, const struct pd_matrix *b) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   PD_TRY(linalg_enter(context, work));
-  return PD_CUDA(context, state,
+  PD_TRY(PD_CUDA(context, state,
                  pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars,
-                            pd_cuda_stream(state)));
+                            pd_cuda_stream(state))));
+  return pd_cuda_share_scalars(context, work, PD_SCALAR_KKT, 1, true);
 }
 
 static polyad_status cuda_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
@@ -433,8 +431,10 @@ static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_li
   PD_TRY(
       PD_CUDA(context, state,
               pd_gpu_column_sums(matrix, matrix, NULL, blocks, work->sums, pd_cuda_stream(state))));
+  const double *sums;
+  PD_TRY(pd_cuda_share_columns(context, work, &sums, &blocks));
   PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_finish_columns(work->sums, blocks, work->rank, (int)scaling, lambda->data,
+                 pd_gpu_finish_columns(sums, blocks, work->rank, (int)scaling, lambda->data,
                                        work->factor, work->scalars, pd_cuda_stream(state))));
   return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, pd_cuda_stream(state)));
 }
@@ -468,6 +468,10 @@ const struct pd_linalg pd_cuda_linalg = {
     .work_create = cuda_linalg_work_create,
     .work_destroy = cuda_linalg_work_destroy,
     .work_bytes = cuda_linalg_work_bytes,
+    .join = pd_cuda_join,
+    .take_rows = pd_cuda_take_rows,
+    .add_rows = pd_cuda_add_rows,
+    .link = &pd_cuda_nccl,
     .gram = cuda_linalg_gram,
     .add = cuda_linalg_add,
     .round = round_matrix,

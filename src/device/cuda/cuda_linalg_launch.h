@@ -102,8 +102,9 @@ cudaError_t pd_gpu_gram(struct pd_gpu_matrix x, int parts, double *partial, cuda
 
 /** What sums of blocks become; see pd_linalg::update_finish. */
 struct pd_gpu_finish {
-  const double *partial; /* parts x rank x rank */
-  const double *sums;    /* blocks x 4 x rank */
+  const double *partial;            /* parts x rank x rank */
+  const double *sums;               /* blocks x 4 x rank */
+  uint64_t partial_step, sums_step; /* from one part, and one block, to the next */
   int parts, blocks, rank, scaling, wide;
   const double *weights; /* may be lambda */
   double *lambda;        /* NULL: only gram and peak */

@@ -1,0 +1,46 @@
+/* Scratch memory of the dense algebra on a GPU, and what a team's members do with its sums. */
+#ifndef PD_CUDA_LINALG_WORK_H
+#define PD_CUDA_LINALG_WORK_H
+
+#include "device/cuda/cuda_linalg_launch.h"
+#include "device/cuda/cuda_state.h"
+#include "linalg/linalg.h"
+
+struct pd_linalg_work {
+  const struct pd_device *device;
+  int rank, processors;
+  double *memory; /* all of the below, on the device */
+  double *scalars, *factor, *squares, *inverse, *invert, *sums, *partial, *residual;
+  double *host;            /* pinned: PD_GPU_SCALARS numbers */
+  double seen[PD_SCALARS]; /* what the last fetch found: counters on the device only grow */
+  /* What the MTTKRP that comes next does not need runs beside it: the end of an update, and what
+     prepare() enqueues. */
+  cudaStream_t side;
+  cudaEvent_t fork, joined; /* before and after that */
+  bool apart;               /* the stream has not waited for it */
+  bool prepared;            /* it made the inverse */
+  /* A team that the rows are shared by; NULL: none. Members fold their sums into one list, and
+     every member gets all lists: what follows is then done on all, with the same bits. */
+  polyad_team *team;
+  int members;
+  double *mine, *all; /* a list, and one of each member: rank^2 + 4 rank numbers */
+};
+
+/** The slot join. */
+polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work, polyad_team *team);
+
+/* Sums over a team; without one nothing is done. Each is enqueued in the stream, and all members
+ * make the call. */
+
+/** The sums over columns in work->sums, of `blocks` blocks: `sums` and `blocks` become those of the
+ *  members, which count as blocks. */
+polyad_status pd_cuda_share_columns(polyad_context *context, struct pd_linalg_work *work,
+                                    const double **sums, int *blocks);
+/** The same of all that an update is finished from. */
+polyad_status pd_cuda_share_finish(polyad_context *context, struct pd_linalg_work *work,
+                                   struct pd_gpu_finish *finish);
+/** `count` scalars from `first` on, added up over the members, or the largest of them. */
+polyad_status pd_cuda_share_scalars(polyad_context *context, struct pd_linalg_work *work, int first,
+                                    int count, bool largest);
+
+#endif

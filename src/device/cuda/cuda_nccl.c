@@ -1,0 +1,165 @@
+/* NCCL between the GPUs of a team, where every member has a GPU of its own. The library is loaded
+ * when a team first needs it: libnccl.so.2 as the loader finds it, or the file that the environment
+ * variable POLYAD_NCCL names; "off" there does without. Of its interface, which is stable within
+ * version 2, only what is called here is declared.
+ *
+ * Only sends, receives and gathers are used, which change no number on their way: NCCL's own sums
+ * would depend on the number of GPUs and the way between them. */
+#include "device/cuda/cuda_team.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  char internal[PD_TICKET_BYTES];
+} nccl_id;
+typedef struct nccl_communicator *nccl_comm;
+enum { NCCL_SUCCESS = 0, NCCL_INT8 = 0 };
+
+static struct {
+  int (*get_unique_id)(nccl_id *id);
+  int (*comm_init_rank)(nccl_comm *comm, int size, nccl_id id, int rank);
+  int (*comm_destroy)(nccl_comm comm);
+  int (*comm_abort)(nccl_comm comm);
+  int (*group_start)(void);
+  int (*group_end)(void);
+  int (*send)(const void *data, size_t count, int type, int peer, nccl_comm comm,
+              cudaStream_t stream);
+  int (*receive)(void *data, size_t count, int type, int peer, nccl_comm comm, cudaStream_t stream);
+  int (*all_gather)(const void *mine, void *all, size_t count, int type, nccl_comm comm,
+                    cudaStream_t stream);
+  const char *(*error_string)(int code);
+} nccl;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char why_not[200];
+
+static bool nccl_find(void *library, const char *name, void *function) {
+  void *found = dlsym(library, name);
+  if (found == NULL) snprintf(why_not, sizeof why_not, "%s is not in NCCL's library", name);
+  if (found != NULL) *(void **)function = found;
+  return found != NULL;
+}
+
+/* Multicast over NVLink (NVLS) stays off unless the user wants it: a program that fails in it can
+ * put all GPUs of a machine out of service. */
+static void nccl_load(void) {
+  const char *named = getenv("POLYAD_NCCL");
+  if (named != NULL && strcmp(named, "off") == 0) {
+    snprintf(why_not, sizeof why_not, "POLYAD_NCCL is off");
+    return;
+  }
+  (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+  void *library =
+      dlopen(named != NULL && named[0] != '\0' ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    const char *error = dlerror();
+    snprintf(why_not, sizeof why_not, "NCCL is not loaded: %.150s",
+             error != NULL ? error : "no reason is told");
+    return;
+  }
+  (void)(nccl_find(library, "ncclGetUniqueId", &nccl.get_unique_id) &&
+         nccl_find(library, "ncclCommInitRank", &nccl.comm_init_rank) &&
+         nccl_find(library, "ncclCommDestroy", &nccl.comm_destroy) &&
+         nccl_find(library, "ncclCommAbort", &nccl.comm_abort) &&
+         nccl_find(library, "ncclGroupStart", &nccl.group_start) &&
+         nccl_find(library, "ncclGroupEnd", &nccl.group_end) &&
+         nccl_find(library, "ncclSend", &nccl.send) &&
+         nccl_find(library, "ncclRecv", &nccl.receive) &&
+         nccl_find(library, "ncclAllGather", &nccl.all_gather) &&
+         nccl_find(library, "ncclGetErrorString", &nccl.error_string));
+}
+
+static polyad_status nccl_check(polyad_context *context, int code, const char *call) {
+  if (code == NCCL_SUCCESS) return POLYAD_OK;
+  return pd_cuda_services->fail(context, POLYAD_DEVICE, "NCCL's %s failed: %s", call,
+                                nccl.error_string(code));
+}
+
+static polyad_status nccl_make_ticket(polyad_context *context, char ticket[PD_TICKET_BYTES]) {
+  nccl_id id;
+  pthread_once(&once, nccl_load);
+  if (why_not[0] != '\0') return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED, "%s", why_not);
+  PD_TRY(nccl_check(context, nccl.get_unique_id(&id), "ncclGetUniqueId"));
+  memcpy(ticket, id.internal, sizeof id.internal);
+  return POLYAD_OK;
+}
+
+/* ---- a member ------------------------------------------------------------------------------ */
+
+struct nccl_member {
+  struct pd_cuda_state *device;
+  nccl_comm comm;
+  int rank, size;
+};
+
+static polyad_status nccl_join(polyad_context *context, const struct pd_device *device,
+                               const char ticket[PD_TICKET_BYTES], int rank, int size,
+                               void *state) {
+  struct nccl_member *member = state;
+  nccl_id id;
+  *member = (struct nccl_member){pd_cuda_state_of(device), NULL, rank, size};
+  memcpy(id.internal, ticket, sizeof id.internal);
+  PD_TRY(pd_cuda_enter(context, member->device));
+  return nccl_check(context, nccl.comm_init_rank(&member->comm, size, id, rank),
+                    "ncclCommInitRank");
+}
+
+static void nccl_leave(void *state, bool failed) {
+  struct nccl_member *member = state;
+  if (member->comm == NULL) return;
+  if (cudaSetDevice(member->device->device.index) != cudaSuccess) (void)cudaGetLastError();
+  if (failed)
+    (void)nccl.comm_abort(member->comm);
+  else
+    (void)nccl.comm_destroy(member->comm);
+}
+
+static polyad_status nccl_gather(polyad_context *context, void *state, const void *mine,
+                                 uint64_t bytes, void *all) {
+  struct nccl_member *member = state;
+  PD_TRY(pd_cuda_enter(context, member->device));
+  return nccl_check(context,
+                    nccl.all_gather(mine, all, (size_t)bytes, NCCL_INT8, member->comm,
+                                    pd_cuda_stream(member->device)),
+                    "ncclAllGather");
+}
+
+/* The parcels to and from member k. The one for itself is copied. */
+static int nccl_pass(const struct nccl_member *member, const struct pd_parcel *to,
+                     const struct pd_parcel *from, int k) {
+  cudaStream_t stream = pd_cuda_stream(member->device);
+  int code = NCCL_SUCCESS;
+  if (k == member->rank) return code;
+  if (to[k].bytes > 0)
+    code = nccl.send(to[k].data, (size_t)to[k].bytes, NCCL_INT8, k, member->comm, stream);
+  if (code == NCCL_SUCCESS && from[k].bytes > 0)
+    code = nccl.receive(from[k].data, (size_t)from[k].bytes, NCCL_INT8, k, member->comm, stream);
+  return code;
+}
+
+static polyad_status nccl_exchange(polyad_context *context, void *state, const struct pd_parcel *to,
+                                   const struct pd_parcel *from) {
+  struct nccl_member *member = state;
+  struct pd_cuda_state *device = member->device;
+  const struct pd_parcel *own = &to[member->rank];
+  PD_TRY(pd_cuda_enter(context, device));
+  if (own->bytes > 0)
+    PD_TRY(PD_CUDA(context, device,
+                   cudaMemcpyAsync(from[member->rank].data, own->data, own->bytes,
+                                   cudaMemcpyDeviceToDevice, pd_cuda_stream(device))));
+  PD_TRY(nccl_check(context, nccl.group_start(), "ncclGroupStart"));
+  int code = NCCL_SUCCESS;
+  for (int k = 0; k < member->size && code == NCCL_SUCCESS; ++k)
+    code = nccl_pass(member, to, from, k);
+  int ended = nccl.group_end();
+  PD_TRY(nccl_check(context, code, "ncclSend or ncclRecv"));
+  return nccl_check(context, ended, "ncclGroupEnd");
+}
+
+const struct pd_device_link pd_cuda_nccl = {
+    .state_bytes = sizeof(struct nccl_member),
+    .make_ticket = nccl_make_ticket,
+    .join = nccl_join,
+    .collectives = {.gather = nccl_gather, .exchange = nccl_exchange, .leave = nccl_leave}};

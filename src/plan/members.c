@@ -1,0 +1,266 @@
+/* Several devices of one process that share a plan: see members.h. A thread is started for every
+ * member but the caller's for as long as something runs. The nonzeros are handed to the members in
+ * equal parts, as processes hand in their shares; making the plan brings each to the member whose
+ * cell of the grid it lies in. */
+#include "plan/members.h"
+#include "core/helper_context.h"
+#include "formats/format_text.h"
+#include "plan/part.h"
+#include "plan/plan_create.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct pd_members {
+  int size;
+  pthread_mutex_t lock;                     /* of running */
+  polyad_context *context[PD_DEVICES_MOST]; /* NULL for the caller's */
+  polyad_team *team[PD_DEVICES_MOST];
+  polyad_plan *plan[PD_DEVICES_MOST]; /* that of member 0 owns this */
+};
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+/* No member begins before all threads have been started: the others would wait for it for ever. */
+struct gate {
+  pthread_mutex_t lock;
+  pthread_cond_t opened;
+  enum gate_state { CLOSED, OPEN, CANCELLED } state;
+};
+
+struct job {
+  struct gate *gate;
+  polyad_context *context;
+  const polyad_plan *plan;
+  int member;
+  pd_member_function function;
+  void *call;
+  pthread_t thread;
+};
+
+static void open_gate(struct gate *gate, enum gate_state state) {
+  pthread_mutex_lock(&gate->lock);
+  gate->state = state;
+  pthread_cond_broadcast(&gate->opened);
+  pthread_mutex_unlock(&gate->lock);
+}
+
+static bool pass_gate(struct gate *gate) {
+  pthread_mutex_lock(&gate->lock);
+  while (gate->state == CLOSED)
+    pthread_cond_wait(&gate->opened, &gate->lock);
+  bool open = gate->state == OPEN;
+  pthread_mutex_unlock(&gate->lock);
+  return open;
+}
+
+/* Member 0 gets the others' failures through the team. */
+static void *run_member(void *user) {
+  struct job *job = user;
+  if (pass_gate(job->gate)) (void)job->function(job->context, job->plan, job->member, job->call);
+  return NULL;
+}
+
+static void let_meet(struct pd_members *members, bool idle) {
+  for (int k = 0; k < members->size; ++k)
+    members->team[k]->idle = idle;
+}
+
+/* All members at once, the caller as member 0. */
+static polyad_status run_members(polyad_context *context, struct pd_members *members,
+                                 pd_member_function function, void *call) {
+  struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
+  struct job job[PD_DEVICES_MOST];
+  polyad_status status = POLYAD_OK;
+  int started = 1;
+  let_meet(members, false);
+  for (; started < members->size && status == POLYAD_OK; ++started) {
+    struct job *one = &job[started];
+    pd_context_follow(context, members->context[started]);
+    *one = (struct job){.gate = &gate,
+                        .context = members->context[started],
+                        .plan = members->plan[started],
+                        .member = started,
+                        .function = function,
+                        .call = call};
+    if (pthread_create(&one->thread, NULL, run_member, one) != 0)
+      status = pd_fail(context, POLYAD_OUT_OF_MEMORY,
+                       "no thread can be started for device %d of %d", started, members->size);
+  }
+  if (status != POLYAD_OK) --started;
+  open_gate(&gate, status == POLYAD_OK ? OPEN : CANCELLED);
+  if (status == POLYAD_OK) status = function(context, members->plan[0], 0, call);
+  for (int k = 1; k < started; ++k)
+    pthread_join(job[k].thread, NULL);
+  let_meet(members, true);
+  return status;
+}
+
+polyad_status pd_members_run(polyad_context *context, const polyad_plan *plan,
+                             pd_member_function function, void *call) {
+  struct pd_members *members = plan == NULL ? NULL : plan->members;
+  if (members == NULL) return function(context, plan, 0, call);
+  pthread_mutex_lock(&members->lock);
+  polyad_status status = run_members(context, members, function, call);
+  pthread_mutex_unlock(&members->lock);
+  return status;
+}
+
+int pd_members_count(const polyad_plan *plan) {
+  return plan->members == NULL ? 1 : plan->members->size;
+}
+
+const polyad_plan *pd_members_plan(const polyad_plan *plan, int member) {
+  return plan->members == NULL ? plan : plan->members->plan[member];
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+struct making {
+  struct pd_members *members;
+  const polyad_tensor *tensor;
+  const struct pd_device_list *devices;
+  const polyad_plan_options *options;
+};
+
+/* A part of the nonzeros, in the tensor's own arrays. */
+static polyad_tensor view_of_share(const polyad_tensor *tensor, int part, int parts) {
+  polyad_tensor view = *tensor;
+  uint64_t begin = pd_part_begin(tensor->nnz, part, parts);
+  view.nnz = pd_part_begin(tensor->nnz, part + 1, parts) - begin;
+  for (int n = 0; n < tensor->order; ++n)
+    view.index[n] = (char *)tensor->index[n] + begin * (uint64_t)pd_index_bytes(tensor->dims[n]);
+  view.values = (char *)tensor->values + begin * pd_type_bytes(tensor->type);
+  return view;
+}
+
+static polyad_status make_members_part(polyad_context *context, const struct making *making,
+                                       int member) {
+  polyad_plan_options options = *making->options;
+  polyad_tensor share = view_of_share(making->tensor, member, making->members->size);
+  struct pd_format_text text;
+  struct pd_request request;
+  options.team = making->members->team[member];
+  PD_TRY(pd_plan_make_request(context, &options, &text, &request));
+  request.device = making->devices->device[member];
+  return pd_part_plan_create(context, &share, &request, &options, &making->members->plan[member]);
+}
+
+static polyad_status make_member(polyad_context *context, const polyad_plan *plan, int member,
+                                 void *call) {
+  const struct making *making = call;
+  (void)plan;
+  polyad_status status = make_members_part(context, making, member);
+  return pd_team_agree(context, making->members->team[member], status);
+}
+
+static polyad_status open_members(polyad_context *context, const struct pd_device_list *devices,
+                                  struct pd_members *members) {
+  polyad_context *contexts[PD_DEVICES_MOST] = {context};
+  int threads = polyad_threads(context) / devices->count;
+  polyad_status status = POLYAD_OK;
+  for (int k = 1; k < devices->count && status == POLYAD_OK; ++k) {
+    status = pd_context_for_helper(context, devices->device[k]->name, threads < 1 ? 1 : threads,
+                                   &members->context[k]);
+    contexts[k] = members->context[k];
+  }
+  if (status == POLYAD_OK) status = pd_team_create_threads(contexts, devices->count, members->team);
+  if (status != POLYAD_OK) /* what failed may have told another member's context */
+    return pd_fail(context, status, "there is no memory for a team of %d devices", devices->count);
+  members->size = devices->count;
+  for (int k = 0; k < members->size; ++k)
+    members->team[k]->called = "device";
+  return POLYAD_OK;
+}
+
+static polyad_status check_request(polyad_context *context, const struct pd_device_list *devices,
+                                   const polyad_plan_options *options) {
+  for (int k = 1; k < devices->count; ++k)
+    if (strcmp(devices->device[k]->kind, devices->device[0]->kind) != 0)
+      return pd_fail(context, POLYAD_UNSUPPORTED,
+                     "devices %s and %s are of two kinds; expected one kind where there are more "
+                     "than two",
+                     devices->device[0]->name, devices->device[k]->name);
+  if (options->second_share != 0)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "a share of %g for the second device is asked for; GPUs that are several get "
+                   "equal shares",
+                   options->second_share);
+  if (options->kernel == POLYAD_KERNEL_MTTKRP || options->kernel == POLYAD_KERNEL_PHI)
+    return POLYAD_OK;
+  return pd_fail(context, POLYAD_UNSUPPORTED,
+                 "several devices share MTTKRP and Phi only; expected one device");
+}
+
+static void name_devices(const struct pd_device_list *devices, polyad_plan *plan) {
+  size_t length = 0;
+  plan->devices[0] = '\0';
+  for (int k = 0; k < devices->count && length < sizeof plan->devices; ++k)
+    length += (size_t)snprintf(plan->devices + length, sizeof plan->devices - length, "%s%s",
+                               k > 0 ? "," : "", devices->device[k]->name);
+}
+
+/* The hash of the whole tensor, which takes a pass from front to back, while the members make their
+ * parts. */
+struct hashing {
+  const polyad_tensor *tensor;
+  uint64_t hash;
+  pthread_t thread;
+  bool runs;
+};
+
+static void *members_hash(void *user) {
+  struct hashing *hashing = user;
+  hashing->hash = polyad_tensor_hash(hashing->tensor);
+  return NULL;
+}
+
+static void members_hash_begin(struct hashing *hashing) {
+  hashing->runs = pthread_create(&hashing->thread, NULL, members_hash, hashing) == 0;
+}
+
+static uint64_t members_hash_end(struct hashing *hashing) {
+  if (hashing->runs)
+    (void)pthread_join(hashing->thread, NULL);
+  else
+    (void)members_hash(hashing);
+  return hashing->hash;
+}
+
+polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_device_list *devices,
+                                     const polyad_plan_options *options, polyad_plan **plan) {
+  struct pd_members *members = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(check_request(context, devices, options));
+  PD_TRY(PD_NEW_ZERO(context, 1, &members));
+  pthread_mutex_init(&members->lock, NULL);
+  PD_TRY_CLEANUP(open_members(context, devices, members));
+  struct making making = {members, tensor, devices, options};
+  struct hashing hashing = {.tensor = tensor};
+  members_hash_begin(&hashing);
+  status = run_members(context, members, make_member, &making);
+  uint64_t hash = members_hash_end(&hashing);
+  PD_TRY_CLEANUP(status);
+  *plan = members->plan[0];
+  (*plan)->members = members;
+  (*plan)->tensor_hash = hash;
+  name_devices(devices, *plan);
+  return POLYAD_OK;
+cleanup:
+  if (members->plan[0] != NULL) polyad_plan_destroy(members->plan[0]);
+  pd_members_destroy(members);
+  return status;
+}
+
+void pd_members_destroy(struct pd_members *members) {
+  if (members == NULL) return;
+  for (int k = 1; k < PD_DEVICES_MOST; ++k)
+    polyad_plan_destroy(members->plan[k]);
+  for (int k = 0; k < PD_DEVICES_MOST; ++k)
+    polyad_team_destroy(members->team[k]);
+  for (int k = 1; k < PD_DEVICES_MOST; ++k)
+    polyad_context_destroy(members->context[k]);
+  pthread_mutex_destroy(&members->lock);
+  pd_free(NULL, members);
+}
