@@ -72,7 +72,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct anomalies, output),
      .argument = "FILE",
      .help = "write the table as comma-separated text; - is standard\noutput"},

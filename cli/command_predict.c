@@ -23,7 +23,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "prediction"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct predict, output),
      .argument = "PATH",
      .help = "write the predicted values, in a tensor file of FILE's cells\nand labels"},

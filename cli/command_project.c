@@ -68,7 +68,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct project, output),
      .argument = "PATH",
      .help = "write the model with the new rows, as polyad cpd does"},

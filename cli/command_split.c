@@ -50,7 +50,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct split, output),
      .argument = "PREFIX",
      .help = "beginning of the files' names (required)"},

@@ -57,7 +57,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "output"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct update, output),
      .argument = "PATH",
      .help = "write the updated model (required; it may be MODEL), and\nPATH.state.ptm, with "

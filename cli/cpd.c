@@ -1,157 +1,18 @@
 /* polyad cpd: CP decomposition of a tensor. */
-#include "apr_options.h"
 #include "command.h"
-#include "complete_options.h"
 #include "components.h"
 #include "cpd_json.h"
+#include "cpd_options.h"
 #include "names.h"
 #include "processes.h"
 #include "progress.h"
 #include "report.h"
-#include "run_arguments.h"
 #include "run_report.h"
-#include "streaming.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct cpd {
-  struct cli_session session;
-  uint64_t rank, top;
-  double ridge;
-  bool nonnegative;
-  const char *algorithm, *format, *variant, *init, *output, *report, *file;
-  struct cli_streaming streaming;
-  struct cli_run_options run;
-  struct cli_apr_options apr;
-  struct cli_complete_options complete;
-  polyad_tensor *weights, *validation; /* of completion */
-  polyad_tensor *outline;              /* dims and labels, after the plan has taken the tensor */
-  polyad_tensor *tensor;               /* kept for --report only */
-  polyad_plan *plan;
-  polyad_ktensor *initial, *model;
-  polyad_run_info info;
-  polyad_team_info *members; /* of several processes or devices, for --json */
-  uint64_t tensor_hash;      /* for --json and --report */
-};
-
-static const struct cli_option option_table[] = {
-    {.kind = CLI_GROUP, .help = "model"},
-    {.name = "rank",
-     .letter = 'r',
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, rank),
-     .argument = "R",
-     .help = "number of components (required)",
-     .least = 1},
-    {.name = "algorithm",
-     .letter = 'a',
-     .kind = CLI_CHOICE,
-     .offset = offsetof(struct cpd, algorithm),
-     .argument = "NAME",
-     .help = "als (default): alternating least squares; for counts,\n"
-             "apr-mu, apr-pdnr, apr-pqnr: alternating Poisson regression;\n"
-             "with --absent unknown, als, ccd or sgd",
-     .choices = "als apr-mu apr-pdnr apr-pqnr ccd sgd"},
-    {.name = "nonnegative",
-     .kind = CLI_FLAG,
-     .offset = offsetof(struct cpd, nonnegative),
-     .help = "keep factors nonnegative"},
-    {.name = "ridge",
-     .kind = CLI_REAL,
-     .offset = offsetof(struct cpd, ridge),
-     .argument = "X",
-     .help = "regularisation: added to the diagonal of the normal equations\n"
-             "(default 0; with --absent unknown 0.2)"},
-    {.kind = CLI_GROUP, .help = "run"},
-    {.name = "max-iters",
-     .letter = 'i',
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, run.max_iterations),
-     .argument = "N",
-     .help = "most iterations (default 50; 1000 with apr-...; 500 with\n--absent unknown)",
-     .most = 999999999},
-    {.name = "tol",
-     .kind = CLI_REAL,
-     .offset = offsetof(struct cpd, run.tolerance),
-     .argument = "X",
-     .help = "als: stop when the fit grows by less; apr-...: when the\n"
-             "KKT violation is below; --absent unknown: when the error\n"
-             "falls by a smaller share (default 1e-4; 0: never)"},
-    {.name = "max-seconds",
-     .kind = CLI_REAL,
-     .offset = offsetof(struct cpd, run.max_seconds),
-     .argument = "S",
-     .help = "stop after the iteration in which S seconds have passed"},
-    {.name = "init",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, init),
-     .argument = "HOW",
-     .help = "random (default), hosvd (als), or a ktensor file"},
-    {.name = "restarts",
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, run.restarts),
-     .argument = "N",
-     .help = "starts; the best one is kept (default 1)",
-     .least = 1,
-     .most = 1000000},
-    {.name = "checkpoint",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, run.checkpoint),
-     .argument = "FILE",
-     .help = "keep the state in FILE (and the one before in FILE.prev)"},
-    {.name = "checkpoint-every",
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, run.checkpoint_every),
-     .argument = "K",
-     .help = "iterations between checkpoints (default 10)",
-     .least = 1,
-     .most = 999999999},
-    {.name = "resume",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, run.resume),
-     .argument = "FILE",
-     .help = "go on from a checkpoint"},
-    CLI_COMPLETE_OPTIONS(struct cpd),
-    CLI_APR_OPTIONS(struct cpd),
-    CLI_STORAGE_OPTIONS(struct cpd, CLI_FORMAT_HELP),
-    CLI_TUNE_OPTIONS(struct cpd),
-    CLI_STREAM_OPTIONS(struct cpd),
-    {.kind = CLI_GROUP, .help = "output"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, output),
-     .argument = "PATH",
-     .help = "write the model: by its extension .ktensor (text) or\nanother of polyad help files, "
-             "or DIR/ for one\nfile per factor"},
-    {.name = "report",
-     .kind = CLI_TEXT,
-     .offset = offsetof(struct cpd, report),
-     .argument = "FILE.html",
-     .help =
-         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"},
-    {.name = "top",
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct cpd, top),
-     .argument = "K",
-     .help = "entries shown per mode and component (default 5)",
-     .most = 100},
-    CLI_READ_OPTIONS(struct cpd),
-    CLI_COMMON_OPTIONS(struct cpd)};
-
-static const struct cli_usage usage = {
-    .command = "cpd",
-    .synopsis = "FILE -r RANK [options]",
-    .summary = "Finds the RANK strongest patterns (components) of the tensor in FILE: for each a\n"
-               "weight and, per mode, the strength of every index. FILE is .tns, .txt (Tensor\n"
-               "Toolbox), .ptn, .csv or .tsv, also .gz or .zst; - is standard input.",
-    .example = "  polyad cpd uber.tns.gz --rank 6 --nonnegative --output uber.ktensor",
-    CLI_OPTIONS(option_table),
-    .least_arguments = 1,
-    .most_arguments = 1};
 
 /* An option that needs all nonzeros in memory, or NULL. */
 static const char *refuses_streaming(const struct cpd *cpd) {
@@ -212,7 +73,7 @@ static int check_completion(struct cpd *cpd) {
 }
 
 static int parse(struct cpd *cpd, int argc, char **argv) {
-  int first, status = cli_parse(&usage, argc, argv, cpd, &first);
+  int first, status = cli_parse(&cli_cpd_usage, argc, argv, cpd, &first);
   if (status != 0) return status;
   cpd->file = argv[first];
   if (cpd->rank == 0)

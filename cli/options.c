@@ -136,6 +136,7 @@ static int store(const struct cli_option *option, const char *text, void *into) 
     *(bool *)to = true;
     return 0;
   case CLI_TEXT:
+  case CLI_OUTPUT:
     if (*text == '\0')
       return cli_usage_error("--%s is empty; expected %s", option->name, option->argument);
     *(const char **)to = text;

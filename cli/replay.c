@@ -1,15 +1,14 @@
 /* polyad replay: does a run again that left a JSON object, and says whether the same came out.
  *
- * The options are those of the manifest, but for those that name files to be written, and the
- * number of threads, on which rounding depends, is that of the recorded run. The run is another
- * process of this command, whose JSON object is compared with the recorded one, member by member:
- * the data, what was chosen, how the iterations went, and the hash of the model's bits. */
+ * The run is another process of this command, with the arguments that replay_arguments.c makes. Its
+ * JSON object is compared with the recorded one, member by member: the data, what was chosen, how
+ * the iterations went, and the hash of the model's bits. */
 #include "command.h"
 #include "json.h"
 #include "phases.h"
+#include "replay_arguments.h"
 #include "self.h"
 #include "text.h"
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,84 +80,13 @@ static int read_recorded(struct replay *replay) {
   (void)fclose(file);
   replay->recorded = cJSON_Parse(text);
   free(text);
-  if (replay->recorded == NULL)
-    return cli_failure("%s: no JSON found; expected what --json of cpd or tucker wrote",
-                       replay->file);
-  const cJSON *manifest = cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest");
-  const char *command = text_of(manifest, "command");
-  if (command == NULL || (strcmp(command, "cpd") != 0 && strcmp(command, "tucker") != 0) ||
-      !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(manifest, "arguments")) ||
-      !cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(manifest, "threads")))
-    return cli_failure("%s: no manifest found; expected what --json of cpd or tucker wrote",
-                       replay->file);
-  return 0;
-}
-
-/* Options with a value: names of files to be written, and what is set anew. */
-static const char *const left_out[] = {"--json",   "--log",        "--output", "--checkpoint",
-                                       "--report", "--tune-cache", "--threads"};
-enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
-
-static bool is_left_out(const char *word) {
-  for (int k = 0; k < LEFT_OUT; ++k)
-    if (strcmp(word, left_out[k]) == 0) return true;
-  return false;
-}
-
-/* A manifest has the whole names of options, and their values in words of their own. A file made by
- * somebody else could hide an option that writes a file behind another spelling. */
-static bool is_foreign(const char *word) {
-  if (word[0] != '-') return false;
-  if (word[1] != '-') return isalpha((unsigned char)word[1]) != 0;
-  if (strchr(word, '=') != NULL) return true;
-  for (int k = 0; k < LEFT_OUT && word[2] != '\0'; ++k)
-    if (strncmp(left_out[k], word, strlen(word)) == 0 && strcmp(left_out[k], word) != 0)
-      return strcmp(word, "--tune") != 0;
-  return false;
-}
-
-/* Words are copied as they are: `arguments` points into the recorded object. */
-static int make_arguments(struct replay *replay, char threads[24]) {
-  static char name[] = "polyad", cache[] = "--tune-cache", none[] = "none", json[] = "--json",
-              standard[] = "-", of_threads[] = "--threads";
-  char quoted[CLI_QUOTE_BYTES];
-  const cJSON *manifest = cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest");
-  const cJSON *words = cJSON_GetObjectItemCaseSensitive(manifest, "arguments"), *word;
-  char **to = calloc(2 * (size_t)cJSON_GetArraySize(words) + 8, sizeof *to);
-  if (to == NULL) return cli_failure("out of memory");
-  replay->arguments = to;
-  snprintf(threads, 24, "%.0f", cJSON_GetObjectItemCaseSensitive(manifest, "threads")->valuedouble);
-  *to++ = name;
-  *to++ = cJSON_GetObjectItemCaseSensitive(manifest, "command")->valuestring;
-  *to++ = json;
-  *to++ = standard;
-  *to++ = of_threads;
-  *to++ = threads;
-  bool skip = false, files = false;
-  cJSON_ArrayForEach(word, words) {
-    if (!cJSON_IsString(word))
-      return cli_failure("%s: the manifest's arguments are not all text", replay->file);
-    if (files && strcmp(word->valuestring, "-") == 0)
-      return cli_failure("the run read standard input, which is gone; expected a file");
-    if (!files && is_foreign(word->valuestring))
-      return cli_failure(
-          "%s: the manifest has the option %s; expected options as a run writes them", replay->file,
-          cli_quote(quoted, word->valuestring));
-    bool out = !files && !skip && is_left_out(word->valuestring);
-    if (!skip && !out) *to++ = word->valuestring;
-    if (!skip && !files && strcmp(word->valuestring, "--tune") == 0) {
-      *to++ = cache; /* measures again, and keeps nothing */
-      *to++ = none;
-    }
-    files = files || (!skip && strcmp(word->valuestring, "--") == 0);
-    skip = out;
-  }
   return 0;
 }
 
 static int run_again(struct replay *replay) {
-  char threads[24];
-  int output, state = 0, status = make_arguments(replay, threads);
+  char threads[CLI_REPLAY_THREADS];
+  int output, state = 0;
+  int status = cli_replay_arguments(replay->file, replay->recorded, threads, &replay->arguments);
   if (status != 0) return status;
   pid_t child = cli_self_start_child(replay->arguments, CLI_SHARE_ERRORS, &output);
   if (child < 0) return cli_failure("the run cannot be started in a process of its own");
@@ -168,9 +96,10 @@ static int run_again(struct replay *replay) {
     continue;
   if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
     free(text);
-    return cli_failure(
-        "the run failed this time; it was recorded in directory %s",
-        text_of(cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest"), "directory"));
+    const char *directory =
+        text_of(cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest"), "directory");
+    return cli_failure("the run failed this time; it was recorded in directory %s",
+                       directory == NULL ? "(not said)" : directory);
   }
   replay->now = text == NULL ? NULL : cJSON_Parse(text);
   free(text);

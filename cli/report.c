@@ -25,7 +25,7 @@ static const struct cli_option option_table[] = {
     {.kind = CLI_GROUP, .help = "page"},
     {.name = "output",
      .letter = 'o',
-     .kind = CLI_TEXT,
+     .kind = CLI_OUTPUT,
      .offset = offsetof(struct report_command, output),
      .argument = "FILE.html",
      .help = "write the page here (required); - is standard output"},

@@ -30,7 +30,7 @@ struct cli_session {
  *  and messages, ... */
 #define CLI_TALK_OPTIONS(t)                                                                        \
   {.kind = CLI_GROUP, .help = "result and messages"},                                              \
-  {.name = "json", .kind = CLI_TEXT, .offset = offsetof(t, session.json), .argument = "FILE",      \
+  {.name = "json", .kind = CLI_OUTPUT, .offset = offsetof(t, session.json), .argument = "FILE",      \
    .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
   {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),         \
    .help = "no talk on standard error, only errors; results stay"},                                                                \
@@ -60,7 +60,7 @@ struct cli_session {
 #define CLI_TUNE_OPTIONS(t)                                                                        \
   {.name = "tune", .kind = CLI_FLAG, .offset = offsetof(t, session.tune),                          \
    .help = "measure the formats that can be used, and take the fastest"},                          \
-  {.name = "tune-cache", .kind = CLI_TEXT, .offset = offsetof(t, session.tune_cache),              \
+  {.name = "tune-cache", .kind = CLI_OUTPUT, .offset = offsetof(t, session.tune_cache),              \
    .argument = "FILE",                                                                             \
    .help = "where --tune keeps what it measured, or none\n(default: polyad/tune in the user's cache)"}
 
@@ -82,7 +82,7 @@ struct cli_session {
   {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",        \
    .help = "seed of everything random (default 0)"},                                               \
   CLI_TALK_OPTIONS(t),                                                                             \
-  {.name = "log", .kind = CLI_TEXT, .offset = offsetof(t, session.log), .argument = "FILE",        \
+  {.name = "log", .kind = CLI_OUTPUT, .offset = offsetof(t, session.log), .argument = "FILE",        \
    .help = "write what happens, one JSON object a line"}
 
 /** ... and of subcommands that read a tensor. */

@@ -127,24 +127,6 @@ static void seal(uint8_t *bytes, size_t size) {
   memcpy(bytes, &head, sizeof head);
 }
 
-/* The good state with changes. A place past its end sets the length to the place modulo it. */
-static size_t change(const struct run *run, const uint8_t *data, size_t size, uint8_t *out) {
-  size_t bytes = run->bytes;
-  memcpy(out, run->state, bytes);
-  while (size >= 3) {
-    uint16_t place;
-    fuzz_take(&data, &size, &place, sizeof place);
-    uint8_t value = fuzz_take_byte(&data, &size);
-    if (place < run->bytes)
-      out[place] = value;
-    else
-      bytes = place % (run->bytes + 64);
-  }
-  if (bytes > run->bytes) memset(out + run->bytes, 0, bytes - run->bytes);
-  if (bytes >= sizeof(struct pd_checkpoint_head)) seal(out, bytes);
-  return bytes;
-}
-
 static void require_finite(polyad_ktensor *model) {
   for (int n = 0; n < polyad_ktensor_order(model); ++n) {
     uint64_t count = polyad_ktensor_dims(model)[n] * RANK;
@@ -168,7 +150,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (how / RUNS % 4 == 0) {
     path = fuzz_file(data, size);
   } else {
-    size_t length = change(run, data, size, bytes);
+    size_t length = fuzz_change(run->state, run->bytes, 63, data, size, bytes);
+    if (length >= sizeof(struct pd_checkpoint_head)) seal(bytes, length);
     path = fuzz_file(bytes, length);
   }
   polyad_status status = run_once(context, run, 3, path, NULL, &model);

@@ -134,3 +134,20 @@ uint8_t fuzz_take_byte(const uint8_t **data, size_t *size) {
   fuzz_take(data, size, &byte, 1);
   return byte;
 }
+
+size_t fuzz_change(const uint8_t *good, size_t bytes, size_t more, const uint8_t *data, size_t size,
+                   uint8_t *out) {
+  size_t length = bytes;
+  memcpy(out, good, bytes);
+  memset(out + bytes, 0, more);
+  while (size >= 3) {
+    uint16_t place;
+    fuzz_take(&data, &size, &place, sizeof place);
+    uint8_t value = fuzz_take_byte(&data, &size);
+    if (place < bytes)
+      out[place] = value;
+    else
+      length = place % (bytes + more + 1);
+  }
+  return length;
+}

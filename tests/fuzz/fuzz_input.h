@@ -40,5 +40,10 @@ void fuzz_check_failure(const polyad_context *context, polyad_status status);
 void fuzz_take(const uint8_t **data, size_t *size, void *to, size_t count);
 /** The next byte of an input; 0 at its end. */
 uint8_t fuzz_take_byte(const uint8_t **data, size_t *size);
+/** Copies a good file of fewer than 65,536 bytes to `out` with the changes that an input asks for:
+ *  places (two bytes) and new values (one byte each). A place past the end sets the length, to at
+ *  most `more` bytes longer, which are zeros. Returns the length. */
+size_t fuzz_change(const uint8_t *good, size_t bytes, size_t more, const uint8_t *data, size_t size,
+                   uint8_t *out);
 
 #endif

@@ -1,24 +1,18 @@
 /* Options of the command: lines of the input are its arguments. Every kind of option is parsed, and
  * the numbers in them are compared with what the C library reads. */
+#include "fuzz_command.h"
 #include "fuzz_input.h"
 
 #include "apr_options.h"
 #include "session.h"
 #include "text.h"
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What signals say goes to a session, and none runs here. */
-void cli_talk(const struct cli_session *session, const char *format, ...) {
-  (void)session;
-  (void)format;
-}
-
-enum { MOST_ARGUMENTS = 40, MESSAGE_BYTES = 1 << 14 };
+enum { MOST_ARGUMENTS = 40 };
 
 struct arguments {
   struct cli_session session;
@@ -109,45 +103,12 @@ static void try_lists(const char *text) {
 /* ---- arguments --------------------------------------------------------------------------------
  */
 
-/* One line of bounded length without control bytes, and nothing when there was no error. */
-static void check_message(const char *text, size_t length, int status) {
-  if (status != 2) {
-    fuzz_require(length == 0, "no message without an error");
-    return;
-  }
-  fuzz_require(length > 1 && length <= 301 && text[length - 1] == '\n', "a line of bounded length");
-  for (size_t k = 0; k + 1 < length; ++k)
-    fuzz_require((unsigned char)text[k] >= 0x20 && text[k] != 0x7f, "no control bytes");
-}
-
-/* getopt_long() keeps a place inside the arguments of the run before, unless it is started anew. */
-static void forget_arguments(void) {
-  char name[] = "fuzz", *none[] = {name, NULL};
-  static const struct option nothing[1];
-  optind = 0;
-  (void)getopt_long(1, none, "", nothing, NULL);
-}
-
 static void try_parse(int argc, char **argv) {
-  static FILE *nowhere, *messages;
-  static char text[MESSAGE_BYTES];
   struct arguments into = {0};
   int first = 0;
-  if (nowhere == NULL) {
-    nowhere = fopen("/dev/null", "w");
-    messages = fmemopen(text, sizeof text, "w");
-    fuzz_require(nowhere != NULL && messages != NULL, "files in memory");
-    setvbuf(messages, NULL, _IONBF, 0);
-  }
-  FILE *error = stderr, *output = stdout;
-  rewind(messages);
-  forget_arguments();
-  stderr = messages;
-  stdout = nowhere;
+  fuzz_command_begin();
   int status = cli_parse(&usage, argc, argv, &into, &first);
-  stderr = error;
-  stdout = output;
-  check_message(text, (size_t)ftell(messages), status);
+  fuzz_command_end(status > 0);
   fuzz_require(status == 0 || status == 2 || status == -1, "a status");
   if (status != 0) return;
   fuzz_require(first >= 1 && argc - first >= 1 && argc - first <= 2, "one or two arguments");

@@ -68,23 +68,6 @@ static void prepare(polyad_context *context) {
   fuzz_keep(context);
 }
 
-/* The good file with changes. A place past its end sets the length to the place modulo it. */
-static size_t change(const struct sums *from, const uint8_t *data, size_t size, uint8_t *out) {
-  size_t bytes = from->bytes;
-  memcpy(out, from->file, bytes);
-  while (size >= 3) {
-    uint16_t place;
-    fuzz_take(&data, &size, &place, sizeof place);
-    uint8_t value = fuzz_take_byte(&data, &size);
-    if (place < from->bytes)
-      out[place] = value;
-    else
-      bytes = place % (from->bytes + 1);
-  }
-  fuzz_ptm_seal(out, bytes);
-  return bytes;
-}
-
 /* A slice that is there and a new one. */
 static polyad_status add_slices(polyad_context *context, polyad_updater *updater, int mode) {
   static const uint32_t index[][ORDER] = {{0, 0, 0}, {1, 1, 1}, {1, 0, 0}};
@@ -142,10 +125,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint8_t how = fuzz_take_byte(&data, &size);
   int nonnegative = (how & NONNEGATIVE) != 0, mode = how / 4 % ORDER;
   const char *path;
-  if ((how & AS_IT_IS) != 0)
+  if ((how & AS_IT_IS) != 0) {
     path = fuzz_file(data, size);
-  else
-    path = fuzz_file(bytes, change(&sums[mode][nonnegative], data, size, bytes));
+  } else {
+    const struct sums *good = &sums[mode][nonnegative];
+    size_t length = fuzz_change(good->file, good->bytes, 0, data, size, bytes);
+    fuzz_ptm_seal(bytes, length);
+    path = fuzz_file(bytes, length);
+  }
   polyad_status status = go_on(context, path, mode, nonnegative);
   if (status != POLYAD_OK) fuzz_check_failure(context, status);
   fuzz_end(context);
