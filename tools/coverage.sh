@@ -1,29 +1,43 @@
 #!/usr/bin/env bash
-# Line coverage of the C code by `make check`'s tests, by folder, against the shares that are asked
-# for: 95% of src/core and src/io, 85% of all.
+# Coverage of the C code by `make check`'s tests: lines by folder, against the shares that are asked
+# for (95% of src/core and src/io, 85% of all), and branches. With POLYAD_FIGURES set, the shares
+# are kept in coverage.json in that folder.
 # usage: tools/coverage.sh BUILD
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 command -v gcovr >/dev/null || { echo "gcovr is missing: run make setup" >&2; exit 1; }
-tools/configure.sh "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage >/dev/null
+tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage >/dev/null
 cmake --build "$build" >/dev/null
 find "$build" -name '*.gcda' -delete
 failed=0
 # Without the Python tests, which ask for an optimised library's speed.
-ctest --test-dir "$build" -LE 'gpu|long|lint' -E '^(install|python_.*)$' --no-label-summary | tail -n 4 ||
+env -u POLYAD_FIGURES ctest --test-dir "$build" -LE 'gpu|long|lint' -E '^(install|python_.*)$' --no-label-summary | tail -n 12 ||
   failed=1
+counts=$build/coverage.json
+gcovr --root . --object-directory "$build" -j "$(nproc)" --filter src/ --filter cli/ \
+  --exclude 'src/.*cuda.*' --gcov-ignore-parse-errors --json "$counts" 2>"$build/gcovr.log" ||
+  { tail -n 5 "$build/gcovr.log" >&2; exit 1; }
 
-report() { # report NAME SHARE FILTER…: lines covered in the files that match
-  local name=$1 share=$2 percent
-  shift 2
-  percent=$(gcovr --root . --object-directory "$build" "$@" --exclude 'src/.*cuda.*' \
-    --gcov-ignore-parse-errors --json-summary --output /dev/stdout 2>/dev/null |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["line_percent"])')
-  echo "coverage: $name $percent% of lines (at least $share%)"
-  python3 -c "import sys; sys.exit($percent < $share)" || failed=1
+share() { # share WHAT FILTER…: percent of lines or branches covered in the files that match
+  local what=$1
+  shift
+  gcovr --root . --add-tracefile "$counts" "$@" --json-summary --output /dev/stdout 2>/dev/null |
+    python3 -c "import json, sys; print(json.load(sys.stdin)['${what}_percent'])"
 }
-report "src/core" 95 --filter src/core/
-report "src/io" 95 --filter src/io/
-report "all of src and cli" 85 --filter src/ --filter cli/
+
+row() { # row NAME LEAST FILTER…: a row of the table; whether enough lines are covered
+  local name=$1 least=$2 lines branches
+  shift 2
+  lines=$(share line "$@")
+  branches=$(share branch "$@")
+  echo "coverage: $name $lines% of lines (at least $least%), $branches% of branches" >&2
+  echo "[\"$name\", \"$lines%\", \"$branches%\"]"
+  python3 -c "import sys; sys.exit($lines < $least)"
+}
+rows=$(row "src/core" 95 --filter src/core/) || failed=1
+rows+=", $(row "src/io" 95 --filter src/io/)" || failed=1
+rows+=", $(row "src/tensor" 85 --filter src/tensor/)" || failed=1
+rows+=", $(row "all of src and cli" 85 --filter src/ --filter cli/)" || failed=1
+[ -z "${POLYAD_FIGURES:-}" ] || echo "{\"rows\": [$rows]}" >"$POLYAD_FIGURES/coverage.json"
 exit $failed

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests labelled long one after the other and keeps in BUILD/long.txt which passed, were
 # skipped or failed, for this state of the tree, and in how many seconds. A later run goes on with
-# those that have not passed; a change of any file begins anew. The last lines are a summary.
+# those that have not passed; a change of any file begins anew. The last lines are a summary. With
+# POLYAD_FIGURES set, long.json in that folder says what each came to.
 # usage: tools/run_long.sh [--seconds N] BUILD [NAME…]
 #   --seconds N  begin no test after so long
 #   NAME…        only these tests
@@ -51,13 +52,15 @@ for name in "${names[@]}"; do
   [ -z "$most" ] || [ "$SECONDS" -lt "$most" ] || break
   run "$name"
 done
-left=0
+left=0 rows=
 for name in "${names[@]}"; do
   printf '%-28s %s\n' "$name" "$(result_of "$name")"
+  rows+="${rows:+, }[\"$name\", \"$(result_of "$name")\"]"
   case $(result_of "$name") in
     passed* | skipped*) ;;
     *) left=$((left + 1)) ;;
   esac
 done
+[ -z "${POLYAD_FIGURES:-}" ] || echo "{\"rows\": [$rows]}" >"$POLYAD_FIGURES/long.json"
 echo "$((${#names[@]} - left)) of ${#names[@]} long tests passed or were skipped"
 exit $((left > 0))
