@@ -206,6 +206,32 @@ static void agree_everywhere(char method, int iterations) {
   }
 }
 
+/* As many modes as a tensor may have: nothing lies behind the last one. */
+static void test_most_modes(void **state) {
+  (void)state;
+  enum { NNZ = 40 };
+  uint64_t dims[POLYAD_MAX_ORDER];
+  polyad_context *context = als_context(1);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    dims[n] = 2;
+  polyad_tensor *tensor = als_random_tensor(context, POLYAD_MAX_ORDER, dims, NNZ, 8, 1);
+  polyad_plan *plan = als_plan(context, tensor, 3, POLYAD_F64);
+  for (int method = POLYAD_APR_MU; method <= POLYAD_APR_PQNR; ++method) {
+    polyad_cp_apr_options options;
+    polyad_ktensor *model;
+    polyad_cp_apr_options_init(&options);
+    options.rank = 3;
+    options.method = (polyad_apr_method)method;
+    options.run.max_iterations = 2;
+    ALS_OK(context, polyad_cp_apr(context, plan, &options, &model, NULL));
+    check_model(model, 1e-12);
+    polyad_ktensor_destroy(model);
+  }
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 static void test_mu_agrees(void **state) {
   (void)state;
   agree_everywhere('m', 40);
@@ -541,21 +567,14 @@ static void test_checkpoints(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_mu_agrees),
-      cmocka_unit_test(test_pdnr_agrees),
-      cmocka_unit_test(test_pqnr_agrees),
-      cmocka_unit_test(test_formats_agree),
-      cmocka_unit_test(test_golden),
-      cmocka_unit_test(test_likelihood_rises),
-      cmocka_unit_test(test_all_methods_converge),
-      cmocka_unit_test(test_large_count),
-      cmocka_unit_test(test_zeros),
-      cmocka_unit_test(test_empty_slices),
-      cmocka_unit_test(test_negative_value),
-      cmocka_unit_test(test_options),
-      cmocka_unit_test(test_callback_and_evaluation),
-      cmocka_unit_test(test_random_starts),
-      cmocka_unit_test(test_checkpoints),
+      cmocka_unit_test(test_most_modes),       cmocka_unit_test(test_mu_agrees),
+      cmocka_unit_test(test_pdnr_agrees),      cmocka_unit_test(test_pqnr_agrees),
+      cmocka_unit_test(test_formats_agree),    cmocka_unit_test(test_golden),
+      cmocka_unit_test(test_likelihood_rises), cmocka_unit_test(test_all_methods_converge),
+      cmocka_unit_test(test_large_count),      cmocka_unit_test(test_zeros),
+      cmocka_unit_test(test_empty_slices),     cmocka_unit_test(test_negative_value),
+      cmocka_unit_test(test_options),          cmocka_unit_test(test_callback_and_evaluation),
+      cmocka_unit_test(test_random_starts),    cmocka_unit_test(test_checkpoints),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

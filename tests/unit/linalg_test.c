@@ -341,8 +341,12 @@ static void zero_equations_give_zero(void **state) {
     for (uint64_t i = 0; i < 100; ++i)
       assert_true(get(&s.x, i, r) == 0);
   }
-  set(&s.v, 2, 2, NAN);
-  assert_int_equal(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2), POLYAD_NUMERICAL);
+  for (size_t r = 0; r < 5; ++r) {
+    set(&s.v, r, r, r % 2 == 0 ? NAN : INFINITY);
+    assert_int_equal(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2), POLYAD_NUMERICAL);
+    assert_non_null(strstr(polyad_last_error(s.context), "numbers that are not finite"));
+    set(&s.v, r, r, 0);
+  }
   finish(&s);
 }
 

@@ -113,6 +113,47 @@ static void values_are_the_largest(void **state) {
   free(vectors);
 }
 
+/* A diagonal matrix whose eigenvalues fall slowly: no pair is exact after a few products. */
+static polyad_status slow_product(void *user, const double *x, double *y) {
+  uint64_t rows = *(const uint64_t *)user;
+  for (uint64_t i = 0; i < rows; ++i)
+    for (uint64_t c = 0; c < PD_SYMMETRIC_BLOCK; ++c)
+      y[i * PD_SYMMETRIC_BLOCK + c] =
+          x[i * PD_SYMMETRIC_BLOCK + c] / (1 + (double)i / (double)rows);
+  return POLYAD_OK;
+}
+
+/* What a search that was ended early says of its pairs is what they are. */
+static void check_residual(int products) {
+  enum { WANTED = 5 };
+  uint64_t rows = 700;
+  struct pd_stage stage = pd_stage_begin(context, "a test");
+  struct pd_symmetric_operator a = {&rows, rows, slow_product};
+  struct pd_symmetric_search search = {
+      .wanted = WANTED, .tolerance = 1e-14, .most_products = products};
+  double *vectors = numbers(rows * WANTED), values[WANTED], largest = 0;
+  assert_int_equal(pd_symmetric_krylov(&stage, &a, &search, values, vectors), POLYAD_OK);
+  assert_int_equal(search.products, products);
+  for (int r = 0; r < WANTED; ++r) {
+    double square = 0;
+    for (uint64_t i = 0; i < rows; ++i) {
+      double missed =
+          vectors[i * WANTED + (uint64_t)r] * (1 / (1 + (double)i / (double)rows) - values[r]);
+      square += missed * missed;
+    }
+    largest = fmax(largest, sqrt(square) / values[0]);
+  }
+  assert_true(largest > 1e-6);
+  assert_true(fabs(search.residual - largest) <= 1e-9 * largest + 64 * DBL_EPSILON * (double)rows);
+  free(vectors);
+}
+
+static void residuals_are_told(void **state) {
+  (void)state;
+  for (int products = 3; products <= 9; ++products)
+    check_residual(products);
+}
+
 static void cancelling_ends_it(void **state) {
   (void)state;
   enum { ROWS = 300 };
@@ -128,9 +169,8 @@ static void cancelling_ends_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs_are_eigenpairs),
-      cmocka_unit_test(entries_may_be_tiny_or_huge),
-      cmocka_unit_test(values_are_the_largest),
+      cmocka_unit_test(pairs_are_eigenpairs),   cmocka_unit_test(entries_may_be_tiny_or_huge),
+      cmocka_unit_test(values_are_the_largest), cmocka_unit_test(residuals_are_told),
       cmocka_unit_test(cancelling_ends_it),
   };
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);

@@ -216,13 +216,12 @@ static void test_eigenvectors_by_products(void **state) {
 
 /* ---- the decomposition ---------------------------------------------------------------------- */
 
-static polyad_tensor *tensor_of(const uint64_t *dims, uint64_t nnz, uint64_t seed) {
+static polyad_tensor *tensor_of(int order, const uint64_t *dims, uint64_t nnz) {
   polyad_generate_options options;
   polyad_generate_options_init(&options);
-  options.order = 3;
-  memcpy(options.dims, dims, 3 * sizeof *dims);
+  options.order = order;
+  memcpy(options.dims, dims, (size_t)order * sizeof *dims);
   options.nnz = nnz;
-  (void)seed;
   polyad_tensor *tensor = NULL;
   if (polyad_generate(context, &options, &tensor, NULL) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
@@ -250,7 +249,7 @@ static int count_and_end(void *user, const polyad_progress *progress) {
 static void test_run(void **state) {
   (void)state;
   const uint64_t dims[] = {40, 30, 25};
-  polyad_tensor *tensor = tensor_of(dims, 3000, 1);
+  polyad_tensor *tensor = tensor_of(3, dims, 3000);
   polyad_plan *plan = plan_of(tensor, "auto");
   polyad_tucker_options options;
   polyad_tucker_options_init(&options);
@@ -295,7 +294,7 @@ static void test_run(void **state) {
 static void test_refused(void **state) {
   (void)state;
   const uint64_t dims[] = {40, 30, 25};
-  polyad_tensor *tensor = tensor_of(dims, 500, 1);
+  polyad_tensor *tensor = tensor_of(3, dims, 500);
   polyad_plan *plan = plan_of(tensor, "coo");
   polyad_tucker_options options;
   polyad_ttensor *model;
@@ -324,7 +323,7 @@ static void test_scale(void **state) {
   const uint64_t dims[] = {20, 15, 10};
   double fits[3];
   for (int k = 0; k < 3; ++k) {
-    polyad_tensor *tensor = tensor_of(dims, 400, 1);
+    polyad_tensor *tensor = tensor_of(3, dims, 400);
     double *values = (double *)(uintptr_t)polyad_tensor_values(tensor), largest = 0;
     for (uint64_t p = 0; p < polyad_tensor_nnz(tensor); ++p)
       values[p] = ldexp(values[p], k == 0 ? 0 : k == 1 ? 900 : -900);
@@ -371,11 +370,26 @@ static void test_convergence(void **state) {
   assert_false(pd_tucker_converged(&tucker));
 }
 
+/* As many modes as a tensor may have: nothing lies behind the last one. */
+static void test_most_modes(void **state) {
+  (void)state;
+  uint64_t dims[POLYAD_MAX_ORDER], ranks[POLYAD_MAX_ORDER];
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    dims[n] = 2;
+  polyad_tensor *tensor = tensor_of(POLYAD_MAX_ORDER, dims, 30);
+  polyad_plan *plan = plan_of(tensor, "coo");
+  assert_int_equal(polyad_tucker_ranks(context, plan, 0.3, ranks), POLYAD_OK);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    assert_true(ranks[n] >= 1 && ranks[n] <= 2);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
 /* Cancelled before its first iteration a run has no model. */
 static void test_cancelled_start(void **state) {
   (void)state;
   const uint64_t dims[] = {40, 30, 25};
-  polyad_tensor *tensor = tensor_of(dims, 3000, 1);
+  polyad_tensor *tensor = tensor_of(3, dims, 3000);
   polyad_plan *plan = plan_of(tensor, "coo");
   polyad_tucker_options options;
   polyad_ttensor *model;
@@ -401,6 +415,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_eigenvectors_by_products, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_convergence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_most_modes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelled_start, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_scale, set_up, tear_down),

@@ -5,6 +5,7 @@
 #include "formats/twotree/twotree.h"
 #include "formats/twotree/twotree_cut.h"
 #include "harness.h"
+#include "plan/choose.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>
@@ -345,6 +346,24 @@ static void test_broken_storages_for_a_gpu(void **state) {
   als_context_end(context);
 }
 
+/* Its estimates rest on tuples that a plan counts for every tensor that it can hold, and no other.
+ */
+static void test_tuples_are_counted_up_to_the_most_modes(void **state) {
+  (void)state;
+  static const uint64_t dims[PD_TWOTREE_MAX_ORDER + 1] = {3, 2, 2, 2, 2, 2, 2, 2, 2};
+  polyad_context *context = als_context(1);
+  for (int order = 4; order <= PD_TWOTREE_MAX_ORDER + 1; ++order) {
+    polyad_tensor *tensor = als_random_tensor(context, order, dims, 5, 3, 1);
+    struct pd_request request = {
+        .device = &pd_cpu_device, .rank = 2, .kernel = POLYAD_KERNEL_MTTKRP, .threads = 1};
+    struct pd_traits traits;
+    ALS_OK(context, pd_candidates_traits(context, tensor, &request, &traits));
+    assert_int_equal(traits.tuples[0][2] > 0, order <= PD_TWOTREE_MAX_ORDER);
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
 static void test_orders_that_it_cannot_hold(void **state) {
   (void)state;
   static const uint64_t dims[9] = {3, 2, 2, 2, 2, 2, 2, 2, 2};
@@ -437,6 +456,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_broken_storages_are_found),
       cmocka_unit_test(test_storages_for_a_gpu),
       cmocka_unit_test(test_broken_storages_for_a_gpu),
+      cmocka_unit_test(test_tuples_are_counted_up_to_the_most_modes),
       cmocka_unit_test(test_orders_that_it_cannot_hold),
       cmocka_unit_test(test_estimated_tuples),
       cmocka_unit_test(test_no_nonzeros),
