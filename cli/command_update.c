@@ -6,6 +6,7 @@
 #include "phases.h"
 #include "progress.h"
 #include "text.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@ struct update {
   const char *mode_text, *output;
   uint64_t rounds, top;
   double forget;
-  char *old_state, *new_state; /* files with sums; new_state NULL: there is no place for one */
-  bool resumed;                /* the sums came from old_state */
+  char *old_state, *new_state;   /* files with sums; new_state NULL: there is no place for one */
+  char *old_before, *new_before; /* where those before are until the model is written, too */
+  bool resumed;                  /* the sums came from a file */
   polyad_update_options options;
   polyad_updater *updater;
   polyad_ktensor *updated;
@@ -86,25 +88,29 @@ static const struct cli_usage usage = {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* PATH.state.ptm, without slashes at PATH's end; NULL: no memory. */
-static char *state_of(const char *path) {
-  static const char ending[] = ".state.ptm";
-  size_t length = strlen(path);
+/* PATH, without slashes at its end, and an ending; NULL: no memory. */
+static char *name_beside(const char *path, const char *ending) {
+  size_t length = strlen(path), more = strlen(ending) + 1;
   while (length > 1 && path[length - 1] == '/')
     --length;
-  char *name = malloc(length + sizeof ending);
+  char *name = malloc(length + more);
   if (name == NULL) return NULL;
   memcpy(name, path, length);
-  memcpy(name + length, ending, sizeof ending);
+  memcpy(name + length, ending, more);
   return name;
 }
 
+static int name_states(const char *path, char **state, char **before) {
+  *state = name_beside(path, ".state.ptm");
+  *before = name_beside(path, ".state.ptm.prev");
+  return *state != NULL && *before != NULL ? 0 : cli_failure("out of memory");
+}
+
 static int find_states(struct update *u) {
-  u->old_state = state_of(u->data.model_file);
-  if (strcmp(u->output, "-") != 0) u->new_state = state_of(u->output);
-  if (u->old_state == NULL || (u->new_state == NULL && strcmp(u->output, "-") != 0))
-    return cli_failure("out of memory");
-  return 0;
+  int status = name_states(u->data.model_file, &u->old_state, &u->old_before);
+  if (status == 0 && strcmp(u->output, "-") != 0)
+    status = name_states(u->output, &u->new_state, &u->new_before);
+  return status;
 }
 
 static int check_files(struct update *u) {
@@ -129,15 +135,21 @@ static int choose_rules(void *user, polyad_match_rule *rule) {
   return 0;
 }
 
+static polyad_status read_sums(struct update *u, const char *path) {
+  polyad_status status =
+      polyad_updater_read(u->session.context, path, u->data.model, &u->options, &u->updater);
+  u->resumed = status == POLYAD_OK;
+  return status;
+}
+
 /* With the sums beside the model where they belong to it, else from the model alone: which is said.
  */
 static int make_updater(struct update *u) {
   polyad_context *context = u->session.context;
   cli_phase(CLI_INIT);
+  if (access(u->old_before, F_OK) == 0 && read_sums(u, u->old_before) == POLYAD_OK) return 0;
   if (access(u->old_state, F_OK) == 0) {
-    polyad_status status =
-        polyad_updater_read(context, u->old_state, u->data.model, &u->options, &u->updater);
-    u->resumed = status == POLYAD_OK;
+    polyad_status status = read_sums(u, u->old_state);
     if (u->resumed) return 0;
     if (status != POLYAD_MISMATCH) return cli_library_failure(context);
     cli_talk(&u->session, "polyad: warning: %s\n", polyad_last_error(context));
@@ -172,19 +184,37 @@ static int compute(struct update *u) {
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static int write_model(const struct update *u) {
+static polyad_status write_model(const struct update *u) {
   polyad_context *context = u->session.context;
-  polyad_status status =
-      cli_is_directory_name(u->output)
-          ? polyad_ktensor_write_directory(context, u->updated, u->data.tensor,
-                                           u->top > 0 ? (int)u->top : 10, u->output)
-          : polyad_ktensor_write_labelled(context, u->updated, u->data.tensor, u->output);
-  if (status == POLYAD_OK && u->new_state != NULL)
-    status = polyad_updater_write(context, u->updater, u->updated, u->new_state);
-  if (status != POLYAD_OK) return cli_library_failure(context);
-  if (u->new_state == NULL)
+  return cli_is_directory_name(u->output)
+             ? polyad_ktensor_write_directory(context, u->updated, u->data.tensor,
+                                              u->top > 0 ? (int)u->top : 10, u->output)
+             : polyad_ktensor_write_labelled(context, u->updated, u->data.tensor, u->output);
+}
+
+/* The model comes last: until it is there, the sums of the one before are kept, so that a run that
+ * is killed leaves a model with its sums, the old one or the new one. */
+static int write_both(const struct update *u) {
+  polyad_context *context = u->session.context;
+  if (u->new_state == NULL) {
+    if (write_model(u) != POLYAD_OK) return cli_library_failure(context);
     cli_talk(&u->session, "polyad: the sums are not kept beside standard output\n");
-  return 0;
+    return 0;
+  }
+  bool before = rename(u->new_state, u->new_before) == 0;
+  if (!before && errno != ENOENT) return cli_failure("%s: %s", u->new_before, strerror(errno));
+  polyad_status status = polyad_updater_write(context, u->updater, u->updated, u->new_state);
+  if (status == POLYAD_OK) status = write_model(u);
+  if (status == POLYAD_OK) {
+    (void)unlink(u->new_before); /* it belongs to no model any more, and may stay */
+    return 0;
+  }
+  int failed = cli_library_failure(context);
+  if (before)
+    (void)rename(u->new_before, u->new_state);
+  else
+    (void)unlink(u->new_state);
+  return failed;
 }
 
 static int write_json(struct update *u) {
@@ -238,7 +268,7 @@ static int run(struct update *u) {
   if (status == 0) status = make_updater(u);
   if (status == 0) status = compute(u);
   cli_phase(CLI_WRITE);
-  if (status == 0) status = write_model(u);
+  if (status == 0) status = write_both(u);
   if (status != 0) return status;
   int told = report(u); /* the object has the time of that */
   status = write_json(u);
@@ -272,6 +302,8 @@ int cli_update(int argc, char **argv) {
   status = run(&u);
   free(u.old_state);
   free(u.new_state);
+  free(u.old_before);
+  free(u.new_before);
   polyad_updater_destroy(u.updater);
   polyad_ktensor_destroy(u.updated);
   cli_new_data_clear(&u.data);

@@ -1,5 +1,6 @@
 """SIGKILL at every call that changes files while checkpoints are written: one that is there is
-resumed from, and the run ends with the bits of the run that was left alone."""
+resumed from, and the run ends with the bits of the run that was left alone. The same of updates of
+a model in place."""
 
 import pytest
 from faults import ENDINGS, SHIM, kill_everywhere
@@ -7,19 +8,22 @@ from reliability_figures import record
 from writers import temporaries
 
 pytestmark = pytest.mark.skipif(not SHIM, reason="built with sanitizers: no LD_PRELOAD")
-ALGORITHMS = ["als", "apr-mu", "apr-pdnr", "apr-pqnr"]
+UNKNOWN = ("--absent", "unknown")
+ALGORITHMS = [("als",), ("apr-mu",), ("apr-pdnr",), ("apr-pqnr",), ("als", *UNKNOWN), ("sgd", *UNKNOWN)]
 reached = {"kills": 0, "resumed": 0, "lost": 0}
+updates = {"kills": 0, "redone": 0, "lost": 0}
 
 
 def teardown_module():
     record("kill_checkpoints", algorithms=len(ALGORITHMS), **reached)
+    record("kill_updates", **updates)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids="-".join)
 def test_checkpoints_are_resumed_to_the_same_bits(polyad, algorithm, ending):
     run = ("cpd", "good.tns", "-r", "2", "--threads", "2", "--max-iters", "4", "--tol", "0",
-           "--algorithm", algorithm)
+           "--algorithm", *algorithm)
     passive = {"OMP_WAIT_POLICY": "passive"}
     polyad.ok(*run, "--output", "whole.ktensor", env=passive)
     whole = polyad.path("whole.ktensor").read_bytes()
@@ -42,3 +46,50 @@ def test_checkpoints_are_resumed_to_the_same_bits(polyad, algorithm, ending):
                             ending, "state", clear, check)
     assert kills >= (40 if ending == "before the call" else 8)
     reached["kills"] += kills
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_updates_keep_model_and_sums_together(polyad, ending):
+    """Two updates in place, the first one killed: where the model is still the one before, it is
+    done again. Both go on with the sums, to the bits of updates that nobody disturbed."""
+    few = ("--mode", "3", "--threads", "1", "--forget", "0.9")
+    names = ("m.ptm", "m.ptm.state.ptm", "m.ptm.state.ptm.prev")
+    polyad.write("day1.tns", "1 1 1 2\n2 1 1 1\n2 2 1 3\n")
+    polyad.write("day2.tns", "1 2 1 1\n2 2 1 2\n1 1 2 4\n")
+    polyad.ok("cpd", "good.tns", "-r", "2", "--threads", "1", "--max-iters", "3", "-o", "start.ptm")
+
+    def update(new):
+        return ("update", "m.ptm", new, *few, "-o", "m.ptm", "--unseen", "skip")
+
+    def contents():
+        return [polyad.path(name).read_bytes() if polyad.path(name).exists() else None
+                for name in names]
+
+    def put(what):
+        for name, content in zip(names, what):
+            polyad.path(name).unlink(missing_ok=True)
+            if content is not None:
+                polyad.write(name, content)
+
+    put((polyad.path("start.ptm").read_bytes(), None, None))
+    polyad.ok(*update("day1.tns"))  # so that there are sums
+    begin = contents()
+    polyad.ok(*update("day2.tns"))
+    middle = contents()
+    polyad.ok(*update("day1.tns"))
+    end = contents()
+    assert begin[2] is None and begin[:2] != middle[:2]
+
+    def check(at):
+        if contents()[0] != middle[0]:
+            assert contents()[0] == begin[0], f"kill {at}: a torn model"
+            assert polyad.json(*update("day2.tns"))["resumed"], f"kill {at}"
+            updates["redone"] += 1
+        assert contents()[:2] == middle[:2], f"kill {at}"
+        assert polyad.json(*update("day1.tns"))["resumed"], f"kill {at}"
+        assert contents() == end, f"kill {at}"
+        assert not temporaries(polyad.folder)
+
+    kills = kill_everywhere(polyad, update("day2.tns"), ending, "m.ptm", lambda: put(begin), check)
+    assert kills >= (10 if ending == "before the call" else 2)
+    updates["kills"] += kills

@@ -16,7 +16,8 @@ from reliability_figures import record
 # Threads that wait must not spin: other tests run beside this one.
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 ALGORITHMS = [("als",), ("als", "--nonnegative"), ("als", "--precision", "f32"), ("apr-mu",),
-              ("apr-pdnr",), ("apr-pqnr",)]
+              ("apr-pdnr",), ("apr-pqnr",), ("als", "--absent", "unknown"),
+              ("ccd", "--absent", "unknown"), ("sgd", "--absent", "unknown")]
 
 
 def kill_after(polyad, seconds, *arguments):
