@@ -212,7 +212,12 @@ static polyad_status run_starts(struct pd_run *run, polyad_run_info *info) {
   double highest = -INFINITY;
   for (int start = 0; start < run->options->starts; ++start) {
     polyad_reason reason;
-    PD_TRY(method_run_start(run, start, &reason));
+    polyad_status status = method_run_start(run, start, &reason);
+    if (status == POLYAD_CANCELLED && start > 0) { /* before it had a model: others have */
+      pd_begin(run->context);
+      break;
+    }
+    PD_TRY(status);
     PD_TRY(note_start(run, reason));
     double score = run->starts[start].objective;
     if (start == 0 || score > highest) {

@@ -111,6 +111,6 @@ polyad_status pd_tucker_fit(struct pd_tucker *t, polyad_trace_row *row) {
 bool pd_tucker_converged(const void *state) {
   const struct pd_tucker *t = state;
   double rounding = t->fit_error + t->fit_error_before + t->share_error;
-  return t->options->run.tolerance > 0 && t->run.change < t->options->run.tolerance &&
-         t->run.change >= -rounding;
+  return !t->cut_short && t->options->run.tolerance > 0 &&
+         t->run.change < t->options->run.tolerance && t->run.change >= -rounding;
 }

@@ -90,17 +90,32 @@ static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
   return chain;
 }
 
+/* A factor's new columns. Where the caller cancels in the midst of it the factor stays, and so do
+ * those after it: the core of the factors as they are then ends the iteration. In the first one
+ * they need not be orthonormal, and there is no model yet. */
+static polyad_status update_factor(struct pd_tucker *t, int n, const struct pd_matrix *chain) {
+  polyad_status status = t->svd->leading(t->context, t->work, chain, &t->factor[n]);
+  t->cut_short = status == POLYAD_CANCELLED && t->run.iteration > 0;
+  if (t->cut_short)
+    pd_begin(t->context);
+  else
+    pd_matrix_touch(&t->factor[n]);
+  return t->cut_short ? POLYAD_OK : status;
+}
+
 /* Every factor once; the last chain also gives the core. */
 static polyad_status tucker_iterate_update_all(struct pd_tucker *t, double *seconds) {
+  t->cut_short = false;
   for (int n = 0; n < t->order; ++n) {
     struct pd_matrix chain = chain_of(t, n);
     const struct pd_call call = {
         .op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = &chain};
     double begin = pd_seconds();
+    seconds[n] = 0;
+    if (t->cut_short && n < t->order - 1) continue;
     PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
     seconds[n] = pd_seconds() - begin;
-    PD_TRY(t->svd->leading(t->context, t->work, &chain, &t->factor[n]));
-    pd_matrix_touch(&t->factor[n]);
+    if (!t->cut_short) PD_TRY(update_factor(t, n, &chain));
     if (n == t->order - 1)
       PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
   }

@@ -28,6 +28,7 @@ struct pd_tucker {
   struct pd_matrix core;   /* unfolded along the last mode: R_N x the product of the others */
   polyad_tensor *nonzeros; /* for residuals that are summed; NULL until the first */
   bool no_sum;             /* there is no memory for them */
+  bool cut_short;          /* the last iteration was cancelled and left factors as they were */
   double fit_error, fit_error_before; /* bounds of the last two iterations' fits' rounding */
   polyad_fit_from fit_from;           /* how the last one was computed */
   double share_error;                 /* pd_tucker_share_error() */

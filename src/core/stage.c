@@ -9,6 +9,12 @@ struct pd_stage pd_stage_begin(polyad_context *context, const char *name) {
       .context = context, .name = name, .started = now, .told = now, .share = NAN};
 }
 
+struct pd_stage pd_stage_begin_silent(polyad_context *context, const char *name) {
+  struct pd_stage stage = pd_stage_begin(context, name);
+  stage.told = INFINITY;
+  return stage;
+}
+
 static bool told_to_end(struct pd_stage *stage) {
   double now = pd_seconds();
   if (now - stage->told < pause_seconds) return false;

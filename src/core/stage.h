@@ -13,6 +13,8 @@ struct pd_stage {
 };
 
 struct pd_stage pd_stage_begin(polyad_context *context, const char *name);
+/** The same inside an iteration: asks whether the caller has cancelled, and tells nothing. */
+struct pd_stage pd_stage_begin_silent(polyad_context *context, const char *name);
 /** Called at least every second of work; cheap. Tells the progress function every half second.
  *  @return POLYAD_CANCELLED when the caller wants the work to end */
 polyad_status pd_stage_tick(struct pd_stage *stage);

@@ -58,35 +58,58 @@ static void cpu_dense_add_parts(struct pd_dense_gram *gram, int threads, size_t 
   }
 }
 
-void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y) {
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
-  size_t columns = (size_t)y->columns, padded = pd_padded(columns);
-  int threads = pd_worth_threads_dense(gram->threads, products_of(y, columns));
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(y->rows, t, threads),
-             end = pd_part_begin(y->rows, t + 1, threads);
-    double *part = gram->sum + (size_t)t * padded * padded;
-    memset(part, 0, padded * padded * sizeof *part);
-    kernels->gram(end - begin, columns,
-                  (const char *)y->data + begin * columns * cpu_dense_item_of(y), part,
-                  gram->tiles + (size_t)t * tiles_numbers(gram->rows));
-  }
-  cpu_dense_add_parts(gram, threads, padded);
+static void clear_parts(struct pd_dense_gram *gram, int threads, size_t padded) {
+  memset(gram->sum, 0, (size_t)threads * padded * padded * sizeof *gram->sum);
 }
 
-/* Panels of columns, transposed, are rows to the kernel. */
-void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
-  size_t rows = (size_t)y->rows, padded = pd_padded(rows);
-  int threads = pd_worth_threads_dense(gram->threads, products_of(y, rows));
+/* Of `count` rows (or columns) with so many products each: those of one step. */
+static uint64_t step_of(uint64_t count, size_t side, int threads) {
+  const uint64_t products = UINT64_C(300000000) * (uint64_t)threads;
+  uint64_t step = products / ((uint64_t)side * side) + PD_TILE_ROWS;
+  return step < count ? step : count;
+}
+
+/* Rows from `first` to `last` - 1 of y. */
+static void add_rows(struct pd_dense_gram *gram, const struct pd_matrix *y, uint64_t first,
+                     uint64_t last, int threads) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
+  size_t columns = (size_t)y->columns, padded = pd_padded(columns);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
-    uint64_t end = pd_part_begin(y->columns, t + 1, threads);
+    uint64_t begin = first + pd_part_begin(last - first, t, threads),
+             end = first + pd_part_begin(last - first, t + 1, threads);
+    kernels->gram(end - begin, columns,
+                  (const char *)y->data + begin * columns * cpu_dense_item_of(y),
+                  gram->sum + (size_t)t * padded * padded,
+                  gram->tiles + (size_t)t * tiles_numbers(gram->rows));
+  }
+}
+
+polyad_status pd_dense_gram_columns(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                    const struct pd_matrix *y) {
+  size_t columns = (size_t)y->columns, padded = pd_padded(columns);
+  int threads = pd_worth_threads_dense(gram->threads, products_of(y, columns));
+  uint64_t step = step_of(y->rows, columns, threads);
+  clear_parts(gram, threads, padded);
+  for (uint64_t first = 0; first < y->rows; first += step) {
+    PD_TRY(pd_stage_tick(stage));
+    add_rows(gram, y, first, y->rows - first < step ? y->rows : first + step, threads);
+  }
+  cpu_dense_add_parts(gram, threads, padded);
+  return POLYAD_OK;
+}
+
+/* Columns from `first` to `last` - 1 of y: panels of them, transposed, are rows to the kernel. */
+static void add_columns(struct pd_dense_gram *gram, const struct pd_matrix *y, uint64_t first,
+                        uint64_t last, int threads) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  size_t rows = (size_t)y->rows, padded = pd_padded(rows);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t end = first + pd_part_begin(last - first, t + 1, threads);
     double *part = gram->sum + (size_t)t * padded * padded;
     double *panel = gram->tiles + (size_t)t * tiles_numbers(gram->rows);
-    memset(part, 0, padded * padded * sizeof *part);
-    for (uint64_t c = pd_part_begin(y->columns, t, threads); c < end; c += PD_TILE_ROWS) {
+    for (uint64_t c = first + pd_part_begin(last - first, t, threads); c < end; c += PD_TILE_ROWS) {
       uint64_t count = end - c < PD_TILE_ROWS ? end - c : PD_TILE_ROWS;
       for (size_t i = 0; i < rows; ++i)
         for (uint64_t k = 0; k < count; ++k)
@@ -94,7 +117,20 @@ void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y) {
       kernels->gram(count, rows, panel, part, panel + PD_TILE_ROWS * padded);
     }
   }
+}
+
+polyad_status pd_dense_gram_rows(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                 const struct pd_matrix *y) {
+  size_t rows = (size_t)y->rows, padded = pd_padded(rows);
+  int threads = pd_worth_threads_dense(gram->threads, products_of(y, rows));
+  uint64_t step = step_of(y->columns, rows, threads);
+  clear_parts(gram, threads, padded);
+  for (uint64_t first = 0; first < y->columns; first += step) {
+    PD_TRY(pd_stage_tick(stage));
+    add_columns(gram, y, first, y->columns - first < step ? y->columns : first + step, threads);
+  }
   cpu_dense_add_parts(gram, threads, padded);
+  return POLYAD_OK;
 }
 
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,

@@ -3,6 +3,7 @@
 #ifndef PD_CPU_DENSE_H
 #define PD_CPU_DENSE_H
 
+#include "core/stage.h"
 #include "device/device.h"
 #include "linalg/factor_kernels.h"
 
@@ -18,10 +19,14 @@ polyad_status pd_dense_gram_create(polyad_context *context, uint64_t rows, int t
                                    struct pd_dense_gram *gram);
 void pd_dense_gram_destroy(polyad_context *context, struct pd_dense_gram *gram);
 uint64_t pd_dense_gram_bytes(uint64_t rows, int threads);
-/** sum = y^T y, at least its upper triangle (row major, padded rows). */
-void pd_dense_gram_columns(struct pd_dense_gram *gram, const struct pd_matrix *y);
+/** sum = y^T y, at least its upper triangle (row major, padded rows), in steps of a fraction of a
+ *  second, between which the stage may end it.
+ *  @return POLYAD_CANCELLED: it did */
+polyad_status pd_dense_gram_columns(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                    const struct pd_matrix *y);
 /** sum = y y^T. */
-void pd_dense_gram_rows(struct pd_dense_gram *gram, const struct pd_matrix *y);
+polyad_status pd_dense_gram_rows(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                 const struct pd_matrix *y);
 
 /** to = y b, with b y->columns x count. */
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *b, uint64_t count,

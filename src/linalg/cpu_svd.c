@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LAPACK_NUMBERS = 64 }; /* of a row, with its integers, at most */
+
 /* One size's own memory. */
 struct each {
   struct pd_svd_size size;
@@ -21,7 +23,8 @@ struct pd_svd_work {
   int sizes, threads;
   struct each each[POLYAD_MAX_ORDER];
   struct pd_dense_gram gram;
-  double *vectors; /* of the Gram matrix, row by row; randomized: q^T Y */
+  double *vectors;   /* eigenvectors, row by row; randomized: q^T Y */
+  double *strongest; /* as LAPACK finds them: one after the other, the weakest first */
   double *values, *lapack;
   int *integers;
   uint64_t seed;
@@ -65,9 +68,10 @@ static uint64_t cpu_svd_bytes(int sizes, const struct pd_svd_size *size, enum pd
                               int threads) {
   struct needs needs = cpu_svd_needs_of(sizes, size, method);
   uint64_t numbers = pd_add_saturated(needs.vectors, needs.bases);
-  if (method == PD_SVD_EXACT) /* LAPACK's */
-    numbers =
-        pd_add_saturated(numbers, pd_mul_saturated(2, pd_mul_saturated(needs.gram, needs.gram)));
+  if (method == PD_SVD_EXACT) { /* LAPACK's */
+    numbers = pd_add_saturated(numbers, needs.vectors);
+    numbers = pd_add_saturated(numbers, pd_mul_saturated(LAPACK_NUMBERS, needs.gram));
+  }
   return pd_add_saturated(pd_mul_saturated(numbers, sizeof(double)),
                           pd_dense_gram_bytes(needs.gram, threads));
 }
@@ -80,21 +84,23 @@ static void cpu_svd_destroy(polyad_context *context, struct pd_svd_work *work) {
     pd_subspace_destroy(&work->each[k].image);
   pd_dense_gram_destroy(context, &work->gram);
   pd_free(context, work->vectors);
+  pd_free(context, work->strongest);
   pd_free(context, work->values);
   pd_free(context, work->lapack);
   pd_free(context, work->integers);
   pd_free(context, work);
 }
 
-/* LAPACK's own memory for the largest Gram matrix. */
-static polyad_status create_lapack(polyad_context *context, uint64_t rows,
+/* LAPACK's own memory for the largest Gram matrix and the most vectors. */
+static polyad_status create_lapack(polyad_context *context, uint64_t rows, uint64_t vectors,
                                    struct pd_svd_work *work) {
   if (rows > PD_EIGEN_LARGEST)
     return pd_fail(context, POLYAD_OVERFLOW,
                    "a Gram matrix of %llu rows is too large for LAPACK; use the randomized way",
                    (unsigned long long)rows);
-  PD_TRY(PD_NEW(context, pd_eigen_large_numbers((size_t)rows), &work->lapack));
-  PD_TRY(PD_NEW(context, pd_eigen_large_integers((size_t)rows), &work->integers));
+  PD_TRY(PD_NEW(context, vectors, &work->strongest));
+  PD_TRY(PD_NEW(context, pd_eigen_leading_numbers((size_t)rows), &work->lapack));
+  PD_TRY(PD_NEW(context, pd_eigen_leading_integers((size_t)rows), &work->integers));
   return PD_NEW(context, rows, &work->values);
 }
 
@@ -113,7 +119,8 @@ static polyad_status cpu_svd_create(polyad_context *context, const struct pd_dev
   work->seed = polyad_seed(context);
   PD_TRY_CLEANUP(PD_NEW(context, needs.vectors, &work->vectors));
   PD_TRY_CLEANUP(pd_dense_gram_create(context, needs.gram, work->threads, &work->gram));
-  if (method == PD_SVD_EXACT) PD_TRY_CLEANUP(create_lapack(context, needs.gram, work));
+  if (method == PD_SVD_EXACT)
+    PD_TRY_CLEANUP(create_lapack(context, needs.gram, needs.vectors, work));
   for (int k = 0; k < sizes; ++k) {
     struct each *each = &work->each[k];
     each->size = size[k];
@@ -130,16 +137,25 @@ cleanup:
   return status;
 }
 
-/* The Gram matrix's columns become its eigenvectors, weakest first. */
-static polyad_status cpu_svd_decompose(polyad_context *context, struct pd_svd_work *work,
-                                       uint64_t rows) {
-  return pd_eigen_large(context, (size_t)rows, work->gram.sum, pd_padded((size_t)rows),
-                        work->values, work->lapack, work->integers);
+/* The `count` strongest eigenvectors of the Gram matrix, whose lower triangle moves to where LAPACK
+ * reads it. */
+static polyad_status cpu_svd_decompose(struct pd_stage *stage, struct pd_svd_work *work,
+                                       uint64_t rows, uint64_t count) {
+  double *a = work->gram.sum;
+  size_t n = (size_t)rows, padded = pd_padded(n);
+  for (size_t i = 1; i < n; ++i)
+    for (size_t j = 0; j < i; ++j)
+      a[i * padded + j] = a[j * padded + i];
+  for (size_t i = 1; i < n; ++i)
+    memmove(a + i * n, a + i * padded, (i + 1) * sizeof *a);
+  return pd_eigen_leading(stage, n, a, (size_t)count, work->values, work->strongest, work->lapack,
+                          work->integers);
 }
 
-/* Eigenvector number `which`, the strongest first. */
-static const double *vector_at(const struct pd_svd_work *work, uint64_t rows, uint64_t which) {
-  return work->gram.sum + (rows - 1 - which) * pd_padded((size_t)rows);
+/* Eigenvector number `which` of `count`, the strongest first. */
+static const double *vector_at(const struct pd_svd_work *work, uint64_t rows, uint64_t count,
+                               uint64_t which) {
+  return work->strongest + (count - 1 - which) * rows;
 }
 
 /* The randomized basis starts with Y times normal numbers; powers of Y Y^T follow, and every
@@ -162,13 +178,13 @@ static polyad_status cpu_svd_find_range(struct pd_svd_work *work, struct each *e
 }
 
 /* Through the columns' Gram matrix: Y V, orthonormalised. */
-static polyad_status through_columns(polyad_context *context, struct pd_svd_work *work,
+static polyad_status through_columns(struct pd_stage *stage, struct pd_svd_work *work,
                                      struct each *each, const struct pd_matrix *y) {
   uint64_t columns = each->size.columns, count = each->vectors;
-  pd_dense_gram_columns(&work->gram, y);
-  PD_TRY(cpu_svd_decompose(context, work, columns));
+  PD_TRY(pd_dense_gram_columns(stage, &work->gram, y));
+  PD_TRY(cpu_svd_decompose(stage, work, columns, count));
   for (uint64_t r = 0; r < count; ++r) {
-    const double *vector = vector_at(work, columns, r);
+    const double *vector = vector_at(work, columns, count, r);
     for (uint64_t p = 0; p < columns; ++p)
       work->vectors[p * count + r] = vector[p];
   }
@@ -177,14 +193,14 @@ static polyad_status through_columns(polyad_context *context, struct pd_svd_work
 }
 
 /* Through the rows' Gram matrix, whose eigenvectors they are. */
-static polyad_status through_rows(polyad_context *context, struct pd_svd_work *work,
+static polyad_status through_rows(struct pd_stage *stage, struct pd_svd_work *work,
                                   const struct pd_matrix *y, uint64_t count, struct pd_matrix *u) {
-  pd_dense_gram_rows(&work->gram, y);
-  PD_TRY(cpu_svd_decompose(context, work, y->rows));
+  PD_TRY(pd_dense_gram_rows(stage, &work->gram, y));
+  PD_TRY(cpu_svd_decompose(stage, work, y->rows, count));
   for (uint64_t r = 0; r < count; ++r) {
     struct pd_matrix column = *u;
     column.data = (char *)u->data + r * (u->type == POLYAD_F32 ? 4 : 8);
-    pd_dense_store(&column, vector_at(work, y->rows, r), 1, 1, 1);
+    pd_dense_store(&column, vector_at(work, y->rows, count, r), 1, 1, 1);
   }
   return POLYAD_OK;
 }
@@ -205,13 +221,14 @@ static polyad_status cpu_svd_leading(polyad_context *context, struct pd_svd_work
   if (each == NULL)
     return pd_fail(context, POLYAD_INTERNAL, "singular vectors of a size that was not asked for");
   uint64_t count = each->vectors, taken = count < u->columns ? count : u->columns;
+  struct pd_stage stage = pd_stage_begin_silent(context, "a decomposition");
   if (work->method == PD_SVD_RANDOMIZED) {
     PD_TRY(cpu_svd_find_range(work, each, y));
     pd_dense_store(u, each->basis.q, count, 1, taken);
   } else if (wide(&each->size)) {
-    PD_TRY(through_rows(context, work, y, taken, u));
+    PD_TRY(through_rows(&stage, work, y, taken, u));
   } else {
-    PD_TRY(through_columns(context, work, each, y));
+    PD_TRY(through_columns(&stage, work, each, y));
     pd_dense_store(u, each->basis.q, count, 1, taken);
   }
   pd_dense_complete(u, taken);

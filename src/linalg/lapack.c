@@ -10,10 +10,6 @@
 typedef void (*syev_function)(const char *job, const char *triangle, const int *n, double *a,
                               const int *stride, double *values, double *work, const int *work_size,
                               int *info, size_t, size_t);
-typedef void (*syevd_function)(const char *job, const char *triangle, const int *n, double *a,
-                               const int *stride, double *values, double *work,
-                               const int *work_size, int *integers, const int *integers_size,
-                               int *info, size_t, size_t);
 typedef void (*latrd_function)(const char *triangle, const int *n, const int *panel, double *a,
                                const int *stride, double *beside, double *tau, double *w,
                                const int *w_stride, size_t);
@@ -38,7 +34,6 @@ typedef void (*ormtr_function)(const char *side, const char *triangle, const cha
 static struct {
   pthread_mutex_t lock;
   syev_function syev;
-  syevd_function syevd;
   latrd_function latrd;
   syr2k_function syr2k;
   sytd2_function sytd2;
@@ -69,9 +64,8 @@ static int openblas_threads(void) {
 }
 
 static bool lapack_complete(void) {
-  return lapack.syev != NULL && lapack.syevd != NULL && lapack.latrd != NULL &&
-         lapack.syr2k != NULL && lapack.sytd2 != NULL && lapack.stemr != NULL &&
-         lapack.ormtr != NULL;
+  return lapack.syev != NULL && lapack.latrd != NULL && lapack.syr2k != NULL &&
+         lapack.sytd2 != NULL && lapack.stemr != NULL && lapack.ormtr != NULL;
 }
 
 /* Takes all routines from one library. */
@@ -80,7 +74,6 @@ static bool lapack_take(const char *library) {
   if (handle == NULL) return false;
   /* POSIX guarantees that object and function pointers convert; ISO C does not. */
   *(void **)&lapack.syev = dlsym(handle, "dsyev_");
-  *(void **)&lapack.syevd = dlsym(handle, "dsyevd_");
   *(void **)&lapack.latrd = dlsym(handle, "dlatrd_");
   *(void **)&lapack.syr2k = dlsym(handle, "dsyr2k_");
   *(void **)&lapack.sytd2 = dlsym(handle, "dsytd2_");
@@ -127,21 +120,6 @@ polyad_status pd_eigen(polyad_context *context, size_t n, double *a, size_t stri
   int size = (int)n, step = (int)stride, work_size = (int)pd_eigen_numbers(n), info = 0;
   PD_TRY(loaded(context));
   lapack.syev("V", "U", &size, a, &step, values, work, &work_size, &info, 1, 1);
-  return end(context, info);
-}
-
-/* What dsyevd asks for at least; its blocks of columns fit in. */
-size_t pd_eigen_large_numbers(size_t n) { return 1 + (BLOCK + 6) * n + 2 * n * n; }
-
-size_t pd_eigen_large_integers(size_t n) { return 3 + 5 * n; }
-
-polyad_status pd_eigen_large(polyad_context *context, size_t n, double *a, size_t stride,
-                             double *values, double *work, int *integers) {
-  int size = (int)n, step = (int)stride, info = 0;
-  int work_size = (int)pd_eigen_large_numbers(n), integers_size = (int)pd_eigen_large_integers(n);
-  PD_TRY(loaded(context));
-  lapack.syevd("V", "L", &size, a, &step, values, work, &work_size, integers, &integers_size, &info,
-               1, 1);
   return end(context, info);
 }
 

@@ -18,26 +18,20 @@ polyad_status pd_eigen(polyad_context *context, size_t n, double *a, size_t stri
                        double *work);
 size_t pd_eigen_numbers(size_t n);
 
-/** The same by divide and conquer (dsyevd, lower triangle), faster for large matrices. `work` has
- *  pd_eigen_large_numbers(n) numbers and `integers` pd_eigen_large_integers(n). n is at most
- *  PD_EIGEN_LARGEST: LAPACK counts the numbers in 32 bits. */
-polyad_status pd_eigen_large(polyad_context *context, size_t n, double *a, size_t stride,
-                             double *values, double *work, int *integers);
-size_t pd_eigen_large_numbers(size_t n);
-size_t pd_eigen_large_integers(size_t n);
-enum { PD_EIGEN_LARGEST = 32000 };
-
 /** The `count` largest eigenvalues (ascending, in values[0] on; `values` has n numbers) and their
  *  eigenvectors, column k of `vectors` (n numbers each), of the n x n matrix in `a`, which is
  *  overwritten, by relatively robust representations (dstemr, upper triangle): computes no others.
  *  `work` has pd_eigen_leading_numbers(n) numbers and `integers` pd_eigen_leading_integers(n); n is
- *  at most PD_EIGEN_LARGEST. It is reduced to tridiagonal form, which is most of the work, and its
- *  vectors are turned back in steps of a fraction of a second each, between which the stage may end
- *  it.
+ *  at most PD_EIGEN_LARGEST: LAPACK counts the numbers in 32 bits. It is reduced to tridiagonal
+ *  form, which is most of the work, and its vectors are turned back in steps of a fraction of a
+ *  second each, between which the stage may end it. The eigenvectors of the tridiagonal matrix are
+ *  one call of dstemr, of some 0.35 us n count: 2 s with 5,000 rows and 1,300 vectors. Parts of
+ *  them, called for apart, would not be orthogonal to each other.
  *  POLYAD_CANCELLED: it did. */
 polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers);
 size_t pd_eigen_leading_numbers(size_t n);
 size_t pd_eigen_leading_integers(size_t n);
+enum { PD_EIGEN_LARGEST = 32000 };
 
 #endif

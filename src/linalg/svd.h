@@ -29,7 +29,8 @@ struct pd_svd {
                           struct pd_svd_work **work);
   void (*destroy)(polyad_context *context, struct pd_svd_work *work);
   /** u = orthonormal columns that span the strongest left singular vectors of y, the strongest
-   *  first; their sizes are one of the work's. Where y has fewer, any orthonormal ones follow. */
+   *  first; their sizes are one of the work's. Where y has fewer, any orthonormal ones follow.
+   *  @return POLYAD_CANCELLED when the caller wants the work to end; u is as it was */
   polyad_status (*leading)(polyad_context *context, struct pd_svd_work *work,
                            const struct pd_matrix *y, struct pd_matrix *u);
   /** core = u^T y. */

@@ -9,8 +9,11 @@
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
 
 static polyad_context *context;
 
@@ -370,6 +373,96 @@ static void test_convergence(void **state) {
   assert_false(pd_tucker_converged(&tucker));
 }
 
+/* Cancelled inside an iteration, factors that are not done stay as they were: the run has a model,
+ * and the same fit again is no convergence. */
+static void test_cancelled_iteration(void **state) {
+  (void)state;
+  const uint64_t dims[] = {40, 30, 25}, ranks[] = {3, 2, 4};
+  polyad_tensor *tensor = tensor_of(3, dims, 3000);
+  polyad_plan *plan = plan_of(tensor, "coo");
+  polyad_tucker_options options;
+  struct pd_tucker *tucker;
+  polyad_trace_row row = pd_run_row(), again = pd_run_row();
+  double seconds[3];
+  polyad_tucker_options_init(&options);
+  memcpy(options.ranks, ranks, sizeof ranks);
+  options.init = POLYAD_INIT_RANDOM;
+  assert_int_equal(pd_tucker_create(context, plan, &options, pd_seconds(), &tucker), POLYAD_OK);
+  assert_int_equal(pd_tucker_start(tucker, 0), POLYAD_OK);
+  polyad_cancel(context);
+  assert_int_equal(pd_tucker_iterate(tucker, &row, seconds), POLYAD_CANCELLED);
+  polyad_clear_cancel(context);
+  assert_int_equal(pd_tucker_iterate(tucker, &row, seconds), POLYAD_OK);
+  tucker->run.iteration = 1;
+  polyad_cancel(context);
+  assert_int_equal(pd_tucker_iterate(tucker, &again, seconds), POLYAD_OK);
+  polyad_clear_cancel(context);
+  assert_true(tucker->cut_short && fabs(again.fit - row.fit) <= row.fit_bound + again.fit_bound);
+  tucker->run.change = 0;
+  assert_false(pd_tucker_converged(tucker));
+  tucker->run.iteration = 2;
+  assert_int_equal(pd_tucker_iterate(tucker, &again, seconds), POLYAD_OK);
+  assert_true(!tucker->cut_short && again.fit >= row.fit - row.fit_bound);
+  pd_tucker_destroy(tucker);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+}
+
+static double processor_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static volatile double cancelled_at;
+
+static void cancel_it(int signal) {
+  (void)signal;
+  polyad_cancel(context);
+  cancelled_at = processor_seconds();
+}
+
+/* Cancelled after so many seconds, a large one ends within two more; of processor time, since other
+ * tests run beside this one. */
+static void cancel_vectors(struct pd_svd_size size, double after) {
+  struct pd_matrix y, u;
+  struct pd_svd_work *work;
+  struct itimerval timer = {
+      .it_value = {.tv_sec = (long)after, .tv_usec = (long)(1e6 * (after - floor(after)))}};
+  assert_int_equal(
+      pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, size.rows, size.columns, &y),
+      POLYAD_OK);
+  assert_int_equal(pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, size.rows, size.count, &u),
+                   POLYAD_OK);
+  for (uint64_t k = 0; k < size.rows * size.columns; ++k)
+    ((double *)y.data)[k] = (double)(k * 2654435761 % 4093) / 4093;
+  assert_int_equal(pd_cpu_svd.create(context, &pd_cpu_device, 1, &size, PD_SVD_EXACT, &work),
+                   POLYAD_OK);
+  cancelled_at = 0;
+  assert_true(signal(SIGPROF, cancel_it) != SIG_ERR);
+  assert_int_equal(setitimer(ITIMER_PROF, &timer, NULL), 0);
+  polyad_status status = pd_cpu_svd.leading(context, work, &y, &u);
+  double seconds = processor_seconds() - cancelled_at;
+  assert_int_equal(setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL), 0);
+  polyad_clear_cancel(context);
+  if (cancelled_at > 0) {
+    assert_true(status == POLYAD_CANCELLED || status == POLYAD_OK); /* the end may be near */
+    if (seconds > 2) fail_msg("%.3g s after %.3g s", seconds, after);
+  }
+  pd_cpu_svd.destroy(context, work);
+  pd_matrix_destroy(context, &y);
+  pd_matrix_destroy(context, &u);
+}
+
+static void test_large_vectors_are_cancelled(void **state) {
+  (void)state;
+  const struct pd_svd_size tall = {5000, 1300, 10}, wide = {1300, 5000, 10};
+  assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK);
+  cancel_vectors(tall, 0.1);
+  cancel_vectors(wide, 0.4);
+  cancel_vectors(tall, 0.6);
+}
+
 /* As many modes as a tensor may have: nothing lies behind the last one. */
 static void test_most_modes(void **state) {
   (void)state;
@@ -415,6 +508,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_eigenvectors_by_products, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_convergence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_cancelled_iteration, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_large_vectors_are_cancelled, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_most_modes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelled_start, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
