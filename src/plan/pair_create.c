@@ -147,6 +147,16 @@ polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tens
   return POLYAD_OK;
 }
 
+/* A part that does not fit says whose share of the tensor it is. */
+static polyad_status refuse_part(polyad_context *context, const struct pd_pair *pair, int k,
+                                 const char *device) {
+  char text[256];
+  snprintf(text, sizeof text, "%s", polyad_last_error(context));
+  pd_begin(context);
+  return pd_fail(context, POLYAD_MEMORY_LIMIT, "%.1f%% of the nonzeros, for device %s: %s",
+                 100 * (k == 0 ? 1 - pair->share : pair->share), device, text);
+}
+
 static polyad_status create_parts(polyad_context *context, const polyad_tensor *tensor,
                                   const struct pd_request *request,
                                   const polyad_plan_options *options, struct pd_pair *pair) {
@@ -161,6 +171,7 @@ static polyad_status create_parts(polyad_context *context, const polyad_tensor *
     PD_TRY(pd_tensor_range(context, tensor, k == 0 ? 0 : cut, k == 0 ? cut : tensor->nnz, &part));
     polyad_status status = pd_plan_create_one(context, part, true, &alone, options, &pair->part[k]);
     polyad_tensor_destroy(part);
+    if (status == POLYAD_MEMORY_LIMIT) return refuse_part(context, pair, k, alone.device->name);
     PD_TRY(status);
   }
   snprintf(pair->name, sizeof pair->name, "%.30s+%.30s", pair->part[0]->format->name,
@@ -171,9 +182,11 @@ static polyad_status create_parts(polyad_context *context, const polyad_tensor *
 static void pair_create_explain(polyad_plan *plan, const struct pd_pair *pair) {
   int length = snprintf(plan->explanation, sizeof plan->explanation, "%s\n", plan->variant);
   for (int k = 0; k < 2 && length >= 0 && (size_t)length < sizeof plan->explanation; ++k)
-    length +=
-        snprintf(plan->explanation + length, sizeof plan->explanation - (size_t)length, "%s: %s%s",
-                 pair->part[k]->device->name, pair->part[k]->explanation, k == 0 ? "\n" : "");
+    length += snprintf(plan->explanation + length, sizeof plan->explanation - (size_t)length,
+                       "%s, %llu nonzeros in %llu bytes: %s%s", pair->part[k]->device->name,
+                       (unsigned long long)pair->part[k]->nnz,
+                       (unsigned long long)polyad_plan_bytes(pair->part[k]),
+                       pair->part[k]->explanation, k == 0 ? "\n" : "");
 }
 
 /* The pair as the storage of `plan`, which has the tensor's facts. */

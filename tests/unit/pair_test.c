@@ -7,6 +7,7 @@
 #include "plan/pair.h"
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,52 @@ static void share_is_measured(void **state) {
   als_context_end(context);
 }
 
+/* The parts that an explanation of "cpu,cpu" tells of are the whole. */
+static void check_parts_told(const polyad_plan *shared) {
+  const char *told = polyad_plan_explanation(shared);
+  unsigned long long nnz, bytes, sum_nnz = 0, sum_bytes = 0;
+  for (int k = 0; k < 2; ++k) {
+    told = strstr(told, "\ncpu, ");
+    assert_true(told != NULL &&
+                sscanf(told, "\ncpu, %llu nonzeros in %llu bytes", &nnz, &bytes) == 2);
+    sum_nnz += nnz;
+    sum_bytes += bytes;
+    ++told;
+  }
+  assert_true(sum_nnz == polyad_plan_nnz(shared) && sum_bytes == polyad_plan_bytes(shared));
+}
+
+/* What does not fit is named with its device and share. */
+static void a_share_that_does_not_fit_is_named(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  static const uint64_t dims[] = {200, 300, 250};
+  polyad_tensor *tensor = als_random_tensor(context, 3, dims, 100000, 3, 1);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.rank = 8;
+  options.second_share = 0.25;
+  options.format = "coo";
+  assert_true(use(context, "cpu,cpu"));
+  /* The copies of both parts fit, and the first part's storage; not the second's. */
+  bool named[2] = {false, false};
+  for (uint64_t more = 1 << 18; plan == NULL; more += 1 << 17) {
+    ALS_OK(context, polyad_set_memory_limit(context, polyad_memory_in_use(context) + more));
+    polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
+    assert_true(status == POLYAD_OK || status == POLYAD_MEMORY_LIMIT);
+    if (status == POLYAD_OK) break;
+    named[0] = named[0] || strstr(polyad_last_error(context), "75.0% of the nonzeros, for device");
+    named[1] = named[1] || strstr(polyad_last_error(context), "25.0% of the nonzeros, for device");
+  }
+  assert_true(named[0] || named[1]);
+  ALS_OK(context, polyad_set_memory_limit(context, 0));
+  check_parts_told(plan);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 static void wrong_devices_are_named(void **state) {
   (void)state;
   static const char *const wrong[] = {"cpu,",     ",cpu",    "cpu,gpu",  "cpu,cpu,",
@@ -297,6 +344,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(decompositions_agree),
       cmocka_unit_test(counts_agree),
       cmocka_unit_test(share_is_measured),
+      cmocka_unit_test(a_share_that_does_not_fit_is_named),
       cmocka_unit_test(wrong_devices_are_named),
       cmocka_unit_test(every_allocation_may_fail),
   };
