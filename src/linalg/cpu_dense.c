@@ -70,8 +70,8 @@ static uint64_t step_of(uint64_t count, size_t side, int threads) {
 }
 
 /* Rows from `first` to `last` - 1 of y. */
-static void add_rows(struct pd_dense_gram *gram, const struct pd_matrix *y, uint64_t first,
-                     uint64_t last, int threads) {
+static void cpu_dense_add_rows(struct pd_dense_gram *gram, const struct pd_matrix *y,
+                               uint64_t first, uint64_t last, int threads) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(y->type);
   size_t columns = (size_t)y->columns, padded = pd_padded(columns);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -93,15 +93,15 @@ polyad_status pd_dense_gram_columns(struct pd_stage *stage, struct pd_dense_gram
   clear_parts(gram, threads, padded);
   for (uint64_t first = 0; first < y->rows; first += step) {
     PD_TRY(pd_stage_tick(stage));
-    add_rows(gram, y, first, y->rows - first < step ? y->rows : first + step, threads);
+    cpu_dense_add_rows(gram, y, first, y->rows - first < step ? y->rows : first + step, threads);
   }
   cpu_dense_add_parts(gram, threads, padded);
   return POLYAD_OK;
 }
 
 /* Columns from `first` to `last` - 1 of y: panels of them, transposed, are rows to the kernel. */
-static void add_columns(struct pd_dense_gram *gram, const struct pd_matrix *y, uint64_t first,
-                        uint64_t last, int threads) {
+static void cpu_dense_add_columns(struct pd_dense_gram *gram, const struct pd_matrix *y,
+                                  uint64_t first, uint64_t last, int threads) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
   size_t rows = (size_t)y->rows, padded = pd_padded(rows);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -127,7 +127,8 @@ polyad_status pd_dense_gram_rows(struct pd_stage *stage, struct pd_dense_gram *g
   clear_parts(gram, threads, padded);
   for (uint64_t first = 0; first < y->columns; first += step) {
     PD_TRY(pd_stage_tick(stage));
-    add_columns(gram, y, first, y->columns - first < step ? y->columns : first + step, threads);
+    cpu_dense_add_columns(gram, y, first, y->columns - first < step ? y->columns : first + step,
+                          threads);
   }
   cpu_dense_add_parts(gram, threads, padded);
   return POLYAD_OK;

@@ -29,7 +29,7 @@ normal() {
 import json, sys
 def plain(value):
     if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items() if "second" not in k and "peak" not in k}
+        return {k: plain(v) for k, v in value.items() if "second" not in k and "peak" not in k and k != "directory"}
     return [plain(v) for v in value] if isinstance(value, list) else value
 print(json.dumps(plain(json.load(sys.stdin)), sort_keys=True))'
 }

@@ -18,11 +18,9 @@ mkdir -p "$build/openmp"
 ln -sf "$libraries/libomp.so.5" "$build/openmp/libgomp.so.1"
 # Libraries without the sanitizer's marks, and libomp itself, would be reported wrongly.
 cat >"$build/suppressions" <<TEXT
-race:libopenblas
-called_from_lib:libomp
-called_from_lib:libgomp
-race:libomp.so
-race:libgomp.so
+race_top:libopenblas
+race_top:libomp.so
+race_top:libgomp.so
 TEXT
 export LD_LIBRARY_PATH=$build/openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
