@@ -86,6 +86,21 @@ def test_options_in_another_spelling_are_refused(tensor, word):
     tensor.fails(1, "replay", "run.json", says="expected options as a run writes them")
 
 
+@pytest.mark.parametrize("words", [["--where", "--", "--output", "stolen"],
+                                   ["--init", "--output", "--log", "stolen"],
+                                   ["--output", "--", "--report", "stolen.html"],
+                                   ["--checkpoint", "stolen", "--tune-cache", "stolen"]])
+def test_no_value_hides_an_option_that_writes(tensor, words):
+    """Two dashes that are a value do not end the options, and names of options may be values."""
+    tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
+    made = json.loads(tensor.path("run.json").read_text())
+    made["manifest"]["arguments"][:0] = words
+    tensor.write("run.json", json.dumps(made))
+    before = {path.name for path in tensor.folder.iterdir()}
+    assert tensor.run("replay", "run.json").status in (0, 1)
+    assert {path.name for path in tensor.folder.iterdir()} == before
+
+
 def test_a_run_that_fails_is_told(tensor):
     tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
     tensor.path("x.tns").unlink()
