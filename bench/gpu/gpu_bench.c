@@ -199,7 +199,8 @@ static void time_choice(struct run *run, const struct choice *choice, const int 
       ((struct pd_flycoo *)on_device)->columns = columns[k];
     if (strcmp(choice->format, "modecopy") == 0)
       ((struct pd_modecopy *)on_device)->columns = columns[k];
-    time_modes(run, &now, kernels, storage, on_device, build, pd_storage_bytes(format, storage), about);
+    time_modes(run, &now, kernels, storage, on_device, build, pd_storage_bytes(format, storage),
+               about);
   }
   if (on_device != storage) pd_storage_release(run->context, format, run->device, on_device);
   pd_storage_free(run->context, format, storage);

@@ -109,8 +109,8 @@ static void weigh(const struct pd_hls_sweep *sweep, const struct place *place, d
 }
 
 /* What nonzero x with output row `index` gives, the product of the other rows being made. */
-static void take(const struct pd_hls_sweep *sweep, const struct place *place, double x,
-                 uint64_t index, double *sums) {
+static void hls_walk_take(const struct pd_hls_sweep *sweep, const struct place *place, double x,
+                          uint64_t index, double *sums) {
   if (sweep->weighs)
     weigh(sweep, place, x, index, sums);
   else
@@ -128,8 +128,8 @@ static void walk_nonzero(const struct pd_hls_sweep *sweep, uint64_t p, uint64_t 
   }
   multiply(sweep, &rows, place);
   uint64_t row = pd_hls_index(hls, sweep->mode, p);
-  take(sweep, place, pd_hls_value_at(hls->nnz_vals, hls->value, p), row,
-       sums + (row - first_row) * sweep->columns);
+  hls_walk_take(sweep, place, pd_hls_value_at(hls->nnz_vals, hls->value, p), row,
+                sums + (row - first_row) * sweep->columns);
 }
 
 /* The tile that is being walked. */
@@ -175,8 +175,8 @@ static void fiber_along(const struct pd_hls_sweep *sweep, const struct place *pl
   multiply(sweep, &at->rows, place);
   for (; bits != 0; bits &= bits - 1, ++at->value) {
     uint64_t row = (uint64_t)__builtin_ctz(bits);
-    take(sweep, place, pd_hls_value_at(hls->b_vals, hls->value, at->value),
-         at->index[sweep->mode] + row, sums + row * sweep->columns);
+    hls_walk_take(sweep, place, pd_hls_value_at(hls->b_vals, hls->value, at->value),
+                  at->index[sweep->mode] + row, sums + row * sweep->columns);
   }
 }
 

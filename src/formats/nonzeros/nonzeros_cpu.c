@@ -167,7 +167,7 @@ static int nonzeros_cpu_run_end(const struct walk *walk, int at, int count) {
 }
 
 /* Adds such a run to sums, or to the gain. */
-static void take_run(struct walk *walk, int at, int end, bool fresh, double *sums) {
+static void nonzeros_cpu_take_run(struct walk *walk, int at, int end, bool fresh, double *sums) {
   struct pd_run run = {.count = (uint32_t)(end - at),
                        .columns = walk->list.columns,
                        .fresh = fresh,
@@ -222,7 +222,7 @@ static void walk_rows(struct walk *walk, uint64_t begin, uint64_t end, struct en
       before = open ? before && here == row : here == row;
       row = here;
       open = true;
-      take_run(walk, at, stop, fresh, walk->sums);
+      nonzeros_cpu_take_run(walk, at, stop, fresh, walk->sums);
     }
   }
   leave_row(walk, row, before, row == next, ends);
@@ -238,7 +238,7 @@ static void walk_scattered(struct walk *walk, double *rows, uint64_t begin, uint
       uint64_t row = walk->chunk.index[walk->mode][at];
       stop = nonzeros_cpu_run_end(walk, at, count);
       if (row >= low && row < high)
-        take_run(walk, at, stop, false, rows + row * walk->scratch->padded);
+        nonzeros_cpu_take_run(walk, at, stop, false, rows + row * walk->scratch->padded);
     }
   }
 }
@@ -249,7 +249,7 @@ static void walk_gains(struct walk *walk, uint64_t begin, uint64_t end) {
     nonzeros_cpu_decode(walk, first, count);
     for (int at = 0, stop; at < count; at = stop) {
       stop = nonzeros_cpu_run_end(walk, at, count);
-      take_run(walk, at, stop, true, NULL);
+      nonzeros_cpu_take_run(walk, at, stop, true, NULL);
     }
   }
 }
