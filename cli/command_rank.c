@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define UNSET UINT64_MAX
 enum { MOST_RANKS = 1000, NUMBER_BYTES = 24 };
 
 struct rank {
   struct cli_session session;
-  const char *ranks_text, *algorithm, *format, *variant, *file;
+  const char *ranks_text, *algorithm, *format, *variant, *file, *checkpoint, *resume;
   uint64_t ranks[MOST_RANKS];
   int rank_count;
   uint64_t starts, max_iterations, folds;
@@ -86,6 +87,16 @@ static const struct cli_option option_table[] = {
      .offset = offsetof(struct rank, max_seconds),
      .argument = "S",
      .help = "stop after S seconds; what is done by then is shown"},
+    {.name = "checkpoint",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct rank, checkpoint),
+     .argument = "FILE",
+     .help = "keep the ranks that are done in FILE (and those before in\nFILE.prev)"},
+    {.name = "resume",
+     .kind = CLI_TEXT,
+     .offset = offsetof(struct rank, resume),
+     .argument = "FILE",
+     .help = "go on from a checkpoint of a scan with the same options"},
     CLI_STORAGE_OPTIONS(struct rank, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct rank),
     CLI_READ_OPTIONS(struct rank),
@@ -148,6 +159,9 @@ static int parse(struct rank *rank, int argc, char **argv) {
   if (status != 0) return status;
   rank->file = argv[first];
   if (rank->folds == 1) return cli_usage_error("--folds 1 found; expected 0, or 2 to 64");
+  if (rank->checkpoint != NULL &&
+      (strcmp(rank->checkpoint, "-") == 0 || cli_is_directory_name(rank->checkpoint)))
+    return cli_usage_error("--checkpoint expects the name of a file");
   if (rank->max_iterations == UNSET)
     rank->max_iterations = algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU ? 1000 : 50;
   return parse_ranks(rank);
@@ -192,6 +206,8 @@ static int scan(struct rank *rank) {
   options.tolerance = rank->tolerance;
   options.max_seconds = rank->max_seconds;
   options.folds = (int)rank->folds;
+  options.checkpoint = rank->checkpoint;
+  options.resume = rank->resume;
   cli_phase(CLI_ITERATIONS);
   cli_progress_start(session);
   cli_computing_begin(session);
@@ -291,20 +307,47 @@ static int write_json(struct rank *rank) {
   return cli_json_write(&rank->session, object);
 }
 
+/* What of the scan is there, and what was lost. */
+static void tell_stopped(const struct rank *rank) {
+  const polyad_rank_result *result = &rank->result;
+  if (!result->cancelled && !result->out_of_time) return;
+  if (result->row_count < rank->rank_count)
+    cli_talk(&rank->session, "polyad: stopped after %d of %d ranks; work on others is lost",
+             result->row_count, rank->rank_count);
+  else
+    cli_talk(&rank->session, "polyad: stopped after all ranks, before their held-out errors were "
+                             "known");
+  if (rank->checkpoint != NULL && access(rank->checkpoint, R_OK) == 0)
+    cli_talk(&rank->session, "; go on with --resume %s", rank->checkpoint);
+  cli_talk(&rank->session, "\n");
+}
+
+static int check_files(struct rank *rank) {
+  struct cli_session *session = &rank->session;
+  char previous[4096 + 8];
+  if (rank->checkpoint != NULL)
+    snprintf(previous, sizeof previous, "%.4096s.prev", rank->checkpoint);
+  const struct cli_output outputs[] = {{"--json", session->json},
+                                       {"--checkpoint", rank->checkpoint}};
+  const struct cli_output beside[] = {
+      {"--json", session->json},
+      {"FILE.prev of --checkpoint", rank->checkpoint != NULL ? previous : NULL}};
+  int status = cli_check_inputs(outputs, 1, &rank->resume, 1);
+  if (status == 0) status = cli_check_outputs(session, outputs, 2, &rank->file, 1);
+  return status != 0 ? status : cli_check_outputs(session, beside, 2, &rank->file, 1);
+}
+
 static int run(struct rank *rank) {
   struct cli_session *session = &rank->session;
-  const struct cli_output outputs[] = {{"--json", session->json}};
   int status = cli_session_open(session);
   if (status == 0) status = cli_check_format(session->context, rank->format, false);
-  if (status == 0) status = cli_check_outputs(session, outputs, 1, &rank->file, 1);
+  if (status == 0) status = check_files(rank);
   if (status == 0) status = build_plan(rank);
   if (status == 0) status = scan(rank);
   cli_phase(CLI_WRITE);
   if (status != 0) return status;
   if (cli_shows_results(session, NULL)) print_result(rank);
-  if (rank->result.cancelled || rank->result.out_of_time)
-    cli_talk(session, "polyad: stopped after %d of %d ranks\n", rank->result.row_count,
-             rank->rank_count);
+  tell_stopped(rank);
   int told = cli_finish_output();
   status = write_json(rank);
   if (status == 0) status = told;

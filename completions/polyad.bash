@@ -45,8 +45,8 @@ _polyad() {
       --zero-tol --active-tol --damping --exact --lbfgs-pairs --absent --weights --biases --bias-ridge
       --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top
       $reading $common" ;;
-    rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --format --variant
-      --tune --tune-cache $storage $reading $common" ;;
+    rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --checkpoint
+      --resume --format --variant --tune --tune-cache $storage $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --report --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;

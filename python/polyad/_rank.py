@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._context import Callback, Progress, context, index, seed_number
+from ._context import Callback, Progress, context, encode, index, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -97,7 +97,8 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
               starts: int = 10, folds: int = 4, tol: float = 1e-4, max_iters: int | None = None,
               max_seconds: float = 0.0, seed: Seed = 0, device: str = "auto", format: str = "auto",
               precision: Precision | None = None, threads: int | None = None,
-              variant: str = "auto", callback: Callback | None = None, verbose: bool = False,
+              variant: str = "auto", checkpoint: Any = None, resume: Any = None,
+              callback: Callback | None = None, verbose: bool = False,
               on_interrupt: OnInterrupt = "raise") -> RankScan:
     """How many components a tensor supports: models of several ranks from several starts, with
     what they have in common and how well they predict.
@@ -128,6 +129,11 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
         As in :func:`cp_als`; start k of a rank begins as start k there with ``restarts``.
     device, format, precision, threads, variant
         As in :class:`Plan`.
+    checkpoint : path, optional
+        File that keeps the ranks and folds that are done.
+    resume : path, optional
+        Checkpoint to go on from, of a scan of the same tensor with the same options and seed: to
+        the same numbers.
     callback : callable, optional
         Called about twenty times a second with a dict whose ``stage`` says which rank and start
         is running; a true result ends the scan.
@@ -164,6 +170,10 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     if max_iters is None:
         max_iters = 1000 if algorithm.startswith("apr") else 50
     options.max_iterations = index(max_iters, "max_iters")
+    paths = [(name, ffi.new("char[]", encode(path, name)))  # they live until the call
+             for name, path in (("checkpoint", checkpoint), ("resume", resume)) if path is not None]
+    for name, path in paths:
+        setattr(options, name, path)
     run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
                                            "max_iterations": options.max_iterations,
                                            "tolerance": options.tolerance})
@@ -188,7 +198,9 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
         finally:
             lib.polyad_rank_result_clear(result)
     if interrupted and on_interrupt == "raise":
-        raise Interrupted(f"interrupted after {len(scan.ranks)} of {len(wanted)} ranks")
+        kept = f"; go on with resume={checkpoint!r}" if checkpoint is not None else ""
+        raise Interrupted(f"interrupted after {len(scan.ranks)} of {len(wanted)} ranks; work on "
+                          f"others, or on held-out errors, is lost{kept}")
     return scan
 
 

@@ -144,3 +144,22 @@ def test_plot():
     assert len(polyad.plot.rank_scan(without).axes) == 3
     with pytest.raises(TypeError, match="RankScan"):
         polyad.plot.rank_scan([1, 2])
+
+
+def test_scan_goes_on_from_a_checkpoint(tmp_path, random_tensor):
+    x, state = random_tensor(), tmp_path / "state"
+    options = {"starts": 2, "folds": 2, "max_iters": 5, "device": "cpu"}
+    numbers = lambda scan: [{k: v for k, v in row.items() if k != "seconds"} for row in scan.ranks]
+    whole = polyad.rank_scan(x, 3, **options)
+
+    def stop(progress):
+        return progress["stage"].startswith("fold 2")
+
+    part = polyad.rank_scan(x, 3, checkpoint=state, callback=stop, **options)
+    assert not part.complete and part.folds == 0 and len(part.ranks) == 3
+    again = polyad.rank_scan(x, 3, checkpoint=state, resume=str(state), **options)
+    assert numbers(again) == numbers(whole) and again.reason == whole.reason
+    with pytest.raises(polyad.Error, match="starts 2; expected 3"):
+        polyad.rank_scan(x, 3, resume=state, **(options | {"starts": 3}))
+    with pytest.raises(TypeError):
+        polyad.rank_scan(x, 3, resume=7, **options)

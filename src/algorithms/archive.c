@@ -30,16 +30,16 @@ struct saved_row {
   uint64_t inner_iterations, fit_from;
 };
 
-static struct pd_run_head archive_describe(const struct pd_run *run) {
-  const polyad_plan *plan = run->plan;
+static struct pd_run_head archive_describe(polyad_context *context, const polyad_plan *plan,
+                                           const char *name) {
   struct pd_run_head head = {.order = (uint64_t)plan->order,
                              .nnz = polyad_plan_nnz(plan),
                              .tensor_hash = plan->tensor_hash,
                              .type = (uint64_t)plan->type,
-                             .seed = polyad_seed(run->context),
-                             .threads = (uint64_t)polyad_threads(run->context)};
+                             .seed = polyad_seed(context),
+                             .threads = (uint64_t)polyad_threads(context)};
   memcpy(head.dims, polyad_plan_dims(plan), (size_t)plan->order * sizeof *head.dims);
-  snprintf(head.method, sizeof head.method, "%s", run->method->name);
+  snprintf(head.method, sizeof head.method, "%s", name);
   snprintf(head.device, sizeof head.device, "%.31s", plan->devices);
   snprintf(head.format, sizeof head.format, "%s", plan->format->name);
   return head;
@@ -166,13 +166,24 @@ static bool archive_all_finite(polyad_type type, uint64_t count, const void *val
   return true;
 }
 
+polyad_status pd_archive_numbers(struct pd_archive *archive, const char *what, polyad_type type,
+                                 uint64_t count, void *numbers) {
+  PD_TRY(archive_pass(archive, numbers, count * pd_type_bytes(type)));
+  if (archive->input == NULL || archive_all_finite(type, count, numbers)) return POLYAD_OK;
+  return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
+                    "the checkpoint's %s hold a number that is not finite", what);
+}
+
+polyad_status pd_archive_impossible(struct pd_archive *archive, const char *what, uint64_t found,
+                                    uint64_t most) {
+  return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
+                    "the checkpoint holds %" PRIu64 " %s; expected at most %" PRIu64, found, what,
+                    most);
+}
+
 static polyad_status load_matrix(struct pd_archive *archive, const char *what,
                                  struct pd_matrix *matrix, void *host) {
-  uint64_t count = matrix->rows * matrix->stride;
-  PD_TRY(archive_pass(archive, host, count * pd_type_bytes(matrix->type)));
-  if (archive->input != NULL && !archive_all_finite(matrix->type, count, host))
-    return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
-                      "the checkpoint's %s hold a number that is not finite", what);
+  PD_TRY(pd_archive_numbers(archive, what, matrix->type, matrix->rows * matrix->stride, host));
   return pd_matrix_from_host(archive->context, matrix, host);
 }
 
@@ -262,7 +273,7 @@ static polyad_status put_trace(const struct pd_run *run, struct pd_archive *arch
 
 /* What fails here is the device's, not the file's: that is in archive->put. */
 static polyad_status put_state(struct pd_run *run, struct pd_archive *archive) {
-  struct pd_run_head head = archive_describe(run);
+  struct pd_run_head head = archive_describe(run->context, run->plan, run->method->name);
   struct position position = {(uint64_t)run->iteration, run->change, pd_run_seconds(run)};
   if (run->checkpoint != NULL) archive->put = pd_checkpoint_begin(run->checkpoint);
   PD_TRY(archive_pass(archive, &head, sizeof head));
@@ -363,12 +374,17 @@ static polyad_status get_trace(struct pd_run *run, struct pd_archive *archive,
   return POLYAD_OK;
 }
 
-static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
-  const char *path = path_of(archive);
-  struct pd_run_head there, here = archive_describe(run);
-  struct position position;
+/* The checkpoint is of this method on this tensor. */
+static polyad_status check_head(struct pd_archive *archive, const polyad_plan *plan,
+                                const char *name) {
+  struct pd_run_head there, here = archive_describe(archive->context, plan, name);
   PD_TRY(archive_pass(archive, &there, sizeof there));
-  PD_TRY(compare_heads(run->context, path, &there, &here));
+  return compare_heads(archive->context, path_of(archive), &there, &here);
+}
+
+static polyad_status get_state(struct pd_run *run, struct pd_archive *archive) {
+  struct position position;
+  PD_TRY(check_head(archive, run->plan, run->method->name));
   PD_TRY(archive_pass(archive, &position, sizeof position));
   PD_TRY(run->method->save(run->state, archive));
   PD_TRY(get_trace(run, archive, position.iteration));
@@ -390,6 +406,60 @@ polyad_status pd_run_resume(struct pd_run *run) {
   pd_checkpoint_input_close(archive.input);
   return status;
 }
+
+/* ---- states of what is more than a run ------------------------------------------------------- */
+
+/* What fails in listing is the computation's; what fails in the file is in archive->put. */
+static polyad_status put_work(const struct pd_archive_work *work, struct pd_checkpoint *checkpoint,
+                              polyad_status *put) {
+  struct pd_run_head head = archive_describe(work->context, work->plan, work->name);
+  struct pd_archive archive = {
+      .context = work->context, .task = PD_ARCHIVE_SAVE, .file = checkpoint};
+  archive.put = pd_checkpoint_begin(checkpoint);
+  polyad_status status = archive_pass(&archive, &head, sizeof head);
+  if (status == POLYAD_OK) status = work->list(work->state, &archive);
+  *put = archive.put;
+  return status;
+}
+
+polyad_status pd_archive_claim(const struct pd_archive_work *work, const char *path,
+                               struct pd_checkpoint **checkpoint) {
+  polyad_status put;
+  PD_TRY(pd_checkpoint_open(work->context, path, checkpoint));
+  PD_TRY(put_work(work, *checkpoint, &put));
+  PD_TRY(put);
+  return pd_checkpoint_rehearse(*checkpoint);
+}
+
+polyad_status pd_archive_save(const struct pd_archive_work *work,
+                              struct pd_checkpoint *checkpoint) {
+  polyad_status put, status = put_work(work, checkpoint, &put);
+  if (status == POLYAD_OK && put == POLYAD_OK)
+    put = pd_checkpoint_commit(checkpoint);
+  else
+    pd_checkpoint_abort(checkpoint);
+  PD_TRY(status);
+  if (put == POLYAD_OK) return POLYAD_OK;
+  pd_log(work->context, POLYAD_LOG_WARNING,
+         "what is done could not be saved, the computation goes on: %s",
+         polyad_last_error(work->context));
+  pd_begin(work->context);
+  return POLYAD_OK;
+}
+
+polyad_status pd_archive_resume(const struct pd_archive_work *work, const char *path) {
+  struct pd_archive archive = {.context = work->context, .task = PD_ARCHIVE_LOAD};
+  PD_TRY(pd_checkpoint_input_open(work->context, path, &archive.input));
+  polyad_status status = check_head(&archive, work->plan, work->name);
+  if (status == POLYAD_OK) status = work->list(work->state, &archive);
+  uint64_t left = pd_checkpoint_left(archive.input);
+  if (status == POLYAD_OK && left > 0)
+    status = pd_archive_impossible(&archive, "bytes behind its state", left, 0);
+  pd_checkpoint_input_close(archive.input);
+  return status;
+}
+
+void pd_archive_release(struct pd_checkpoint *checkpoint) { pd_checkpoint_close(checkpoint); }
 
 /* ---- memory: the best of several starts --------------------------------------------------- */
 

@@ -5,7 +5,8 @@
  * goes on, then all numbers and matrices that iterations go on from. The frame calls that list to
  * count bytes, to save and to load, so that the three cannot disagree.
  *
- * A checkpoint is: struct pd_run_head; the frame's numbers; the method's list; the trace. */
+ * A checkpoint is: struct pd_run_head; the frame's numbers; the method's list; the trace. That of a
+ * scan of ranks, which is many runs, is the head and a list (struct pd_archive_work). */
 #ifndef PD_ARCHIVE_H
 #define PD_ARCHIVE_H
 
@@ -44,6 +45,35 @@ polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
  *  order of the whole tensor. `host` is room for this member's rows, or NULL. */
 polyad_status pd_archive_factor(struct pd_archive *archive, const char *what, int mode,
                                 struct pd_matrix *factor, void *host);
+
+/** Numbers on the host; POLYAD_PARSE, naming `what`, when one in a checkpoint is not finite. */
+polyad_status pd_archive_numbers(struct pd_archive *archive, const char *what, polyad_type type,
+                                 uint64_t count, void *numbers);
+/** For lists that find a number which cannot be: POLYAD_PARSE. */
+polyad_status pd_archive_impossible(struct pd_archive *archive, const char *what, uint64_t found,
+                                    uint64_t most);
+
+/* ---- states of what is more than a run ------------------------------------------------------- */
+
+/** A computation of many runs on one plan, which keeps what it has finished. */
+struct pd_archive_work {
+  polyad_context *context;
+  const polyad_plan *plan;
+  const char *name; /* of the state in checkpoints: at most 7 characters */
+  polyad_status (*list)(void *state, struct pd_archive *archive);
+  void *state;
+};
+
+/** Claims a file and writes the state on trial, as pd_run_claim() does. */
+polyad_status pd_archive_claim(const struct pd_archive_work *work, const char *path,
+                               struct pd_checkpoint **checkpoint);
+/** Saves the state; a file that cannot be written is a warning, and the one before stays. */
+polyad_status pd_archive_save(const struct pd_archive_work *work,
+                              struct pd_checkpoint *checkpoint);
+/** Fills the state from a file; see pd_run_resume(). */
+polyad_status pd_archive_resume(const struct pd_archive_work *work, const char *path);
+/** Gives a claim back; NULL is fine. */
+void pd_archive_release(struct pd_checkpoint *checkpoint);
 
 /* ---- called by the frame ------------------------------------------------------------------ */
 

@@ -1,9 +1,10 @@
 /* A scan of ranks: models of all ranks from all starts on one plan, then those of the folds, then
- * the advice. Memory holds the models of the ranks that are fitted at once, and the best of each.
- */
+ * the advice. Memory holds the models of the ranks that are fitted at once, and the best of each;
+ * a checkpoint keeps what is found whenever such a group of ranks is done. */
 #include "algorithms/rank_scan.h"
 #include "algorithms/core_consistency.h"
 #include "algorithms/model_start.h"
+#include "algorithms/rank_archive.h"
 #include "algorithms/rank_holdout.h"
 #include <math.h>
 #include <stdio.h>
@@ -18,12 +19,16 @@ struct scan {
   polyad_tensor *tensor;
   struct pd_tree tree;
   struct pd_holdout holdout;
-  polyad_rank_row *rows;
-  int done;              /* rows that are complete but for their held-out error */
-  polyad_ktensor **best; /* model of each rank */
-  double *error;         /* ranks x folds */
-  double *match;         /* ranks x folds: replicability */
+  struct pd_rank_found found;
+  struct pd_rank_archive archive;
 };
+
+static const polyad_rank_row nothing_known = {.log_likelihood = NAN,
+                                              .core_consistency = NAN,
+                                              .stability = NAN,
+                                              .replicability = NAN,
+                                              .holdout_error = NAN,
+                                              .holdout_deviation = NAN};
 
 void polyad_rank_options_init(polyad_rank_options *options) {
   *options =
@@ -183,19 +188,15 @@ cleanup:
 /* The row of a rank whose fits are done; its best model stays. */
 static polyad_status scan_rank(struct scan *s, struct pd_rank_models *models, double seconds) {
   double began = pd_seconds();
-  polyad_rank_row row = {.rank = models->rank,
-                         .starts = models->count,
-                         .log_likelihood = NAN,
-                         .core_consistency = NAN,
-                         .stability = NAN,
-                         .replicability = NAN,
-                         .holdout_error = NAN,
-                         .holdout_deviation = NAN};
+  struct pd_rank_found *found = &s->found;
+  polyad_rank_row row = nothing_known;
+  row.rank = models->rank;
+  row.starts = models->count;
   PD_TRY(rank_scan_measure(s, models, &row));
   row.seconds = seconds + (pd_seconds() - began);
-  s->best[s->done] = models->best;
+  found->best[found->done] = models->best;
   models->best = NULL;
-  s->rows[s->done++] = row;
+  found->rows[found->done++] = row;
   pd_log(s->job.context, POLYAD_LOG_INFO,
          "rank %llu: fit %.6f, core consistency %.4g, stability %.3f", (unsigned long long)row.rank,
          row.fit_best, row.core_consistency, row.stability);
@@ -205,12 +206,13 @@ static polyad_status scan_rank(struct scan *s, struct pd_rank_models *models, do
 /* Ranks that are fitted at once. */
 static polyad_status scan_group(struct scan *s, int count) {
   struct pd_rank_models *models;
-  const uint64_t *ranks = s->job.options->ranks + s->done;
+  const struct pd_rank_found *found = &s->found;
+  const uint64_t *ranks = s->job.options->ranks + found->done;
   uint64_t columns = 0;
   double began = pd_seconds();
   PD_TRY(PD_NEW_ZERO(s->job.context, (uint64_t)count, &models));
   polyad_status status = pd_rank_fit(&s->job, "", s->plan, ranks, count, s->job.options->starts,
-                                     s->done > 0 ? s->best[s->done - 1] : NULL, models);
+                                     found->done > 0 ? found->best[found->done - 1] : NULL, models);
   double seconds = pd_seconds() - began;
   for (int k = 0; k < count; ++k)
     columns += ranks[k];
@@ -228,48 +230,62 @@ static int fold_starts(const struct scan *s) { return (s->job.options->starts + 
 
 static polyad_status measure_fold(struct scan *s, int fold, int k, const polyad_ktensor *model) {
   polyad_context *context = s->job.context;
-  int at = k * s->holdout.folds + fold;
-  PD_TRY(pd_holdout_error(context, &s->holdout, s->tensor, fold, model, &s->error[at]));
-  return pd_holdout_match(context, &s->holdout, fold, model, s->best[k], &s->match[at]);
+  struct pd_rank_found *found = &s->found;
+  int at = k * found->folds + fold;
+  PD_TRY(pd_holdout_error(context, &s->holdout, s->tensor, fold, model, &found->error[at]));
+  return pd_holdout_match(context, &s->holdout, fold, model, found->best[k], &found->match[at]);
 }
 
-/* Fits the ranks from the first on to the training part, as many as go at once, and measures them.
- * `previous` becomes the model of the last of them. */
-static polyad_status scan_fold_group(struct scan *s, int fold, const polyad_plan *plan, int first,
-                                     int count, polyad_ktensor **previous) {
+/* Fits the next ranks of a fold to the training part, as many as go at once, and measures them. */
+static polyad_status scan_fold_group(struct scan *s, const polyad_plan *plan, int count) {
   struct pd_rank_job *job = &s->job;
+  struct pd_rank_found *found = &s->found;
   struct pd_rank_models *models;
   double began = pd_seconds();
+  int first = found->next;
   char name[40];
-  snprintf(name, sizeof name, "fold %d of %d, ", fold + 1, s->holdout.folds);
+  snprintf(name, sizeof name, "fold %d of %d, ", found->fold + 1, found->folds);
   PD_TRY(PD_NEW_ZERO(job->context, (uint64_t)count, &models));
   polyad_status status = pd_rank_fit(job, name, plan, job->options->ranks + first, count,
-                                     fold_starts(s), *previous, models);
+                                     fold_starts(s), found->previous, models);
   for (int k = 0; k < count && status == POLYAD_OK && !pd_rank_ends(job); ++k)
-    status = measure_fold(s, fold, first + k, models[k].best);
-  polyad_ktensor_destroy(*previous);
-  *previous = models[count - 1].best;
+    status = measure_fold(s, found->fold, first + k, models[k].best);
+  polyad_ktensor_destroy(found->previous);
+  found->previous = models[count - 1].best;
   models[count - 1].best = NULL;
   pd_rank_models_clear(job->context, models, count);
   pd_free(job->context, models);
   for (int k = first; k < first + count; ++k)
-    s->rows[k].seconds += (pd_seconds() - began) / count;
+    found->rows[k].seconds += (pd_seconds() - began) / count;
+  found->next += count;
   return status;
 }
 
-static polyad_status scan_fold(struct scan *s, int fold) {
+static void end_fold(struct pd_rank_found *found) {
+  polyad_ktensor_destroy(found->previous);
+  found->previous = NULL;
+  found->next = 0;
+  ++found->fold;
+}
+
+/* The ranks of the running fold. */
+static polyad_status scan_fold(struct scan *s) {
   struct pd_rank_job *job = &s->job;
+  struct pd_rank_found *found = &s->found;
+  int fold = found->fold;
   polyad_plan *plan = NULL;
-  polyad_ktensor *previous = NULL;
   polyad_status status = POLYAD_OK;
-  int group = 1;
   PD_TRY_CLEANUP(pd_holdout_plan(job, &s->holdout, s->tensor, fold, &plan));
-  for (int k = 0; plan != NULL && k < s->done && !pd_rank_ends(job); k += group) {
-    group = pd_rank_group(job, plan, job->options->ranks + k, s->done - k, fold_starts(s));
-    PD_TRY_CLEANUP(scan_fold_group(s, fold, plan, k, group, &previous));
+  if (plan == NULL) end_fold(found);
+  while (found->fold == fold) {
+    int group = pd_rank_group(job, plan, job->options->ranks + found->next,
+                              found->done - found->next, fold_starts(s));
+    PD_TRY_CLEANUP(scan_fold_group(s, plan, group));
+    if (pd_rank_ends(job)) break;
+    if (found->next == found->done) end_fold(found);
+    PD_TRY_CLEANUP(pd_rank_archive_save(&s->archive));
   }
 cleanup:
-  polyad_ktensor_destroy(previous);
   polyad_plan_destroy(plan);
   return status;
 }
@@ -290,25 +306,40 @@ static void rank_scan_mean_of(const double *numbers, int count, double *mean, do
 }
 
 static polyad_status scan_folds(struct scan *s) {
-  int folds = s->holdout.folds;
-  uint64_t cells = (uint64_t)s->done * (uint64_t)folds;
+  struct pd_rank_found *found = &s->found;
+  int folds = found->folds;
   double ignored;
-  PD_TRY(PD_NEW(s->job.context, cells, &s->error));
-  PD_TRY(PD_NEW(s->job.context, cells, &s->match));
-  for (uint64_t k = 0; k < cells; ++k)
-    s->error[k] = s->match[k] = NAN;
-  for (int fold = 0; fold < folds && !pd_rank_ends(&s->job); ++fold)
-    PD_TRY(scan_fold(s, fold));
-  if (pd_rank_ends(&s->job)) s->holdout.folds = 0; /* ranks would differ in their folds */
-  for (int k = 0; k < s->done && s->holdout.folds > 0; ++k) {
-    polyad_rank_row *row = &s->rows[k];
-    rank_scan_mean_of(s->error + k * folds, folds, &row->holdout_error, &row->holdout_deviation);
-    rank_scan_mean_of(s->match + k * folds, folds, &row->replicability, &ignored);
+  while (found->fold < folds && !pd_rank_ends(&s->job))
+    PD_TRY(scan_fold(s));
+  for (int k = 0; k < found->done && !pd_rank_ends(&s->job); ++k) {
+    polyad_rank_row *row = &found->rows[k];
+    rank_scan_mean_of(found->error + k * folds, folds, &row->holdout_error,
+                      &row->holdout_deviation);
+    rank_scan_mean_of(found->match + k * folds, folds, &row->replicability, &ignored);
   }
   return POLYAD_OK;
 }
 
 /* ---- the scan ------------------------------------------------------------------------------- */
+
+/* Room for all that will be found. */
+static polyad_status make_room(struct scan *s) {
+  polyad_context *context = s->job.context;
+  struct pd_rank_found *found = &s->found;
+  uint64_t ranks = (uint64_t)s->job.options->rank_count;
+  PD_TRY(PD_NEW(context, ranks, &found->rows));
+  PD_TRY(PD_NEW_ZERO(context, ranks, &found->best));
+  PD_TRY(pd_holdout_split(context, s->tensor, s->job.options->folds, &s->holdout));
+  found->folds = s->holdout.folds;
+  uint64_t cells = ranks * (uint64_t)found->folds;
+  PD_TRY(PD_NEW(context, cells, &found->error));
+  PD_TRY(PD_NEW(context, cells, &found->match));
+  for (uint64_t k = 0; k < ranks; ++k)
+    found->rows[k] = nothing_known;
+  for (uint64_t k = 0; k < cells; ++k)
+    found->error[k] = found->match[k] = NAN;
+  return POLYAD_OK;
+}
 
 /* The tensor with the values of the plan, which are scaled where their squares would overflow. */
 static polyad_status take_tensor(struct scan *s) {
@@ -324,45 +355,55 @@ static polyad_status excuse(struct scan *s, polyad_status status) {
   return POLYAD_OK;
 }
 
-static polyad_status rank_scan_run(struct scan *s) {
-  polyad_context *context = s->job.context;
+static polyad_status scan_ranks(struct scan *s) {
   const polyad_rank_options *options = s->job.options;
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)options->rank_count, &s->rows));
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)options->rank_count, &s->best));
-  PD_TRY(take_tensor(s));
-  while (s->done < options->rank_count && !pd_rank_ends(&s->job)) {
-    int group = pd_rank_group(&s->job, s->plan, options->ranks + s->done,
-                              options->rank_count - s->done, options->starts);
-    PD_TRY(excuse(s, scan_group(s, group)));
+  const struct pd_rank_found *found = &s->found;
+  while (found->done < options->rank_count && !pd_rank_ends(&s->job)) {
+    int group = pd_rank_group(&s->job, s->plan, options->ranks + found->done,
+                              options->rank_count - found->done, options->starts);
+    PD_TRY(scan_group(s, group));
+    if (!pd_rank_ends(&s->job)) PD_TRY(pd_rank_archive_save(&s->archive));
   }
-  if (s->done == 0 || pd_rank_ends(&s->job)) return POLYAD_OK;
-  PD_TRY(pd_holdout_split(context, s->tensor, s->job.options->folds, &s->holdout));
-  return s->holdout.folds == 0 ? POLYAD_OK : excuse(s, scan_folds(s));
+  return POLYAD_OK;
+}
+
+static polyad_status rank_scan_run(struct scan *s) {
+  PD_TRY(take_tensor(s));
+  PD_TRY(make_room(s));
+  PD_TRY(pd_rank_archive_open(&s->archive));
+  PD_TRY(excuse(s, scan_ranks(s)));
+  if (!pd_rank_ends(&s->job)) PD_TRY(excuse(s, scan_folds(s)));
+  if (pd_rank_ends(&s->job)) s->found.folds = 0; /* ranks would differ in their folds */
+  return POLYAD_OK;
 }
 
 static void rank_scan_report(struct scan *s, polyad_rank_result *result) {
+  struct pd_rank_found *found = &s->found;
   polyad_rank_result_clear(result);
-  *result = (polyad_rank_result){.row_count = s->done,
-                                 .rows = s->rows,
-                                 .folds = s->holdout.folds,
+  *result = (polyad_rank_result){.row_count = found->done,
+                                 .rows = found->rows,
+                                 .folds = found->folds,
                                  .modes = {s->holdout.mode[0], s->holdout.mode[1]},
                                  .cancelled = s->job.cancelled,
                                  .out_of_time = s->job.out_of_time,
-                                 .seconds = pd_seconds() - s->job.started};
+                                 .seconds = found->seconds + (pd_seconds() - s->job.started)};
   struct pd_rank_evidence evidence = {
-      .rows = s->done, .folds = s->holdout.folds, .row = s->rows, .error = s->error};
+      .rows = found->done, .folds = found->folds, .row = found->rows, .error = found->error};
   pd_rank_advise(&evidence, result);
-  s->rows = NULL;
+  found->rows = NULL;
 }
 
 static void rank_scan_clear(struct scan *s) {
   polyad_context *context = s->job.context;
-  for (int k = 0; s->best != NULL && k < s->job.options->rank_count; ++k)
-    polyad_ktensor_destroy(s->best[k]);
-  pd_free(context, s->best);
-  pd_free(context, s->rows);
-  pd_free(context, s->error);
-  pd_free(context, s->match);
+  struct pd_rank_found *found = &s->found;
+  pd_rank_archive_close(&s->archive);
+  for (int k = 0; found->best != NULL && k < s->job.options->rank_count; ++k)
+    polyad_ktensor_destroy(found->best[k]);
+  polyad_ktensor_destroy(found->previous);
+  pd_free(context, found->best);
+  pd_free(context, found->rows);
+  pd_free(context, found->error);
+  pd_free(context, found->match);
   pd_holdout_clear(context, &s->holdout);
   pd_tree_clear(&s->tree);
   polyad_tensor_destroy(s->tensor);
@@ -377,6 +418,11 @@ polyad_status polyad_rank_scan(polyad_context *context, const polyad_plan *plan,
   PD_TRY(rank_scan_check_options(context, options));
   struct scan s = {.job = {.context = context, .options = options, .started = pd_seconds()},
                    .plan = plan};
+  s.archive = (struct pd_rank_archive){.context = context,
+                                       .plan = plan,
+                                       .options = options,
+                                       .found = &s.found,
+                                       .started = s.job.started};
   pd_nested_progress_begin(&s.job.progress, context);
   polyad_status status = rank_scan_run(&s);
   pd_nested_progress_end(&s.job.progress);

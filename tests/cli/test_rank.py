@@ -1,5 +1,6 @@
 """Choosing the rank: scans, core consistency, scores of several models."""
 
+import json
 import re
 
 import numpy as np
@@ -116,6 +117,26 @@ def test_out_of_time_shows_what_is_done(polyad):
     result = polyad.ok("rank", name, "--ranks", "1-400", "--max-seconds", "0.5", "--json", "r.json",
                        "--folds", "0")
     assert re.search(r"stopped after \d+ of 400 ranks", result.err)
+
+
+def test_a_scan_that_ended_goes_on(polyad):
+    name = plant(polyad, "x.tns", 2, 0.2)
+    scan = ("rank", name, "--ranks", "1-3", *FEW)
+    whole = polyad.json(*scan)
+    ended = polyad.ok(*scan, "--checkpoint", "state", "--max-seconds", "1e-9")
+    assert "stopped after 0 of 3 ranks; work on others is lost\n" in ended.err
+    polyad.ok(*scan, "--checkpoint", "state")
+    again = polyad.ok(*scan, "--resume", "state", "--checkpoint", "state", "--max-seconds", "1e-9",
+                      "--json", "again.json")
+    assert "stopped" not in again.err  # all was done
+    found = json.loads(polyad.path("again.json").read_text())
+    assert [row | {"seconds": 0} for row in found["ranks"]] == [
+        row | {"seconds": 0} for row in whole["ranks"]]
+    polyad.fails(1, *scan, "--resume", "state", "--starts", "4", says="starts 3; expected 4")
+    polyad.fails(1, *scan, "--resume", "nothing")
+    polyad.fails(1, *scan, "--resume", "state", "--json", "state", says="is the input")
+    polyad.fails(2, *scan, "--checkpoint", "-", says="name of a file")
+    polyad.fails(2, *scan, "--checkpoint", "j", "--json", "j", says="same file")
 
 
 @pytest.mark.parametrize("ranks", ["", "0", "3-2", "1,1", "2,1", "1-", "-3", "1,,2", "x", "1-2000",

@@ -93,3 +93,33 @@ def test_updates_keep_model_and_sums_together(polyad, ending):
     kills = kill_everywhere(polyad, update("day2.tns"), ending, "m.ptm", lambda: put(begin), check)
     assert kills >= (10 if ending == "before the call" else 2)
     updates["kills"] += kills
+
+
+def test_scans_of_ranks_go_on_to_the_same_numbers(polyad):
+    """A scan keeps the ranks that are done: those of the tensor, then of each fold."""
+    polyad.ok("generate", "--dims", "9,8,7", "--nnz", "120", "--rank", "2", "x.tns")
+    run = ("rank", "x.tns", "--ranks", "1-2", "--starts", "2", "--folds", "2", "--threads", "2",
+           "--max-iters", "4", "--device", "cpu")
+    passive = {"OMP_WAIT_POLICY": "passive"}
+
+    def numbers(*more):
+        found = polyad.json(*run, *more, env=passive)
+        return [{key: value for key, value in row.items() if key != "seconds"}
+                for row in found["ranks"]], found["reason"]
+
+    whole, resumed = numbers(), []
+
+    def clear():
+        for name in ("state", "state.prev"):
+            polyad.path(name).unlink(missing_ok=True)
+
+    def check(at):
+        more = ("--resume", "state") if polyad.path("state").exists() else ()
+        assert more or not polyad.path("state.prev").exists(), f"kill {at}"
+        resumed.extend(more[1:])
+        assert numbers("--checkpoint", "state", *more) == whole, f"kill {at}"
+        assert not [t for t in temporaries(polyad.folder) if t.startswith(".state")]
+
+    kills = kill_everywhere(polyad, (*run, "--checkpoint", "state"), "before the call", "state",
+                            clear, check)
+    assert kills >= 10 and len(resumed) >= 5

@@ -6,8 +6,10 @@
 #include "algorithms/rank_scan.h"
 #include "core/random.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static polyad_context *context;
 
@@ -447,6 +449,134 @@ static void keeps_ranks_that_were_done(void **state) {
   polyad_tensor_destroy(x);
 }
 
+/* ---- checkpoints ---------------------------------------------------------------------------- */
+
+/* Bits are equal; what takes time differs. */
+static void same_scan(const polyad_rank_result *a, const polyad_rank_result *b) {
+  assert_int_equal(a->row_count, b->row_count);
+  assert_int_equal(a->folds, b->folds);
+  assert_int_equal(a->recommended, b->recommended);
+  assert_string_equal(a->reason, b->reason);
+  for (int k = 0; k < a->row_count; ++k) {
+    polyad_rank_row p = a->rows[k], q = b->rows[k];
+    const double one[] = {p.fit_best,  p.fit_median,    p.log_likelihood, p.core_consistency,
+                          p.stability, p.replicability, p.holdout_error,  p.holdout_deviation};
+    const double other[] = {q.fit_best,  q.fit_median,    q.log_likelihood, q.core_consistency,
+                            q.stability, q.replicability, q.holdout_error,  q.holdout_deviation};
+    assert_memory_equal(one, other, sizeof one);
+    assert_true(p.rank == q.rank && p.starts == q.starts && p.starts_at_best == q.starts_at_best);
+  }
+}
+
+struct kept {
+  char folder[64], path[80], previous[96];
+  polyad_tensor *tensor;
+  polyad_plan *plan;
+  polyad_rank_options options;
+};
+
+static void keep(struct kept *kept, polyad_algorithm algorithm, polyad_type type) {
+  const uint64_t dims[] = {16, 12, 10};
+  snprintf(kept->folder, sizeof kept->folder, "/tmp/polyad-rank-XXXXXX");
+  assert_non_null(mkdtemp(kept->folder));
+  snprintf(kept->path, sizeof kept->path, "%s/state", kept->folder);
+  snprintf(kept->previous, sizeof kept->previous, "%s.prev", kept->path);
+  kept->options = options_of(3);
+  kept->options.algorithm = algorithm;
+  kept->options.starts = 2;
+  kept->options.folds = 3;
+  kept->options.max_iterations = 8;
+  kept->tensor = als_random_tensor(context, 3, dims, 600, 3, 1);
+  polyad_plan_options how;
+  polyad_plan_options_init(&how);
+  how.precision = type;
+  if (algorithm == POLYAD_ALGORITHM_APR_MU) how.kernel = POLYAD_KERNEL_PHI;
+  ALS_OK(context, polyad_plan_create(context, kept->tensor, &how, &kept->plan));
+}
+
+static void unkeep(struct kept *kept) {
+  polyad_plan_destroy(kept->plan);
+  polyad_tensor_destroy(kept->tensor);
+  (void)unlink(kept->path);
+  (void)unlink(kept->previous);
+  assert_int_equal(rmdir(kept->folder), 0); /* nothing else is left there */
+}
+
+/* Scans that end at a stage, and what goes on from them. */
+static void goes_on_to_the_same_bits(void **state) {
+  (void)state;
+  static const char *const stages[] = {"rank 1, start 2", "rank 3", "fold 1", "fold 2 of 3, rank 2",
+                                       "fold 3", "never"};
+  for (int c = 0; c < 3; ++c) {
+    struct kept kept;
+    polyad_rank_result whole = {0}, part = {0};
+    keep(&kept, c == 1 ? POLYAD_ALGORITHM_APR_MU : POLYAD_ALGORITHM_ALS,
+         c == 2 ? POLYAD_F32 : POLYAD_F64);
+    ALS_OK(context, polyad_rank_scan(context, kept.plan, &kept.options, &whole));
+    for (int k = 0; k < 6; ++k) {
+      struct stop stop = {stages[k], 0};
+      kept.options.checkpoint = kept.path;
+      polyad_set_progress(context, stop_at, &stop);
+      ALS_OK(context, polyad_rank_scan(context, kept.plan, &kept.options, &part));
+      assert_int_equal(part.cancelled, k < 5);
+      polyad_set_progress(context, NULL, NULL);
+      bool saved = access(kept.path, R_OK) == 0;
+      assert_true(saved || k == 0 || (k == 1 && c != 1)); /* least squares: all ranks at once */
+      if (saved) kept.options.resume = kept.path;
+      ALS_OK(context, polyad_rank_scan(context, kept.plan, &kept.options, &part));
+      same_scan(&whole, &part);
+      assert_true(part.seconds > 0);
+      kept.options.resume = NULL;
+      (void)unlink(kept.path);
+      (void)unlink(kept.previous);
+    }
+    polyad_rank_result_clear(&whole);
+    polyad_rank_result_clear(&part);
+    unkeep(&kept);
+  }
+}
+
+static void is_another(struct kept *kept, const polyad_rank_options *options, const char *part) {
+  polyad_rank_result result = {0};
+  assert_int_equal(polyad_rank_scan(context, kept->plan, options, &result), POLYAD_MISMATCH);
+  if (strstr(polyad_last_error(context), part) == NULL)
+    fail_msg("'%s' is not in '%s'", part, polyad_last_error(context));
+  assert_null(result.rows);
+}
+
+static void refuses_other_checkpoints(void **state) {
+  (void)state;
+  struct kept kept;
+  polyad_rank_result result = {0};
+  const uint64_t gap[] = {1, 2, 4};
+  keep(&kept, POLYAD_ALGORITHM_ALS, POLYAD_F64);
+  kept.options.checkpoint = kept.path;
+  ALS_OK(context, polyad_rank_scan(context, kept.plan, &kept.options, &result));
+  kept.options.checkpoint = NULL;
+  kept.options.resume = kept.path;
+  polyad_rank_options other = kept.options;
+  other.starts = 3;
+  is_another(&kept, &other, "starts 2; expected 3");
+  other = kept.options;
+  other.ranks = gap;
+  is_another(&kept, &other, "rank 3; expected 4");
+  other = kept.options;
+  other.folds = 0;
+  is_another(&kept, &other, "folds 3; expected 0");
+  other = kept.options;
+  other.algorithm = POLYAD_ALGORITHM_NONNEGATIVE;
+  is_another(&kept, &other, "algorithm");
+  polyad_set_seed(context, 77);
+  is_another(&kept, &kept.options, "seed");
+  polyad_rank_result_clear(&result);
+  kept.options.resume = kept.folder;
+  assert_int_not_equal(polyad_rank_scan(context, kept.plan, &kept.options, &result), POLYAD_OK);
+  kept.options.resume = NULL;
+  kept.options.checkpoint = "/nowhere/state"; /* known before anything is computed */
+  assert_int_equal(polyad_rank_scan(context, kept.plan, &kept.options, &result), POLYAD_IO);
+  unkeep(&kept);
+}
+
 static void ends_when_time_is_up(void **state) {
   (void)state;
   const uint64_t dims[] = {40, 30, 20};
@@ -524,6 +654,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(scale_does_not_matter, set_up, tear_down),
       cmocka_unit_test_setup_teardown(keeps_ranks_that_were_done, set_up, tear_down),
       cmocka_unit_test_setup_teardown(ends_when_time_is_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(goes_on_to_the_same_bits, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(refuses_other_checkpoints, set_up, tear_down),
       cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
