@@ -2,7 +2,7 @@
 """Completion measured: errors on cells that no method has seen, over several splits.
 
 usage: completion_table.py [--tensors NAME,...] [--ranks 2,5,10] [--max-iters 500] [--seeds 5]
-                           [--threads 1] [--peers] --json FILE
+                           [--threads 1] [--peers] [--splatt COMMAND] --json FILE
 
 A tensor of data/ is dealt out to 80% of its entries for fitting, 10% for validation and 10% for the
 test, anew for each seed. Entries alone are known: a cell that is not in the file is unknown.
@@ -16,9 +16,17 @@ the share of them until the validation error was within 1% of the least, by iter
                         and ridge are those of the least validation error of `als` at seed 0 among
                         the ranks and ridges of 1 and 10, the same for all three and all seeds
   als, no biases        the same rank and ridge without biases
+  SPLATT als, ccd, sgd  `splatt complete` of branch sc16 (--splatt: the built command), without biases,
+                        until 20 epochs without gain on the validation cells, at most --max-iters;
+                        its rank is that of the least validation error of its ALS at seed 0 among the
+                        same ranks and ridges, its regularization that of the least of each method
+                        among these ridges and its own default. It reads and writes text files:
+                        seconds are of the process less those of one that ends after one epoch
   pyttb                 gcp_opt of a dense tensor with a mask, Gaussian, L-BFGS-B of at most 60
                         iterations; its rank at seed 0 by the validation error, uniform start
                         scaled to the mean
+`seconds_to_splatt` of polyad's methods is their time to the validation error that SPLATT's best method
+ends with on the same split, and of SPLATT its own to its best; null where it was not reached.
 aminoacids is dense: 30% of its cells are taken away, rank 3, polyad (ridge 1e-6) against TensorLy's
 `parafac` with a mask, both to a tolerance of 1e-8 or 1000 iterations.
 `--peers` runs pyttb (where the dense tensor has at most 2^23 cells) and TensorLy.
@@ -30,7 +38,11 @@ import math
 import os
 import pathlib
 import platform
+import re
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -70,6 +82,52 @@ def fit_biases(train, ridge=0.2, sweeps=20):
     return lambda c: mean + sum(b[c[:, m]] for m, b in enumerate(biases))
 
 
+def write_text(path, tensor, shape):
+    """Writes the tensor's cells within a shape, with indices from 1."""
+    inside = (tensor.coords < shape).all(axis=1)
+    np.savetxt(path, np.column_stack((tensor.coords[inside] + 1, tensor.values[inside])),
+               fmt=["%d"] * len(shape) + ["%.17g"])
+
+
+def timed_splatt(folder, *words):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, cwd=folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def fit_splatt(parts, algorithm, rank, ridge, options, seed):
+    """Errors on the validation and test cells, seconds, and those to the best epoch. An index that
+    the fitted cells do not have has a row of zeros. Errors are those of the model that it writes."""
+    test, valid, train = parts
+    shape = train.coords.max(axis=0) + 1
+    with tempfile.TemporaryDirectory() as folder:
+        write_text(f"{folder}/train.tns", train, shape)
+        write_text(f"{folder}/valid.tns", valid, shape)
+        words = [options.splatt, "complete", "train.tns", "valid.tns", "-a", algorithm, "-r",
+                 str(rank), f"--seed={seed + 1}", "-t", str(options.threads),
+                 *([] if ridge is None else [f"--reg={ridge}"])]
+        _, first = timed_splatt(folder, *words, "-i", "1")
+        text, whole = timed_splatt(folder, *words, "-i", str(options.max_iters))
+        factors = [np.loadtxt(f"{folder}/mode{mode + 1}.mat", ndmin=2).reshape(length, rank)
+                   for mode, length in enumerate(shape)]
+    if algorithm == "ccd":  # it writes its columns, one behind the other, as if they were rows
+        factors = [factor.reshape(rank, len(factor)).T for factor in factors]
+    factors = [np.vstack((factor, np.zeros((full - len(factor), rank))))
+               for factor, full in zip(factors, train.shape)]
+    errors = []
+    for part in (valid, test):
+        product = np.ones((part.nnz, rank))
+        for factor, column in zip(factors, part.coords.T):
+            product *= factor[column]
+        errors.append(rmse(part.values, product.sum(axis=1)))
+    epochs = int(re.findall(r"^epoch: *(\d+)", text, re.M)[-1])
+    best = int(re.search(r"\(epoch (\d+)\)", text).group(1))
+    seconds = max(whole - first, 0.0) * epochs / max(epochs - 1, 1)
+    return *errors, seconds, seconds * best / epochs
+
+
 def fit_polyad(train, valid, rank, ridge, options, **more):
     began = time.process_time()
     model = polyad.cp_complete(train, rank, ridge=ridge, validation=valid,
@@ -77,7 +135,12 @@ def fit_polyad(train, valid, rank, ridge, options, **more):
     seconds = time.process_time() - began
     errors = np.array([row["validation_rmse"] for row in model.info["trace"]])
     near = int(np.argmax(errors <= 1.01 * errors.min())) + 1
-    return model, seconds, seconds * near / len(errors)
+
+    def until(error):
+        reached = np.flatnonzero(errors <= error)
+        return seconds * (int(reached[0]) + 1) / len(errors) if len(reached) else None
+
+    return model, seconds, seconds * near / len(errors), until
 
 
 def fit_pyttb(train, rank, seed):
@@ -107,11 +170,13 @@ class Table:
     def __init__(self):
         self.rows = {}
 
-    def add(self, method, error, seconds, seconds_to_best=None, **more):
-        row = self.rows.setdefault(method, {"rmse": [], "seconds": [], "seconds_to_best": []})
+    def add(self, method, error, seconds, seconds_to_best=None, to_splatt=None, **more):
+        row = self.rows.setdefault(method, {"rmse": [], "seconds": [], "seconds_to_best": [],
+                                            "seconds_to_splatt": []})
         row["rmse"].append(error)
         row["seconds"].append(seconds)
         row["seconds_to_best"].append(seconds if seconds_to_best is None else seconds_to_best)
+        row["seconds_to_splatt"].append(to_splatt)
         row |= more
 
     def finish(self):
@@ -120,6 +185,8 @@ class Table:
                 numbers = row[key]
                 row[f"{key}_mean"] = float(np.mean(numbers))
                 row[f"{key}_deviation"] = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else 0.0
+            if all(second is None for second in row["seconds_to_splatt"]):
+                del row["seconds_to_splatt"]
         return self.rows
 
 
@@ -130,6 +197,24 @@ def choose(train, valid, options):
         for rank in options.ranks for ridge in RIDGES]
     best = min(tried, key=lambda row: row["validation_rmse"])
     return best["rank"], best["ridge"], tried
+
+
+def choose_splatt(parts, options):
+    """Its rank, the ridge of each method, and all that was tried."""
+    def attempt(method, rank, ridge):
+        return {"method": method, "rank": rank, "ridge": ridge,
+                "validation_rmse": fit_splatt(parts, method, rank, ridge, options, 0)[0]}
+
+    def least(rows):
+        return min(rows, key=lambda row: row["validation_rmse"])
+
+    ridges = (None, *RIDGES)
+    tried = {"als": [attempt("als", rank, ridge) for rank in options.ranks for ridge in ridges]}
+    rank = least(tried["als"])["rank"]
+    for method in ("ccd", "sgd"):
+        tried[method] = [attempt(method, rank, ridge) for ridge in ridges]
+    return (rank, {method: least(rows)["ridge"] for method, rows in tried.items()},
+            sum(tried.values(), []))
 
 
 def choose_pyttb(train, valid, options):
@@ -143,8 +228,10 @@ def table_of(name, options):
     table, result = Table(), {"tensor": name, "nnz": x.nnz, "shape": list(x.shape)}
     dense = options.peers and math.prod(x.shape) <= 2 ** 23
     for seed in range(options.seeds):
-        test, valid, train = polyad.split(x, [0.1, 0.1], seed=seed)
+        parts = test, valid, train = polyad.split(x, [0.1, 0.1], seed=seed)
         if seed == 0:
+            if options.splatt:
+                splatt_rank, splatt_ridges, result["tried_splatt"] = choose_splatt(parts, options)
             rank, ridge, result["tried"] = choose(train, valid, options)
             if dense:
                 pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
@@ -152,11 +239,19 @@ def table_of(name, options):
         began = time.process_time()
         biases = fit_biases(train)
         table.add("biases", rmse(test.values, biases(test.coords)), time.process_time() - began)
+        theirs = math.inf
+        for method in ("als", "ccd", "sgd") if options.splatt else ():
+            error, tested, seconds, near = fit_splatt(parts, method, splatt_rank,
+                                                      splatt_ridges[method], options, seed)
+            theirs = min(theirs, error)
+            table.add(f"SPLATT {method}", tested, seconds, near, near, rank=splatt_rank,
+                      ridge=splatt_ridges[method])
         cases = [(method, {"algorithm": method, "biases": True}) for method in ("als", "ccd", "sgd")]
         for method, more in [*cases, ("als, no biases", {"algorithm": "als"})]:
-            model, seconds, near = fit_polyad(train, valid, rank, ridge, options, seed=seed, **more)
+            model, seconds, near, until = fit_polyad(train, valid, rank, ridge, options, seed=seed,
+                                                     **more)
             table.add(method, rmse(test.values, model.reconstruct(test.coords)), seconds,
-                      near, rank=rank, ridge=ridge)
+                      near, until(theirs) if options.splatt else None, rank=rank, ridge=ridge)
         if dense:
             predict, seconds = fit_pyttb(train, pyttb_rank, seed)
             table.add("pyttb", rmse(test.values, predict(test.coords)), seconds, rank=pyttb_rank)
@@ -199,6 +294,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--splatt", default="")
     parser.add_argument("--json", required=True)
     options = parser.parse_args()
     record = {"command": "completion_table.py " + " ".join(sys.argv[1:-1]), "threads": options.threads,

@@ -182,6 +182,7 @@ static int build_plan(struct rank *rank) {
   cli_set_types(session, &options);
   if (algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   options.rank = rank->ranks[rank->rank_count - 1];
+  options.columns = options.rank < 1000000 ? options.rank * rank->starts : 0;
   const polyad_run_options run = {.starts = (int)(rank->starts * (uint64_t)rank->rank_count),
                                   .max_iterations = (int)rank->max_iterations,
                                   .tolerance = rank->tolerance};

@@ -189,6 +189,7 @@ static int build_plan(struct cpd *cpd) {
   cli_set_types(session, &options);
   options.kernel = cli_kernel_of(cpd->algorithm);
   options.rank = cpd->rank;
+  if (cpd->run.restarts > 1 && cpd->rank < 1000000) options.columns = cpd->rank * cpd->run.restarts;
   if (cli_completes(&cpd->complete)) options.zeros = POLYAD_ZEROS_KEEP;
   options.sweeps = expected_sweeps(cpd, options.kernel);
   cli_set_tuning(session, &options);

@@ -120,16 +120,16 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
  * consistency of at least 50 and a stability of at least 0.9. It is 0, and the reason says that no
  * rank stands out, when the best held-out error is not below 0.98, or no rank is as good as that.
  *
- *  A checkpoint is written when the ranks that are fitted at once are done, on the whole tensor or on
- *  a fold: a scan that goes on from it ends with the bits of one that was left alone (with the same
- *  threads, device, format and memory limit). A checkpoint that cannot be written later on is a
+ *  A checkpoint is written when the ranks that are fitted at once are done, on the whole tensor or
+ * on a fold: a scan that goes on from it ends with the bits of one that was left alone (with the
+ * same threads, device, format and memory limit). A checkpoint that cannot be written later on is a
  *  warning.
  *
  *  The progress function hears of ranks and starts as a `stage`. Cancelling is no error: the ranks
  *  done so far are returned; what was done of the ranks that were being fitted is lost, and where
- *  that was on a fold, there is no held-out error. Memory: the models of all starts of the ranks that are fitted at once
- *  (in an eighth of the memory limit, but at least one rank) and the best model of each rank; a
- *  copy of the tensor; with folds, a plan of a training part.
+ *  that was on a fold, there is no held-out error. Memory: the models of all starts of the ranks
+ * that are fitted at once (in an eighth of the memory limit, but at least one rank) and the best
+ * model of each rank; a copy of the tensor; with folds, a plan of a training part.
  *  @param[in,out] result  what was in it is freed first
  *  @return what polyad_cp_als() and polyad_cp_apr() return; POLYAD_INVALID_ARGUMENT;
  *  POLYAD_MISMATCH for a checkpoint of another scan */

@@ -53,7 +53,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
         or ``RandomState`` gives the next seed; None: one that nobody chose. ``info["seed"]`` has
         the number.
     restarts : int
-        Number of starts; the best is returned.
+        Number of starts; the best is returned. On the CPU they share their passes over the
+        nonzeros. ``info["starts"]`` says how each ended (``objective``, the fit).
     nonnegative : bool
         Keep factors nonnegative (HALS).
     ridge : float

@@ -87,7 +87,7 @@ class Plan:
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
               threads: int | None, variant: str, kernel: str, compute: str = "native",
               tune: bool = False, zeros: str = "drop", sweeps: float = 0,
-              comm: Any = None) -> None:
+              comm: Any = None, columns: int = 0) -> None:
         if zeros not in ("drop", "keep"):
             raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
         if kernel not in KERNELS:
@@ -106,7 +106,7 @@ class Plan:
         options.format, options.variant = kept
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
         options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
-        options.tune, options.sweeps = bool(tune), float(sweeps)
+        options.tune, options.sweeps, options.columns = bool(tune), float(sweeps), columns
         options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
         if comm is not None:
             options.team = ctx.team(comm)
@@ -273,10 +273,10 @@ class Plan:
 
 def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
             threads: int | None, variant: str, kernel: str = "mttkrp",
-            zeros: str = "drop", sweeps: float = 0,
-            comm: Any = None) -> tuple[SparseTensor | None, Plan]:
+            zeros: str = "drop", sweeps: float = 0, comm: Any = None,
+            columns: int = 0) -> tuple[SparseTensor | None, Plan]:
     """The tensor behind `x` and a plan for it, kept with the tensor for the next call, whatever
-    number of sweeps that has."""
+    number of sweeps that has. `columns` are those of all runs that go side by side."""
     if isinstance(x, Plan):
         x._check({"format": format, "precision": precision, "device": device, "variant": variant})
         return None, x
@@ -285,13 +285,14 @@ def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: st
     tensor = as_tensor(x)
     choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
               "native", False, zeros)
-    kept = tensor._plans.get((rank, choice)) if comm is None else None
+    key = (rank, columns, choice)
+    kept = tensor._plans.get(key) if comm is None else None
     if kept is not None:
         return tensor, cast(Plan, kept)
     plan = Plan.__new__(Plan)
-    plan._make(tensor, rank, *choice, sweeps, comm)
+    plan._make(tensor, rank, *choice, sweeps, comm, columns)
     if comm is None:
-        tensor._plans = {(rank, choice): plan}  # one; another thread may still use the older
+        tensor._plans = {key: plan}  # one; another thread may still use the older
     return tensor, plan
 
 

@@ -70,8 +70,9 @@ class ProgressLine:
     def _text(self, p: Progress) -> str:
         if p["stage"]:
             return f"{p['stage']}  {p['seconds']:.1f} s"
-        if p["restart"] != self.restart:
-            self.restart, self.before = p["restart"], p["seconds"]
+        if p["restart"] != self.restart:  # starts may take turns
+            self.restart = p["restart"]
+            self.before = p["seconds"] if p["iteration"] == 1 else self.before
         done, most = p["iteration"], p["max_iterations"]
         full = BAR * done // most if most else BAR
         left = (p["seconds"] - self.before) / done * (most - done) if done else 0.0

@@ -177,7 +177,8 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
                                            "max_iterations": options.max_iterations,
                                            "tolerance": options.tolerance})
-    _, plan = choose(x, wanted[-1], choice, expected_sweeps(choice, run[0]))
+    _, plan = choose(x, wanted[-1], choice, expected_sweeps(choice, run[0]),
+                     min(sum(wanted) * options.starts, 2**32))
     number, result = seed_number(seed), ffi.new("polyad_rank_result *")
     with ProgressLine(verbose) as line:
         show, ctx = line.wrap(None), context()

@@ -31,15 +31,15 @@ def expected_sweeps(choice: dict[str, Any], options: Any) -> float:
 
 
 def choose(x: Any, rank: int, choice: dict[str, Any],
-           sweeps: float) -> tuple[SparseTensor | None, Plan]:
-    """The plan that `choice` asks for, to serve so many sweeps; a Plan that is given brings threads
+           sweeps: float, columns: int = 0) -> tuple[SparseTensor | None, Plan]:
+    """The plan that `choice` asks for, to serve so many sweeps of so many columns side by side; a Plan that is given brings threads
     and device of its own, which `choice` then names."""
     if isinstance(x, Plan):
         if choice["threads"] is None:
             choice["threads"] = x.threads
         if choice["device"] == "auto":
             choice["device"] = x.device_asked
-    return plan_of(x, rank, **choice, sweeps=sweeps)
+    return plan_of(x, rank, **choice, sweeps=sweeps, columns=columns)
 
 
 def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
@@ -119,7 +119,8 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
     options.rank = rank_argument(rank)
     kept = run_options(options.run, run)
-    tensor, plan = choose(x, options.rank, choice, expected_sweeps(choice, options.run))
+    columns = min(options.rank * options.run.starts, 2**32) if options.run.starts > 1 else 0
+    tensor, plan = choose(x, options.rank, choice, expected_sweeps(choice, options.run), columns)
 
     def first() -> KruskalTensor:
         given = as_kruskal(run["init"])
@@ -146,6 +147,9 @@ def run_info(info: Any, plan: Plan) -> RunInfo:
         "reason": text(lib.polyad_reason_string(info.reason)), "seconds": info.seconds,
         "seconds_per_iteration": info.seconds_per_iteration,
         "seconds_mttkrp": [info.seconds_mttkrp[mode] for mode in range(len(plan.shape))],
+        "starts": [{"objective": start.objective, "iterations": start.iterations,
+                    "reason": text(lib.polyad_reason_string(start.reason))}
+                   for start in info.starts[0:info.start_count]],
         "best_restart": info.best_restart, "regularized_solves": int(info.regularized_solves),
         "diagnosis": text(info.diagnosis), "format": plan.format, "device": plan.device,
         "trace": trace_rows(info, ("iteration", "fit", "fit_bound", "residual", "seconds")),

@@ -52,6 +52,7 @@ class RunInfo(TypedDict, total=False):
     seconds_pi: list[float]
     seconds_kkt: list[float]
     seconds_mu: list[float]
+    starts: list[dict[str, Any]]
     best_restart: int
     regularized_solves: int
     diagnosis: str

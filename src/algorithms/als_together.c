@@ -8,10 +8,6 @@
 #include "algorithms/als_state.h"
 #include <string.h>
 
-/* More columns gain nothing: the rows of factors that nonzeros refer to no longer fit the nearest
- * caches. */
-enum { MOST_COLUMNS = 48 };
-
 /* A run that is under way. */
 struct job {
   struct pd_als *als;
@@ -22,11 +18,11 @@ struct job {
 struct together {
   polyad_context *context;
   const polyad_plan *plan;
-  const struct pd_als_tasks *tasks;
+  struct pd_als_tasks *tasks;
   double started;
   int next; /* task that has not begun */
   int running;
-  struct job job[MOST_COLUMNS];
+  struct job job[PD_SHARED_COLUMNS];
   uint64_t most; /* columns at once, unless one run alone has more */
   uint64_t width, used;
   struct pd_matrix factor[POLYAD_MAX_ORDER], m;
@@ -37,6 +33,27 @@ struct together {
 bool pd_als_can_share(const polyad_plan *plan) {
   return plan->device->functions->host_memory && plan->device->linalg->round == NULL &&
          pd_plan_team(plan) == NULL;
+}
+
+/* As many columns as are worth it, in at most a quarter of the memory. */
+static uint64_t columns_at_once(polyad_context *context, const polyad_plan *plan) {
+  uint64_t rows = 0, most = PD_SHARED_COLUMNS, limit = polyad_memory_limit(context) / 4;
+  for (int n = 0; n < plan->order; ++n)
+    rows = pd_add_saturated(rows, plan->dims[n]);
+  uint64_t column = pd_mul_saturated(5, pd_mul_saturated(rows, pd_type_bytes(plan->type)));
+  for (; most > 1; most /= 2) {
+    uint64_t ranks[POLYAD_MAX_ORDER], own = 0;
+    for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+      ranks[n] = most;
+    const struct pd_walk *walk = pd_walk_of(plan->kernels, PD_OPS_MTTKRP);
+    if (walk != NULL) own = walk->workspace_bytes(plan->on_device, ranks, polyad_threads(context));
+    if (pd_add_saturated(pd_mul_saturated(most, column), own) <= limit) break;
+  }
+  return most;
+}
+
+bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uint64_t rank) {
+  return pd_als_can_share(plan) && rank <= columns_at_once(context, plan) / 2;
 }
 
 /* ---- the wide matrices ---------------------------------------------------------------------- */
@@ -119,6 +136,7 @@ static void als_together_forget(struct job *job) {
 }
 
 static polyad_status begin_next(struct together *t) {
+  double began = pd_seconds();
   struct pd_als_task *task = &t->tasks->task[t->next];
   struct job *job = &t->job[t->running];
   *job = (struct job){.task = t->next};
@@ -128,7 +146,9 @@ static polyad_status begin_next(struct together *t) {
   ++t->running;
   t->used += task->options.rank;
   job->als->run.started = t->started;
-  return pd_run_begin(&job->als->run, task->start);
+  PD_TRY(pd_run_begin(&job->als->run, task->start));
+  t->tasks->seconds_init += pd_seconds() - began;
+  return POLYAD_OK;
 }
 
 static polyad_status admit(struct together *t) {
@@ -156,6 +176,7 @@ static polyad_status leave(struct together *t, int j, polyad_reason reason) {
     als->model = NULL;
     task->fit = info.fit;
     task->reason = reason;
+    if (t->tasks->ended != NULL) t->tasks->ended(t->tasks->user, job->task, &info);
     pd_log(t->context, POLYAD_LOG_INFO, "rank %llu: fit %.10g after %d iterations (%s)",
            (unsigned long long)task->options.rank, task->fit, info.iterations,
            polyad_reason_string(reason));
@@ -210,7 +231,7 @@ static polyad_status settle(struct together *t, struct job *job, bool *end, poly
     PD_TRY(complete_alone(t, als, &row));
   else
     PD_TRY(pd_als_complete(als, &row, NULL));
-  t->tasks->announce(t->tasks->user, job->task);
+  if (t->tasks->announce != NULL) t->tasks->announce(t->tasks->user, job->task);
   return pd_run_settle(&als->run, &row, end, reason);
 }
 
@@ -219,42 +240,39 @@ static polyad_status begin_iteration(struct pd_als *als) {
   return als->options->nonnegative && als->run.iteration > 0 ? pd_als_revive(als) : POLYAD_OK;
 }
 
-/* One iteration of every run. `over`: the caller wants them all to end, or time is up. */
+/* The caller wants all runs to end, or time is up: each ends with the model that it has. */
+static polyad_status leave_all(struct together *t, polyad_reason reason) {
+  while (t->running > 0)
+    PD_TRY(leave(t, t->running - 1, reason));
+  return POLYAD_OK;
+}
+
+/* One iteration of every run. `over`: that was the last. */
 static polyad_status iterate_all(struct together *t, bool *over, bool *changed) {
+  polyad_reason why = POLYAD_REASON_CANCELLED;
   for (int j = 0; j < t->running; ++j)
     PD_TRY(begin_iteration(t->job[j].als));
   for (int n = 0; n < t->plan->order; ++n)
     PD_TRY(update_all(t, n));
-  for (int j = t->running - 1; j >= 0; --j) { /* the last one takes the place of one that leaves */
+  for (int j = 0; j < t->running;) {
     bool end;
     polyad_reason reason;
     PD_TRY(settle(t, &t->job[j], &end, &reason));
-    if (!end) continue;
+    if (!end) {
+      ++j;
+      continue;
+    }
     *changed = true;
-    *over = *over || reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS;
-    PD_TRY(leave(t, j, reason));
+    if (reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS) {
+      *over = true;
+      why = reason;
+    }
+    PD_TRY(leave(t, j, reason)); /* the last run takes its place, and has yet to be settled */
   }
-  return POLYAD_OK;
+  return *over ? leave_all(t, why) : POLYAD_OK;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
-
-/* As many columns as are worth it, in at most a quarter of the memory. */
-static uint64_t columns_at_once(polyad_context *context, const polyad_plan *plan) {
-  uint64_t rows = 0, most = MOST_COLUMNS, limit = polyad_memory_limit(context) / 4;
-  for (int n = 0; n < plan->order; ++n)
-    rows = pd_add_saturated(rows, plan->dims[n]);
-  uint64_t column = pd_mul_saturated(5, pd_mul_saturated(rows, pd_type_bytes(plan->type)));
-  for (; most > 1; most /= 2) {
-    uint64_t ranks[POLYAD_MAX_ORDER], own = 0;
-    for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-      ranks[n] = most;
-    const struct pd_walk *walk = pd_walk_of(plan->kernels, PD_OPS_MTTKRP);
-    if (walk != NULL) own = walk->workspace_bytes(plan->on_device, ranks, polyad_threads(context));
-    if (pd_add_saturated(pd_mul_saturated(most, column), own) <= limit) break;
-  }
-  return most;
-}
 
 static polyad_status run_all(struct together *t) {
   bool over = false, changed = true;
@@ -270,7 +288,7 @@ static polyad_status run_all(struct together *t) {
 }
 
 polyad_status pd_als_together(polyad_context *context, const polyad_plan *plan,
-                              const struct pd_als_tasks *tasks) {
+                              struct pd_als_tasks *tasks) {
   struct together *t;
   PD_TRY(PD_NEW_ZERO(context, 1, &t));
   t->context = context;

@@ -68,8 +68,7 @@ struct pd_archive_work {
 polyad_status pd_archive_claim(const struct pd_archive_work *work, const char *path,
                                struct pd_checkpoint **checkpoint);
 /** Saves the state; a file that cannot be written is a warning, and the one before stays. */
-polyad_status pd_archive_save(const struct pd_archive_work *work,
-                              struct pd_checkpoint *checkpoint);
+polyad_status pd_archive_save(const struct pd_archive_work *work, struct pd_checkpoint *checkpoint);
 /** Fills the state from a file; see pd_run_resume(). */
 polyad_status pd_archive_resume(const struct pd_archive_work *work, const char *path);
 /** Gives a claim back; NULL is fine. */

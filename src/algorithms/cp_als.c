@@ -3,6 +3,7 @@
  * This file has what lies around the iterations: options, and the result in its normal form with
  * the fit that it really has (als_fit.c). */
 #include "algorithms/als_state.h"
+#include "algorithms/als_together.h"
 #include "algorithms/model_start.h"
 #include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
@@ -198,6 +199,9 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(pd_als_check_options(context, plan, options));
+  if (options->run.starts > 1 && options->run.max_iterations > 0 &&
+      pd_als_gains_together(context, plan, options->rank))
+    return pd_als_restarts(context, plan, options, model, info);
   PD_TRY(pd_als_create(context, plan, options, false, &als));
   polyad_status status = pd_run_execute(&als->run, info);
   if (status == POLYAD_OK) {

@@ -231,12 +231,10 @@ static polyad_status run_starts(struct pd_run *run, polyad_run_info *info) {
   return run->start != info->best_restart ? pd_run_recall(run) : POLYAD_OK;
 }
 
-/* Threads that kernels over the plan's nonzeros use; said at level info. */
-static int count_threads(const struct pd_run *run) {
-  int most = polyad_threads(run->context), used = most;
-  if (run->plan->device->functions->host_memory)
-    used = pd_kernel_threads(run->context, run->plan->nnz, run->columns);
-  pd_log(run->context, POLYAD_LOG_INFO, "%d thread%s%s", used, used == 1 ? "" : "s",
+int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t columns) {
+  int most = polyad_threads(context), used = most;
+  if (plan->device->functions->host_memory) used = pd_kernel_threads(context, plan->nnz, columns);
+  pd_log(context, POLYAD_LOG_INFO, "%d thread%s%s", used, used == 1 ? "" : "s",
          used < most ? ": there is too little work for more" : "");
   return used;
 }
@@ -245,7 +243,7 @@ polyad_status pd_run_execute(struct pd_run *run, polyad_run_info *info) {
   polyad_run_info found = {0};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_run_claim(run));
-  int threads = count_threads(run);
+  int threads = pd_run_threads(run->context, run->plan, run->columns);
   PD_TRY_CLEANUP(run_starts(run, &found));
   found.threads = threads;
   found.seconds_init = run->seconds_init;

@@ -96,6 +96,9 @@ double pd_run_objective(const polyad_trace_row *row);
  *  went well. */
 polyad_status pd_run_execute(struct pd_run *run, polyad_run_info *info);
 
+/** Threads that kernels of so many columns use over the plan's nonzeros; said at level info. */
+int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t columns);
+
 /* What pd_run_execute() is made of, for several runs that iterate side by side (als_together.h). */
 
 /** The first factors of a start, on which no iteration has worked yet. */

@@ -102,6 +102,7 @@ polyad_status pd_holdout_plan(struct pd_rank_job *job, const struct pd_holdout *
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.rank = job->options->ranks[job->options->rank_count - 1];
+  options.columns = UINT64_MAX; /* starts of all ranks */
   options.precision = tensor->type;
   if (job->options->algorithm == POLYAD_ALGORITHM_APR_MU) options.kernel = POLYAD_KERNEL_PHI;
   *plan = NULL;

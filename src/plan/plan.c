@@ -77,6 +77,16 @@ static double sweeps_of(const polyad_plan_options *options) {
   return options->sweeps == 0 ? POLYAD_SWEEPS_USUAL : options->sweeps;
 }
 
+/* Runs side by side read the nonzeros once for all their columns: formats are judged by these. */
+static void share_passes(const polyad_plan_options *options, struct pd_request *request) {
+  uint64_t columns = options->columns < PD_SHARED_COLUMNS ? options->columns : PD_SHARED_COLUMNS;
+  if (columns <= request->rank || options->kernel != POLYAD_KERNEL_MTTKRP) return;
+  if (!request->device->functions->host_memory || request->second != NULL || options->team != NULL)
+    return;
+  request->sweeps *= (double)request->rank / (double)columns;
+  request->rank = columns;
+}
+
 polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
                                    struct pd_format_text *text, struct pd_request *request) {
   const char *variant;
@@ -95,7 +105,9 @@ polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_op
                                  .sweeps = sweeps_of(options),
                                  .kept = options->tune != 0 ? options->tune_cache : NULL};
   memcpy(request->parameter, text->parameter, sizeof request->parameter);
-  return pd_devices_of(context, &request->device, &request->second);
+  PD_TRY(pd_devices_of(context, &request->device, &request->second));
+  share_passes(options, request);
+  return POLYAD_OK;
 }
 
 /* Binary exponents of norms that kernels can take: products of a few such numbers neither overflow

@@ -10,6 +10,10 @@
 struct pd_members;
 struct pd_part;
 
+/** Columns that runs side by side share in one product: with more, the rows of factors that
+ * nonzeros refer to no longer fit the nearest caches. */
+enum { PD_SHARED_COLUMNS = 48 };
+
 struct polyad_plan {
   polyad_context *context; /* owner of the memory */
   const struct pd_device *device;

@@ -12,6 +12,10 @@ sys.path.insert(0, str(ROOT / "bench"))
 import readme_tables  # noqa: E402
 
 
+def test_completion_page_is_current():
+    subprocess.run([sys.executable, ROOT / "bench/completion_docs.py", "--check"], check=True)
+
+
 def test_least_favourable():
     """At least three rounds, or none is quoted; fewer rounds count where they are worse."""
     row = readme_tables.least_row

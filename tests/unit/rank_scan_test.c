@@ -505,8 +505,8 @@ static void unkeep(struct kept *kept) {
 /* Scans that end at a stage, and what goes on from them. */
 static void goes_on_to_the_same_bits(void **state) {
   (void)state;
-  static const char *const stages[] = {"rank 1, start 2", "rank 3", "fold 1", "fold 2 of 3, rank 2",
-                                       "fold 3", "never"};
+  static const char *const stages[] = {"rank 1, start 2",     "rank 3", "fold 1",
+                                       "fold 2 of 3, rank 2", "fold 3", "never"};
   for (int c = 0; c < 3; ++c) {
     struct kept kept;
     polyad_rank_result whole = {0}, part = {0};
