@@ -20,13 +20,14 @@ NAMES = {"als": "polyad `als`, biases", "ccd": "polyad `ccd`, biases", "sgd": "p
          "TensorLy": "TensorLy, PARAFAC with a mask"}
 
 
-def row_of(method, row):
+def row_of(method, row, dense):
     error = f"{row['rmse_mean']:.3f} ± {row['rmse_deviation']:.3f}"
     reached = [seconds for seconds in row.get("seconds_to_splatt", []) if seconds is not None]
     times = f"{sum(reached) / len(reached):.2f}" if reached else "–"
     if 0 < len(reached) < len(row["rmse"]):
         times += f" ({len(reached)} of {len(row['rmse'])})"
-    return [NAMES.get(method, method), str(row.get("rank", "–")), error,
+    name = "polyad `als`" if dense and method == "als" else NAMES.get(method, method)
+    return [name, str(row.get("rank", "–")), error,
             f"{row['seconds_mean']:.2f}", times]
 
 
@@ -40,7 +41,7 @@ def tables():
             head = f"{result['tensor']}: {shape}, {result['nnz']:,} entries ({link})"
             found.append(f"**{head}**\n\n" + table(
                 ["method", "rank", "test RMSE", "s", "s to SPLATT's error"],
-                [row_of(*item) for item in methods]))
+                [row_of(*item, dense="TensorLy" in result["methods"]) for item in methods]))
     return "\n\n".join(found)
 
 
