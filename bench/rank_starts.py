@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A scan of ranks, whose starts share their passes over the nonzeros, against loops over starts:
-polyad's own (`polyad.cp_als` of each rank with as many restarts, on one plan) and pyttb's.
+polyad's own (`polyad.cp_als` of each rank from each of as many seeds, on one plan) and pyttb's.
 
 usage: rank_starts.py [--tensors NAME,...] [--most 8] [--starts 10] [--rounds 5] [--threads 1]
                       [--pyttb SECONDS] [--json FILE]
 
 Tensors are those of data/. The scan also grows models from rank to rank, iterates on the best of
-each rank, and finds core consistency and stability; both loops do none of that. Rounds alternate
+each rank, and finds core consistency and stability; both loops do none of that. The scan makes its
+plan in the first round, and takes the format that is best for starts side by side. Rounds alternate
 between the scan and polyad's loop; `seconds` are processor time (user and system) of the process,
 which other programs on the machine disturb less than the clock, and `wall_seconds` the clock's.
 `times_faster` is the median over the rounds of the ratio of processor times, `interval` its least
@@ -41,9 +42,10 @@ def own_loop(plan, ranks, options):
     """Best fits, and processor seconds of each rank."""
     fits, seconds = [], []
     for rank in ranks:
-        model, taken, _ = timed(lambda r=rank: polyad.cp_als(plan, r, restarts=options.starts,
-                                                             threads=options.threads))
-        fits.append(model.info["fit"])
+        found, taken, _ = timed(lambda r=rank: [
+            polyad.cp_als(plan, r, seed=seed, threads=options.threads).info["fit"]
+            for seed in range(options.starts)])
+        fits.append(max(found))
         seconds.append(taken)
     return fits, seconds
 
@@ -70,7 +72,7 @@ def compare(name, options):
     plan = polyad.Plan(x, options.most, threads=options.threads)
     rounds = []
     for number in range(options.rounds):
-        scan = lambda: polyad.rank_scan(plan, options.most, starts=options.starts, folds=0,
+        scan = lambda: polyad.rank_scan(x, options.most, starts=options.starts, folds=0,
                                         threads=options.threads)
         loop = lambda: own_loop(plan, ranks, options)
         if number % 2 == 0:
@@ -83,7 +85,7 @@ def compare(name, options):
                        "scan_wall_seconds": wall, "loop_wall_seconds": loop_wall,
                        "loop_seconds_by_rank": by_rank})
     ratios = [row["loop_seconds"] / row["scan_seconds"] for row in rounds]
-    result = {"tensor": name, "nnz": x.nnz, "shape": list(x.shape), "format": plan.format,
+    result = {"tensor": name, "nnz": x.nnz, "shape": list(x.shape), "format": found.info["format"], "format_of_loop": plan.format,
               "times_faster": statistics.median(ratios), "interval": [min(ratios), max(ratios)],
               "least_gain_of_fit": min(row["fit_best"] - fit for row, fit in
                                        zip(found.ranks, fits)),

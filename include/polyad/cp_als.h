@@ -33,6 +33,10 @@ POLYAD_API void polyad_cp_als_options_init(polyad_cp_als_options *options);
  *  returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED. Nor is a breakdown, which is logged
  *  as a warning and explained in info->diagnosis.
  *
+ *  Several starts go side by side on the host's memory, with one MTTKRP for as many of them as have
+ *  room in its columns: the progress function then hears of them in turn, each has its share of the
+ *  time of a product, and an iteration takes as long as that of all of them.
+ *
  *  The reported fit is that of the returned model, to info->fit_bound (a bound from rounding error
  *  analysis, in which rounding errors count as independent; Higham and Mary, SIAM J. Sci. Comput.
  * 41 (2019)): where the formula's bound would exceed a tenth of max(tolerance, 1e-5) the residual

@@ -323,7 +323,7 @@ static polyad_status scan_folds(struct scan *s) {
 /* ---- the scan ------------------------------------------------------------------------------- */
 
 /* Room for all that will be found. */
-static polyad_status make_room(struct scan *s) {
+static polyad_status rank_scan_make_room(struct scan *s) {
   polyad_context *context = s->job.context;
   struct pd_rank_found *found = &s->found;
   uint64_t ranks = (uint64_t)s->job.options->rank_count;
@@ -369,7 +369,7 @@ static polyad_status scan_ranks(struct scan *s) {
 
 static polyad_status rank_scan_run(struct scan *s) {
   PD_TRY(take_tensor(s));
-  PD_TRY(make_room(s));
+  PD_TRY(rank_scan_make_room(s));
   PD_TRY(pd_rank_archive_open(&s->archive));
   PD_TRY(excuse(s, scan_ranks(s)));
   if (!pd_rank_ends(&s->job)) PD_TRY(excuse(s, scan_folds(s)));
