@@ -370,6 +370,42 @@ static void test_explanation_has_the_sum(void **state) {
   polyad_context_destroy(context);
 }
 
+/* What is expected of a plan for so many components, columns side by side, and sweeps. */
+static void expected_of(polyad_kernel kernel, uint64_t rank, uint64_t columns, double sweeps,
+                        char text[200]) {
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.format = "coo";
+  options.kernel = kernel;
+  options.rank = rank;
+  options.columns = columns;
+  options.sweeps = sweeps;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  const char *found = strstr(polyad_plan_explanation(plan), "estimated ");
+  assert_non_null(found);
+  snprintf(text, 200, "%.199s", found);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+}
+
+/* Twelve sweeps of rank 8, side by side in 48 columns, are two of these. */
+static void test_columns_side_by_side(void **state) {
+  (void)state;
+  char shared[200], wide[200], alone[200];
+  expected_of(POLYAD_KERNEL_MTTKRP, 8, 480, 12, shared);
+  expected_of(POLYAD_KERNEL_MTTKRP, 48, 0, 2, wide);
+  expected_of(POLYAD_KERNEL_MTTKRP, 8, 8, 12, alone);
+  assert_string_equal(shared, wide);
+  assert_string_not_equal(shared, alone);
+  expected_of(POLYAD_KERNEL_PHI, 8, 480, 12, shared);
+  expected_of(POLYAD_KERNEL_PHI, 8, 0, 12, alone);
+  assert_string_equal(shared, alone);
+}
+
 static void test_sweeps_of_a_run(void **state) {
   (void)state;
   polyad_run_options run = {.starts = 3, .max_iterations = 50, .tolerance = 0};
@@ -588,6 +624,7 @@ int main(void) {
       cmocka_unit_test(test_mttkrp_arguments),
       cmocka_unit_test(test_format_list),
       cmocka_unit_test(test_traits),
+      cmocka_unit_test(test_columns_side_by_side),
       cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_huge_modes),
       cmocka_unit_test(test_cancel_ends_planning),
