@@ -125,6 +125,13 @@ static polyad_missing missing_of(const char *name) {
   return strcmp(name, "skip") == 0 ? POLYAD_MISSING_SKIP : POLYAD_MISSING_ERROR;
 }
 
+static polyad_numbers numbers_of(const char *name) {
+  static const char *const names[] = {"plain", "grouped", "point", "comma"};
+  for (int k = 0; name != NULL && k < 4; ++k)
+    if (strcmp(names[k], name) == 0) return (polyad_numbers)k;
+  return POLYAD_NUMBERS_PLAIN;
+}
+
 static int read_options(struct cli_session *session, polyad_read_options *options) {
   char quoted[CLI_QUOTE_BYTES];
   polyad_read_options_init(options);
@@ -138,6 +145,8 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   options->value = session->value;
   options->where = session->where;
   options->missing = missing_of(session->missing);
+  options->numbers = numbers_of(session->numbers);
+  options->time_zone = session->time_zone;
   int status = cli_input_format(session->input_format, options);
   if (status != 0) return status;
   options->share = polyad_team_rank(session->team);

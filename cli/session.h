@@ -22,7 +22,7 @@ struct cli_session {
   bool pattern;
   uint64_t index_base;
   const char *input_format, *duplicates, *zeros, *dims, *labels, *columns, *value, *delimiter;
-  const char *where, *missing;
+  const char *where, *missing, *numbers, *time_zone;
 };
 
 /* clang-format off */
@@ -123,6 +123,15 @@ struct cli_session {
    .argument = "HOW",                                                                              \
    .choices = "keep skip error",                                                                   \
    .help = "delimited text: rows with an empty field or NA: keep\n(default), skip, error"},        \
+  {.name = "numbers", .kind = CLI_CHOICE, .offset = offsetof(t, session.numbers),                  \
+   .argument = "HOW",                                                                              \
+   .choices = "plain grouped point comma",                                                         \
+   .help = "delimited text: numbers are plain (default, 1234.5),\n"                                \
+           "or have thousands and a currency, with the decimal mark\n"                             \
+           "that each tells (grouped), a point or a comma"},                                       \
+  {.name = "time-zone", .kind = CLI_TEXT, .offset = offsetof(t, session.time_zone),                \
+   .argument = "FROM[:TO]",                                                                        \
+   .help = "delimited text: times are moved from one zone's\nclocks to another's: UTC:Europe/Berlin"}, \
   {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",    \
    .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
   {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter),                \

@@ -31,7 +31,7 @@ _polyad() {
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
   local reading="--input-format --index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
-    --missing --value --delimiter"
+    --missing --numbers --time-zone --value --delimiter"
   local storage="--second-share --compute"
   COMPREPLY=()
 
@@ -101,6 +101,7 @@ _polyad() {
     --duplicates) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max first last error" -- "$current") ;;
     --aggregate) mapfile -t COMPREPLY < <(compgen -W "sum count mean min max last" -- "$current") ;;
     --missing) mapfile -t COMPREPLY < <(compgen -W "keep skip error" -- "$current") ;;
+    --numbers) mapfile -t COMPREPLY < <(compgen -W "plain grouped point comma" -- "$current") ;;
     --zeros) mapfile -t COMPREPLY < <(compgen -W "drop keep" -- "$current") ;;
     --input-format) mapfile -t COMPREPLY < <(compgen -W "csv tsv tns sptensor ptn" -- "$current") ;;
     --index-base) mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$current") ;;

@@ -27,6 +27,8 @@ function __polyad_values -a name argument
             printf '%s\n' sum count mean min max last
         case missing
             printf '%s\n' keep skip error
+        case numbers
+            printf '%s\n' plain grouped point comma
         case model-kind
             switch "$__polyad_command"
                 case anomalies

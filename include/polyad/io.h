@@ -72,6 +72,17 @@ typedef enum polyad_missing {
   POLYAD_MISSING_ERROR = 2 /**< the first such row is an error */
 } polyad_missing;
 
+/** How numbers of delimited text are written. All but the first take marks between groups of three
+ *  digits (comma, point, blank or apostrophe), a currency in front or behind ($, the euro's sign,
+ *  EUR, ...; the same one in every row of the values) and parentheses for a minus. */
+typedef enum polyad_numbers {
+  POLYAD_NUMBERS_PLAIN = 0,   /**< 1234.5 */
+  POLYAD_NUMBERS_GROUPED = 1, /**< 1,234.5 or 1.234,5: as each number tells; 1,234 and 1.234, which
+                                   do not tell, are errors */
+  POLYAD_NUMBERS_POINT = 2,   /**< 1,234.5: the point is the decimal mark */
+  POLYAD_NUMBERS_COMMA = 3    /**< 1.234,5: the comma is the decimal mark */
+} polyad_numbers;
+
 /** How to read a tensor. Start from polyad_read_options_init(). */
 typedef struct polyad_read_options {
   polyad_file_format format;       /**< default POLYAD_FILE_AUTO */
@@ -96,6 +107,16 @@ typedef struct polyad_read_options {
                                         time), all of which hold; NULL: all rows */
   polyad_missing missing;          /**< delimited text: rows that lack something (default
                                         POLYAD_MISSING_KEEP) */
+  polyad_numbers numbers;          /**< delimited text: values, numbers to round, bin or compare
+                                        (default POLYAD_NUMBERS_PLAIN) */
+  const char *time_zone;           /**< delimited text: FROM:TO moves times from the clocks of one
+                                        time zone to those of another, by their names in the
+                                        system's tz database; FROM alone: times with a zone behind
+                                        them, such as +01:00, are moved there; :TO all times have
+                                        one. FROM=earlier and FROM=later say which is meant of an
+                                        hour that clocks showed twice, which is an error without,
+                                        as are times that they left out. NULL: times count as they
+                                        are written, zones are left aside */
   int shares; /**< parts that the file is read in, by as many members of a team (polyad/team.h); 0
                    (default) and 1: one, the whole */
   int share;  /**< which of them to read, from 0: of a .ptn file some blocks, of a plain .tns file

@@ -16,7 +16,7 @@ from ._files import column_list, readable
 from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
-from ._types import Duplicates, FramePackage, Missing, Mode, Zeros
+from ._types import Duplicates, FramePackage, Missing, Mode, Numbers, Zeros
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
@@ -26,6 +26,8 @@ _DUPLICATES = {"sum": lib.POLYAD_DUPLICATES_SUM, "max": lib.POLYAD_DUPLICATES_MA
                "last": lib.POLYAD_DUPLICATES_LAST, "count": lib.POLYAD_DUPLICATES_COUNT}
 _MISSING = {"keep": lib.POLYAD_MISSING_KEEP, "skip": lib.POLYAD_MISSING_SKIP,
             "error": lib.POLYAD_MISSING_ERROR}
+_NUMBERS = {"plain": lib.POLYAD_NUMBERS_PLAIN, "grouped": lib.POLYAD_NUMBERS_GROUPED,
+            "point": lib.POLYAD_NUMBERS_POINT, "comma": lib.POLYAD_NUMBERS_COMMA}
 
 Labels = Sequence[Sequence[str] | None] | Mapping[str, Sequence[str] | None]
 
@@ -300,7 +302,8 @@ class SparseTensor:
              shape: Sequence[int] | None = None, labels: Any = None,
              columns: str | Sequence[str] | None = None, value: str | None = None,
              delimiter: str | None = None, where: str | None = None,
-             missing: Missing = "keep", comm: Any = None) -> SparseTensor:
+             missing: Missing = "keep", numbers: Numbers = "plain",
+             time_zone: str | None = None, comm: Any = None) -> SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``); ``.parquet``, ``.arrow`` or ``.feather`` (the
         package pyarrow reads them; what is said below of delimited text holds of them); ``.npz`` as
@@ -335,6 +338,15 @@ class SparseTensor:
             Delimited text: rows to take, such as "city=Paris,fare>5,when<2024-04-01".
         missing : {"keep", "skip", "error"}
             Delimited text: what becomes of rows where a column that is used is empty or NA.
+        numbers : {"plain", "grouped", "point", "comma"}
+            Delimited text: numbers as 1234.5, or with marks between thousands, a currency
+            ("$1,234.50") or parentheses for a minus, where the decimal mark is the one that each
+            number tells ("grouped"; 1,234, which does not tell, is an error), a point or a comma.
+        time_zone : str, optional
+            Delimited text: "FROM:TO" moves times from the clocks of one time zone to those of
+            another, such as "UTC:America/New_York", by the system's tz database; "FROM" moves only
+            times with a zone behind them, ":TO" takes no others. Times that clocks left out are
+            errors, and so are times that came twice without "FROM=earlier" or "FROM=later".
         comm : mpi4py.MPI.Comm, optional
             The tensor is this process's share of the file, for a :class:`Plan` of the same
             communicator: blocks of a ``.ptn``, lines of a plain ``.tns``; of others the first
@@ -348,7 +360,8 @@ class SparseTensor:
             A file that is not there is a FileNotFoundError, too.
         """
         if is_archive(path):
-            if columns or value or delimiter or where or shape or labels or missing != "keep":
+            if columns or value or delimiter or where or shape or labels or time_zone or \
+                    missing != "keep" or numbers != "plain":
                 raise ValueError(f"{path}: a NumPy archive is read as it is; expected no options "
                                  "but dtype, duplicates and zeros")
             return SparseTensor._from_archive(path, np.dtype(dtype), duplicates, zeros)
@@ -366,13 +379,14 @@ class SparseTensor:
                 options.dims[mode] = index(length, "shape")
         kept = []
         for name, argument in (("labels", labels), ("columns", column_list(columns)),
-                               ("value", value), ("where", where)):
+                               ("value", value), ("where", where), ("time_zone", time_zone)):
             if argument is not None:
                 kept.append(ffi.new("char[]", encode(argument, name)))
                 setattr(options, name, kept[-1])
-        if missing not in _MISSING:
-            raise ValueError(f"missing {missing!r} is unknown; expected one of {', '.join(_MISSING)}")
-        options.missing = _MISSING[missing]
+        for name, choice, known in (("missing", missing, _MISSING), ("numbers", numbers, _NUMBERS)):
+            if choice not in known:
+                raise ValueError(f"{name} {choice!r} is unknown; expected one of {', '.join(known)}")
+            setattr(options, name, known[choice])
         if delimiter is not None:
             options.delimiter = encode(delimiter, "delimiter")
         if comm is not None:

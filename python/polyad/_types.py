@@ -11,6 +11,7 @@ import numpy.typing as npt
 Precision = Literal["f32", "f64"]
 Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "count"]
 Missing = Literal["keep", "skip", "error"]
+Numbers = Literal["plain", "grouped", "point", "comma"]
 Zeros = Literal["drop", "keep"]
 Kernel = Literal["mttkrp", "phi", "ttmc"]
 Loss = Literal["poisson", "bernoulli-logit", "gaussian"]

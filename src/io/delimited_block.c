@@ -14,6 +14,7 @@ struct piece {
   const char *begin, *end;
   uint64_t lines, first; /* rows, and the place of the first in the chunk */
   struct pd_fresh *fresh;
+  uint32_t currency; /* of the values so far */
   bool failed;
 };
 
@@ -104,22 +105,26 @@ static bool delimited_block_take_label(const struct pd_block *b, int mode, struc
     return true;
   }
   char label[LABEL_BYTES];
-  if (!pd_grid_label(column, text, length, label, &length, NULL)) return false;
+  if (!pd_grid_label(b->plan, mode, text, length, label, &length, NULL)) return false;
   *number = delimited_block_number_of(b, mode, fresh, label, length, true);
   return true;
 }
 
-static bool take_value(polyad_type type, const char *text, size_t length, void *values,
-                       uint64_t at) {
-  double value = 1;
-  if (text != NULL && pd_parse_double(text, text + length, &value) == PD_NUMBER_MALFORMED)
+static bool take_value(const struct pd_block *b, struct piece *piece, const char *text,
+                       size_t length, void *values, uint64_t at) {
+  struct pd_written_number number = {.value = 1};
+  if (text != NULL && !pd_written_number_read(b->plan->numbers, text, length, &number, NULL))
     return false;
-  if (type == POLYAD_F64) {
-    ((double *)values)[at] = value;
-    return isfinite(value);
+  if (number.currency != 0) {
+    if (piece->currency != 0 && piece->currency != number.currency) return false;
+    piece->currency = number.currency;
   }
-  ((float *)values)[at] = (float)value;
-  return isfinite((float)value);
+  if (b->coordinates->type == POLYAD_F64) {
+    ((double *)values)[at] = number.value;
+    return isfinite(number.value);
+  }
+  ((float *)values)[at] = (float)number.value;
+  return isfinite((float)number.value);
 }
 
 /* One row, whose line ends at `end`; false for what single rows are for. */
@@ -147,7 +152,7 @@ static bool delimited_block_take_row(const struct pd_block *b, struct piece *pie
     p = stop + 1;
   }
   return column + 1 == b->plan->count &&
-         take_value(b->coordinates->type, value, value_length, chunk->values, at);
+         take_value(b, piece, value, value_length, chunk->values, at);
 }
 
 static void take_piece(const struct pd_block *b, struct piece *piece, struct pd_chunk *chunk) {
@@ -203,11 +208,24 @@ static int delimited_block_cut(struct pd_block *b, const char *begin, const char
     const char *stop = begin + pd_part_begin((uint64_t)(end - begin), t + 1, wanted);
     if (stop < p) stop = p;
     if (stop < end) stop = (const char *)memchr(stop, '\n', (size_t)(end - stop)) + 1;
-    pieces[count] = (struct piece){.begin = p, .end = stop, .fresh = b->fresh[count]};
+    pieces[count] = (struct piece){
+        .begin = p, .end = stop, .fresh = b->fresh[count], .currency = b->plan->currency};
     ++count;
     p = stop;
   }
   return count;
+}
+
+/* Whether all rows could be taken and their values are in one currency, which `currency` gets. */
+static bool pieces_hold(const struct piece *pieces, int count, uint32_t *currency) {
+  uint32_t found = *currency;
+  for (int t = 0; t < count; ++t) {
+    if (pieces[t].failed || (found != 0 && pieces[t].currency != 0 && pieces[t].currency != found))
+      return false;
+    if (found == 0) found = pieces[t].currency;
+  }
+  *currency = found;
+  return true;
 }
 
 polyad_status pd_block_take(struct pd_block *b, const char *begin, const char *end, uint64_t *lines,
@@ -233,8 +251,7 @@ polyad_status pd_block_take(struct pd_block *b, const char *begin, const char *e
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int t = 0; t < count; ++t)
     take_piece(b, &pieces[t], chunk);
-  for (int t = 0; t < count; ++t)
-    if (pieces[t].failed) return POLYAD_OK;
+  if (!pieces_hold(pieces, count, &b->plan->currency)) return POLYAD_OK;
   PD_TRY(number_fresh(b, pieces, count));
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int t = 0; t < count; ++t)

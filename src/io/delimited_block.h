@@ -27,7 +27,7 @@ struct pd_fresh {
 
 struct pd_block {
   polyad_context *context;
-  const struct pd_columns_plan *plan;
+  struct pd_columns_plan *plan;
   struct pd_dictionary *dictionary; /* of each mode */
   struct pd_coordinates *coordinates;
   char delimiter;

@@ -25,14 +25,17 @@ static void delimited_columns_explain(char *why, const char *text) {
   if (why != NULL) snprintf(why, PD_GRID_WHY, "%s", text);
 }
 
-static bool number_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
-                         char out[32], size_t *length, char *why) {
-  double value;
-  if (pd_parse_double(text, text + text_length, &value) == PD_NUMBER_MALFORMED) {
-    delimited_columns_explain(why, "is not a finite number; expected one to round or bin");
+static bool number_label(const struct pd_mode_column *mode, polyad_numbers numbers,
+                         const char *text, size_t text_length, char out[32], size_t *length,
+                         char *why) {
+  struct pd_written_number number_read;
+  if (!pd_written_number_read(numbers, text, text_length, &number_read, why)) {
+    if (numbers == POLYAD_NUMBERS_PLAIN)
+      delimited_columns_explain(why, "is not a finite number; expected one to round or bin");
     return false;
   }
-  double scaled = value * power_of_ten[mode->decimals], steps = scaled / (double)mode->step;
+  double scaled = number_read.value * power_of_ten[mode->decimals],
+         steps = scaled / (double)mode->step;
   double nearest = round(steps);
   /* 0.3 lies in the bin that begins at 0.3, though 0.3 / 0.1 is a little less than 3. */
   bool on_edge = fabs(steps - nearest) <= 8 * 0x1p-53 * fabs(steps);
@@ -46,8 +49,9 @@ static bool number_label(const struct pd_mode_column *mode, const char *text, si
   return true;
 }
 
-static bool time_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
-                       char out[32], size_t *length, char *why) {
+static bool time_label(const struct pd_mode_column *mode, const struct pd_clocks *clocks,
+                       const char *text, size_t text_length, char out[32], size_t *length,
+                       char *why) {
   struct pd_time time, other;
   size_t ignored;
   char one[32], two[32];
@@ -70,15 +74,18 @@ static bool time_label(const struct pd_mode_column *mode, const char *text, size
   case PD_TIME_OK:
     break;
   }
+  if (!pd_clocks_move(clocks, &time, why)) return false;
   if (pd_time_label(&time, mode->unit, out, length)) return true;
   delimited_columns_explain(why, "has no time of day; expected one, such as 2024-03-09 17:05");
   return false;
 }
 
-bool pd_grid_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
-                   char out[32], size_t *length, char *why) {
-  return mode->grid == PD_GRID_TIME ? time_label(mode, text, text_length, out, length, why)
-                                    : number_label(mode, text, text_length, out, length, why);
+bool pd_grid_label(const struct pd_columns_plan *plan, int mode, const char *text,
+                   size_t text_length, char out[32], size_t *length, char *why) {
+  const struct pd_mode_column *column = &plan->mode[mode];
+  return column->grid == PD_GRID_TIME
+             ? time_label(column, &plan->clocks, text, text_length, out, length, why)
+             : number_label(column, plan->numbers, text, text_length, out, length, why);
 }
 
 static polyad_status fail_grid(polyad_context *context, const char *text, size_t length) {
@@ -300,10 +307,11 @@ static polyad_status choose_value(polyad_context *context, struct pd_rows *rows,
 polyad_status pd_columns_plan_make(polyad_context *context, struct pd_rows *rows,
                                    const polyad_read_options *options,
                                    struct pd_columns_plan *plan) {
-  *plan = (struct pd_columns_plan){.count = rows->fields};
+  *plan = (struct pd_columns_plan){.count = rows->fields, .numbers = options->numbers};
   PD_TRY(check_header(rows));
   if (options->columns != NULL && options->columns[0] != '\0')
     PD_TRY(add_chosen(context, rows, options->columns, plan));
+  PD_TRY(pd_clocks_open(context, options->time_zone, &plan->clocks));
   bool chosen = plan->order > 0;
   PD_TRY(choose_value(context, rows, options, plan));
   for (size_t c = 0; c < plan->count && !chosen; ++c)
@@ -317,4 +325,5 @@ polyad_status pd_columns_plan_make(polyad_context *context, struct pd_rows *rows
 void pd_columns_plan_clear(polyad_context *context, struct pd_columns_plan *plan) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, plan->name[n]);
+  pd_clocks_close(&plan->clocks);
 }

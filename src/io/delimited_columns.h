@@ -2,8 +2,9 @@
 #ifndef PD_DELIMITED_COLUMNS_H
 #define PD_DELIMITED_COLUMNS_H
 
+#include "io/delimited_number.h"
 #include "io/delimited_rows.h"
-#include "io/delimited_time.h"
+#include "io/delimited_zone.h"
 #include "tensor/tensor.h"
 #include <polyad/io.h>
 
@@ -25,6 +26,9 @@ struct pd_columns_plan {
   struct pd_mode_column mode[POLYAD_MAX_ORDER];
   char *name[POLYAD_MAX_ORDER]; /* NULL where the header has none */
   size_t value;                 /* column of the values, or SIZE_MAX: rows are counted */
+  polyad_numbers numbers;
+  struct pd_clocks clocks;
+  uint32_t currency; /* of the values that were read; 0: none had one */
 };
 
 /** Reads the header, the row that `rows` holds. */
@@ -38,10 +42,10 @@ size_t pd_columns_find(struct pd_rows *rows, const char *name, size_t length);
 /** Fails for a name that no column has, and lists those that there are. */
 polyad_status pd_columns_fail_missing(struct pd_rows *rows, const char *name, size_t length);
 
-/** Label of a field on a column's grid, such as "40.7" or "2024-03-09". On failure `why` (NULL: not
- *  wanted), of PD_GRID_WHY bytes, gets what is wrong and what was expected. */
-bool pd_grid_label(const struct pd_mode_column *mode, const char *text, size_t text_length,
-                   char out[32], size_t *length, char *why);
+/** Label of a field on the grid of a mode's column, such as "40.7" or "2024-03-09". On failure
+ * `why` (NULL: not wanted), of PD_GRID_WHY bytes, gets what is wrong and what was expected. */
+bool pd_grid_label(const struct pd_columns_plan *plan, int mode, const char *text,
+                   size_t text_length, char out[32], size_t *length, char *why);
 enum { PD_GRID_WHY = 240 };
 
 #endif

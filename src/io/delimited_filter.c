@@ -15,12 +15,16 @@ static polyad_status fail_condition(polyad_context *context, const char *text, s
                  pd_quote(quoted, text, length), PD_FILTER_CONDITIONS);
 }
 
-/* A number, or a time as a number; false when the text is neither. */
-static bool read_bound(const char *text, size_t length, bool *timed, double *bound) {
+/* A number, or a time as a number, on the clock on which labels are; false when the text is
+ * neither.
+ */
+static bool read_bound(const struct pd_clocks *clocks, const char *text, size_t length, bool *timed,
+                       double *bound) {
   struct pd_time time, other;
   *timed = false;
   if (pd_parse_double(text, text + length, bound) != PD_NUMBER_MALFORMED) return true;
-  *timed = pd_time_parse(text, length, PD_DATE_UNKNOWN, &time, &other) == PD_TIME_OK;
+  *timed = pd_time_parse(text, length, PD_DATE_UNKNOWN, &time, &other) == PD_TIME_OK &&
+           (!time.zoned || pd_clocks_move(clocks, &time, NULL));
   if (*timed) *bound = (double)pd_time_number(&time);
   return *timed;
 }
@@ -44,14 +48,16 @@ static polyad_status add_condition(polyad_context *context, struct pd_rows *rows
   }
   if (first == NULL || first == text) return fail_condition(context, text, (size_t)(end - text));
   if (c->column == SIZE_MAX) return pd_columns_fail_missing(rows, text, (size_t)(first - text));
-  if (c->sign != '=' && !read_bound(c->text, c->length, &c->timed, &c->bound))
+  if (c->sign != '=' &&
+      !read_bound(&filter->plan->clocks, c->text, c->length, &c->timed, &c->bound))
     return fail_condition(context, text, (size_t)(end - text));
   return POLYAD_OK;
 }
 
 polyad_status pd_filter_make(polyad_context *context, struct pd_rows *rows,
-                             const polyad_read_options *options, struct pd_filter *filter) {
-  *filter = (struct pd_filter){.missing = options->missing};
+                             const polyad_read_options *options, const struct pd_columns_plan *plan,
+                             struct pd_filter *filter) {
+  *filter = (struct pd_filter){.missing = options->missing, .plan = plan};
   if (options->where == NULL || options->where[0] == '\0') return POLYAD_OK;
   for (const char *text = options->where; text != NULL;) {
     const char *end = text + strcspn(text, ",");
@@ -85,10 +91,14 @@ static polyad_status delimited_filter_fail_field(struct pd_rows *rows, const str
                       pd_quote(quoted, field->text, field->length), what);
 }
 
-static polyad_status ask(struct pd_rows *rows, const struct pd_condition *c, bool *holds) {
+static polyad_status ask(struct pd_rows *rows, const struct pd_filter *filter,
+                         const struct pd_condition *c, bool *holds) {
   struct pd_field *raw = &rows->field[c->column], field = *raw;
   struct pd_time time, other;
+  struct pd_written_number number;
+  char why[PD_WRITTEN_WHY];
   double value;
+  _Static_assert((int)PD_WRITTEN_WHY >= (int)PD_CLOCKS_WHY, "one buffer for both");
   PD_TRY(pd_rows_plain(rows, &field));
   if (c->sign == '=') {
     *holds = field.length == c->length && memcmp(field.text, c->text, c->length) == 0;
@@ -99,19 +109,25 @@ static polyad_status ask(struct pd_rows *rows, const struct pd_condition *c, boo
       return delimited_filter_fail_field(rows, raw,
                                          "cannot be compared with a date; expected one such as "
                                          "2024-03-09, of which day and month are clear");
+    if (!pd_clocks_move(&filter->plan->clocks, &time, why))
+      return delimited_filter_fail_field(rows, raw, why);
     value = (double)pd_time_number(&time);
-  } else if (pd_parse_double(field.text, field.text + field.length, &value) ==
-             PD_NUMBER_MALFORMED) {
+  } else if (pd_written_number_read(filter->plan->numbers, field.text, field.length, &number,
+                                    why)) {
+    value = number.value;
+  } else {
     return delimited_filter_fail_field(rows, raw,
-                                       "cannot be compared with a number; expected a number");
+                                       filter->plan->numbers != POLYAD_NUMBERS_PLAIN
+                                           ? why
+                                           : "cannot be compared with a number; expected a number");
   }
   *holds = c->sign == '<' ? value < c->bound : value > c->bound;
   return POLYAD_OK;
 }
 
 /* The first of the columns that are used whose field is missing; SIZE_MAX when none is. */
-static size_t find_missing(const struct pd_filter *filter, const struct pd_rows *rows,
-                           const struct pd_columns_plan *plan) {
+static size_t find_missing(const struct pd_filter *filter, const struct pd_rows *rows) {
+  const struct pd_columns_plan *plan = filter->plan;
   for (int k = 0; k < filter->count; ++k)
     if (delimited_filter_is_missing(&rows->field[filter->condition[k].column]))
       return filter->condition[k].column;
@@ -123,11 +139,10 @@ static size_t find_missing(const struct pd_filter *filter, const struct pd_rows 
              : SIZE_MAX;
 }
 
-polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows,
-                            const struct pd_columns_plan *plan, bool *taken) {
+polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows, bool *taken) {
   *taken = true;
   if (filter->missing != POLYAD_MISSING_KEEP) {
-    size_t column = find_missing(filter, rows, plan);
+    size_t column = find_missing(filter, rows);
     if (column != SIZE_MAX && filter->missing == POLYAD_MISSING_ERROR)
       return delimited_filter_fail_field(
           rows, &rows->field[column],
@@ -140,6 +155,6 @@ polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows,
     }
   }
   for (int k = 0; k < filter->count && *taken; ++k)
-    PD_TRY(ask(rows, &filter->condition[k], taken));
+    PD_TRY(ask(rows, filter, &filter->condition[k], taken));
   return POLYAD_OK;
 }

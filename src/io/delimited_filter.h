@@ -22,19 +22,20 @@ struct pd_filter {
   int count; /* conditions, all of which must hold */
   struct pd_condition condition[PD_FILTER_CONDITIONS];
   polyad_missing missing;
+  const struct pd_columns_plan *plan;
   uint64_t skipped; /* rows that lacked something */
 };
 
 /** Reads the conditions of the options; the header is the row that `rows` holds. The options' text
- *  must stay. */
+ *  and the plan must stay. */
 polyad_status pd_filter_make(polyad_context *context, struct pd_rows *rows,
-                             const polyad_read_options *options, struct pd_filter *filter);
+                             const polyad_read_options *options, const struct pd_columns_plan *plan,
+                             struct pd_filter *filter);
 
 /** Whether there is anything to ask of a row. */
 bool pd_filter_asks(const struct pd_filter *filter);
 
 /** Whether the row that `rows` holds is taken. */
-polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows,
-                            const struct pd_columns_plan *plan, bool *taken);
+polyad_status pd_filter_row(struct pd_filter *filter, struct pd_rows *rows, bool *taken);
 
 #endif

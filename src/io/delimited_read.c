@@ -37,11 +37,15 @@ static polyad_status delimited_read_fail_field(struct reader *r, const struct pd
 }
 
 static polyad_status parse_number(struct reader *r, const struct pd_field *field, double *value) {
-  if (pd_parse_double(field->text, field->text + field->length, value) == PD_NUMBER_MALFORMED)
-    return delimited_read_fail_field(r, field,
-                                     memchr(field->text, ',', field->length) != NULL
-                                         ? "is no number; expected a decimal point, not a comma"
-                                         : "is not a finite number; expected a number");
+  char why[PD_WRITTEN_WHY];
+  struct pd_written_number number;
+  if (!pd_written_number_read(r->plan.numbers, field->text, field->length, &number, why))
+    return delimited_read_fail_field(r, field, why);
+  if (number.currency != 0 && r->plan.currency != 0 && number.currency != r->plan.currency)
+    return delimited_read_fail_field(
+        r, field, "is in another currency than the rows before; expected one currency");
+  if (number.currency != 0) r->plan.currency = number.currency;
+  *value = number.value;
   double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
   if (!isfinite(kept))
     return delimited_read_fail_field(r, field, "is too large; expected a finite number");
@@ -58,7 +62,7 @@ static polyad_status delimited_read_take_label(struct reader *r, int mode, uint3
   char label[32], why[PD_GRID_WHY];
   size_t length;
   PD_TRY(pd_rows_plain(&r->rows, &field));
-  if (!pd_grid_label(column, field.text, field.length, label, &length, why))
+  if (!pd_grid_label(&r->plan, mode, field.text, field.length, label, &length, why))
     return delimited_read_fail_field(r, &r->rows.field[column->column], why);
   return pd_dictionary_number(&r->dictionary[mode], label, length, number);
 }
@@ -71,7 +75,7 @@ static polyad_status delimited_read_take_row(struct reader *r) {
                         "%zu fields; expected %zu, as in the header", rows->fields, r->plan.count);
   }
   bool taken = true;
-  if (pd_filter_asks(&r->filter)) PD_TRY(pd_filter_row(&r->filter, rows, &r->plan, &taken));
+  if (pd_filter_asks(&r->filter)) PD_TRY(pd_filter_row(&r->filter, rows, &taken));
   if (!taken) return POLYAD_OK;
   struct pd_chunk *chunk = r->coordinates.last;
   if (chunk == NULL || chunk->count == chunk->room)
@@ -100,7 +104,7 @@ static polyad_status delimited_read_take_header(struct reader *r) {
     return pd_fail_at(r->context, POLYAD_PARSE, pd_input_path(r->input), 0, 0,
                       "file is empty; expected a header and rows");
   PD_TRY(pd_columns_plan_make(r->context, &r->rows, r->options, &r->plan));
-  PD_TRY(pd_filter_make(r->context, &r->rows, r->options, &r->filter));
+  PD_TRY(pd_filter_make(r->context, &r->rows, r->options, &r->plan, &r->filter));
   r->coordinates = (struct pd_coordinates){.context = r->context,
                                            .order = r->plan.order,
                                            .type = r->options->type,

@@ -64,6 +64,24 @@ int64_t pd_time_number(const struct pd_time *time) {
   return 86400 * day_number(time->year, time->month, time->day) + time->seconds;
 }
 
+bool pd_time_from_number(int64_t number, struct pd_time *time) {
+  if (number < 0 || number >= INT64_C(86400) * 3652059) return false; /* days of 9999 years */
+  int64_t days = number / 86400;
+  int year = (int)(days * 400 / 146097) + 1, month = 1; /* at most one off */
+  while (day_number(year, 1, 1) > days)
+    --year;
+  while (day_number(year, 12, 31) < days)
+    ++year;
+  while (month < 12 && day_number(year, month + 1, 1) <= days)
+    ++month;
+  *time = (struct pd_time){.year = year,
+                           .month = month,
+                           .day = (int)(days - day_number(year, month, 1)) + 1,
+                           .timed = true,
+                           .seconds = (int)(number % 86400)};
+  return true;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
@@ -125,19 +143,25 @@ static bool take_half(struct cursor *c, int *hour) {
 }
 
 /* A time zone, where it stands there: Z, UTC, +01, -0330, +01:00. */
-static bool take_zone(struct cursor *c) {
-  int hours, minutes;
+static bool take_zone(struct cursor *c, struct pd_time *time) {
+  int hours, minutes = 0;
   delimited_time_skip_blanks(c);
-  if (take_sign(c, 'Z') || c->at == c->end) return true;
+  if (c->at == c->end) return true;
+  time->zoned = true;
+  if (take_sign(c, 'Z')) return true;
   if (c->end - c->at >= 3 && (memcmp(c->at, "UTC", 3) == 0 || memcmp(c->at, "GMT", 3) == 0)) {
     c->at += 3;
     return true;
   }
-  if (!take_sign(c, '+') && !take_sign(c, '-')) return false;
+  bool west = take_sign(c, '-');
+  if (!west && !take_sign(c, '+')) return false;
   if (delimited_time_take_digits(c, 2, &hours) != 2 || hours > 14) return false;
-  if (c->at == c->end) return true;
-  (void)take_sign(c, ':');
-  return delimited_time_take_digits(c, 2, &minutes) == 2 && minutes < 60;
+  if (c->at < c->end) {
+    (void)take_sign(c, ':');
+    if (delimited_time_take_digits(c, 2, &minutes) != 2 || minutes > 59) return false;
+  }
+  time->east = (west ? -60 : 60) * (60 * hours + minutes);
+  return true;
 }
 
 /* 17, 17:05, 17:05:30, 17:05:30.25, 5 PM, and a zone behind it. */
@@ -150,7 +174,7 @@ static bool take_time_of_day(struct cursor *c, struct pd_time *time) {
     if ((take_sign(c, '.') || take_sign(c, ',')) && delimited_time_take_digits(c, 9, &ignored) == 0)
       return false;
   }
-  if (!take_half(c, &hour) || !take_zone(c)) return false;
+  if (!take_half(c, &hour) || !take_zone(c, time)) return false;
   if (hour > 23 || minute > 59 || second > 60) return false;
   time->timed = true;
   time->seconds = 3600 * hour + 60 * minute + (second == 60 ? 59 : second);
@@ -179,6 +203,8 @@ enum pd_time_result pd_time_parse(const char *text, size_t length, enum pd_date_
   }
   other->timed = time->timed;
   other->seconds = time->seconds;
+  other->zoned = time->zoned;
+  other->east = time->east;
   return result;
 }
 

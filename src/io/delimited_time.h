@@ -18,11 +18,13 @@ enum pd_time_unit {
 /** How 3/4/2024 is meant. */
 enum pd_date_order { PD_DATE_UNKNOWN, PD_DATE_DAY_FIRST, PD_DATE_MONTH_FIRST };
 
-/** A time as it is written: on the clock of its own time zone. */
+/** A time as it is written: on the clock of its own time zone, or on that which was asked for. */
 struct pd_time {
   int year, month, day; /* year 1 to 9999, month and day from 1 */
   bool timed;           /* a time of day was given */
   int seconds;          /* of the day; a leap second counts as the one before */
+  bool zoned;           /* a zone was given, */
+  int east;             /* which is so many seconds ahead of UTC */
 };
 
 enum pd_time_result {
@@ -33,9 +35,8 @@ enum pd_time_result {
 
 /** Reads all of a text: 2024-03-09, 2024/03/09, 20240309, 9.3.2024 (day first), 3/9/2024 or
  * 3-9-2024 (day or month first: as `order` says, or as only one of both can be); behind it, after a
- * blank or a T, a time of day: 17:05, 17:05:30.25, 5:05 PM, with a zone (Z, UTC, +01:00), which is
- * left aside. Where it is ambiguous `time` is the reading with the day first, `other` with the
- * month first. */
+ * blank or a T, a time of day: 17:05, 17:05:30.25, 5:05 PM, with a zone (Z, UTC, +01:00). Where it
+ * is ambiguous `time` is the reading with the day first, `other` with the month first. */
 enum pd_time_result pd_time_parse(const char *text, size_t length, enum pd_date_order order,
                                   struct pd_time *time, struct pd_time *other);
 
@@ -45,5 +46,7 @@ bool pd_time_label(const struct pd_time *time, enum pd_time_unit unit, char out[
 
 /** Seconds since the first day of year 1, to compare times by. */
 int64_t pd_time_number(const struct pd_time *time);
+/** The time of such a number; false outside of the years 1 to 9999. */
+bool pd_time_from_number(int64_t number, struct pd_time *time);
 
 #endif

@@ -187,3 +187,146 @@ def test_pipes_name_their_format(polyad):
     assert shown["dims"] == [2, 1]
     polyad.fails(2, "info", "-", "--input-format", "parquet",
                  says="--input-format 'parquet' found; expected")
+
+
+# ---- numbers as people write them ----------------------------------------------------------------
+
+def value_of(polyad, text, *options):
+    """The value that a field is read as."""
+    polyad.write("t.csv", 'x,value\na,"%s"\n' % text.replace('"', '""'))
+    [row] = rows_of(polyad, *options)
+    return float(row["value"])
+
+
+@pytest.mark.parametrize("text,value", [
+    ("1,234,567", 1234567), ("1.234.567", 1234567), ("1,234.5", 1234.5), ("1.234,5", 1234.5),
+    ("12,5", 12.5), ("0,125", 0.125), ("0.125", 0.125), ("1234.567", 1234.567), ("1234,567", 1234.567),
+    ("1 234,567", 1234.567), ("1'234.567", 1234.567), ("1\u202f234,5", 1234.5), ("12", 12), (".5", 0.5),
+    ("$12", 12), ("-$12.5", -12.5), ("$-12.5", -12.5), ("(1,234.50)", -1234.5), ("€ 1.234,50", 1234.5),
+    ("1.234,50 €", 1234.5), ("12.5 EUR", 12.5), ("CHF 1'234.50", 1234.5), ("\u221212,5", -12.5),
+    ("£12", 12), ("+12", 12), ("1.5e3", 1500), (" 7 ", 7), ("₹5", 5)])
+def test_grouped_numbers(polyad, text, value):
+    assert value_of(polyad, text, "--numbers", "grouped") == value
+
+
+@pytest.mark.parametrize("text,point,comma", [("1,234", 1234, 1.234), ("1.234", 1.234, 1234),
+                                              ("$12,345", 12345, 12.345)])
+def test_a_number_of_two_readings_shows_both(polyad, text, point, comma):
+    polyad.write("t.csv", f'x,value\na,1\nb,"{text}"\n')
+    polyad.fails(1, "info", "t.csv", "--numbers", "grouped",
+                 says=("t.csv:3:4", text, f"{point} or {comma}", "point or comma"))
+    for how, value in (("point", point), ("comma", comma)):
+        assert value_of(polyad, text, "--numbers", how) == value
+
+
+@pytest.mark.parametrize("how,text", [
+    *(("grouped", text) for text in (
+        "12K", "5 MWh", "12%", "1,23,456", "1,2345.6", "1.234.5", "1,234 567.8", "$12 EUR", "", "$", "--5",
+        "+-5", "(-5)", "1-2", "0x10", "nan", "1,234e", "e5", "1" * 80, "12€3", "1..2", ",", "1,234,56")),
+    ("point", "12,5"), ("point", "1.234,5"), ("comma", "1,234.5"), ("comma", "12.5"),
+    ("plain", "$12"), ("plain", "1,234"), ("plain", "1 234")])
+def test_what_is_no_number(polyad, how, text):
+    polyad.write("t.csv", f'x,value\na,1\nb,"{text}"\n')
+    polyad.fails(1, "info", "t.csv", "--numbers", how, says="t.csv:3:4")
+
+
+def test_two_currencies_are_not_added(polyad):
+    write(polyad, ["1,a,$1", "2,b,2", "3,c,€3"])
+    polyad.fails(1, "info", "t.csv", "--numbers", "grouped", says=("t.csv:4:5", "another currency"))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_grouped_numbers_by_several_threads(polyad, broken):
+    """Whole blocks of rows go another way than single rows; a wrong one is found in both."""
+    lines = [f"{k % 7};{k % 11};${k // 1000},{k % 1000:03d}.25" for k in range(1000, 60000)]
+    if broken:
+        lines[50000] = lines[50000].replace("$", "€")
+    polyad.write("t.csv", "a;b;value\n" + "\n".join(lines) + "\n")
+    options = ("--delimiter", ";", "--numbers", "point", "--threads", "4")
+    if broken:
+        polyad.fails(1, "info", "t.csv", *options, says=("t.csv:50002:", "another currency"))
+        return
+    expected = {}
+    for k in range(1000, 60000):
+        expected[k % 7, k % 11] = expected.get((k % 7, k % 11), 0) + k + 0.25
+    assert {(int(row["a"]), int(row["b"])): float(row["value"]) for row in rows_of(polyad, *options)} == \
+        expected
+
+
+def test_numbers_of_grids_and_conditions(polyad):
+    polyad.write("t.csv", 'fare,x\n"$1,250.40",a\n"$900.60",b\n"$2,000.00",c\n')
+    rows = rows_of(polyad, "--numbers", "point", "--columns", "fare:bin=500,x", "--where", "fare<1500")
+    assert [(row["fare"], row["x"]) for row in rows] == [("500", "b"), ("1000", "a")]
+
+
+# ---- time zones ----------------------------------------------------------------------------------
+
+def test_times_agree_with_the_tz_database(polyad):
+    """Random instants of two centuries, and those around every change of clocks near 2024."""
+    zoneinfo = pytest.importorskip("zoneinfo")
+    draw = random.Random(9)
+    utc = datetime.timezone.utc
+    for name in ("America/New_York", "Europe/London", "Australia/Lord_Howe", "Asia/Kolkata",
+                 "Africa/Casablanca", "America/Sao_Paulo", "Etc/GMT+5"):
+        zone = zoneinfo.ZoneInfo(name)
+        times = [datetime.datetime(1900, 1, 1) + datetime.timedelta(seconds=draw.randrange(6311433600))
+                 for _ in range(300)]
+        times += [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=hour)
+                  for hour in range(0, 366 * 24, 7)]
+        write(polyad, [f"{time:%Y-%m-%d %H:%M:%S},a{k},1" for k, time in enumerate(times)])
+        rows = rows_of(polyad, "--columns", "when:date,when:hour,x", "--time-zone", f"UTC:{name}")
+        found = {row["x"]: (row["when:date"], row["when:hour"]) for row in rows}
+        for k, time in enumerate(times):
+            local = time.replace(tzinfo=utc).astimezone(zone)
+            assert found[f"a{k}"] == (f"{local:%Y-%m-%d}", f"{local:%H}"), (name, time)
+
+
+@pytest.mark.parametrize("text,zone,expected", [
+    ("2024-07-01 12:30", "America/New_York:UTC", "2024-07-01 16"),
+    ("2024-01-01 23:30", "America/New_York:Asia/Tokyo", "2024-01-02 13"),
+    ("2024-07-01 12:30Z", "America/New_York", "2024-07-01 08"),
+    ("2024-07-01 12:30", "America/New_York", "2024-07-01 12"),
+    ("2024-07-01 12:30+05:30", ":Europe/Berlin", "2024-07-01 09"),
+    ("2024-07-01 12:30-03:30", "Asia/Tokyo:UTC", "2024-07-01 16"),
+    ("2024-11-03 01:30", "America/New_York=earlier:UTC", "2024-11-03 05"),
+    ("2024-11-03 01:30", "America/New_York=later:UTC", "2024-11-03 06"),
+    ("2024-03-10 02:30", "America/New_York", "2024-03-10 02"),
+    ("9999-12-31 23:30", "UTC", "9999-12-31 23")])
+def test_times_are_moved(polyad, text, zone, expected):
+    write(polyad, [f"{text},a,1"])
+    [row] = rows_of(polyad, "--columns", "when:date,when:hour", "--time-zone", zone)
+    assert f"{row['when:date']} {row['when:hour']}" == expected
+
+
+@pytest.mark.parametrize("text,zone,says", [
+    ("2024-03-10 02:30", "America/New_York:UTC", ("t.csv:3:1", "left out")),
+    ("2024-11-03 01:30", "America/New_York:UTC",
+     ("t.csv:3:1", "2024-11-03 05:30 or 2024-11-03 06:30", "=earlier")),
+    ("2024-07-01 12:30", ":UTC", ("t.csv:3:1", "has no time zone")),
+    ("9999-12-31 23:30", "UTC:Asia/Tokyo", ("t.csv:3:1", "years")),
+    ("2024-07-01 12:30", "Mars/Base:UTC", ("Mars/Base", "not known")),
+    ("2024-07-01 12:30", "../../etc/passwd", ("not known",)),
+    ("2024-07-01 12:30", "UTC:", ("not known",)),
+    ("2024-07-01 12:30", "UTC=sooner", ("not known",))])
+def test_times_that_cannot_be_moved(polyad, text, zone, says):
+    write(polyad, ["2024-06-01 00:00Z,a,1", f"{text},b,2"])
+    polyad.fails(1, "info", "t.csv", "--columns", "when:hour,x", "--time-zone", zone, says=says)
+
+
+def test_dates_stay_and_bounds_are_on_the_wanted_clock(polyad):
+    write(polyad, ["2024-07-01,a,1", "2024-07-01 01:00,b,1", "2024-07-01 05:00,c,1"])
+    rows = rows_of(polyad, "--columns", "when:date,x", "--time-zone", "UTC:America/New_York")
+    assert [row["when:date"] for row in rows] == ["2024-06-30", "2024-07-01", "2024-07-01"]
+    rows = rows_of(polyad, "--columns", "when:date,x", "--time-zone", "UTC:America/New_York",
+                   "--where", "when>2024-07-01 00:30")
+    assert [row["x"] for row in rows] == ["c"]
+
+
+@pytest.mark.parametrize("content", [b"", b"TZif", b"TZif2" + bytes(200), b"no zone at all" * 10])
+def test_a_broken_time_zone_file(polyad, content, monkeypatch):
+    polyad.path("zones").mkdir()
+    polyad.write("zones/Broken", content)
+    monkeypatch.setenv("TZDIR", str(polyad.path("zones")))
+    write(polyad, ["2024-06-01 00:00Z,a,1"])
+    polyad.fails(1, "info", "t.csv", "--columns", "when:hour", "--time-zone", "Broken",
+                 says=("Broken", "tz database"))

@@ -15,6 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.delimiter = data[0] & 4 ? '\t' : ',';
   options.type = data[0] & 8 ? POLYAD_F32 : POLYAD_F64;
   options.value = data[0] & 16 ? "b" : NULL;
+  options.numbers = (polyad_numbers)(size / 5 % 4);
+  if (size % 5 == 0) {
+    options.columns = "a:hour,a:date";
+    options.time_zone = size % 2 == 0 ? "America/New_York:UTC" : ":America/New_York";
+  }
   options.duplicates = (polyad_duplicates)((data[0] >> 5) % 5);
   polyad_status status = pd_delimited_read(context, path, NULL, &options, &tensor);
   if (status == POLYAD_OK)
