@@ -352,11 +352,14 @@ static bool any_news(struct fitting *f) {
   return any;
 }
 
-/* Marks the ranks that a smaller one has overtaken; false: none. */
+/* Marks the ranks that a smaller one has overtaken since they grew from it; false: none. Growing
+ * again from the same model ends in the same one, which rounding may leave a last digit below it
+ * for ever. */
 static bool any_overtaken(struct fitting *f) {
   bool any = false;
   for (int k = 1; k < f->count; ++k) {
-    f->todo[k].grow = f->models[k].best_objective < f->models[k - 1].best_objective;
+    double smaller = f->models[k - 1].best_objective;
+    f->todo[k].grow = f->models[k].best_objective < smaller && smaller > f->todo[k - 1].seen;
     any = any || f->todo[k].grow;
   }
   return any;

@@ -1,5 +1,6 @@
 #include "io/delimited_dictionary.h"
 #include "io/number.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -156,7 +157,10 @@ polyad_status pd_dictionary_sort(struct pd_dictionary *dictionary, uint32_t *pla
   PD_TRY_CLEANUP(PD_NEW(context, labels->count + 1, &sorted.start));
   PD_TRY_CLEANUP(PD_NEW(context, labels->start[labels->count], &sorted.text));
   take_items(labels, items);
-  if (!set_values(items, labels->count)) take_items(labels, items);
+  dictionary->numbers = set_values(items, labels->count);
+  for (uint64_t i = 0; i < labels->count && dictionary->numbers; ++i)
+    dictionary->fractions |= items[i].length > 0 && floor(items[i].value) != items[i].value;
+  if (!dictionary->numbers) take_items(labels, items);
   qsort(items, (size_t)labels->count, sizeof *items, delimited_dictionary_compare);
   sorted.start[0] = 0;
   for (uint64_t i = 0; i < labels->count; ++i) {

@@ -13,6 +13,8 @@ struct pd_dictionary {
   uint32_t *slot; /* number of a label + 1, or 0 */
   uint64_t slots; /* a power of two */
   uint32_t last;  /* the label found last */
+  bool numbers;   /* sorted: all labels are numbers, but for an empty one */
+  bool fractions; /* sorted: and one is no integer */
 };
 
 polyad_status pd_dictionary_open(polyad_context *context, uint64_t seed,

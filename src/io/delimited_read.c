@@ -196,6 +196,23 @@ static polyad_status delimited_read_check_dims(struct reader *r, const uint64_t 
   return POLYAD_OK;
 }
 
+/* Amounts whose column nobody named become a mode, one index for each amount, which is seldom
+ * meant: columns with fractions are told, and the last one where it has numbers. */
+static void warn_of_amounts(const struct reader *r) {
+  bool asked = r->options->columns != NULL || r->options->value != NULL || r->options->pattern;
+  for (int n = 0; n < r->plan.order && !asked && r->plan.value == SIZE_MAX; ++n) {
+    const struct pd_dictionary *dictionary = &r->dictionary[n];
+    bool last = n == r->plan.order - 1 && n > 0;
+    if (!dictionary->numbers || !(dictionary->fractions || last)) continue;
+    char quoted[PD_QUOTE_BYTES];
+    const char *name = r->plan.name[n] != NULL ? r->plan.name[n] : "";
+    pd_log(r->context, POLYAD_LOG_WARNING,
+           "%s: column %s has only numbers, and became a mode: rows are counted; if it holds the "
+           "values, name it (value), else name the modes (columns)",
+           pd_input_path(r->input), pd_quote(quoted, name, strlen(name)));
+  }
+}
+
 static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **tensor) {
   uint64_t dims[POLYAD_MAX_ORDER];
   for (int n = 0; n < r->plan.order; ++n) {
@@ -203,6 +220,7 @@ static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **ten
     dims[n] = r->dictionary[n].labels.count;
   }
   PD_TRY(delimited_read_check_dims(r, dims));
+  warn_of_amounts(r);
   PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, r->options->zeros,
                                tensor));
   for (int n = 0; n < r->plan.order; ++n) {

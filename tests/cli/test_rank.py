@@ -49,6 +49,13 @@ def test_amino_acids_have_three_components(amino):
     assert all(row["fit_median"] <= row["fit_best"] for row in amino["ranks"])
 
 
+def test_a_scan_of_exact_models_ends(polyad):
+    """Rank 2 is exact here; rounding may leave larger ranks a last digit below it."""
+    polyad.write("t.tns", "1 2 4.5\n2 1 3.5\n3 2 5\n4 1 2.5\n")
+    found = polyad.json("rank", "t.tns", "--ranks", "1-6", "--folds", "0", "--device", "cpu", timeout=60)
+    assert found["complete"] and len(found["ranks"]) == 6
+
+
 @pytest.mark.parametrize("seed", [0, 7, 8])
 def test_failed_starts_do_not_count_against_a_rank(polyad, seed):
     """With these seeds at most two of three starts of rank 3 find its model."""

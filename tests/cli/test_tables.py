@@ -189,6 +189,20 @@ def test_pipes_name_their_format(polyad):
                  says="--input-format 'parquet' found; expected")
 
 
+# ---- amounts that nobody named -------------------------------------------------------------------
+
+def test_a_column_of_amounts_is_told(polyad):
+    polyad.write("t.csv", "rating,hour,city\n4.5,1,a\n3,2,b\n")
+    err = polyad.run("info", "t.csv").err
+    assert "column 'rating' has only numbers" in err and "'hour'" not in err
+    polyad.write("t.csv", "hour,city,fare\n1,a,12\n2,b,15\n")
+    assert "column 'fare' has only numbers" in polyad.run("info", "t.csv").err
+    for options in (["--value", "fare"], ["--columns", "hour,city,fare"], ["--pattern"]):
+        assert "only numbers" not in polyad.run("info", "t.csv", *options).err
+    polyad.write("t.csv", "hour,city\n1,a\n2,b\n")
+    assert "only numbers" not in polyad.run("info", "t.csv").err
+
+
 # ---- numbers as people write them ----------------------------------------------------------------
 
 def value_of(polyad, text, *options):
