@@ -483,7 +483,8 @@ class SparseTensor:
     @classmethod
     def from_dataframe(cls, frame: Any, columns: Sequence[str] | None = None,
                        value: str | None = None, *, bins: Mapping[str, str | int] | None = None,
-                       observed: bool = False, duplicates: Duplicates = "sum") -> SparseTensor:
+                       observed: bool = False, duplicates: Duplicates = "sum",
+                       zeros: Zeros = "drop") -> SparseTensor:
         """From a data frame (pandas or polars) or a pandas Series: columns become modes.
 
         Labels are sorted; a categorical column (of pandas, or an Enum of polars) keeps its
@@ -504,8 +505,11 @@ class SparseTensor:
             Bins between the first and the last have an index even without rows.
         observed : bool
             Whether categories and bins without rows are left out.
-        duplicates : {"sum", "max", "min", "first", "error"}
+        duplicates : {"sum", "max", "min", "first", "error", "mean", "last", "count"}
             What becomes of rows with equal modes.
+        zeros : {"drop", "keep"}
+            Whether rows whose value is zero are left out, or kept as cells that were observed, such
+            as ratings of zero.
 
         Raises
         ------
@@ -514,7 +518,7 @@ class SparseTensor:
         TypeError
         """
         coords, values, shape, keys = _frames.from_dataframe(frame, columns, value, bins, observed)
-        made = cls(coords, values, shape, duplicates=duplicates)
+        made = cls(coords, values, shape, duplicates=duplicates, zeros=zeros)
         made._name(list(keys), [each.labels() for each in keys.values()],
                    dict(enumerate(keys.values())))
         return made

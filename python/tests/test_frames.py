@@ -189,3 +189,12 @@ def test_text_is_not_sorted_row_by_row():
     sorting = fastest(lambda: [np.unique(frame[name].to_numpy(object), return_inverse=True)
                                for name in "ab"])
     assert fastest(lambda: _frames.from_dataframe(frame, None, None, None, False)) < sorting
+
+
+def test_zeros_of_a_frame_are_kept_when_asked():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"user": ["a", "b"], "film": ["x", "y"], "rating": [0.0, 4.0]})
+    dropped = polyad.SparseTensor.from_dataframe(frame, value="rating")
+    assert (dropped.nnz, dropped.zeros_dropped) == (1, 1)
+    kept = polyad.SparseTensor.from_dataframe(frame, value="rating", zeros="keep")
+    assert (kept.nnz, kept.zeros_kept) == (2, 1)

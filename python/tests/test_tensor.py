@@ -223,3 +223,20 @@ def test_zeros_are_kept_when_asked(tmp_path):
     assert polyad.Plan(kept).nnz == 1
     with pytest.raises(ValueError, match="'hold' is unknown"):
         polyad.SparseTensor(coords, values, zeros="hold")
+
+
+def test_amounts_and_time_zones_are_read(tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_text('when,shop,amount\n2024-07-01 12:30,west,"$1,234.50"\n2024-12-01 12:30,east,$80\n')
+    x = polyad.read(path, columns="when:hour,shop", value="amount", numbers="grouped",
+                    time_zone="UTC:America/New_York")
+    assert x.labels == [["07", "08"], ["east", "west"]]
+    assert sorted(x.values) == [80, 1234.5]
+    with pytest.raises(polyad.ParseError, match="is 1.239 or 1239") as caught:
+        path.write_text("shop,amount\nwest,1\neast,1.239\n")
+        polyad.read(path, value="amount", numbers="grouped")
+    assert caught.value.line == 3
+    with pytest.raises(ValueError, match="numbers 'many' is unknown"):
+        polyad.read(path, numbers="many")
+    with pytest.raises(ValueError, match="Mars"):
+        polyad.read(path, time_zone="Mars")
