@@ -23,13 +23,14 @@ from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
 from ._types import RunInfo
 from ._update import Updater, update
-from .estimators import CPDecomposition, TuckerDecomposition
+from .estimators import CPDecomposition, EntryKFold, TuckerDecomposition
 
 read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
-    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "Error", "FileError", "FilePermissionError",
+    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "EntryKFold", "Error", "FileError",
+    "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
     "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",

@@ -198,20 +198,26 @@ def permute(x: Any, modes: Sequence[Mode]) -> Any:
     return parts.tensor(type(x))
 
 
+def check_alike(first: Any, other: Any, along: int | None = None) -> None:
+    """Raises where two tensors differ in shape or labels, but for mode `along`."""
+    where = "" if along is None else f" but for mode {along}"
+    for m in range(first.ndim):
+        if m == along:
+            continue
+        if other.ndim != first.ndim or other.shape[m] != first.shape[m]:
+            raise ValueError(f"the tensors have shapes {first.shape} and {other.shape}; expected "
+                             f"equal ones{where}")
+        if other._labels_of(m) != first._labels_of(m):
+            raise ValueError(f"the tensors have different labels in mode {m}; expected equal "
+                             "ones (sel and groupby can bring them together)")
+
+
 def concatenate(tensors: Sequence[Any], mode: Mode) -> Any:
     """Tensors one after the other along a mode."""
     first = tensors[0]
     along = first._mode(mode)
     for other in tensors[1:]:
-        for m in range(first.ndim):
-            if m == along:
-                continue
-            if other.ndim != first.ndim or other.shape[m] != first.shape[m]:
-                raise ValueError(f"the tensors have shapes {first.shape} and {other.shape}; expected "
-                                 f"equal ones but for mode {along}")
-            if other._labels_of(m) != first._labels_of(m):
-                raise ValueError(f"the tensors have different labels in mode {m}; expected equal "
-                                 "ones (sel and groupby can bring them together)")
+        check_alike(first, other, along)
     parts, pieces = Parts(first), [Parts(each) for each in tensors]
     starts = np.cumsum([0] + [piece.shape[along] for piece in pieces])
     parts.coords = [np.concatenate([

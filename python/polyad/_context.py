@@ -79,6 +79,7 @@ class Context:
         """Prepares the context for one computation. A quick one keeps the limit of the last: to
         ask the machine what memory it has left takes longer than such a computation."""
         threads = self.default_threads if threads is None else index(threads, "threads")
+        threads = 0 if threads == -1 else threads  # all processors, in the words of scikit-learn
         if self.alone:
             threads = _one_thread(threads)
         self.check(lib.polyad_set_threads(self.pointer, threads))

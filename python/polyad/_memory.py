@@ -43,10 +43,10 @@ def view(pointer: Any, shape: tuple[int, ...], dtype: Any, owner: Any,
     return np.asarray(_Memory(address, shape, dtype, owner, writable))
 
 
-def precision_type(precision: str) -> int:
-    """The C type of "f32" or "f64"."""
+def precision_type(precision: Any) -> int:
+    """The C type of "f32" or "f64", or of a NumPy type."""
     try:
-        return PRECISIONS[precision]
+        return PRECISIONS[precision] if isinstance(precision, str) else TYPES[np.dtype(precision)]
     except (KeyError, TypeError):
         raise ValueError(f"precision {precision!r} is unknown; expected 'f32' or 'f64'") from None
 

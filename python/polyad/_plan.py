@@ -180,6 +180,8 @@ class Plan:
             if asked is None or asked == "auto" or name in ("threads", "kernel"):
                 continue
             has = getattr(self, name)
+            if name == "precision" and precision_type(asked) == precision_type(has):
+                continue
             known = (has, getattr(self, f"{name}_asked", has))
             # "cuda" is the first of "cuda:0", "cuda:1", …
             if asked not in known and not (name == "device" and f"{asked}:0" == has):

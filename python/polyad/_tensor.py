@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import numbers as _numbers
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _algebra, _convert, _frames
+from . import _algebra, _arithmetic, _convert, _frames
 from ._archives import is_archive, label_arrays, labels_of, read_archive, write_archive
 from ._context import context, encode, index, mode_number
 from ._errors import text
@@ -587,6 +588,66 @@ class SparseTensor:
         """
         made: SparseTensor = _algebra.groupby(self, mode, groups)
         return made
+
+    # ---- arithmetic -------------------------------------------------------------------------
+
+    __array_ufunc__ = None  # NumPy's numbers leave products to the methods here
+
+    def __add__(self, other: Any) -> SparseTensor:
+        if not isinstance(other, SparseTensor):
+            return NotImplemented
+        made: SparseTensor = _arithmetic.added(self, other, 1)
+        return made
+
+    def __sub__(self, other: Any) -> SparseTensor:
+        if not isinstance(other, SparseTensor):
+            return NotImplemented
+        made: SparseTensor = _arithmetic.added(self, other, -1)
+        return made
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        made: SparseTensor
+        if isinstance(other, SparseTensor):
+            made = _arithmetic.multiplied(self, other)
+        elif isinstance(other, _numbers.Real):
+            made = _arithmetic.scaled(self, float(other))
+        else:
+            return NotImplemented
+        return made
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        if not isinstance(other, _numbers.Real):
+            return NotImplemented
+        made: SparseTensor = _arithmetic.scaled(self, 1 / float(other))
+        return made
+
+    def __neg__(self) -> SparseTensor:
+        made: SparseTensor = _arithmetic.scaled(self, -1)
+        return made
+
+    def map(self, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> SparseTensor:
+        """The tensor with every stored value through a function of arrays, such as ``np.log1p``.
+        Cells that are not stored stay zero, whatever the function makes of zero."""
+        made: SparseTensor = _arithmetic.mapped(self, function)
+        return made
+
+    def ttv(self, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
+        """The tensor times vectors: each mode that is named is summed with the weights of a vector of
+        its length, and gone. A float where none is left."""
+        return _arithmetic.ttv(self, vectors)
+
+    def ttm(self, matrix: npt.ArrayLike, mode: Mode) -> SparseTensor:
+        """The tensor times a matrix (J, I_n) in a mode, whose length is J then. The result has up to
+        J times as many nonzeros; :func:`polyad.ttmc` multiplies all modes but one at once."""
+        made: SparseTensor = _arithmetic.ttm(self, matrix, mode)
+        return made
+
+    def unfold(self, mode: Mode) -> Any:
+        """The mode-n matricisation as ``scipy.sparse.csr_array``, shape (I_n, product of the others);
+        the first of the other modes runs fastest, as in Kolda and Bader (2009)."""
+        return _arithmetic.unfolded(self, mode)
 
     # ---- Python ---------------------------------------------------------------------------
 

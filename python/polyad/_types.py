@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypedDict, Union
 import numpy as np
 import numpy.typing as npt
 
-Precision = Literal["f32", "f64"]
+Precision = Union[Literal["f32", "f64"], type[np.float32], type[np.float64]]
 Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "count"]
 Missing = Literal["keep", "skip", "error"]
 Numbers = Literal["plain", "grouped", "point", "comma"]

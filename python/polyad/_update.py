@@ -86,6 +86,11 @@ class Updater:
         """Rows that the growing mode has now."""
         return int(lib.polyad_updater_rows(self._handle))
 
+    @property
+    def mode(self) -> int:
+        """The mode that grows."""
+        return self._mode
+
     def __repr__(self) -> str:
         return f"<polyad.Updater of mode {self._mode}, {self.rows} rows>"
 

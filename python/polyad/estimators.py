@@ -5,8 +5,9 @@ each, score() tells how well they are described, and splitters divide it."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from ._algorithms import cp_als
 from ._apr import cp_apr
+from ._complete import split
 from ._context import Callback
 from ._errors import NotFittedError
 from ._model import KruskalTensor
@@ -23,6 +25,7 @@ from ._tensor import SparseTensor, as_tensor
 from ._tucker import tucker
 from ._tucker_model import TuckerTensor
 from ._types import CPAlgorithm, Mode, ModelKind, OnInterrupt, Precision, Seed, Svd
+from ._update import Updater
 
 Self = TypeVar("Self", bound="_Decomposition")
 
@@ -183,6 +186,41 @@ class CPDecomposition(_Decomposition):
         self.weights_: npt.NDArray[Any] = self.model_.weights
         return self
 
+    def partial_fit(self, X: Any, y: Any = None, *, mode: Mode = 0,
+                    forget: float = 1.0) -> CPDecomposition:
+        """Goes on with new slices of a mode, in time for these alone (:class:`polyad.Updater`); the
+        first call, or the first after another mode or :meth:`fit`, starts from the model that is
+        there, or from a decomposition of ``X``.
+
+        Parameters
+        ----------
+        X : tensor of the shape that was fitted, but for the length of ``mode``
+        mode : int or str
+            The mode that grows. New labels are appended, slices that are there get more data.
+        forget : float
+            What the weight of all that came before is multiplied by, above 0 and at most 1.
+
+        ``fit_`` is then that of the slices that were added.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X)
+        tensor, place = _tensor(X), self.model_._mode(mode)
+        going: Updater | None = getattr(self, "_updater", None)
+        if going is None or going.mode != place or self._updated is not self.model_:
+            going = Updater(self.model_, place, kind="poisson" if self.algorithm != "als" else "auto")
+        info = going.add(tensor, forget=forget, threads=self.threads, device=self.device)
+        model = going.model
+        model.info["fit"], model.info["iterations"] = info["fit"], self.n_iter_
+        self._take(model)
+        self.weights_ = model.weights
+        self._updater, self._updated = going, model
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the sums of partial_fit(), which the model stands for."""
+        return {name: each for name, each in vars(self).items()
+                if name not in ("_updater", "_updated")}
+
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
         kind: ModelKind = ("poisson" if self.algorithm != "als" else
                            "nonnegative" if self.nonnegative else "signed")
@@ -236,3 +274,35 @@ class TuckerDecomposition(_Decomposition):
         factors = [rows if m == mode else f for m, f in enumerate(model.factors)]
         labels = [None if m == mode else column for m, column in enumerate(model.labels)]
         return TuckerTensor(model.core, factors, labels=labels, mode_names=model.mode_names)
+
+
+class EntryKFold:
+    """Deals the entries of a tensor into folds, to fit a model to all but one and to test it on that
+    one: for completion, where absent cells are unknown. (Slices of the first mode are what
+    scikit-learn's own splitters divide.)
+
+    Parameters
+    ----------
+    n_splits : int
+        Folds, at least 2.
+    random_state : int or numpy.random.Generator
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: Seed = 0) -> None:
+        if n_splits < 2:
+            raise ValueError(f"n_splits is {n_splits}; expected at least 2")
+        self.n_splits, self.random_state = n_splits, random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None,
+              groups: Any = None) -> Iterator[tuple[SparseTensor, SparseTensor]]:
+        """Pairs of tensors, what to fit to and what to test on; every entry is tested on once, and
+        entries that are zero stay."""
+        tensor = _tensor(X)
+        parts = split(tensor, [1 / self.n_splits] * (self.n_splits - 1), seed=self.random_state)
+        for k, test in enumerate(parts):
+            others = parts[:k] + parts[k + 1:]
+            yield functools.reduce(lambda one, two: one + two, others), test

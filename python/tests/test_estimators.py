@@ -1,9 +1,16 @@
 """Estimators, alone and inside scikit-learn."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import polyad
+
+
+@pytest.fixture
+def flights(data):
+    return polyad.read(data / "nycflights13.tns.gz")
 
 
 @pytest.fixture
@@ -129,3 +136,37 @@ def test_inside_scikit_learn(exact):
         assert search.best_score_ > 0.99
     cores = GridSearchCV(polyad.TuckerDecomposition(), {"ranks": [1, 2]}, cv=2).fit(x)
     assert cores.best_params_ == {"ranks": 2}
+
+
+def test_partial_fit_goes_on_as_an_updater(flights):
+    before, after = flights.sel(date=slice(None, "2013-06-30")), flights.sel(
+        date=slice("2013-07-01", None))
+    first, second = after[:90], after[90:]
+    found = polyad.CPDecomposition(3, nonnegative=True, random_state=2).partial_fit(before)
+    updater = polyad.Updater(found.model_)
+    for part in (first, second):
+        updater.add(part, forget=0.9)
+        assert found.partial_fit(part, forget=0.9) is found
+    for ours, theirs in zip(found.factors_, updater.model.factors):
+        np.testing.assert_array_equal(ours, theirs)
+    assert found.model_.labels[0] == flights.labels[0] and found.transform(flights).shape == (365, 3)
+    again = pickle.loads(pickle.dumps(found)).partial_fit(second)  # from the model, without the sums
+    assert again.model_.shape == found.model_.shape
+
+
+def test_folds_of_entries():
+    x = polyad.SparseTensor(np.argwhere(np.ones((4, 5, 6))), np.arange(120.0), (4, 5, 6), zeros="keep")
+    folds = polyad.EntryKFold(4, random_state=1)
+    pairs = list(folds.split(x))
+    assert folds.get_n_splits() == len(pairs) == 4
+    tested = np.concatenate([test.values for _, test in pairs])
+    assert sorted(tested) == list(range(120))
+    for train, test in pairs:
+        assert sorted([*train.values, *test.values]) == list(range(120))
+    errors = []
+    for train, test in pairs:
+        model = polyad.cp_complete(train, 2, ridge=1e-3, seed=1)
+        errors.append(np.abs(model.reconstruct(test.coords) - test.values).mean())
+    assert np.mean(errors) < 5  # i + j + k is of rank 2 in every mode
+    with pytest.raises(ValueError, match="at least 2"):
+        polyad.EntryKFold(1)

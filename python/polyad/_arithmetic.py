@@ -1,0 +1,110 @@
+"""Arithmetic of sparse tensors: sums and products cell by cell, and products with vectors and matrices
+along modes. What a cell that is not stored holds is zero, before and after."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._algebra import Parts, check_alike
+from ._types import Mode
+
+
+def scaled(x: Any, factor: float) -> Any:
+    """Every value times a number."""
+    parts = Parts(x)
+    parts.values = (parts.values * np.float64(factor)).astype(x.dtype)
+    return parts.tensor(type(x))
+
+
+def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any:
+    """Every stored value through a function of arrays."""
+    parts = Parts(x)
+    values = np.asarray(function(np.array(x.values)))
+    if values.shape != x.values.shape:
+        raise ValueError(f"the function made shape {values.shape} of {x.values.shape} values; expected "
+                         "one value for each")
+    parts.values = values.astype(x.dtype)
+    return parts.tensor(type(x))
+
+
+def added(x: Any, y: Any, sign: int) -> Any:
+    """x + sign y."""
+    check_alike(x, y)
+    parts, other = Parts(x), Parts(y)
+    parts.coords = [np.concatenate([ours.astype(np.int64), theirs.astype(np.int64)])
+                    for ours, theirs in zip(parts.coords, other.coords)]
+    kind = np.result_type(x.dtype, y.dtype)
+    parts.values = np.concatenate([parts.values, sign * other.values]).astype(kind)
+    return parts.tensor(type(x))
+
+
+def multiplied(x: Any, y: Any) -> Any:
+    """The product cell by cell: cells that both have."""
+    check_alike(x, y)
+    _, ours, theirs = np.intersect1d(_cells(x), _cells(y), assume_unique=True, return_indices=True)
+    parts = Parts(x)
+    parts.keep(ours)
+    parts.values = (parts.values * y.values[theirs]).astype(np.result_type(x.dtype, y.dtype))
+    return parts.tensor(type(x))
+
+
+def _cells(x: Any) -> npt.NDArray[Any]:
+    """One item of bytes for each stored cell."""
+    coords = np.ascontiguousarray(x.coords, np.int64)
+    return coords.view(np.dtype((np.void, coords.itemsize * x.ndim))).reshape(-1)
+
+
+def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
+    """Modes summed with the weights of vectors."""
+    parts, gone = Parts(x), set()
+    values = x.values.astype(np.float64)
+    for name, given in vectors.items():
+        mode, vector = x._mode(name), np.asarray(given, np.float64)
+        if vector.shape != (x.shape[mode],):
+            raise ValueError(f"the vector of mode {mode} has shape {vector.shape}; expected "
+                             f"({x.shape[mode]},)")
+        values = values * vector[parts.coords[mode]]
+        gone.add(mode)
+    if len(gone) == x.ndim:
+        return float(values.sum())
+    parts.values = values.astype(x.dtype)
+    parts.reorder([mode for mode in range(x.ndim) if mode not in gone])
+    return parts.tensor(type(x))
+
+
+def ttm(x: Any, matrix: npt.ArrayLike, mode: Mode) -> Any:
+    """A mode multiplied by a matrix."""
+    along, given = x._mode(mode), np.asarray(matrix, np.float64)
+    if given.ndim != 2 or given.shape[1] != x.shape[along] or given.shape[0] == 0:
+        raise ValueError(f"the matrix of mode {along} has shape {given.shape}; expected "
+                         f"(rows, {x.shape[along]})")
+    rows, parts = given.shape[0], Parts(x)
+    values = given[:, parts.coords[along]] * x.values.astype(np.float64)
+    parts.coords = [np.repeat(np.arange(rows), x.nnz) if m == along else np.tile(column, rows)
+                    for m, column in enumerate(parts.coords)]
+    parts.values = values.reshape(-1).astype(x.dtype)
+    parts.keep(parts.values != 0)
+    parts.shape[along] = rows
+    parts.labels[along] = parts.keys[along] = None
+    return parts.tensor(type(x))
+
+
+def unfolded(x: Any, mode: Mode) -> Any:
+    """The mode-n matricisation as scipy.sparse.csr_array."""
+    sparse: Any = importlib.import_module("scipy.sparse")
+    along = x._mode(mode)
+    columns, stride = np.zeros(x.nnz, np.int64), 1
+    for m in range(x.ndim):
+        if m == along:
+            continue
+        columns += x.indices(m).astype(np.int64) * stride
+        stride *= x.shape[m]
+        if stride >= 2**63:
+            raise ValueError("the unfolded tensor has 2^63 columns or more; sum or group modes before")
+    rows = x.indices(along).astype(np.int64)
+    return sparse.csr_array((np.array(x.values), (rows, columns)), shape=(x.shape[along], stride))

@@ -1,0 +1,92 @@
+"""Arithmetic of tensors, compared with NumPy's of the dense array."""
+
+import numpy as np
+import pytest
+
+import polyad
+
+
+@pytest.fixture
+def pair(random_tensor):
+    return random_tensor(shape=(7, 5, 6), nnz=60), random_tensor(shape=(7, 5, 6), nnz=80, seed=9)
+
+
+def test_sums_and_products(pair):
+    x, y = pair
+    a, b = x.to_numpy(), y.to_numpy()
+    for made, expected in (
+            (x + y, a + b), (x - y, a - b), (x * y, a * b), (2 * x, 2 * a), (x * np.float32(0.5), a / 2),
+            (np.float64(3) * x, 3 * a), (x / 4, a / 4), (-x, -a), (x.map(np.square), a * a)):
+        assert isinstance(made, polyad.SparseTensor)
+        np.testing.assert_allclose(made.to_numpy(), expected, rtol=1e-15)
+    assert (x - x).nnz == 0 and (x * y).nnz < min(x.nnz, y.nnz)
+
+
+def test_types(pair):
+    x, y = pair
+    single = x.astype(np.float32)
+    assert (single + single).dtype == (2 * single).dtype == single.map(np.log1p).dtype == np.float32
+    assert (single * y).dtype == (y - single).dtype == np.float64
+
+
+def test_long_modes_are_compared_index_by_index():
+    x = polyad.SparseTensor([[2**62, 2**61, 1], [0, 5, 2**60]], [2.0, 3.0], (2**62 + 1, 2**62, 2**62))
+    y = polyad.SparseTensor([[2**62, 2**61, 1], [0, 5, 2**60 + 1]], [5.0, 7.0], x.shape)
+    assert (x * y).values.tolist() == [10] and (x + y).nnz == 3
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_products_along_modes(pair, mode):
+    x, a = pair[0], pair[0].to_numpy()
+    rng = np.random.default_rng(mode)
+    vector, matrix = rng.normal(size=a.shape[mode]), rng.normal(size=(4, a.shape[mode]))
+    np.testing.assert_allclose(x.ttv({mode: vector}).to_numpy(), np.tensordot(a, vector, (mode, 0)),
+                               atol=1e-13)
+    np.testing.assert_allclose(x.ttm(matrix, mode).to_numpy(),
+                               np.moveaxis(np.tensordot(matrix, a, (1, mode)), 0, mode), atol=1e-13)
+
+
+def test_vectors_of_several_modes(pair):
+    x, a = pair[0], pair[0].to_numpy()
+    u, v, w = (np.random.default_rng(n).normal(size=length) for n, length in enumerate(a.shape))
+    np.testing.assert_allclose(x.ttv({0: u, 2: w}).to_numpy(), np.einsum("ijk,i,k", a, u, w), atol=1e-13)
+    assert x.ttv({0: u, 1: v, 2: w}) == pytest.approx(np.einsum("ijk,i,j,k", a, u, v, w))
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_unfolding_is_kolda_and_baders(pair, mode):
+    pytest.importorskip("scipy")
+    x, a = pair[0], pair[0].to_numpy()
+    expected = np.moveaxis(a, mode, 0).reshape(a.shape[mode], -1, order="F")
+    np.testing.assert_array_equal(x.unfold(mode).toarray(), expected)
+
+
+def test_labels_go_along():
+    labels = {"day": ["Mon", "Tue"], "hour": ["8", "9", "10"]}
+    x = polyad.SparseTensor([[0, 0], [1, 2]], [1.0, 2.0], (2, 3), labels)
+    assert (x + x).labels == (2 * x).labels == (x * x).labels == x.labels
+    assert x.ttv({"hour": [1, 2, 3]}).labels == [["Mon", "Tue"]]
+    assert x.ttm(np.ones((4, 2)), "day").labels == [None, ["8", "9", "10"]]
+    other = polyad.SparseTensor([[0, 0]], [1.0], (2, 3), {"day": ["Mon", "Wed"], "hour": labels["hour"]})
+    for operation in (x.__add__, x.__sub__, x.__mul__):
+        with pytest.raises(ValueError, match="different labels in mode 0"):
+            operation(other)
+
+
+def test_what_does_not_fit(pair):
+    x = pair[0]
+    with pytest.raises(ValueError, match="shapes"):
+        x + x[:3]
+    for wrong in ("a", [1, 2], np.ones(3), None):
+        with pytest.raises(TypeError):
+            x * wrong
+    with pytest.raises(TypeError):
+        x + 1  # which would not be sparse
+    with pytest.raises(ValueError, match=r"expected \(7,\)"):
+        x.ttv({0: np.ones(5)})
+    with pytest.raises(ValueError, match=r"expected \(rows, 5\)"):
+        x.ttm(np.ones((5, 4)), 1)
+    with pytest.raises(ValueError, match="one value for each"):
+        x.map(np.sum)
+    with pytest.raises(ValueError, match="2\\^63 columns"):
+        polyad.SparseTensor([[0, 0, 0]], [1.0], (2, 2**62, 2**62)).unfold(0)
