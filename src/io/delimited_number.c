@@ -13,7 +13,7 @@ struct text {
   const char *at, *end;
 };
 
-static bool fail(char *why, const char *text) {
+static bool delimited_number_fail(char *why, const char *text) {
   if (why != NULL) snprintf(why, PD_WRITTEN_WHY, "%s", text);
   return false;
 }
@@ -168,19 +168,21 @@ static bool read_marks(polyad_numbers how, const char *text, size_t length, doub
   if (is_point && is_comma && point != comma) return fail_two(why, point, comma);
   *value = is_point ? point : comma;
   if (is_point || is_comma) return true;
-  return fail(why, how == POLYAD_NUMBERS_POINT
-                       ? "is no number; expected one with a decimal point, such as $1,234.50"
-                   : how == POLYAD_NUMBERS_COMMA
-                       ? "is no number; expected one with a decimal comma, such as 1.234,50 EUR"
-                       : "is no number; expected one such as 1234.5, 1,234.50, 1.234,50 or $12");
+  return delimited_number_fail(
+      why, how == POLYAD_NUMBERS_POINT
+               ? "is no number; expected one with a decimal point, such as $1,234.50"
+           : how == POLYAD_NUMBERS_COMMA
+               ? "is no number; expected one with a decimal comma, such as 1.234,50 EUR"
+               : "is no number; expected one such as 1234.5, 1,234.50, 1.234,50 or $12");
 }
 
-static bool read_plain(const char *text, size_t length, double *value, char *why) {
+static bool delimited_number_plain(const char *text, size_t length, double *value, char *why) {
   if (pd_parse_double(text, text + length, value) != PD_NUMBER_MALFORMED) return true;
-  return fail(why, memchr(text, ',', length) != NULL
-                       ? "is no number; expected a decimal point, not a comma (numbers: grouped, "
-                         "point or comma read other marks)"
-                       : "is not a finite number; expected a number");
+  return delimited_number_fail(
+      why, memchr(text, ',', length) != NULL
+               ? "is no number; expected a decimal point, not a comma (numbers: grouped, "
+                 "point or comma read other marks)"
+               : "is not a finite number; expected a number");
 }
 
 bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
@@ -188,7 +190,7 @@ bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
   struct text t = {text, text + length};
   char marks[LONGEST];
   number->currency = 0;
-  if (how == POLYAD_NUMBERS_PLAIN) return read_plain(text, length, &number->value, why);
+  if (how == POLYAD_NUMBERS_PLAIN) return delimited_number_plain(text, length, &number->value, why);
   trim(&t);
   int sign = 0;
   if (t.end - t.at >= 2 && *t.at == '(' && t.end[-1] == ')') {
@@ -199,7 +201,8 @@ bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
     sign = take_minus_or_plus(&t);
   }
   if (!take_currency(&t, &number->currency))
-    return fail(why, "has two currencies; expected one, in front of the number or behind it");
+    return delimited_number_fail(
+        why, "has two currencies; expected one, in front of the number or behind it");
   if (sign == 0) sign = take_minus_or_plus(&t);
   trim(&t);
   size_t used = delimited_number_marks(&t, marks);

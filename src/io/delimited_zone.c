@@ -38,7 +38,7 @@ void pd_clocks_close(struct pd_clocks *clocks) {
   *clocks = (struct pd_clocks){0};
 }
 
-static bool fail(char *why, const char *text) {
+static bool delimited_zone_fail(char *why, const char *text) {
   if (why != NULL) snprintf(why, PD_CLOCKS_WHY, "%s", text);
   return false;
 }
@@ -68,19 +68,21 @@ bool pd_clocks_move(const struct pd_clocks *clocks, struct pd_time *time, char *
   if (time->zoned) {
     instant[0] = local - time->east;
   } else if (!clocks->has_from) {
-    return fail(why,
-                "has no time zone; expected one behind it, such as Z or +01:00, or a first time "
-                "zone for such times");
+    return delimited_zone_fail(
+        why, "has no time zone; expected one behind it, such as Z or +01:00, or a first time "
+             "zone for such times");
   } else if (clocks->same) {
     return true;
   } else {
     int count = pd_zone_instants(&clocks->from, local, instant);
     if (count == 0)
-      return fail(why, "was left out when clocks were set forward; expected a time that clocks of "
-                       "the first time zone showed");
+      return delimited_zone_fail(
+          why, "was left out when clocks were set forward; expected a time that clocks of "
+               "the first time zone showed");
     if (count == 2 && clocks->twice == PD_CLOCKS_ASK) return fail_twice(clocks, instant, why);
     if (count == 2 && clocks->twice == PD_CLOCKS_LATER) instant[0] = instant[1];
   }
   return show(time, instant[0], &clocks->to) ||
-         fail(why, "is outside of the years 1 to 9999 in the time zone that is wanted");
+         delimited_zone_fail(why,
+                             "is outside of the years 1 to 9999 in the time zone that is wanted");
 }

@@ -44,7 +44,7 @@ static bool take_clock(const char **at, int32_t *seconds) {
 }
 
 /* Letters, or anything between < and >. */
-static bool take_name(const char **at) {
+static bool take_abbreviation(const char **at) {
   const char *begin = *at;
   if (**at == '<') {
     *at = strchr(*at, '>');
@@ -82,11 +82,11 @@ static bool parse_rule(const char *text, struct pd_zone *zone) {
   int32_t west;
   zone->has_rule = text[0] != '\0';
   if (!zone->has_rule) return true;
-  if (!take_name(&text) || !take_clock(&text, &west)) return false;
+  if (!take_abbreviation(&text) || !take_clock(&text, &west)) return false;
   zone->standard = -west;
   zone->has_summer = *text != '\0';
   if (!zone->has_summer) return true;
-  if (!take_name(&text)) return false;
+  if (!take_abbreviation(&text)) return false;
   zone->summer = zone->standard + 3600;
   if (*text != ',') {
     if (!take_clock(&text, &west)) return false;

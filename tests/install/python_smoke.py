@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What an installed package must do on a machine that has nothing but Python: read, decompose by
-every method, predict, write and read a model, with the OpenBLAS that the wheel brings.
+"""What an installed package must do on a machine that has nothing else for Python: read, decompose by
+every method, write and read a model; as a wheel with the OpenBLAS that it brings.
 
-usage: wheel_smoke.py DATA_FOLDER      (outside of the sources, so that these are not imported)
+usage: python_smoke.py DATA_FOLDER [--wheel]
 """
 
 import pathlib
@@ -30,10 +30,16 @@ def main():
         assert np.array_equal(polyad.KruskalTensor.load(path).factors[0], als.factors[0])
         x.save(pathlib.Path(folder, "x.tns.zst"))
         assert polyad.read(pathlib.Path(folder, "x.tns.zst")).nnz == x.nnz
+    if "--wheel" in sys.argv:
+        check_openblas()
+    print(f"polyad {polyad.version()} on Python {sys.version.split()[0]}: fit {als.info['fit']:.4f}")
+
+
+def check_openblas():
+    """The OpenBLAS of this process is the one that lies in the wheel."""
     brought = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
                if "libopenblas" in line and "/polyad.libs/" in line}
     assert brought, "OpenBLAS is not the wheel's"
-    print(f"polyad {polyad.version()} on Python {sys.version.split()[0]}: fit {als.info['fit']:.4f}")
 
 
 if __name__ == "__main__":
