@@ -249,7 +249,7 @@ polyad_status pd_decoder_read_at(struct pd_decoder *d, uint64_t offset, void *bu
 void pd_decoder_close(struct pd_decoder *d) {
   if (d == NULL) return;
   if (d->file >= 0) (void)pd_sys_close(d->file);
-  pd_inflater_destroy(d->context, d->inflater);
+  pd_inflating.destroy(d->context, d->inflater);
   ZSTD_freeDCtx(d->zstd);
   pd_free(d->context, d->raw);
   pd_free(d->context, d->path);

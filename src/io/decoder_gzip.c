@@ -4,7 +4,7 @@
 
 polyad_status pd_gzip_start(struct pd_decoder *d) {
   d->encoding = PD_ENCODING_GZIP;
-  polyad_status status = pd_inflater_create(d->context, &d->inflater);
+  polyad_status status = pd_inflating.create(d->context, &d->inflater);
   return status == POLYAD_OK ? POLYAD_OK : pd_decoder_note(d, status, "no memory to decompress");
 }
 
@@ -27,7 +27,7 @@ static polyad_status next_member(struct pd_decoder *d, bool *end) {
     padded = true;
     ++d->raw_at;
   }
-  pd_inflater_reset(d->inflater);
+  pd_inflating.reset(d->inflater);
   return POLYAD_OK;
 }
 
@@ -37,7 +37,7 @@ static polyad_status inflate_some(struct pd_decoder *d, unsigned char *out, size
   size_t taken = d->raw_used - d->raw_at;
   bool ended;
   *got = room;
-  const char *wrong = pd_inflater_run(d->inflater, d->raw + d->raw_at, &taken, out, got, &ended);
+  const char *wrong = pd_inflating.run(d->inflater, d->raw + d->raw_at, &taken, out, got, &ended);
   d->raw_at += taken;
   d->member_open = !ended;
   *idle = taken == 0 && *got == 0 && !ended;

@@ -9,7 +9,7 @@ struct pd_inflater {
   int header; /* bytes of the member's header that were given, up to its flags */
 };
 
-polyad_status pd_inflater_create(polyad_context *context, struct pd_inflater **inflater) {
+static polyad_status isal_create(polyad_context *context, struct pd_inflater **inflater) {
   PD_TRY(PD_NEW(context, 1, inflater));
   isal_inflate_init(&(*inflater)->state);
   (*inflater)->state.crc_flag = ISAL_GZIP;
@@ -17,7 +17,7 @@ polyad_status pd_inflater_create(polyad_context *context, struct pd_inflater **i
   return POLYAD_OK;
 }
 
-void pd_inflater_reset(struct pd_inflater *inflater) {
+static void isal_reset(struct pd_inflater *inflater) {
   isal_inflate_reset(&inflater->state);
   inflater->state.crc_flag = ISAL_GZIP;
   inflater->header = 0;
@@ -30,7 +30,7 @@ static bool unknown_flags(struct pd_inflater *inflater, const unsigned char *in,
   return false;
 }
 
-static const char *words_of(int result) {
+static const char *isal_words(int result) {
   switch (result) {
   case ISAL_INVALID_BLOCK:
     return "invalid block";
@@ -49,7 +49,7 @@ static const char *words_of(int result) {
   }
 }
 
-const char *pd_inflater_run(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
+static const char *isal_run(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
                             unsigned char *out, size_t *out_size, bool *ended) {
   struct inflate_state *state = &inflater->state;
   const uint32_t most = UINT32_C(1) << 30;
@@ -68,9 +68,11 @@ const char *pd_inflater_run(struct pd_inflater *inflater, const unsigned char *i
   *in_size = given - state->avail_in;
   *out_size = room - state->avail_out;
   *ended = state->block_state == ISAL_BLOCK_FINISH;
-  return result < 0 ? words_of(result) : NULL;
+  return result < 0 ? isal_words(result) : NULL;
 }
 
-void pd_inflater_destroy(polyad_context *context, struct pd_inflater *inflater) {
+static void isal_destroy(polyad_context *context, struct pd_inflater *inflater) {
   pd_free(context, inflater);
 }
+
+const struct pd_inflater_functions pd_inflating = {isal_create, isal_reset, isal_run, isal_destroy};

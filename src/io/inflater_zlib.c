@@ -26,7 +26,7 @@ static void inflater_release(void *user, void *memory) {
   (void)memory;
 }
 
-polyad_status pd_inflater_create(polyad_context *context, struct pd_inflater **inflater) {
+static polyad_status zlib_create(polyad_context *context, struct pd_inflater **inflater) {
   PD_TRY(PD_NEW_ZERO(context, 1, inflater));
   z_stream *stream = &(*inflater)->stream;
   stream->zalloc = inflater_allocate;
@@ -38,9 +38,9 @@ polyad_status pd_inflater_create(polyad_context *context, struct pd_inflater **i
   return pd_fail(context, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
 }
 
-void pd_inflater_reset(struct pd_inflater *inflater) { (void)inflateReset(&inflater->stream); }
+static void zlib_reset(struct pd_inflater *inflater) { (void)inflateReset(&inflater->stream); }
 
-const char *pd_inflater_run(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
+static const char *zlib_run(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
                             unsigned char *out, size_t *out_size, bool *ended) {
   z_stream *stream = &inflater->stream;
   const unsigned most = 1u << 30;
@@ -58,7 +58,9 @@ const char *pd_inflater_run(struct pd_inflater *inflater, const unsigned char *i
   return stream->msg != NULL ? stream->msg : "invalid stream";
 }
 
-void pd_inflater_destroy(polyad_context *context, struct pd_inflater *inflater) {
+static void zlib_destroy(polyad_context *context, struct pd_inflater *inflater) {
   if (inflater != NULL) (void)inflateEnd(&inflater->stream);
   pd_free(context, inflater);
 }
+
+const struct pd_inflater_functions pd_inflating = {zlib_create, zlib_reset, zlib_run, zlib_destroy};
