@@ -109,7 +109,7 @@ test_gpu() {
     [ ! -x "$program" ] || [ "${program##*/}" = test_gpu_fault ] ||
       begin "${program##*/}" timeout 500 "$program"
   done
-  begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda cuda,cuda
+  begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda
   begin twotree timeout 500 "$build/tests/unit/test_twotree" cuda
   begin gcp timeout 500 "$build/tests/property/test_gcp_property" cuda
   for name in cuda opencl; do

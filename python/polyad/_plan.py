@@ -84,8 +84,8 @@ class Plan:
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
 
-    def _make(self, tensor: SparseTensor, rank: int, format: str, precision: str, device: str,
-              threads: int | None, variant: str, kernel: str, compute: str = "native",
+    def _make(self, tensor: SparseTensor, rank: int, format: str, precision: Precision,
+              device: str, threads: int | None, variant: str, kernel: str, compute: str = "native",
               tune: bool = False, zeros: str = "drop", sweeps: float = 0,
               comm: Any = None, columns: int = 0) -> None:
         if zeros not in ("drop", "keep"):
@@ -273,7 +273,7 @@ class Plan:
         return float(objective[0]), gradients
 
 
-def plan_of(x: Any, rank: int, *, format: str, precision: str | None, device: str,
+def plan_of(x: Any, rank: int, *, format: str, precision: Precision | None, device: str,
             threads: int | None, variant: str, kernel: str = "mttkrp",
             zeros: str = "drop", sweeps: float = 0, comm: Any = None,
             columns: int = 0) -> tuple[SparseTensor | None, Plan]:

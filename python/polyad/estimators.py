@@ -206,7 +206,7 @@ class CPDecomposition(_Decomposition):
             return self.fit(X)
         tensor, place = _tensor(X), self.model_._mode(mode)
         going: Updater | None = getattr(self, "_updater", None)
-        if going is None or going.mode != place or self._updated is not self.model_:
+        if going is None or going.mode != place or getattr(self, "_updated", None) is not self.model_:
             going = Updater(self.model_, place, kind="poisson" if self.algorithm != "als" else "auto")
         info = going.add(tensor, forget=forget, threads=self.threads, device=self.device)
         model = going.model

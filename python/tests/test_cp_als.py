@@ -82,7 +82,7 @@ def test_options(random_tensor):
     ({"rank": 0}, ValueError), ({"rank": 1.5}, TypeError), ({"tol": float("nan")}, ValueError),
     ({"max_iters": -1}, ValueError), ({"init": "nothing"}, ValueError),
     ({"format": "nosuch"}, ValueError), ({"precision": "f16"}, ValueError),
-    ({"seed": -1}, ValueError), ({"threads": -1}, ValueError), ({"device": "toaster"}, ValueError),
+    ({"seed": -1}, ValueError), ({"threads": -2}, ValueError), ({"device": "toaster"}, ValueError),
     ({"init": [np.ones((2, 2))]}, ValueError), ({"restarts": 0}, ValueError),
 ])
 def test_bad_options(random_tensor, options, error):

@@ -6,6 +6,7 @@
  * the list is empty. */
 #include "algorithms/als_together.h"
 #include "algorithms/als_state.h"
+#include "plan/stream.h"
 #include <string.h>
 
 /* A run that is under way. */
@@ -30,9 +31,10 @@ struct together {
   polyad_workspace *workspace;
 };
 
+/* A streamed plan has promised its memory for the rank of one run. */
 bool pd_als_can_share(const polyad_plan *plan) {
   return plan->device->functions->host_memory && plan->device->linalg->round == NULL &&
-         pd_plan_team(plan) == NULL;
+         pd_plan_team(plan) == NULL && plan->format != &pd_stream_format;
 }
 
 /* As many columns as are worth it, in at most a quarter of the memory. */

@@ -22,7 +22,8 @@ struct peers {
   struct shown *shown; /* `size` */
 };
 
-static polyad_status show(polyad_context *context, const struct peers *peers, const void *data) {
+static polyad_status show_to_peers(polyad_context *context, const struct peers *peers,
+                                   const void *data) {
   const polyad_team *team = peers->team;
   struct shown mine = {team->device, data};
   return team->collectives->gather(context, team->state, &mine, sizeof mine, peers->shown);
@@ -48,7 +49,7 @@ static polyad_status fetch(polyad_context *context, const polyad_team *team, voi
 static polyad_status peers_gather(polyad_context *context, void *state, const void *mine,
                                   uint64_t bytes, void *all) {
   const struct peers *peers = state;
-  PD_TRY(show(context, peers, mine));
+  PD_TRY(show_to_peers(context, peers, mine));
   polyad_status status = POLYAD_OK;
   for (int k = 0; k < peers->team->size && status == POLYAD_OK; ++k)
     status = fetch(context, peers->team, (char *)all + (uint64_t)k * bytes, peers->shown[k].device,
@@ -59,7 +60,7 @@ static polyad_status peers_gather(polyad_context *context, void *state, const vo
 static polyad_status peers_exchange(polyad_context *context, void *state,
                                     const struct pd_parcel *to, const struct pd_parcel *from) {
   const struct peers *peers = state;
-  PD_TRY(show(context, peers, to));
+  PD_TRY(show_to_peers(context, peers, to));
   polyad_status status = POLYAD_OK;
   for (int k = 0; k < peers->team->size && status == POLYAD_OK; ++k) {
     const struct pd_parcel *theirs =

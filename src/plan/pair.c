@@ -32,8 +32,7 @@ static void pair_describe(const void *storage, int first_mode, char text[PD_REAS
 static void pair_destroy(polyad_context *context, void *storage) {
   struct pd_pair *pair = storage;
   for (int k = 0; k < 2; ++k) {
-    if (pair->brought[k] != NULL)
-      pd_storage_free(context, pair->part[k]->format, pair->brought[k]);
+    if (pair->brought[k] != NULL) pd_storage_free(context, pair->part[k]->format, pair->brought[k]);
     if (!pair->view) polyad_plan_destroy(pair->part[k]);
   }
   pd_free(context, pair);

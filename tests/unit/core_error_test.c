@@ -83,13 +83,13 @@ static void a_refusal_of_memory_adds_up(void **state) {
   char *held;
   char expected[300];
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_memory_limit(context, 4 << 20), POLYAD_OK);
-  assert_int_equal(PD_NEW(context, (3 << 20) - 64, &held), POLYAD_OK);
-  assert_int_equal(polyad_memory_in_use(context), 3 << 20);
+  assert_int_equal(polyad_set_memory_limit(context, 2 << 20), POLYAD_OK);
+  assert_int_equal(PD_NEW(context, (1 << 20) - 64, &held), POLYAD_OK);
+  assert_int_equal(polyad_memory_in_use(context), 1 << 20);
   assert_int_equal(pd_memory_check(context, 2 << 20, "a workspace"), POLYAD_MEMORY_LIMIT);
   snprintf(expected, sizeof expected,
-           "a workspace: 2.0 MiB (%d bytes) more are needed and 3.0 MiB are in use, 5.0 MiB in "
-           "all; the memory limit is 4.0 MiB: raise it or ask for less",
+           "a workspace: 2.0 MiB (%d bytes) more are needed and 1.0 MiB are in use, 3.0 MiB in "
+           "all; the memory limit is 2.0 MiB: raise it or ask for less",
            2 << 20);
   assert_string_equal(polyad_last_error(context), expected);
   pd_free(context, held);

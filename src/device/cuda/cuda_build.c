@@ -196,6 +196,7 @@ static polyad_status sort_pass(polyad_context *context, struct pd_build *build,
       .keys = {build->keys[0], build->keys[1]},
       .values = {build->permutation[build->at], build->permutation[!build->at]},
       .key_bytes = keys.key_bytes,
+      .value_bytes = 4,
       .count = build->nnz,
       .bits = bits};
   int found;
@@ -342,6 +343,7 @@ static polyad_status list_rows(polyad_context *context, struct pd_build *build, 
   struct pd_gpu_sort_job job = {.keys = {low, high},
                                 .values = {low + build->nnz, high + build->nnz},
                                 .key_bytes = 4,
+                                .value_bytes = 4,
                                 .count = build->nnz,
                                 .bits = pd_index_bits(build->dims[mode])};
   int at = 0;

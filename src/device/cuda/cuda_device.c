@@ -215,6 +215,10 @@ static polyad_status elapsed(polyad_context *context, struct pd_cuda_state *stat
     return POLYAD_OK;
   }
   cudaError_t code = cudaEventElapsedTime(&milliseconds, first, second);
+  if (code == cudaErrorNotReady) { /* marked anew since it was asked for */
+    (void)cudaGetLastError();
+    return POLYAD_OK;
+  }
   *seconds = 1e-3 * (double)milliseconds;
   return PD_CUDA(context, state, code);
 }

@@ -4,12 +4,11 @@
 
 enum { THREADS = 256 };
 
-template <typename K>
+template <typename K, typename V>
 static cudaError_t sort_pairs(const struct pd_gpu_sort_job *job, void *temporary, size_t *bytes,
                               int *at, cudaStream_t stream) {
   cub::DoubleBuffer<K> keys(static_cast<K *>(job->keys[0]), static_cast<K *>(job->keys[1]));
-  cub::DoubleBuffer<uint32_t> values(static_cast<uint32_t *>(job->values[0]),
-                                     static_cast<uint32_t *>(job->values[1]));
+  cub::DoubleBuffer<V> values(static_cast<V *>(job->values[0]), static_cast<V *>(job->values[1]));
   cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *bytes, keys, values, job->count, 0,
                                                      job->bits, stream);
   *at = keys.selector;
@@ -18,8 +17,10 @@ static cudaError_t sort_pairs(const struct pd_gpu_sort_job *job, void *temporary
 
 extern "C" cudaError_t pd_gpu_sort(const struct pd_gpu_sort_job *job, void *temporary,
                                    size_t *bytes, int *at, cudaStream_t stream) {
-  if (job->key_bytes == 4) return sort_pairs<uint32_t>(job, temporary, bytes, at, stream);
-  return sort_pairs<uint64_t>(job, temporary, bytes, at, stream);
+  if (job->key_bytes == 4) return sort_pairs<uint32_t, uint32_t>(job, temporary, bytes, at, stream);
+  if (job->value_bytes == 4)
+    return sort_pairs<uint64_t, uint32_t>(job, temporary, bytes, at, stream);
+  return sort_pairs<uint64_t, uint64_t>(job, temporary, bytes, at, stream);
 }
 
 static __global__ void __launch_bounds__(THREADS) count_up(uint32_t *to, uint64_t count) {

@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/** Keys of 4 or 8 bytes with values of 4, each in two arrays: what is to be sorted is in the first
- * ones, what is sorted in number *at of both. With `temporary` NULL nothing is sorted, and *bytes
- * tells how many are needed there. */
+/** Keys of 4 or 8 bytes with values of 4, or of 8 each, in two arrays each: what is to be sorted is
+ *  in the first ones, what is sorted in number *at of both. With `temporary` NULL nothing is
+ * sorted, and *bytes tells how many are needed there. */
 struct pd_gpu_sort_job {
   void *keys[2], *values[2];
-  int key_bytes;
+  int key_bytes, value_bytes;
   uint64_t count;
   int bits; /* of a key, from the lowest; at least 1 */
 };

@@ -115,8 +115,8 @@ static polyad_status classify_there(polyad_context *context, struct job *job) {
 }
 
 /* Frees what the storage does not keep. */
-static void clear_parts(polyad_context *context, const struct pd_device *device,
-                        const struct pd_hls *hls, const struct pd_build_parts *parts) {
+static void hls_clear_parts(polyad_context *context, const struct pd_device *device,
+                            const struct pd_hls *hls, const struct pd_build_parts *parts) {
   uint32_t *own = hls->b_vals_ptr == parts->begin ? NULL : parts->begin;
   uint32_t *arrays[] = {parts->first, own, parts->in, parts->rest};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
@@ -142,6 +142,6 @@ polyad_status pd_hls_fill_there(polyad_context *context, struct pd_build *build,
       write_indices(context, &job, false, job.parts.rest, hls->sparse_nnz, &hls->nnz_inds));
   PD_TRY_CLEANUP(write_values(context, &job, job.parts.rest, hls->sparse_nnz, &hls->nnz_vals));
 cleanup:
-  clear_parts(context, device, hls, &job.parts);
+  hls_clear_parts(context, device, hls, &job.parts);
   return status;
 }

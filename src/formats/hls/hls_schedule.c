@@ -81,6 +81,7 @@ static polyad_status sort_by_row(polyad_context *context, const struct pd_device
   struct pd_gpu_sort_job *job = &sorted->job;
   struct pd_hls_field field = {hls->linear_bits, hls->shift[mode], hls->bits[mode]};
   *sorted = (struct by_row){.job = {.key_bytes = 4,
+                                    .value_bytes = 4,
                                     .count = hls->sparse_nnz,
                                     .bits = hls->bits[mode] < 1 ? 1 : hls->bits[mode]}};
   for (int k = 0; k < 2; ++k) {
