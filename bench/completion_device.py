@@ -109,7 +109,8 @@ def main():
     began = time.monotonic()
     devices = json.loads(subprocess.run([options.polyad, "devices", "--json", "-"], check=True,
                                         capture_output=True).stdout)
-    record = {"command": "completion_device.py " + " ".join(sys.argv[1:]), "devices": devices,
+    words = [pathlib.Path(word).name for word in sys.argv[1:]]
+    record = {"command": " ".join(["completion_device.py", *words]), "devices": devices,
               "processor": processor(), "threads": options.threads, "results": []}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.pairs):
