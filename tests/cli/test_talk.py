@@ -100,7 +100,7 @@ def test_parts_of_a_decomposition_add_up(polyad, arguments):
     found = polyad.json(*arguments, "-o", "m.txt")
     parts = parts_of(found)
     assert all(seconds > 0 for seconds in parts.values())
-    assert found["seconds_init"] + found["seconds_iterations"] <= found["seconds"]
+    assert found["seconds_init"] + found["seconds_iterations"] <= found["seconds"] + 1e-9  # rounded
 
 
 # What each command does, by the parts that must not be empty.
