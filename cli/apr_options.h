@@ -41,30 +41,24 @@ static inline void cli_apr_options_finish(struct cli_apr_options *apr, const cha
 
 /* clang-format off */
 #define CLI_APR_OPTIONS(t)                                                                         \
-  {.kind = CLI_GROUP, .help = "apr-mu, apr-pdnr, apr-pqnr"},                                       \
-  {.name = "inner-iters", .kind = CLI_COUNT, .offset = offsetof(t, apr.inner_iterations),          \
-   .argument = "N",                                                                                \
-   .help = "most inner iterations of a mode or row (default 10)", .least = 1, .most = 999999999},  \
-  {.name = "epsilon", .kind = CLI_REAL, .offset = offsetof(t, apr.options.epsilon),                \
-   .argument = "X",                                                                                \
-   .help = "least divisor (default 1e-10)"},                                                       \
-  {.name = "store-pi", .kind = CLI_FLAG, .offset = offsetof(t, apr.store_pi),                      \
-   .help = "apr-mu: store the rows of Pi (default: on the fly)"},                                  \
-  {.name = "zero-shift", .kind = CLI_REAL, .offset = offsetof(t, apr.options.kappa),               \
-   .argument = "X",                                                                                \
-   .help = "apr-mu: added to inadmissible zeros, kappa (default 0.01)"},                           \
-  {.name = "zero-tol", .kind = CLI_REAL, .offset = offsetof(t, apr.options.kappa_tolerance),       \
-   .argument = "X",                                                                                \
-   .help = "apr-mu: entries below it may be such (default 1e-10)"},                                \
-  {.name = "active-tol", .kind = CLI_REAL, .offset = offsetof(t, apr.options.active_tolerance),    \
-   .argument = "X", .help = "apr-pdnr, -pqnr: entries up to it may be held at 0\n(default 1e-8)"}, \
-  {.name = "damping", .kind = CLI_REAL, .offset = offsetof(t, apr.options.damping),                \
-   .argument = "X",                                                                                \
-   .help = "apr-pdnr: first damping of the Hessian (default 1e-5)"},                               \
-  {.name = "exact", .kind = CLI_FLAG, .offset = offsetof(t, apr.exact),                            \
-   .help = "apr-pdnr: solve rows to the tolerance from the start"},                                \
-  {.name = "lbfgs-pairs", .kind = CLI_COUNT, .offset = offsetof(t, apr.pairs), .argument = "N",    \
-   .help = "apr-pqnr: pairs that L-BFGS keeps (default 3)", .least = 1, .most = 1000}
+  CLI_HEADING("apr-mu, apr-pdnr, apr-pqnr"),                                                       \
+  CLI_OPTION(t, COUNT, apr.inner_iterations, "inner-iters", "N",                                   \
+             "most inner iterations of a mode or row (default 10)", .least = 1, .most = 999999999),\
+  CLI_OPTION(t, REAL, apr.options.epsilon, "epsilon", "X", "least divisor (default 1e-10)"),       \
+  CLI_OPTION(t, FLAG, apr.store_pi, "store-pi", NULL,                                              \
+             "apr-mu: store the rows of Pi (default: on the fly)"),                                \
+  CLI_OPTION(t, REAL, apr.options.kappa, "zero-shift", "X",                                        \
+             "apr-mu: added to inadmissible zeros, kappa (default 0.01)"),                         \
+  CLI_OPTION(t, REAL, apr.options.kappa_tolerance, "zero-tol", "X",                                \
+             "apr-mu: entries below it may be such (default 1e-10)"),                              \
+  CLI_OPTION(t, REAL, apr.options.active_tolerance, "active-tol", "X",                             \
+             "apr-pdnr, -pqnr: entries up to it may be held at 0\n(default 1e-8)"),             \
+  CLI_OPTION(t, REAL, apr.options.damping, "damping", "X",                                         \
+             "apr-pdnr: first damping of the Hessian (default 1e-5)"),                             \
+  CLI_OPTION(t, FLAG, apr.exact, "exact", NULL,                                                    \
+             "apr-pdnr: solve rows to the tolerance from the start"),                              \
+  CLI_OPTION(t, COUNT, apr.pairs, "lbfgs-pairs", "N",                                              \
+             "apr-pqnr: pairs that L-BFGS keeps (default 3)", .least = 1, .most = 1000)
 /* clang-format on */
 
 #endif

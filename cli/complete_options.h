@@ -58,28 +58,28 @@ static inline void cli_complete_options_set(const struct cli_complete_options *g
 
 /* clang-format off */
 #define CLI_COMPLETE_OPTIONS(t)                                                                    \
-  {.kind = CLI_GROUP, .help = "completion"},                                                       \
-  {.name = "absent", .kind = CLI_CHOICE, .offset = offsetof(t, complete.absent),                   \
-   .argument = "zero|unknown", .choices = "zero unknown",                                          \
-   .help = "cells that are not in FILE: zero (default), or unknown:\n"                             \
-           "the model is fitted to the cells in FILE alone, zeros\namong them"},                   \
-  {.name = "weights", .kind = CLI_TEXT, .offset = offsetof(t, complete.weights),                   \
-   .argument = "FILE", .help = "unknown: weights of the cells, in a tensor file"},                 \
-  {.name = "biases", .kind = CLI_FLAG, .offset = offsetof(t, complete.biases),                     \
-   .help = "unknown: add a mean and a bias for every index of a\nmode: the model's last components"}, \
-  {.name = "bias-ridge", .kind = CLI_REAL, .offset = offsetof(t, complete.bias_ridge),             \
-   .argument = "X", .help = "unknown: regularisation of biases (default 0.2)"},                    \
-  {.name = "ridge-by-count", .kind = CLI_FLAG, .offset = offsetof(t, complete.ridge_by_count),     \
-   .help = "unknown: multiply the ridges of an index by the number\nof its cells"},                \
-  {.name = "validation", .kind = CLI_TEXT, .offset = offsetof(t, complete.validation),             \
-   .argument = "SHARE|FILE",                                                                       \
-   .help = "unknown: a share of the cells, such as 0.1, or a tensor\n"                             \
-           "file, that the fit does not see; the model of the least\nerror there is kept"},        \
-  {.name = "patience", .kind = CLI_COUNT, .offset = offsetof(t, complete.patience),                \
-   .argument = "N", .least = 1, .most = 999999999,                                                 \
-   .help = "unknown: iterations without a lower error there after\nwhich a run ends (default 5)"},  \
-  {.name = "learn-rate", .kind = CLI_REAL, .offset = offsetof(t, complete.learn_rate),             \
-   .argument = "X", .help = "sgd: length of the first steps (default 0.3)"}
+  CLI_HEADING("completion"),                                                                       \
+  CLI_OPTION(t, CHOICE, complete.absent, "absent", "zero|unknown",                                 \
+             "cells that are not in FILE: zero (default), or unknown:\n"                           \
+             "the model is fitted to the cells in FILE alone, zeros\n"                             \
+             "among them", .choices = "zero unknown"),                                             \
+  CLI_OPTION(t, TEXT, complete.weights, "weights", "FILE",                                         \
+             "unknown: weights of the cells, in a tensor file"),                                   \
+  CLI_OPTION(t, FLAG, complete.biases, "biases", NULL,                                             \
+             "unknown: add a mean and a bias for every index of a\n"                               \
+             "mode: the model's last components"),                                                 \
+  CLI_OPTION(t, REAL, complete.bias_ridge, "bias-ridge", "X",                                      \
+             "unknown: regularisation of biases (default 0.2)"),                                   \
+  CLI_OPTION(t, FLAG, complete.ridge_by_count, "ridge-by-count", NULL,                             \
+             "unknown: multiply the ridges of an index by the number\nof its cells"),           \
+  CLI_OPTION(t, TEXT, complete.validation, "validation", "SHARE|FILE",                             \
+             "unknown: a share of the cells, such as 0.1, or a tensor\n"                           \
+             "file, that the fit does not see; the model of the least\nerror there is kept"),   \
+  CLI_OPTION(t, COUNT, complete.patience, "patience", "N",                                         \
+             "unknown: iterations without a lower error there after\n"                             \
+             "which a run ends (default 5)", .least = 1, .most = 999999999),                       \
+  CLI_OPTION(t, REAL, complete.learn_rate, "learn-rate", "X",                                      \
+             "sgd: length of the first steps (default 0.3)")
 /* clang-format on */
 
 #endif

@@ -19,12 +19,9 @@ struct devices {
 };
 
 static const struct cli_option option_table[] = {
-    {.name = "kind",
-     .kind = CLI_CHOICE,
-     .offset = offsetof(struct devices, kind),
-     .argument = "KIND",
-     .choices = "cpu cuda opencl",
-     .help = "devices of this kind only, opened by this process\nitself: cpu, cuda, opencl"},
+    CLI_OPTION(struct devices, CHOICE, kind, "kind", "KIND",
+               "devices of this kind only, opened by this process\nitself: cpu, cuda, opencl",
+               .choices = "cpu cuda opencl"),
     CLI_TALK_OPTIONS(struct devices)};
 
 static const struct cli_usage usage = {.command = "devices",

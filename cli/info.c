@@ -173,15 +173,9 @@ static int run(struct info *info) {
 static const struct cli_option option_table[] = {
     CLI_STORAGE_OPTIONS(struct info, "bytes in this format only, NAME[:VARIANT][:KEY=N]...\nas "
                                      "polyad formats lists them (default: all)"),
-    {.name = "rank",
-     .letter = 'r',
-     .kind = CLI_COUNT,
-     .offset = offsetof(struct info, rank),
-     .argument = "R",
-     .help = "add the bytes of factors of this rank",
-     .least = 1},
-    CLI_READ_OPTIONS(struct info),
-    CLI_COMMON_OPTIONS(struct info)};
+    CLI_OPTION(struct info, COUNT, rank, "rank", "R", "add the bytes of factors of this rank",
+               .letter = 'r', .least = 1),
+    CLI_READ_OPTIONS(struct info), CLI_COMMON_OPTIONS(struct info)};
 
 static const struct cli_usage usage = {
     .command = "info",

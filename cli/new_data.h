@@ -16,14 +16,12 @@ struct cli_new_data {
 /* clang-format off */
 /** Options that expand inside a cli_option table of a type `t` with a member `data`. */
 #define CLI_MATCH_OPTIONS(t)                                                                       \
-  {.name = "match", .kind = CLI_CHOICE, .offset = offsetof(t, data.match), .argument = "HOW",      \
-   .choices = "auto number",                                                                       \
-   .help = "indices: auto (default) by label, or by number where\nneither has labels; number: "    \
-           "labels do not count"},                                                                 \
-  {.name = "unseen", .kind = CLI_CHOICE, .offset = offsetof(t, data.unseen), .argument = "HOW",    \
-   .choices = "error skip",                                                                        \
-   .help = "indices that the model lacks, where it needs them:\nerror (default), or skip their "   \
-           "nonzeros"}
+  CLI_OPTION(t, CHOICE, data.match, "match", "HOW",                                                \
+             "indices: auto (default) by label, or by number where\n"                              \
+             "neither has labels; number: labels do not count", .choices = "auto number"),         \
+  CLI_OPTION(t, CHOICE, data.unseen, "unseen", "HOW",                                              \
+             "indices that the model lacks, where it needs them:\n"                                \
+             "error (default), or skip their nonzeros", .choices = "error skip")
 /* clang-format on */
 
 /** Defaults; called before parsing. */

@@ -30,6 +30,16 @@ struct cli_option {
   uint64_t least, most; /* most 0: no limit */
 };
 
+/** An entry of a table of options: what stores its argument in which member of `type`. Behind the
+ *  help may come .letter, .choices, .least and .most. */
+#define CLI_OPTION(type, what, member, option_name, argument_name, ...)                            \
+  {                                                                                                \
+    .kind = CLI_##what, .offset = offsetof(type, member), .name = (option_name),                   \
+    .argument = (argument_name), .help = __VA_ARGS__                                               \
+  }
+#define CLI_HEADING(text)                                                                          \
+  { .kind = CLI_GROUP, .help = (text) }
+
 /** What a subcommand says of itself. */
 struct cli_usage {
   const char *command;  /* "cpd" */

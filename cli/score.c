@@ -252,11 +252,10 @@ static int run(struct score *s) {
   return status == 0 ? cli_finish_output() : status;
 }
 
-static const struct cli_option option_table[] = {{.kind = CLI_GROUP, .help = "comparison"},
-                                                 {.name = "no-weights",
-                                                  .kind = CLI_FLAG,
-                                                  .offset = offsetof(struct score, no_weights),
-                                                  .help = "compare directions only, not weights"},
+static const struct cli_option option_table[] = {CLI_HEADING("comparison"),
+                                                 CLI_OPTION(struct score, FLAG, no_weights,
+                                                            "no-weights", NULL,
+                                                            "compare directions only, not weights"),
                                                  CLI_TALK_OPTIONS(struct score)};
 
 static const struct cli_usage usage = {

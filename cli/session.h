@@ -29,28 +29,24 @@ struct cli_session {
 /** Options that expand inside a cli_option table of a type `t` with a member `session`: of results
  *  and messages, ... */
 #define CLI_TALK_OPTIONS(t)                                                                        \
-  {.kind = CLI_GROUP, .help = "result and messages"},                                              \
-  {.name = "json", .kind = CLI_OUTPUT, .offset = offsetof(t, session.json), .argument = "FILE",      \
-   .help = "write a JSON object; - writes it, and nothing\nelse, to standard output"},             \
-  {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = offsetof(t, session.quiet),         \
-   .help = "no talk on standard error, only errors; results stay"},                                                                \
-  {.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .offset = offsetof(t, session.verbose),     \
-   .help = "say what is chosen and why"}
+  CLI_HEADING("result and messages"),                                                              \
+  CLI_OPTION(t, OUTPUT, session.json, "json", "FILE",                                              \
+             "write a JSON object; - writes it, and nothing\nelse, to standard output"),        \
+  CLI_OPTION(t, FLAG, session.quiet, "quiet", NULL,                                                \
+             "no talk on standard error, only errors; results stay", .letter = 'q'),               \
+  CLI_OPTION(t, FLAG, session.verbose, "verbose", NULL,                                            \
+             "say what is chosen and why", .letter = 'v')
 
 /** ... of storage; `which` says which format is meant, ... */
 #define CLI_STORAGE_OPTIONS(t, which)                                                              \
-  {.kind = CLI_GROUP, .help = "storage"},                                                          \
-  {.name = "format", .kind = CLI_TEXT, .offset = offsetof(t, format), .argument = "FORMAT",        \
-   .help = (which)},                                                                               \
-  {.name = "variant", .kind = CLI_TEXT, .offset = offsetof(t, variant), .argument = "NAME",        \
-   .help = "auto (default) or one of the format's"},                                               \
-  {.name = "compute", .kind = CLI_CHOICE, .offset = offsetof(t, session.compute),                  \
-   .argument = "TYPE",                                                                             \
-   .choices = "native f16 bf16 tf32",                                                              \
-   .help = "types of products: native (default: the precision),\nor f16, bf16, tf32 in formats that compute in them"},  \
-  {.name = "second-share", .kind = CLI_SHARE, .offset = offsetof(t, session.second_share),         \
-   .argument = "X",                                                                                \
-   .help = "share of the nonzeros that the second of two\ndevices has (default: measured)"}
+  CLI_HEADING("storage"),                                                                          \
+  CLI_OPTION(t, TEXT, format, "format", "FORMAT", (which)),                                        \
+  CLI_OPTION(t, TEXT, variant, "variant", "NAME", "auto (default) or one of the format's"),        \
+  CLI_OPTION(t, CHOICE, session.compute, "compute", "TYPE",                                        \
+             "types of products: native (default: the precision),\n"                               \
+             "or f16, bf16, tf32 in formats that compute in them", .choices = "native f16 bf16 tf32"), \
+  CLI_OPTION(t, SHARE, session.second_share, "second-share", "X",                                  \
+             "share of the nonzeros that the second of two\ndevices has (default: measured)")
 
 /** What --format may be, as the help says it. */
 #define CLI_FORMAT_HELP                                                                            \
@@ -58,85 +54,71 @@ struct cli_session {
 
 /** ... of subcommands that may measure formats before they choose one, ... */
 #define CLI_TUNE_OPTIONS(t)                                                                        \
-  {.name = "tune", .kind = CLI_FLAG, .offset = offsetof(t, session.tune),                          \
-   .help = "measure the formats that can be used, and take the fastest"},                          \
-  {.name = "tune-cache", .kind = CLI_OUTPUT, .offset = offsetof(t, session.tune_cache),              \
-   .argument = "FILE",                                                                             \
-   .help = "where --tune keeps what it measured, or none\n(default: polyad/tune in the user's cache)"}
+  CLI_OPTION(t, FLAG, session.tune, "tune", NULL,                                                  \
+             "measure the formats that can be used, and take the fastest"),                        \
+  CLI_OPTION(t, OUTPUT, session.tune_cache, "tune-cache", "FILE",                                  \
+             "where --tune keeps what it measured, or none\n"                                      \
+             "(default: polyad/tune in the user's cache)")
 
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(t)                                                                      \
-  {.kind = CLI_GROUP, .help = "common options"},                                                   \
-  {.name = "device", .kind = CLI_TEXT, .offset = offsetof(t, session.device),                      \
-   .argument = "DEVICE",                                                                           \
-   .help = "auto (default), cpu, cuda, cuda:1, opencl; several\nGPUs: cuda:all, cuda:0-3; or two: cuda,cpu"},                                           \
-  {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(t, session.precision),              \
-   .argument = "f32|f64",                                                                          \
-   .choices = "f32 f64", .help = "type of values and factors (default f64)"},                      \
-  {.name = "threads", .letter = 't', .kind = CLI_COUNT, .offset = offsetof(t, session.threads),    \
-   .argument = "N",                                                                                \
-   .least = 1, .help = "threads (default: all processors)"},                                       \
-  {.name = "memory-limit", .kind = CLI_SIZE, .offset = offsetof(t, session.memory_limit),          \
-   .argument = "SIZE",                                                                             \
-   .help = "most memory to use, such as 4G (default: what there is)"},                             \
-  {.name = "seed", .kind = CLI_COUNT, .offset = offsetof(t, session.seed), .argument = "S",        \
-   .help = "seed of everything random (default 0)"},                                               \
+  CLI_HEADING("common options"),                                                                   \
+  CLI_OPTION(t, TEXT, session.device, "device", "DEVICE",                                          \
+             "auto (default), cpu, cuda, cuda:1, opencl; several\n"                                \
+             "GPUs: cuda:all, cuda:0-3; or two: cuda,cpu"),                                        \
+  CLI_OPTION(t, CHOICE, session.precision, "precision", "f32|f64",                                 \
+             "type of values and factors (default f64)", .choices = "f32 f64"),                    \
+  CLI_OPTION(t, COUNT, session.threads, "threads", "N",                                            \
+             "threads (default: all processors)", .letter = 't', .least = 1),                      \
+  CLI_OPTION(t, SIZE, session.memory_limit, "memory-limit", "SIZE",                                \
+             "most memory to use, such as 4G (default: what there is)"),                           \
+  CLI_OPTION(t, COUNT, session.seed, "seed", "S", "seed of everything random (default 0)"),        \
   CLI_TALK_OPTIONS(t),                                                                             \
-  {.name = "log", .kind = CLI_OUTPUT, .offset = offsetof(t, session.log), .argument = "FILE",        \
-   .help = "write what happens, one JSON object a line"}
+  CLI_OPTION(t, OUTPUT, session.log, "log", "FILE",                                                \
+             "write what happens, one JSON object a line")
 
 /** ... and of subcommands that read a tensor. */
 #define CLI_READ_OPTIONS(t)                                                                        \
-  {.kind = CLI_GROUP, .help = "reading"},                                                          \
-  {.name = "input-format", .kind = CLI_TEXT, .offset = offsetof(t, session.input_format),          \
-   .argument = "EXT",                                                                              \
-   .help = "read FILE as if its name ended in .EXT, such as csv:\nfor pipes and odd names"},       \
-  {.name = "index-base", .kind = CLI_COUNT, .offset = offsetof(t, session.index_base),             \
-   .argument = "0|1",                                                                              \
-   .most = 1, .help = "smallest index in text files (default 1)"},                                 \
-  {.name = "pattern", .kind = CLI_FLAG, .offset = offsetof(t, session.pattern),                    \
-   .help = "lines have no value column: all values are 1"},                                        \
-  {.name = "duplicates", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates),            \
-   .argument = "POLICY",                                                                           \
-   .choices = "sum max min first error mean last count",                                           \
-   .help = "repeated coordinates: sum (default), count, mean,\nmin, max, first, last, error"},      \
-  {.name = "aggregate", .kind = CLI_CHOICE, .offset = offsetof(t, session.duplicates),             \
-   .argument = "HOW",                                                                              \
-   .choices = "sum count mean min max last",                                                       \
-   .help = "--duplicates in words of tables: what rows of the\nsame labels become"},               \
-  {.name = "zeros", .kind = CLI_CHOICE, .offset = offsetof(t, session.zeros),                      \
-   .argument = "drop|keep",                                                                        \
-   .choices = "drop keep",                                                                         \
-   .help = "entries that are zero: drop (default), or keep them as\ncells that were observed"},   \
-  {.name = "dims", .kind = CLI_TEXT, .offset = offsetof(t, session.dims), .argument = "I1,I2,...", \
-   .help = "lengths of the modes (default: as found)"},                                            \
-  {.name = "labels", .kind = CLI_TEXT, .offset = offsetof(t, session.labels), .argument = "DIR",   \
-   .help = "label files mode-K-*.map (default: STEM.labels beside FILE)"},                         \
-  {.name = "columns", .kind = CLI_TEXT, .offset = offsetof(t, session.columns),                    \
-   .argument = "LIST",                                                                             \
-   .help = "delimited text: columns that are modes,\nNAME[:round=D|:bin=W],... and of times\n"     \
-           "NAME:hour|weekday|date|week|month[=dmy|=mdy]"},                                        \
-  {.name = "where", .kind = CLI_TEXT, .offset = offsetof(t, session.where),                        \
-   .argument = "LIST",                                                                             \
-   .help = "delimited text: rows to take,\nCOLUMN=TEXT,COLUMN<BOUND,COLUMN>BOUND,..."},            \
-  {.name = "missing", .kind = CLI_CHOICE, .offset = offsetof(t, session.missing),                  \
-   .argument = "HOW",                                                                              \
-   .choices = "keep skip error",                                                                   \
-   .help = "delimited text: rows with an empty field or NA: keep\n(default), skip, error"},        \
-  {.name = "numbers", .kind = CLI_CHOICE, .offset = offsetof(t, session.numbers),                  \
-   .argument = "HOW",                                                                              \
-   .choices = "plain grouped point comma",                                                         \
-   .help = "delimited text: numbers are plain (default, 1234.5),\n"                                \
-           "or have thousands and a currency, with the decimal mark\n"                             \
-           "that each tells (grouped), a point or a comma"},                                       \
-  {.name = "time-zone", .kind = CLI_TEXT, .offset = offsetof(t, session.time_zone),                \
-   .argument = "FROM[:TO]",                                                                        \
-   .help = "delimited text: times are moved from one zone's\nclocks to another's: UTC:Europe/Berlin"}, \
-  {.name = "value", .kind = CLI_TEXT, .offset = offsetof(t, session.value), .argument = "NAME",    \
-   .help = "delimited text: column of the values\n(default: value, else rows are counted)"},       \
-  {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(t, session.delimiter),                \
-   .argument = "C",                                                                                \
-   .help = "delimited text: what separates fields"}
+  CLI_HEADING("reading"),                                                                          \
+  CLI_OPTION(t, TEXT, session.input_format, "input-format", "EXT",                                 \
+             "read FILE as if its name ended in .EXT, such as csv:\nfor pipes and odd names"),  \
+  CLI_OPTION(t, COUNT, session.index_base, "index-base", "0|1",                                    \
+             "smallest index in text files (default 1)", .most = 1),                               \
+  CLI_OPTION(t, FLAG, session.pattern, "pattern", NULL,                                            \
+             "lines have no value column: all values are 1"),                                      \
+  CLI_OPTION(t, CHOICE, session.duplicates, "duplicates", "POLICY",                                \
+             "repeated coordinates: sum (default), count, mean,\n"                                 \
+             "min, max, first, last, error", .choices = "sum max min first error mean last count"),\
+  CLI_OPTION(t, CHOICE, session.duplicates, "aggregate", "HOW",                                    \
+             "--duplicates in words of tables: what rows of the\n"                                 \
+             "same labels become", .choices = "sum count mean min max last"),                      \
+  CLI_OPTION(t, CHOICE, session.zeros, "zeros", "drop|keep",                                       \
+             "entries that are zero: drop (default), or keep them as\n"                            \
+             "cells that were observed", .choices = "drop keep"),                                  \
+  CLI_OPTION(t, TEXT, session.dims, "dims", "I1,I2,...",                                           \
+             "lengths of the modes (default: as found)"),                                          \
+  CLI_OPTION(t, TEXT, session.labels, "labels", "DIR",                                             \
+             "label files mode-K-*.map (default: STEM.labels beside FILE)"),                       \
+  CLI_OPTION(t, TEXT, session.columns, "columns", "LIST",                                          \
+             "delimited text: columns that are modes,\n"                                           \
+             "NAME[:round=D|:bin=W],... and of times\n"                                            \
+             "NAME:hour|weekday|date|week|month[=dmy|=mdy]"),                                      \
+  CLI_OPTION(t, TEXT, session.where, "where", "LIST", "delimited text: rows to take,\n"            \
+             "COLUMN=TEXT,COLUMN<BOUND,COLUMN>BOUND,..."),                                         \
+  CLI_OPTION(t, CHOICE, session.missing, "missing", "HOW",                                         \
+             "delimited text: rows with an empty field or NA: keep\n"                              \
+             "(default), skip, error", .choices = "keep skip error"),                              \
+  CLI_OPTION(t, CHOICE, session.numbers, "numbers", "HOW",                                         \
+             "delimited text: numbers are plain (default, 1234.5),\n"                              \
+             "or have thousands and a currency, with the decimal mark\n"                           \
+             "that each tells (grouped), a point or a comma", .choices = "plain grouped point comma"),\
+  CLI_OPTION(t, TEXT, session.time_zone, "time-zone", "FROM[:TO]",                                 \
+             "delimited text: times are moved from one zone's\n"                                   \
+             "clocks to another's: UTC:Europe/Berlin"),                                            \
+  CLI_OPTION(t, TEXT, session.value, "value", "NAME", "delimited text: column of the values\n"     \
+             "(default: value, else rows are counted)"),                                           \
+  CLI_OPTION(t, TEXT, session.delimiter, "delimiter", "C",                                         \
+             "delimited text: what separates fields")
 /* clang-format on */
 
 /** Defaults; called before parsing. */

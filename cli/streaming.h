@@ -12,12 +12,12 @@ struct cli_streaming {
 /* clang-format off */
 /** Options inside the table of a type `t` with a member `streaming`. */
 #define CLI_STREAM_OPTIONS(t)                                                                      \
-  {.name = "stream", .kind = CLI_CHOICE, .offset = offsetof(t, streaming.stream),                  \
-   .argument = "WHEN", .choices = "auto always never",                                             \
-   .help = "leave a .ptn tensor on disk: auto (default: where it\ndoes not fit into memory), always, never"}, \
-  {.name = "spill-dir", .kind = CLI_TEXT, .offset = offsetof(t, streaming.spill_dir),              \
-   .argument = "DIR",                                                                              \
-   .help = "where a tensor that streams has its temporary file\n(default: $TMPDIR, else /var/tmp)"}
+  CLI_OPTION(t, CHOICE, streaming.stream, "stream", "WHEN",                                        \
+             "leave a .ptn tensor on disk: auto (default: where it\n"                              \
+             "does not fit into memory), always, never", .choices = "auto always never"),          \
+  CLI_OPTION(t, TEXT, streaming.spill_dir, "spill-dir", "DIR",                                     \
+             "where a tensor that streams has its temporary file\n"                                \
+             "(default: $TMPDIR, else /var/tmp)")
 /* clang-format on */
 
 /** Whether the tensor in `path` is to stream. `able`: nothing else that was asked for forbids it.
