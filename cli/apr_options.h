@@ -30,9 +30,7 @@ static inline void cli_apr_options_init(struct cli_apr_options *apr) {
 
 /** Takes over what was given; `algorithm` is apr-mu, apr-pdnr or apr-pqnr. */
 static inline void cli_apr_options_finish(struct cli_apr_options *apr, const char *algorithm) {
-  apr->options.method = strcmp(algorithm, "apr-mu") == 0     ? POLYAD_APR_MU
-                        : strcmp(algorithm, "apr-pdnr") == 0 ? POLYAD_APR_PDNR
-                                                             : POLYAD_APR_PQNR;
+  apr->options.method = (polyad_apr_method)cli_choice("apr-mu apr-pdnr apr-pqnr", algorithm);
   apr->options.max_inner_iterations = (int)apr->inner_iterations;
   apr->options.memory = (int)apr->pairs;
   apr->options.inexact = !apr->exact;

@@ -27,10 +27,7 @@ static cJSON *row_object(const struct bench_row *row) {
   cJSON *o = cJSON_CreateObject();
   cli_json_text(o, "format", row->format);
   cli_json_text(o, "variant", row->variant[0] != '\0' ? row->variant : NULL);
-  if (row->mode > 0)
-    cli_json_count(o, "mode", (uint64_t)row->mode);
-  else
-    cJSON_AddNullToObject(o, "mode");
+  cli_json_count_above_0(o, "mode", (uint64_t)row->mode);
   cli_json_real(o, "median_seconds", row->median);
   cli_json_real(o, "min_seconds", row->least);
   cli_json_real(o, "max_seconds", row->most);
@@ -42,10 +39,7 @@ static cJSON *row_object(const struct bench_row *row) {
   cli_json_real(o, "bound_seconds", known(row->bound_seconds));
   cli_json_real(o, "bound_share", bench_share(row->bound_seconds, row->median));
   cli_json_real(o, "build_seconds", known(row->build_seconds));
-  if (row->bytes_format > 0)
-    cli_json_count(o, "bytes_format", row->bytes_format);
-  else
-    cJSON_AddNullToObject(o, "bytes_format");
+  cli_json_count_above_0(o, "bytes_format", row->bytes_format);
   cli_json_real(o, "max_relative_error", row->max_relative_error);
   cli_json_text(o, "cache", row->mode > 0 ? (row->cold ? "cold" : "warm") : NULL);
   if (row->iterations > 0) {

@@ -28,10 +28,7 @@ int bench_make_plan(struct bench *bench, const char *format, const char *variant
   cli_phase(CLI_BUILD);
   polyad_status status = polyad_plan_create(context, bench->tensor, &options, plan);
   cli_phase(CLI_ITERATIONS);
-  if (status != POLYAD_OK) {
-    (void)cli_library_failure(context);
-    return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;
-  }
+  if (status != POLYAD_OK) return cli_library_status(context, status);
   *row = (struct bench_row){.format = polyad_plan_format(*plan),
                             .build_seconds = cli_now() - begin,
                             .bytes_format = polyad_plan_bytes(*plan),

@@ -11,6 +11,11 @@
 
 enum { SHOWN = 20, NAME_BYTES = 64 };
 
+/* Choices in the order of the library's enumerations. */
+#define UNITS "cell slice index"
+#define TAILS "both upper lower"
+#define CELLS "all file"
+
 struct anomalies {
   struct cli_session session;
   struct cli_new_data data;
@@ -26,7 +31,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct anomalies, CHOICE, by, "by", "UNIT",
                "cell (default); slice: the sum of each index of a\nmode; index: the cells of each "
                "index of a mode",
-               .choices = "cell slice index"),
+               .choices = UNITS),
     CLI_OPTION(struct anomalies, TEXT, mode_text, "mode", "LIST",
                "slices and indices of these modes, by number (from 1)\nor name (default: all)",
                .letter = 'm'),
@@ -41,11 +46,11 @@ static const struct cli_option option_table[] = {
                "the K oddest, found or not (default: all that are\nfound, of which 20 are shown)",
                .least = 1),
     CLI_OPTION(struct anomalies, CHOICE, tail, "tail", "WHICH",
-               "both (default), upper: more than expected, lower", .choices = "both upper lower"),
+               "both (default), upper: more than expected, lower", .choices = TAILS),
     CLI_OPTION(struct anomalies, CHOICE, cells, "cells", "WHICH",
                "of counts: all (default): every cell of the tensor is\na test, absent ones zeros; "
                "file: those in FILE alone",
-               .choices = "all file"),
+               .choices = CELLS),
     CLI_MATCH_OPTIONS(struct anomalies),
     CLI_HEADING("output"),
     CLI_OPTION(struct anomalies, OUTPUT, output, "output", "FILE",
@@ -79,26 +84,19 @@ static void set_options(struct anomalies *a) {
   polyad_anomaly_options *options = &a->options;
   if (strcmp(a->data.kind, "poisson") == 0) options->kind = POLYAD_KIND_POISSON;
   if (strcmp(a->data.kind, "gaussian") == 0) options->kind = POLYAD_KIND_SIGNED;
-  if (strcmp(a->by, "slice") == 0) options->unit = POLYAD_ANOMALY_SLICE;
-  if (strcmp(a->by, "index") == 0) options->unit = POLYAD_ANOMALY_INDEX;
-  if (strcmp(a->tail, "upper") == 0) options->tail = POLYAD_TAIL_UPPER;
-  if (strcmp(a->tail, "lower") == 0) options->tail = POLYAD_TAIL_LOWER;
-  if (strcmp(a->cells, "file") == 0) options->cells = POLYAD_TESTED_STORED;
+  options->unit = (polyad_anomaly_unit)cli_choice(UNITS, a->by);
+  options->tail = (polyad_tail)cli_choice(TAILS, a->tail);
+  options->cells = (polyad_tested_cells)cli_choice(CELLS, a->cells);
   options->fdr = a->fdr;
   options->top = a->top;
 }
 
 static int compute(struct anomalies *a) {
   struct cli_session *session = &a->session;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   polyad_status done =
       polyad_anomalies(session->context, a->data.model, a->data.tensor, &a->options, &a->result);
-  cli_computing_end();
-  cli_progress_clear();
-  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
-  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+  return cli_iterations_end(session, done);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -198,13 +196,7 @@ static cJSON *row_object(const struct anomalies *a, const polyad_anomaly *row) {
   for (int n = 0; n < order; ++n) {
     if (row->mode >= 0 && row->mode != n) continue;
     const char *text = label(a, n, row->index[n]);
-    cJSON *holder = cJSON_CreateObject();
-    if (text != NULL)
-      cli_json_text(holder, "label", text);
-    else
-      cJSON_AddNullToObject(holder, "label");
-    cJSON_AddItemToArray(labels, cJSON_DetachItemFromObject(holder, "label"));
-    cJSON_Delete(holder);
+    cJSON_AddItemToArray(labels, cli_json_text_item(text));
     modes[count] = (uint64_t)n + 1;
     index[count++] = row->index[n] + 1;
   }
@@ -228,10 +220,7 @@ static int write_json(struct anomalies *a) {
   cli_json_text(object, "model_kind", is_poisson(a) ? "poisson" : "gaussian");
   cli_json_text(object, "by", a->by);
   cli_json_text(object, "tail", a->tail);
-  if (is_poisson(a))
-    cli_json_text(object, "cells", a->cells);
-  else
-    cJSON_AddNullToObject(object, "cells");
+  cli_json_text(object, "cells", is_poisson(a) ? a->cells : NULL);
   cli_json_real(object, "fdr", a->fdr);
   cli_json_counts(object, "dims", polyad_tensor_dims(a->data.tensor),
                   polyad_tensor_order(a->data.tensor));

@@ -57,9 +57,8 @@ static int run(struct consistency *c) {
   cli_phase(CLI_ITERATIONS);
   cli_computing_begin(&c->session);
   polyad_status done = polyad_core_consistency(c->session.context, c->model, c->tensor, &c->value);
-  cli_computing_end();
-  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
-  if (done != POLYAD_OK) return cli_library_failure(c->session.context);
+  status = cli_iterations_end(&c->session, done);
+  if (status != 0) return status;
   if (cli_shows_results(&c->session, NULL)) printf("%.6f\n", c->value);
   status = write_json(c);
   return status == 0 ? cli_finish_output() : status;

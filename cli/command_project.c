@@ -32,7 +32,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct project, CHOICE, data.kind, "model-kind", "KIND",
                "auto (default): nonnegative where the model is, else\nsigned; poisson for models "
                "of counts (cpd apr-...)",
-               .choices = "auto signed nonnegative poisson"),
+               .choices = CLI_MODEL_KINDS),
     CLI_OPTION(struct project, CHOICE, rows, "rows", "WHICH",
                "all (default): every index of NEW; unseen: only those\nwhose label the model lacks",
                .choices = "all unseen"),
@@ -140,12 +140,8 @@ static int read_all_fixed(struct project *p) {
 
 static int write_model(const struct project *p) {
   polyad_context *context = p->session.context;
-  if (p->output == NULL) return 0;
   polyad_status status =
-      cli_is_directory_name(p->output)
-          ? polyad_ktensor_write_directory(context, p->projected, p->data.tensor,
-                                           p->top > 0 ? (int)p->top : 10, p->output)
-          : polyad_ktensor_write_labelled(context, p->projected, p->data.tensor, p->output);
+      cli_write_ktensor(context, p->projected, p->data.tensor, p->top, p->output);
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
@@ -175,9 +171,7 @@ static int report(const struct project *p) {
   if (!p->info.converged)
     cli_talk(&p->session, "polyad: warning: not converged after %d rounds\n", p->info.iterations);
   if (!cli_shows_results(&p->session, p->output)) return 0;
-  const uint64_t *dims = polyad_ktensor_dims(p->projected);
-  for (int n = 0; n < polyad_ktensor_order(p->projected); ++n)
-    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  cli_print_dims(polyad_ktensor_dims(p->projected), polyad_ktensor_order(p->projected));
   printf(", %llu nonzeros, %s model of rank %llu, new rows in",
          (unsigned long long)polyad_tensor_nnz(p->data.tensor),
          polyad_model_kind_string(p->info.kind),
@@ -198,15 +192,10 @@ static int compute(struct project *p) {
   p->options.kind = cli_model_kind(p->data.kind);
   p->options.max_iterations = (int)p->max_iterations;
   p->options.tolerance = p->tolerance;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   polyad_status done = polyad_project(session->context, p->data.model, p->data.tensor, &p->options,
                                       &p->projected, &p->info);
-  cli_computing_end();
-  cli_progress_clear();
-  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
-  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+  return cli_iterations_end(session, done);
 }
 
 static int run(struct project *p) {

@@ -25,17 +25,10 @@ struct rank {
   polyad_rank_result result;
 };
 
-static const char *const algorithms[] = {
-    [POLYAD_ALGORITHM_ALS] = "als",           [POLYAD_ALGORITHM_NONNEGATIVE] = "nonnegative",
-    [POLYAD_ALGORITHM_APR_MU] = "apr-mu",     [POLYAD_ALGORITHM_APR_PDNR] = "apr-pdnr",
-    [POLYAD_ALGORITHM_APR_PQNR] = "apr-pqnr",
-};
+#define ALGORITHMS "als nonnegative apr-mu apr-pdnr apr-pqnr"
 
 static polyad_algorithm algorithm_of(const char *name) {
-  int k = 0;
-  while (strcmp(algorithms[k], name) != 0) /* one of the option's choices */
-    ++k;
-  return (polyad_algorithm)k;
+  return (polyad_algorithm)cli_choice(ALGORITHMS, name);
 }
 
 static const struct cli_option option_table[] = {
@@ -45,7 +38,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(
         struct rank, CHOICE, algorithm, "algorithm", "NAME",
         "als (default), nonnegative; for counts, apr-mu, apr-pdnr,\napr-pqnr: as in polyad cpd",
-        .letter = 'a', .choices = "als nonnegative apr-mu apr-pdnr apr-pqnr"),
+        .letter = 'a', .choices = ALGORITHMS),
     CLI_OPTION(struct rank, COUNT, starts, "starts", "N", "random starts of each rank (default 10)",
                .least = 1, .most = 1000000),
     CLI_OPTION(struct rank, COUNT, folds, "folds", "N",
@@ -157,9 +150,7 @@ static int build_plan(struct rank *rank) {
   cli_set_tuning(session, &options);
   polyad_status made = polyad_plan_create_take(session->context, &tensor, &options, &rank->plan);
   polyad_tensor_destroy(tensor);
-  if (made == POLYAD_OK) return 0;
-  (void)cli_library_failure(session->context);
-  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+  return cli_library_status(session->context, made);
 }
 
 static int scan(struct rank *rank) {
@@ -176,13 +167,9 @@ static int scan(struct rank *rank) {
   options.folds = (int)rank->folds;
   options.checkpoint = rank->checkpoint;
   options.resume = rank->resume;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   polyad_status done = polyad_rank_scan(session->context, rank->plan, &options, &rank->result);
-  cli_computing_end();
-  cli_progress_clear();
-  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
+  return cli_iterations_end(session, done);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -216,9 +203,7 @@ static void print_table(const polyad_rank_result *result) {
 
 static void print_result(const struct rank *rank) {
   const polyad_rank_result *result = &rank->result;
-  const uint64_t *dims = polyad_plan_dims(rank->plan);
-  for (int n = 0; n < polyad_plan_order(rank->plan); ++n)
-    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  cli_print_dims(polyad_plan_dims(rank->plan), polyad_plan_order(rank->plan));
   printf(", %llu nonzeros\n%llu starts of each rank, %s, %s on %s, %.2f s\n\n",
          (unsigned long long)polyad_plan_nnz(rank->plan), (unsigned long long)rank->starts,
          rank->algorithm, polyad_plan_format(rank->plan), polyad_plan_device(rank->plan),
@@ -262,10 +247,7 @@ static int write_json(struct rank *rank) {
   cli_json_count(object, "folds", (uint64_t)result->folds);
   uint64_t modes[2] = {(uint64_t)result->modes[0] + 1, (uint64_t)result->modes[1] + 1};
   cli_json_counts(object, "holdout_modes", modes, result->folds > 0 ? 2 : 0);
-  if (result->recommended > 0)
-    cli_json_count(object, "recommended", result->recommended);
-  else
-    cJSON_AddNullToObject(object, "recommended");
+  cli_json_count_above_0(object, "recommended", result->recommended);
   cli_json_text(object, "reason", result->reason);
   cli_json_bool(object, "complete", !result->cancelled && !result->out_of_time);
   cli_json_real(object, "seconds", result->seconds);

@@ -111,17 +111,10 @@ static int build_plan(struct tucker *tucker) {
   cli_run_options_set(&tucker->run, &defaults.run);
   options.sweeps = polyad_expected_sweeps(&defaults.run, options.kernel);
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
-  if (made == POLYAD_OK && tucker->report != NULL) {
-    made = polyad_plan_create(session->context, tensor, &options, &tucker->plan);
-    tucker->tensor = tensor;
-    tensor = NULL;
-  } else if (made == POLYAD_OK) {
-    made = polyad_plan_create_take(session->context, &tensor, &options, &tucker->plan);
-  }
-  polyad_tensor_destroy(tensor);
-  if (made == POLYAD_OK) return 0;
-  (void)cli_library_failure(session->context);
-  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+  if (made == POLYAD_OK)
+    made = cli_plan_of(session, &tensor, &options, tucker->report == NULL, &tucker->plan);
+  tucker->tensor = tensor;
+  return cli_library_status(session->context, made);
 }
 
 static int decompose(struct tucker *tucker) {
@@ -134,16 +127,13 @@ static int decompose(struct tucker *tucker) {
                  : strcmp(tucker->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                       : POLYAD_INIT_RANDOM;
   options.initial = tucker->initial;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   options.energy = tucker->energy;
   memcpy(options.ranks, tucker->ranks, sizeof options.ranks);
   polyad_status done =
       polyad_tucker(session->context, tucker->plan, &options, &tucker->model, &tucker->info);
-  cli_computing_end();
-  cli_progress_clear();
-  if (done != POLYAD_OK) return cli_library_failure(session->context);
+  int status = cli_iterations_end(session, done);
+  if (status != 0) return status;
   cli_phase_of_run(&tucker->info);
   memcpy(tucker->ranks, polyad_ttensor_ranks(tucker->model),
          (size_t)polyad_plan_order(tucker->plan) * sizeof *tucker->ranks);
@@ -190,21 +180,14 @@ static int write_json(struct tucker *tucker) {
 
 static int write_report(struct tucker *tucker, int argc, char **argv) {
   if (tucker->report == NULL) return 0;
-  cJSON *object = make_json(tucker);
-  cli_json_phases(object);
-  const struct cli_report report = {.session = &tucker->session,
-                                    .model.ttensor = tucker->model,
-                                    .outline = tucker->outline,
-                                    .tensor = tucker->tensor,
-                                    .run = object,
-                                    .file = tucker->file,
-                                    .arguments = argv,
-                                    .argument_count = argc,
-                                    .top = CLI_REPORT_TOP,
-                                    .components = CLI_REPORT_COMPONENTS};
-  int status = cli_report_write(&report, tucker->report, NULL);
-  cJSON_Delete(object);
-  return status;
+  struct cli_report report = {.session = &tucker->session,
+                              .model.ttensor = tucker->model,
+                              .outline = tucker->outline,
+                              .tensor = tucker->tensor,
+                              .file = tucker->file,
+                              .arguments = argv,
+                              .argument_count = argc};
+  return cli_report_of_run(&report, make_json(tucker), tucker->report);
 }
 
 static double core_entry(const struct tucker *tucker, uint64_t k) {
@@ -245,20 +228,15 @@ static void print_core(const struct tucker *tucker) {
   }
 }
 
-static void print_sizes(const uint64_t *sizes, int order) {
-  for (int n = 0; n < order; ++n)
-    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)sizes[n]);
-}
-
 static int report(struct tucker *tucker) {
   const polyad_run_info *info = &tucker->info;
   if (info->diagnosis[0] != '\0')
     cli_talk(&tucker->session, "polyad: warning: %s\n", info->diagnosis);
   if (!cli_shows_results(&tucker->session, tucker->output)) return 0;
   int order = polyad_plan_order(tucker->plan);
-  print_sizes(polyad_plan_dims(tucker->plan), order);
+  cli_print_dims(polyad_plan_dims(tucker->plan), order);
   printf(", %llu nonzeros\ncore ", (unsigned long long)polyad_plan_nnz(tucker->plan));
-  print_sizes(tucker->ranks, order);
+  cli_print_dims(tucker->ranks, order);
   printf(", hooi, %s on %s: fit %.6f after %d iteration%s (%s), %.2f s\n",
          polyad_plan_format(tucker->plan), polyad_plan_device(tucker->plan), info->fit,
          info->iterations, info->iterations == 1 ? "" : "s", polyad_reason_string(info->reason),

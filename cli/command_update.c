@@ -40,7 +40,7 @@ static const struct cli_option option_table[] = {
                .most = 1000000),
     CLI_OPTION(struct update, CHOICE, data.kind, "model-kind", "KIND",
                "auto (default): nonnegative where the model is, else\nsigned; poisson: counts",
-               .choices = "auto signed nonnegative poisson"),
+               .choices = CLI_MODEL_KINDS),
     CLI_MATCH_OPTIONS(struct update),
     CLI_HEADING("output"),
     CLI_OPTION(struct update, OUTPUT, output, "output", "PATH",
@@ -148,27 +148,20 @@ static int compute(struct update *u) {
   if (rows == NULL) return cli_failure("out of memory");
   for (uint64_t i = 0; i < slices; ++i)
     rows[i] = i < old ? i : POLYAD_NEW_ROW;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   polyad_status done =
       polyad_updater_add(session->context, u->updater, u->data.tensor, rows, &u->info);
-  cli_computing_end();
-  cli_progress_clear();
   free(rows);
-  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
-  if (done == POLYAD_OK) done = polyad_updater_model(session->context, u->updater, &u->updated);
+  int status = cli_iterations_end(session, done);
+  if (status != 0) return status;
+  done = polyad_updater_model(session->context, u->updater, &u->updated);
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
 
 static polyad_status write_model(const struct update *u) {
-  polyad_context *context = u->session.context;
-  return cli_is_directory_name(u->output)
-             ? polyad_ktensor_write_directory(context, u->updated, u->data.tensor,
-                                              u->top > 0 ? (int)u->top : 10, u->output)
-             : polyad_ktensor_write_labelled(context, u->updated, u->data.tensor, u->output);
+  return cli_write_ktensor(u->session.context, u->updated, u->data.tensor, u->top, u->output);
 }
 
 /* The model comes last: until it is there, the sums of the one before are kept, so that a run that
@@ -205,10 +198,7 @@ static int write_json(struct update *u) {
   cli_json_count(object, "rounds", u->rounds);
   cli_json_bool(object, "resumed", u->resumed);
   cli_json_text(object, "output", u->output);
-  if (u->new_state != NULL)
-    cli_json_text(object, "state", u->new_state);
-  else
-    cJSON_AddNullToObject(object, "state");
+  cli_json_text(object, "state", u->new_state);
   cli_json_count(object, "rank", polyad_ktensor_rank(u->updated));
   cli_json_counts(object, "dims", polyad_ktensor_dims(u->updated),
                   polyad_ktensor_order(u->updated));
@@ -223,9 +213,7 @@ static int write_json(struct update *u) {
 
 static int report(const struct update *u) {
   if (!cli_shows_results(&u->session, u->output)) return 0;
-  const uint64_t *dims = polyad_ktensor_dims(u->updated);
-  for (int n = 0; n < polyad_ktensor_order(u->updated); ++n)
-    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  cli_print_dims(polyad_ktensor_dims(u->updated), polyad_ktensor_order(u->updated));
   printf(
       ", %s model of rank %llu: %llu nonzeros, %llu slices of mode %d appended, %llu changed",
       polyad_model_kind_string(u->info.kind), (unsigned long long)polyad_ktensor_rank(u->updated),

@@ -45,9 +45,7 @@ static inline bool cli_validation_share(const struct cli_complete_options *given
 static inline void cli_complete_options_set(const struct cli_complete_options *given,
                                             const char *algorithm,
                                             polyad_cp_complete_options *options) {
-  options->method = strcmp(algorithm, "ccd") == 0   ? POLYAD_COMPLETE_CCD
-                    : strcmp(algorithm, "sgd") == 0 ? POLYAD_COMPLETE_SGD
-                                                    : POLYAD_COMPLETE_ALS;
+  options->method = (polyad_complete_method)cli_choice("als ccd sgd", algorithm);
   options->biases = given->biases;
   options->ridge_by_count = given->ridge_by_count;
   if (!isnan(given->bias_ridge)) options->bias_ridge = given->bias_ridge;

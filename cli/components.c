@@ -1,4 +1,5 @@
 #include "components.h"
+#include "session.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -82,4 +83,12 @@ void cli_print_components(const polyad_ktensor *model, const polyad_tensor *outl
     for (int n = 0; n < polyad_ktensor_order(model); ++n)
       print_mode(model, outline, n, r, top);
   }
+}
+
+polyad_status cli_write_ktensor(polyad_context *context, const polyad_ktensor *model,
+                                const polyad_tensor *outline, uint64_t top, const char *path) {
+  if (path == NULL) return POLYAD_OK;
+  if (!cli_is_directory_name(path))
+    return polyad_ktensor_write_labelled(context, model, outline, path);
+  return polyad_ktensor_write_directory(context, model, outline, top > 0 ? (int)top : 10, path);
 }

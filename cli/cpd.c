@@ -147,14 +147,9 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
     cpd->tensor_hash = polyad_tensor_hash(tensor);
   cli_phase(CLI_BUILD);
   *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
-  if (*made == POLYAD_OK && cpd->report != NULL) {
-    *made = polyad_plan_create(session->context, tensor, options, &cpd->plan);
-    cpd->tensor = tensor;
-    tensor = NULL;
-  } else if (*made == POLYAD_OK) {
-    *made = polyad_plan_create_take(session->context, &tensor, options, &cpd->plan);
-  }
-  polyad_tensor_destroy(tensor);
+  if (*made == POLYAD_OK)
+    *made = cli_plan_of(session, &tensor, options, cpd->report == NULL, &cpd->plan);
+  cpd->tensor = tensor;
   return 0;
 }
 
@@ -201,9 +196,7 @@ static int build_plan(struct cpd *cpd) {
     int status = build_in_memory(cpd, &options, &made);
     if (status != 0) return status;
   }
-  if (made == POLYAD_OK) return 0;
-  (void)cli_library_failure(session->context);
-  return made == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+  return cli_library_status(session->context, made);
 }
 
 static polyad_status decompose_als(struct cpd *cpd) {
@@ -259,27 +252,19 @@ static int read_others(struct cpd *cpd) {
 
 static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
-  cli_phase(CLI_ITERATIONS);
-  cli_progress_start(session);
-  cli_computing_begin(session);
+  cli_iterations_begin(session);
   polyad_status done = cli_completes(&cpd->complete) ? decompose_known(cpd)
                        : cli_is_apr(cpd->algorithm)  ? decompose_apr(cpd)
                                                      : decompose_als(cpd);
-  cli_computing_end();
-  cli_progress_clear();
-  if (done != POLYAD_OK) return cli_library_failure(session->context);
-  cli_phase_of_run(&cpd->info);
-  return 0;
+  int status = cli_iterations_end(session, done);
+  if (status == 0) cli_phase_of_run(&cpd->info);
+  return status;
 }
 
 static int write_model(struct cpd *cpd) {
-  if (cpd->output == NULL) return 0;
   polyad_context *context = cpd->session.context;
-  int top = (int)(cpd->top > 0 ? cpd->top : 10);
   polyad_status status =
-      cli_is_directory_name(cpd->output)
-          ? polyad_ktensor_write_directory(context, cpd->model, cpd->outline, top, cpd->output)
-          : polyad_ktensor_write_labelled(context, cpd->model, cpd->outline, cpd->output);
+      cli_write_ktensor(context, cpd->model, cpd->outline, cpd->top, cpd->output);
   return status == POLYAD_OK ? 0 : cli_library_failure(context);
 }
 
@@ -303,21 +288,14 @@ static int write_json(struct cpd *cpd) {
 
 static int write_report(struct cpd *cpd, int argc, char **argv) {
   if (cpd->report == NULL) return 0;
-  cJSON *object = make_json(cpd);
-  cli_json_phases(object);
-  const struct cli_report report = {.session = &cpd->session,
-                                    .model.ktensor = cpd->model,
-                                    .outline = cpd->outline,
-                                    .tensor = cpd->tensor,
-                                    .run = object,
-                                    .file = cpd->file,
-                                    .arguments = argv,
-                                    .argument_count = argc,
-                                    .top = CLI_REPORT_TOP,
-                                    .components = CLI_REPORT_COMPONENTS};
-  int status = cli_report_write(&report, cpd->report, NULL);
-  cJSON_Delete(object);
-  return status;
+  struct cli_report report = {.session = &cpd->session,
+                              .model.ktensor = cpd->model,
+                              .outline = cpd->outline,
+                              .tensor = cpd->tensor,
+                              .file = cpd->file,
+                              .arguments = argv,
+                              .argument_count = argc};
+  return cli_report_of_run(&report, make_json(cpd), cpd->report);
 }
 
 static void print_summary(const struct cpd *cpd) {
@@ -343,9 +321,7 @@ static int report(struct cpd *cpd) {
                   apr ? 1e-4 : fmax(cpd->run.tolerance, 1e-6));
   if (info->diagnosis[0] != '\0') cli_talk(&cpd->session, "polyad: warning: %s\n", info->diagnosis);
   if (!cli_shows_results(&cpd->session, cpd->output)) return 0;
-  const uint64_t *dims = polyad_plan_dims(cpd->plan);
-  for (int n = 0; n < polyad_plan_order(cpd->plan); ++n)
-    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+  cli_print_dims(polyad_plan_dims(cpd->plan), polyad_plan_order(cpd->plan));
   printf(", %llu nonzeros\n", (unsigned long long)polyad_plan_nnz(cpd->plan));
   print_summary(cpd);
   if (cpd->top > 0) cli_print_components(cpd->model, cpd->outline, (int)cpd->top);

@@ -34,11 +34,9 @@ static void print_modes(const struct info *info) {
 static void print_text(const struct info *info) {
   const polyad_tensor *t = info->tensor;
   const polyad_tensor_statistics *s = &info->statistics;
-  const uint64_t *dims = polyad_tensor_dims(t);
   char bytes[32];
-  printf("order           %d\ndims           ", polyad_tensor_order(t));
-  for (int n = 0; n < polyad_tensor_order(t); ++n)
-    printf("%s%llu", n > 0 ? " x " : " ", (unsigned long long)dims[n]);
+  printf("order           %d\ndims            ", polyad_tensor_order(t));
+  cli_print_dims(polyad_tensor_dims(t), polyad_tensor_order(t));
   printf("\nnonzeros        %llu (%llu repeats merged, %llu zeros dropped",
          (unsigned long long)polyad_tensor_nnz(t),
          (unsigned long long)polyad_tensor_repeats_merged(t),
@@ -74,10 +72,8 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
   options.rank = info->rank > 0 ? info->rank : 16;
   uint64_t bytes = 0, factors = info->rank > 0 ? factor_bytes(info) : 0;
   polyad_status status = polyad_format_estimate_bytes(context, info->tensor, &options, &bytes);
-  if (status != POLYAD_OK && status != POLYAD_UNSUPPORTED) {
-    (void)cli_library_failure(context);
-    return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;
-  }
+  if (status != POLYAD_OK && status != POLYAD_UNSUPPORTED)
+    return cli_library_status(context, status);
   char text[32], more[32];
   cJSON *item = cJSON_CreateObject();
   cli_json_text(item, "format", name);

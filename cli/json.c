@@ -37,11 +37,15 @@ static char *valid_utf8(const char *text) {
   return out;
 }
 
-void cli_json_text(cJSON *object, const char *key, const char *text) {
+cJSON *cli_json_text_item(const char *text) {
   char *clean = text == NULL ? NULL : valid_utf8(text);
-  cJSON_AddItemToObject(object, key,
-                        clean == NULL ? cJSON_CreateNull() : cJSON_CreateString(clean));
+  cJSON *item = clean == NULL ? cJSON_CreateNull() : cJSON_CreateString(clean);
   free(clean);
+  return item;
+}
+
+void cli_json_text(cJSON *object, const char *key, const char *text) {
+  cJSON_AddItemToObject(object, key, cli_json_text_item(text));
 }
 
 static cJSON *count_item(uint64_t value) {
@@ -62,6 +66,10 @@ static cJSON *real_item(double value) {
 
 void cli_json_count(cJSON *object, const char *key, uint64_t value) {
   cJSON_AddItemToObject(object, key, count_item(value));
+}
+
+void cli_json_count_above_0(cJSON *object, const char *key, uint64_t value) {
+  cJSON_AddItemToObject(object, key, value > 0 ? count_item(value) : cJSON_CreateNull());
 }
 
 void cli_json_real(cJSON *object, const char *key, double value) {

@@ -6,8 +6,11 @@
 #include <cjson/cJSON.h>
 
 /* Each adds one member; NULL items (out of memory) are noticed when the object is written. */
+/* Text; null where it is NULL. */
+cJSON *cli_json_text_item(const char *text);
 void cli_json_text(cJSON *object, const char *key, const char *text);
 void cli_json_count(cJSON *object, const char *key, uint64_t value);
+void cli_json_count_above_0(cJSON *object, const char *key, uint64_t value); /* 0 is null */
 void cli_json_real(cJSON *object, const char *key, double value); /* null when not finite */
 void cli_json_bool(cJSON *object, const char *key, bool value);
 void cli_json_counts(cJSON *object, const char *key, const uint64_t *values, int count);

@@ -1,4 +1,5 @@
 #include "names.h"
+#include "options.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +26,7 @@ int cli_check_like(const char *name) {
 }
 
 polyad_structure cli_structure(const char *name) {
-  if (name == NULL || strcmp(name, "auto") == 0) return POLYAD_STRUCTURE_AUTO;
-  return strcmp(name, "flat") == 0 ? POLYAD_STRUCTURE_FLAT : POLYAD_STRUCTURE_FIBERS;
+  return (polyad_structure)cli_choice(CLI_STRUCTURES, name);
 }
 
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents) {

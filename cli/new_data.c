@@ -10,10 +10,7 @@ void cli_new_data_init(struct cli_new_data *data) {
 }
 
 polyad_model_kind cli_model_kind(const char *name) {
-  polyad_model_kind kind = POLYAD_KIND_AUTO;
-  while (kind < POLYAD_KIND_POISSON && strcmp(polyad_model_kind_string(kind), name) != 0)
-    ++kind;
-  return kind;
+  return (polyad_model_kind)cli_choice(CLI_MODEL_KINDS, name);
 }
 
 static int match(struct cli_new_data *data, struct cli_session *session, polyad_tensor *given,

@@ -33,6 +33,7 @@ int cli_new_data_read(struct cli_new_data *data, struct cli_session *session,
 void cli_new_data_clear(struct cli_new_data *data);
 
 /** What --model-kind says. */
+#define CLI_MODEL_KINDS "auto signed nonnegative poisson"
 polyad_model_kind cli_model_kind(const char *name);
 /** Modes of a model from a list such as 1,3: numbers from 1 or names, different. 0, or an exit
  *  status; `option` is for messages. */

@@ -88,15 +88,15 @@ int cli_read_reals(const char *text, int room, double *values) {
   return each_piece(text, room, take_real, values);
 }
 
-static bool is_choice(const char *choices, const char *text) {
-  size_t length = strlen(text);
-  for (const char *p = choices; length > 0;) {
-    size_t size = strcspn(p, " ");
-    if (size == length && memcmp(p, text, size) == 0) return true;
-    if (p[size] == '\0') return false;
-    p += size + 1;
+int cli_choice(const char *choices, const char *text) {
+  if (text == NULL) return 0;
+  size_t length = strlen(text), size;
+  int at = 0;
+  for (const char *p = choices;; p += size + 1, ++at) {
+    size = strcspn(p, " ");
+    if (size == length && memcmp(p, text, size) == 0) return at;
+    if (p[size] == '\0') return -1;
   }
-  return false;
 }
 
 static int store_count(const struct cli_option *option, const char *text, uint64_t *to) {
@@ -142,7 +142,7 @@ static int store(const struct cli_option *option, const char *text, void *into) 
     *(const char **)to = text;
     return 0;
   case CLI_CHOICE:
-    if (!is_choice(option->choices, text))
+    if (cli_choice(option->choices, text) < 0)
       return cli_usage_error("--%s %s is unknown; expected one of: %s", option->name,
                              cli_quote(quoted, text), option->choices);
     *(const char **)to = text;

@@ -64,6 +64,9 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
 bool cli_read_count(const char *text, uint64_t *value);
 bool cli_read_real(const char *text, double *value);
 bool cli_read_size(const char *text, uint64_t *value);
+/** Which of `choices`, separated by blanks, a text is, from 0; NULL is the first, -1 is none. An
+ *  enumeration whose values are listed in their order is read with it. */
+int cli_choice(const char *choices, const char *text);
 /** Comma-separated counts; the number of them, or -1. */
 int cli_read_counts(const char *text, int room, uint64_t *values);
 int cli_read_reals(const char *text, int room, double *values);

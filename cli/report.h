@@ -24,6 +24,10 @@ struct cli_report {
  *  model explains, NaN where it is not known. 0, or an exit status after an error was printed. */
 int cli_report_write(const struct cli_report *report, const char *path, double *explained);
 
+/** The same at the end of a run of cpd or tucker, whose JSON object it takes; the page is as long
+ * as one is where nothing else is asked for. */
+int cli_report_of_run(struct cli_report *report, cJSON *run, const char *path);
+
 /** Checks the name of a page: it ends in .html or .htm; NULL is fine. 0, or 2 after an error.
  *  `option` is what asked for it, such as "--report". */
 int cli_check_report_name(const char *option, const char *path);

@@ -1,6 +1,8 @@
 /* A report as a whole: its frame, and its sections in order. */
+#include "phases.h"
 #include "report_draw.h"
 #include "report_parts.h"
+
 #include "report_style.h"
 #include "text.h"
 #include <math.h>
@@ -169,5 +171,15 @@ int cli_report_write(const struct cli_report *report, const char *path, double *
   free(page->column);
   free(page->beside);
   free(page);
+  return status;
+}
+
+int cli_report_of_run(struct cli_report *report, cJSON *run, const char *path) {
+  cli_json_phases(run);
+  report->run = run;
+  report->top = CLI_REPORT_TOP;
+  report->components = CLI_REPORT_COMPONENTS;
+  int status = cli_report_write(report, path, NULL);
+  cJSON_Delete(run);
   return status;
 }

@@ -17,10 +17,7 @@ void cli_json_subject(cJSON *object, const struct cli_run *run) {
 
 /* How the fit was computed; null where nobody asked what rounding does to it. */
 static void put_fit_from(cJSON *object, double bound, polyad_fit_from from) {
-  if (isnan(bound))
-    cJSON_AddNullToObject(object, "fit_from");
-  else
-    cli_json_text(object, "fit_from", polyad_fit_from_string(from));
+  cli_json_text(object, "fit_from", isnan(bound) ? NULL : polyad_fit_from_string(from));
 }
 
 void cli_json_run(cJSON *object, const struct cli_session *session, const struct cli_run *run) {

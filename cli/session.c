@@ -71,11 +71,7 @@ int cli_session_open(struct cli_session *session) {
   status = cli_device_try(session->device);
   if (status != 0) return status;
   polyad_status set = polyad_set_device(session->context, session->device);
-  if (set != POLYAD_OK) {
-    (void)cli_library_failure(session->context);
-    return set == POLYAD_INVALID_ARGUMENT ? 2 : 1;
-  }
-  return 0;
+  return cli_library_status(session->context, set);
 }
 
 int cli_session_open_on_cpu(struct cli_session *session) {
@@ -100,10 +96,7 @@ polyad_type cli_precision(const struct cli_session *session) {
 }
 
 polyad_compute cli_compute(const struct cli_session *session) {
-  static const char *const names[] = {"native", "f16", "bf16", "tf32"};
-  for (int k = 0; session->compute != NULL && k < 4; ++k)
-    if (strcmp(names[k], session->compute) == 0) return (polyad_compute)k;
-  return POLYAD_COMPUTE_NATIVE;
+  return (polyad_compute)cli_choice(CLI_COMPUTES, session->compute);
 }
 
 void cli_set_types(const struct cli_session *session, polyad_plan_options *options) {
@@ -112,40 +105,20 @@ void cli_set_types(const struct cli_session *session, polyad_plan_options *optio
   options->second_share = session->second_share;
 }
 
-static polyad_duplicates duplicates_of(const char *name) {
-  static const char *const names[] = {"sum",   "max",  "min",  "first",
-                                      "error", "mean", "last", "count"};
-  for (int k = 0; k < 8; ++k)
-    if (strcmp(names[k], name) == 0) return (polyad_duplicates)k;
-  return POLYAD_DUPLICATES_SUM;
-}
-
-static polyad_missing missing_of(const char *name) {
-  if (name == NULL || strcmp(name, "keep") == 0) return POLYAD_MISSING_KEEP;
-  return strcmp(name, "skip") == 0 ? POLYAD_MISSING_SKIP : POLYAD_MISSING_ERROR;
-}
-
-static polyad_numbers numbers_of(const char *name) {
-  static const char *const names[] = {"plain", "grouped", "point", "comma"};
-  for (int k = 0; name != NULL && k < 4; ++k)
-    if (strcmp(names[k], name) == 0) return (polyad_numbers)k;
-  return POLYAD_NUMBERS_PLAIN;
-}
-
 static int read_options(struct cli_session *session, polyad_read_options *options) {
   char quoted[CLI_QUOTE_BYTES];
   polyad_read_options_init(options);
   options->type = cli_precision(session);
   options->index_base = (int)session->index_base;
   options->pattern = session->pattern;
-  options->duplicates = duplicates_of(session->duplicates);
+  options->duplicates = (polyad_duplicates)cli_choice(CLI_DUPLICATES, session->duplicates);
   options->zeros = strcmp(session->zeros, "keep") == 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   options->labels = session->labels;
   options->columns = session->columns;
   options->value = session->value;
   options->where = session->where;
-  options->missing = missing_of(session->missing);
-  options->numbers = numbers_of(session->numbers);
+  options->missing = (polyad_missing)cli_choice(CLI_MISSING, session->missing);
+  options->numbers = (polyad_numbers)cli_choice(CLI_NUMBERS, session->numbers);
   options->time_zone = session->time_zone;
   int status = cli_input_format(session->input_format, options);
   if (status != 0) return status;
@@ -178,6 +151,25 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
   if (polyad_tensor_read(session->context, path, &options, tensor) != POLYAD_OK)
     return cli_library_failure(session->context);
   return 0;
+}
+
+polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,
+                          const polyad_plan_options *options, bool takes, polyad_plan **plan) {
+  return takes ? polyad_plan_create_take(session->context, tensor, options, plan)
+               : polyad_plan_create(session->context, *tensor, options, plan);
+}
+
+void cli_iterations_begin(struct cli_session *session) {
+  cli_phase(CLI_ITERATIONS);
+  cli_progress_start(session);
+  cli_computing_begin(session);
+}
+
+int cli_iterations_end(struct cli_session *session, polyad_status done) {
+  cli_computing_end();
+  cli_progress_clear();
+  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
+  return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
 }
 
 bool cli_shows_results(const struct cli_session *session, const char *output) {

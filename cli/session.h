@@ -25,6 +25,12 @@ struct cli_session {
   const char *where, *missing, *numbers, *time_zone;
 };
 
+/** Choices in the order of the library's enumerations. */
+#define CLI_COMPUTES "native f16 bf16 tf32"
+#define CLI_DUPLICATES "sum max min first error mean last count"
+#define CLI_MISSING "keep skip error"
+#define CLI_NUMBERS "plain grouped point comma"
+
 /* clang-format off */
 /** Options that expand inside a cli_option table of a type `t` with a member `session`: of results
  *  and messages, ... */
@@ -44,7 +50,7 @@ struct cli_session {
   CLI_OPTION(t, TEXT, variant, "variant", "NAME", "auto (default) or one of the format's"),        \
   CLI_OPTION(t, CHOICE, session.compute, "compute", "TYPE",                                        \
              "types of products: native (default: the precision),\n"                               \
-             "or f16, bf16, tf32 in formats that compute in them", .choices = "native f16 bf16 tf32"), \
+             "or f16, bf16, tf32 in formats that compute in them", .choices = CLI_COMPUTES), \
   CLI_OPTION(t, SHARE, session.second_share, "second-share", "X",                                  \
              "share of the nonzeros that the second of two\ndevices has (default: measured)")
 
@@ -88,7 +94,7 @@ struct cli_session {
              "lines have no value column: all values are 1"),                                      \
   CLI_OPTION(t, CHOICE, session.duplicates, "duplicates", "POLICY",                                \
              "repeated coordinates: sum (default), count, mean,\n"                                 \
-             "min, max, first, last, error", .choices = "sum max min first error mean last count"),\
+             "min, max, first, last, error", .choices = CLI_DUPLICATES),\
   CLI_OPTION(t, CHOICE, session.duplicates, "aggregate", "HOW",                                    \
              "--duplicates in words of tables: what rows of the\n"                                 \
              "same labels become", .choices = "sum count mean min max last"),                      \
@@ -107,11 +113,11 @@ struct cli_session {
              "COLUMN=TEXT,COLUMN<BOUND,COLUMN>BOUND,..."),                                         \
   CLI_OPTION(t, CHOICE, session.missing, "missing", "HOW",                                         \
              "delimited text: rows with an empty field or NA: keep\n"                              \
-             "(default), skip, error", .choices = "keep skip error"),                              \
+             "(default), skip, error", .choices = CLI_MISSING),                              \
   CLI_OPTION(t, CHOICE, session.numbers, "numbers", "HOW",                                         \
              "delimited text: numbers are plain (default, 1234.5),\n"                              \
              "or have thousands and a currency, with the decimal mark\n"                           \
-             "that each tells (grouped), a point or a comma", .choices = "plain grouped point comma"),\
+             "that each tells (grouped), a point or a comma", .choices = CLI_NUMBERS),\
   CLI_OPTION(t, TEXT, session.time_zone, "time-zone", "FROM[:TO]",                                 \
              "delimited text: times are moved from one zone's\n"                                   \
              "clocks to another's: UTC:Europe/Berlin"),                                            \
@@ -136,6 +142,10 @@ polyad_type cli_precision(const struct cli_session *session);
 polyad_compute cli_compute(const struct cli_session *session);
 /** Hands --precision, --compute and --second-share to the plan. */
 void cli_set_types(const struct cli_session *session, polyad_plan_options *options);
+
+/** Makes a plan. `takes`: it consumes the tensor, which is then NULL, to save its memory. */
+polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,
+                          const polyad_plan_options *options, bool takes, polyad_plan **plan);
 
 /** Hands --tune and --tune-cache to the plan. */
 void cli_set_tuning(struct cli_session *session, polyad_plan_options *options);
@@ -169,6 +179,10 @@ void cli_signals_install(void);
  *  process). After the end results are written, which signals do not cut short. */
 void cli_computing_begin(struct cli_session *session);
 void cli_computing_end(void);
+/** The same for a computation whose iterations are shown: its phase and its progress begin and end
+ *  with it, and the end gives the exit status of what the library returned. */
+void cli_iterations_begin(struct cli_session *session);
+int cli_iterations_end(struct cli_session *session, polyad_status done);
 /** Exit status for a signal that came while computing (130, 143, 129, 152), or 0. */
 int cli_signal_status(void);
 /** After such a signal: says after which iteration the run was stopped, where its model is and how

@@ -101,6 +101,17 @@ int cli_library_failure(const polyad_context *context) {
   return 1;
 }
 
+int cli_library_status(const polyad_context *context, polyad_status status) {
+  if (status == POLYAD_OK) return 0;
+  (void)cli_library_failure(context);
+  return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+}
+
+void cli_print_dims(const uint64_t *dims, int order) {
+  for (int n = 0; n < order; ++n)
+    printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
+}
+
 int cli_distance(const char *a, const char *b) {
   enum { LONGEST = 16 };
   int la = (int)strlen(a), lb = (int)strlen(b), d[LONGEST + 1][LONGEST + 1];

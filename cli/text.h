@@ -28,6 +28,11 @@ int cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 int cli_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints the context's last error as "polyad: PLACE error: TEXT" and returns 1. */
 int cli_library_failure(const polyad_context *context);
+/** The exit status that goes with a status of the library, after its error was printed: 0 when all
+ *  is well, 2 where what was asked for cannot be, such as an option's value, else 1. */
+int cli_library_status(const polyad_context *context, polyad_status status);
+/** Prints "10 x 20 x 30". */
+void cli_print_dims(const uint64_t *dims, int order);
 
 /** Number of changes (of, in or out a character, or a swap of neighbours) between two short words;
  *  large for long ones. */
