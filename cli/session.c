@@ -168,7 +168,6 @@ void cli_iterations_begin(struct cli_session *session) {
 int cli_iterations_end(struct cli_session *session, polyad_status done) {
   cli_computing_end();
   cli_progress_clear();
-  if (done == POLYAD_CANCELLED && cli_signal_status() != 0) return cli_signal_status();
   return done == POLYAD_OK ? 0 : cli_library_failure(session->context);
 }
 

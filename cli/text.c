@@ -103,8 +103,8 @@ int cli_library_failure(const polyad_context *context) {
 
 int cli_library_status(const polyad_context *context, polyad_status status) {
   if (status == POLYAD_OK) return 0;
-  (void)cli_library_failure(context);
-  return status == POLYAD_INVALID_ARGUMENT ? 2 : 1;
+  int failed = cli_library_failure(context);
+  return status == POLYAD_INVALID_ARGUMENT ? 2 : failed;
 }
 
 void cli_print_dims(const uint64_t *dims, int order) {

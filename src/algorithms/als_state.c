@@ -1,6 +1,7 @@
 /* The memory of a CP-ALS run, the way of its factors between host and device, and the list of what
  * iterations go on from. */
 #include "algorithms/als_state.h"
+#include "core/numbers.h"
 #include <math.h>
 #include <string.h>
 
@@ -164,9 +165,7 @@ void pd_als_forget_records(struct pd_als *als) {
 
 polyad_status pd_als_put_weights(struct pd_als *als) {
   for (uint64_t r = 0; r < als->model->rank; ++r)
-    als->host_lambda[r] = als->model->type == POLYAD_F64
-                              ? ((const double *)als->model->weights)[r]
-                              : (double)((const float *)als->model->weights)[r];
+    als->host_lambda[r] = pd_load(als->model->type, als->model->weights, r);
   return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
 }
 
@@ -237,12 +236,8 @@ static void adopt(struct pd_als *als, int n) {
 polyad_status pd_als_download(struct pd_als *als) {
   polyad_context *context = als->context;
   PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
-  for (uint64_t r = 0; r < als->model->rank; ++r) {
-    if (als->model->type == POLYAD_F64)
-      ((double *)als->model->weights)[r] = als->host_lambda[r];
-    else
-      ((float *)als->model->weights)[r] = (float)als->host_lambda[r];
-  }
+  for (uint64_t r = 0; r < als->model->rank; ++r)
+    pd_store(als->model->type, als->model->weights, r, als->host_lambda[r]);
   for (int n = 0; n < als->order; ++n) {
     adopt(als, n);
     PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));

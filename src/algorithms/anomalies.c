@@ -250,8 +250,7 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
 polyad_status polyad_anomalies(polyad_context *context, const polyad_ktensor *model,
                                const polyad_tensor *tensor, const polyad_anomaly_options *options,
                                polyad_anomaly_result *result) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || tensor == NULL || options == NULL || result == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or result is NULL");
   polyad_anomaly_result_clear(result);

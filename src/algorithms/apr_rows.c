@@ -94,10 +94,6 @@ void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
 
 /* ---- solving ---------------------------------------------------------------------------- */
 
-static double apr_rows_number_at(const struct pd_matrix *matrix, uint64_t k) {
-  return pd_load(matrix->type, matrix->data, k);
-}
-
 /* The rows of Pi of a part of the row's nonzeros. */
 static void apr_rows_multiply_rows(const struct pd_apr *apr, int mode,
                                    const struct pd_row_part *part, size_t rank, double *pi) {
@@ -108,7 +104,7 @@ static void apr_rows_multiply_rows(const struct pd_apr *apr, int mode,
       if (n == mode) continue;
       uint64_t at = part->index[n][k] * rank;
       for (size_t r = 0; r < rank; ++r)
-        pi[r] *= apr_rows_number_at(&apr->factor[n], at + r);
+        pi[r] *= pd_load(apr->factor[n].type, apr->factor[n].data, at + r);
     }
   }
 }
@@ -125,16 +121,13 @@ static void apr_rows_gather(const struct pd_apr *apr, int mode, uint64_t i,
     j += (uint64_t)part.count;
   }
   for (size_t r = 0; r < row->rank; ++r)
-    row->m[r] = apr_rows_number_at(&apr->factor[mode], i * row->rank + r);
+    row->m[r] = pd_load(apr->factor[mode].type, apr->factor[mode].data, i * row->rank + r);
 }
 
 static void put_back(const struct pd_apr *apr, int mode, uint64_t i, const struct pd_apr_row *row) {
   for (size_t r = 0; r < row->rank; ++r) {
     uint64_t at = i * row->rank + r;
-    if (apr->factor[mode].type == POLYAD_F64)
-      ((double *)apr->factor[mode].data)[at] = row->m[r];
-    else
-      ((float *)apr->factor[mode].data)[at] = (float)row->m[r];
+    pd_store(apr->factor[mode].type, apr->factor[mode].data, at, row->m[r]);
   }
 }
 

@@ -1,6 +1,7 @@
 /* Saves and loads the state of a run: see archive.h. */
 #include "algorithms/archive.h"
 #include "algorithms/method.h"
+#include "core/numbers.h"
 #include "io/checkpoint.h"
 #include "plan/part.h"
 #include <inttypes.h>
@@ -158,18 +159,10 @@ polyad_status pd_archive_option(struct pd_archive *archive, const char *name, do
   return archive_differs(archive->context, path_of(archive), name, text[0], text[1]);
 }
 
-static bool archive_all_finite(polyad_type type, uint64_t count, const void *values) {
-  const double *wide = values;
-  const float *narrow = values;
-  for (uint64_t k = 0; k < count; ++k)
-    if (type == POLYAD_F64 ? !isfinite(wide[k]) : !isfinite(narrow[k])) return false;
-  return true;
-}
-
 polyad_status pd_archive_numbers(struct pd_archive *archive, const char *what, polyad_type type,
                                  uint64_t count, void *numbers) {
   PD_TRY(archive_pass(archive, numbers, count * pd_type_bytes(type)));
-  if (archive->input == NULL || archive_all_finite(type, count, numbers)) return POLYAD_OK;
+  if (archive->input == NULL || pd_all_finite(type, count, numbers)) return POLYAD_OK;
   return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,
                     "the checkpoint's %s hold a number that is not finite", what);
 }

@@ -224,8 +224,7 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
 
 polyad_status polyad_core_consistency(polyad_context *context, const polyad_ktensor *model,
                                       const polyad_tensor *tensor, double *consistency) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || tensor == NULL || consistency == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor or consistency is NULL");
   PD_TRY(pd_model_check_shape(context, model->order, model->dims, tensor, 0, "the same"));

@@ -14,13 +14,6 @@ static const double most_gain = 20;
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static uint64_t core_iterate_cells_of(const struct pd_core *core) {
-  uint64_t cells = 1;
-  for (int n = 0; n < core->order; ++n)
-    cells *= core->dims[n];
-  return cells;
-}
-
 static uint64_t core_iterate_longest(const struct pd_core *core) {
   uint64_t most = 1;
   for (int n = 0; n < core->order; ++n)
@@ -32,8 +25,8 @@ polyad_status pd_core_work_create(polyad_context *context, const struct pd_core 
                                   struct pd_core_work *work) {
   uint64_t most = core_iterate_longest(core);
   *work = (struct pd_core_work){.core = core};
-  PD_TRY(PD_NEW(context, core_iterate_cells_of(core), &work->from));
-  PD_TRY(PD_NEW(context, core_iterate_cells_of(core), &work->to));
+  PD_TRY(PD_NEW(context, pd_cells(core->order, core->dims), &work->from));
+  PD_TRY(PD_NEW(context, pd_cells(core->order, core->dims), &work->to));
   PD_TRY(PD_NEW(context, most * most, &work->gram));
   PD_TRY(PD_NEW(context, most, &work->values));
   return PD_NEW(context, most * most, &work->vectors);

@@ -7,7 +7,6 @@
 #include "algorithms/model_start.h"
 #include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
-#include "plan/members.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <string.h>
@@ -193,8 +192,9 @@ const struct pd_method pd_als_method = {.name = "cp_als",
                                         .finish = cp_als_finish};
 
 static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan *plan,
-                                      const polyad_cp_als_options *options, polyad_ktensor **model,
+                                      const void *user, polyad_ktensor **model,
                                       polyad_run_info *info) {
+  const polyad_cp_als_options *options = user;
   struct pd_als *als = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
@@ -213,29 +213,9 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
   return status;
 }
 
-struct cp_als_call {
-  const polyad_cp_als_options *options;
-  polyad_ktensor **model;
-  polyad_run_info *info;
-};
-
-/* What one member of a team of devices does, or all that there is to do. */
-static polyad_status cp_als_as_member(polyad_context *context, const polyad_plan *plan, int member,
-                                      void *user) {
-  const struct cp_als_call *call = user;
-  polyad_ktensor *none = NULL; /* member 0 has the model */
-  polyad_ktensor **model = member == 0 ? call->model : &none;
-  pd_begin(context);
-  if (model != NULL) *model = NULL;
-  polyad_status status =
-      cp_als_decompose(context, plan, call->options, model, member == 0 ? call->info : NULL);
-  return pd_model_agree(context, plan, status, model);
-}
-
 polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
-  struct cp_als_call call = {options, model, info};
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  return pd_members_run(context, plan, cp_als_as_member, &call);
+  return pd_model_decompose(context, plan, cp_als_decompose, options, model, info);
 }

@@ -7,7 +7,6 @@
 #include "algorithms/model_start.h"
 #include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
-#include "plan/members.h"
 #include "tensor/ktensor_fit.h"
 #include <inttypes.h>
 #include <math.h>
@@ -187,8 +186,9 @@ const struct pd_method pd_apr_methods[] = {[POLYAD_APR_MU] = APR_METHOD("apr_mu"
                                            [POLYAD_APR_PQNR] = APR_METHOD("apr_pqn", false)};
 
 static polyad_status cp_apr_decompose(polyad_context *context, const polyad_plan *plan,
-                                      const polyad_cp_apr_options *options, polyad_ktensor **model,
+                                      const void *user, polyad_ktensor **model,
                                       polyad_run_info *info) {
+  const polyad_cp_apr_options *options = user;
   struct pd_apr *apr = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
@@ -205,29 +205,9 @@ static polyad_status cp_apr_decompose(polyad_context *context, const polyad_plan
   return status;
 }
 
-struct cp_apr_call {
-  const polyad_cp_apr_options *options;
-  polyad_ktensor **model;
-  polyad_run_info *info;
-};
-
-/* What one member of a team of devices does, or all that there is to do. */
-static polyad_status cp_apr_as_member(polyad_context *context, const polyad_plan *plan, int member,
-                                      void *user) {
-  const struct cp_apr_call *call = user;
-  polyad_ktensor *none = NULL; /* member 0 has the model */
-  polyad_ktensor **model = member == 0 ? call->model : &none;
-  pd_begin(context);
-  if (model != NULL) *model = NULL;
-  polyad_status status =
-      cp_apr_decompose(context, plan, call->options, model, member == 0 ? call->info : NULL);
-  return pd_model_agree(context, plan, status, model);
-}
-
 polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_apr_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
-  struct cp_apr_call call = {options, model, info};
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  return pd_members_run(context, plan, cp_apr_as_member, &call);
+  return pd_model_decompose(context, plan, cp_apr_decompose, options, model, info);
 }

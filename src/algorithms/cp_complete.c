@@ -221,8 +221,7 @@ polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *pla
                                  const polyad_cp_complete_options *options, polyad_ktensor **model,
                                  polyad_run_info *info) {
   struct pd_complete *c = NULL;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");

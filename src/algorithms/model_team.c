@@ -1,5 +1,6 @@
 /* Models of a team on their way to member 0 and back. */
 #include "algorithms/model_team.h"
+#include "plan/members.h"
 #include "plan/part.h"
 #include <string.h>
 
@@ -36,12 +37,34 @@ polyad_status pd_model_scatter(polyad_context *context, const polyad_plan *plan,
   return POLYAD_OK;
 }
 
-polyad_status pd_model_agree(polyad_context *context, const polyad_plan *plan, polyad_status status,
-                             polyad_ktensor **model) {
+struct decompose_call {
+  pd_decompose_function decompose;
+  const void *options;
+  polyad_ktensor **model;
+  polyad_run_info *info;
+};
+
+/* What one member of a team of devices does, or all that there is to do. */
+static polyad_status decompose_as_member(polyad_context *context, const polyad_plan *plan,
+                                         int member, void *user) {
+  const struct decompose_call *call = user;
+  polyad_ktensor *none = NULL; /* member 0 has the model */
+  polyad_ktensor **model = member == 0 ? call->model : &none;
+  pd_begin(context);
+  if (model != NULL) *model = NULL;
+  polyad_status status =
+      call->decompose(context, plan, call->options, model, member == 0 ? call->info : NULL);
   if (plan == NULL || pd_plan_team(plan) == NULL) return status;
   polyad_status all = pd_team_agree(context, pd_plan_team(plan), status);
   if (all == POLYAD_OK || model == NULL) return all;
   polyad_ktensor_destroy(*model);
   *model = NULL;
   return all;
+}
+
+polyad_status pd_model_decompose(polyad_context *context, const polyad_plan *plan,
+                                 pd_decompose_function decompose, const void *options,
+                                 polyad_ktensor **model, polyad_run_info *info) {
+  struct decompose_call call = {decompose, options, model, info};
+  return pd_members_run(context, plan, decompose_as_member, &call);
 }

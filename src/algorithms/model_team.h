@@ -5,6 +5,7 @@
 
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
+#include <polyad/run.h>
 
 /** Brings the members' own rows to `whole` on member 0, which is made there where it is NULL, and
  * is NULL on the others. Weights are those of member 0. Alone, `whole` is `model`. */
@@ -13,9 +14,14 @@ polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,
 /** Gives every member its rows and the weights of `whole`, which member 0 has. */
 polyad_status pd_model_scatter(polyad_context *context, const polyad_plan *plan,
                                const polyad_ktensor *whole, polyad_ktensor *model);
-/** The end of a decomposition: the members of a team have succeeded all together, or none has, and
- *  a model is destroyed. */
-polyad_status pd_model_agree(polyad_context *context, const polyad_plan *plan, polyad_status status,
-                             polyad_ktensor **model);
+/** A decomposition with its options on one member's plan: of a team, member 0 gets the model. */
+typedef polyad_status (*pd_decompose_function)(polyad_context *context, const polyad_plan *plan,
+                                               const void *options, polyad_ktensor **model,
+                                               polyad_run_info *info);
+/** Does it on all members of this process that share the plan. The members of a team succeed all
+ *  together, or none has, and a model is destroyed. `model` and `info` are the caller's. */
+polyad_status pd_model_decompose(polyad_context *context, const polyad_plan *plan,
+                                 pd_decompose_function decompose, const void *options,
+                                 polyad_ktensor **model, polyad_run_info *info);
 
 #endif

@@ -1,7 +1,6 @@
 /* Observations and the order of each mode's rows: see observations.h. Mode 0 has the tensor's own
  * order; the device finds the others. */
 #include "algorithms/observations.h"
-#include "core/threads.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -307,8 +307,7 @@ static void project_clear(struct projection *p) {
 polyad_status polyad_project(polyad_context *context, const polyad_ktensor *model,
                              const polyad_tensor *tensor, const polyad_project_options *options,
                              polyad_ktensor **projected, polyad_project_info *info) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || tensor == NULL || options == NULL || projected == NULL ||
       (options->fixed_count > 0 && options->fixed == NULL))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,

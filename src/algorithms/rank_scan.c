@@ -411,8 +411,7 @@ static void rank_scan_clear(struct scan *s) {
 
 polyad_status polyad_rank_scan(polyad_context *context, const polyad_plan *plan,
                                const polyad_rank_options *options, polyad_rank_result *result) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || options == NULL || result == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or result is NULL");
   PD_TRY(rank_scan_check_options(context, options));

@@ -147,8 +147,7 @@ cleanup:
 polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
                             const polyad_tucker_options *options, polyad_ttensor **model,
                             polyad_run_info *info) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
@@ -158,8 +157,7 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
 
 polyad_status polyad_tucker_ranks(polyad_context *context, const polyad_plan *plan, double energy,
                                   uint64_t *ranks) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || ranks == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or ranks is NULL");
   if (!(energy > 0 && energy <= 1))

@@ -10,7 +10,6 @@
  * r - sqrt(r^2 - d), whichever is more. Where that is more than a tenth of the tolerance and of
  * 1e-5, or more than a hundredth of r, the residual is summed from the nonzeros of the tensor and
  * the model's entries there, in float64 and wider, plus the model's norm elsewhere. */
-#include "algorithms/hosvd.h"
 #include "algorithms/tucker_state.h"
 #include "core/rounding.h"
 #include "tensor/tensor.h"

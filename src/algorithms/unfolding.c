@@ -1,16 +1,13 @@
 /* Sorts the nonzeros into fibers; forms the Gram matrix as the sum of the fibers' outer products,
  * or multiplies by it fiber by fiber without forming it. */
 #include "algorithms/unfolding.h"
+#include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "linalg/symmetric.h"
 #include <math.h>
 #include <string.h>
 
 enum { GRAIN = 1 << 16, CHUNK = 1 << 24, BLOCK = PD_SYMMETRIC_BLOCK };
-
-static uint64_t unfolding_number_at(const void *numbers, int bytes, uint64_t p) {
-  return bytes == 4 ? ((const uint32_t *)numbers)[p] : ((const uint64_t *)numbers)[p];
-}
 
 /* ---- fibers --------------------------------------------------------------------------------- */
 
@@ -30,22 +27,15 @@ static polyad_status sort_into_fibers(const struct pd_unfolding *x, int bytes, v
       keys[count++] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
   if (count > 0)
     return pd_sort_permutation(x->context, tensor->nnz, count, keys, bytes, permutation);
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    if (bytes == 4)
-      ((uint32_t *)permutation)[p] = (uint32_t)p;
-    else
-      ((uint64_t *)permutation)[p] = p;
-  }
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    pd_id_put(permutation, bytes, p, p);
   return POLYAD_OK;
 }
 
 static void take_entry(struct pd_unfolding *x, uint64_t to, uint64_t from) {
   uint64_t row = pd_tensor_index(x->tensor, x->mode, from);
   x->value[to] = pd_tensor_value(x->tensor, from);
-  if (x->row_bytes == 4)
-    ((uint32_t *)x->row)[to] = (uint32_t)row;
-  else
-    ((uint64_t *)x->row)[to] = row;
+  pd_id_put(x->row, x->row_bytes, to, row);
 }
 
 polyad_status pd_unfold(polyad_context *context, const polyad_tensor *tensor, int mode,
@@ -61,7 +51,7 @@ polyad_status pd_unfold(polyad_context *context, const polyad_tensor *tensor, in
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &x->value));
   PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(tensor->nnz, 1), &x->fiber));
   for (uint64_t p = 0, before = 0; p < tensor->nnz; ++p) {
-    uint64_t at = unfolding_number_at(permutation, bytes, p);
+    uint64_t at = pd_id_at(permutation, bytes, p);
     if (p == 0 || !unfolding_same_fiber(tensor, mode, before, at)) x->fiber[x->fibers++] = p;
     take_entry(x, p, at);
     before = at;
@@ -99,9 +89,9 @@ static uint64_t fiber_of_part(const struct pd_unfolding *x, int part, int parts)
 /* Adds the fiber's outer product to the lower triangle. */
 static void add_fiber(const struct pd_unfolding *x, uint64_t f, uint64_t rows, double *gram) {
   for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-    double *line = gram + unfolding_number_at(x->row, x->row_bytes, p) * rows, value = x->value[p];
+    double *line = gram + pd_id_at(x->row, x->row_bytes, p) * rows, value = x->value[p];
     for (uint64_t q = x->fiber[f]; q <= p; ++q)
-      line[unfolding_number_at(x->row, x->row_bytes, q)] += value * x->value[q];
+      line[pd_id_at(x->row, x->row_bytes, q)] += value * x->value[q];
   }
 }
 
@@ -177,12 +167,12 @@ static void apply_fibers(const struct pd_unfolding *x, uint64_t begin, uint64_t 
   for (uint64_t f = begin; f < end; ++f) {
     double z[BLOCK] = {0};
     for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-      const double *row = q + unfolding_number_at(x->row, x->row_bytes, p) * BLOCK;
+      const double *row = q + pd_id_at(x->row, x->row_bytes, p) * BLOCK;
       for (int r = 0; r < BLOCK; ++r)
         z[r] += x->value[p] * row[r];
     }
     for (uint64_t p = x->fiber[f]; p < x->fiber[f + 1]; ++p) {
-      double *row = y + unfolding_number_at(x->row, x->row_bytes, p) * BLOCK;
+      double *row = y + pd_id_at(x->row, x->row_bytes, p) * BLOCK;
       for (int r = 0; r < BLOCK; ++r)
         row[r] += x->value[p] * z[r];
     }

@@ -88,8 +88,7 @@ polyad_status pd_updater_start(polyad_context *context, const polyad_ktensor *mo
 polyad_status polyad_updater_create(polyad_context *context, const polyad_ktensor *model,
                                     const polyad_update_options *options,
                                     polyad_updater **updater) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || options == NULL || updater == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, options or updater is NULL");
   *updater = NULL;
@@ -114,8 +113,7 @@ uint64_t polyad_updater_rows(const polyad_updater *updater) {
 
 polyad_status polyad_updater_set_forget(polyad_context *context, polyad_updater *updater,
                                         double forget) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (updater == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the updater is NULL");
   PD_TRY(check_forget(context, forget));
   updater->options.forget = forget;
@@ -143,8 +141,7 @@ polyad_status pd_updater_model(polyad_context *context, const polyad_updater *up
 
 polyad_status polyad_updater_model(polyad_context *context, const polyad_updater *updater,
                                    polyad_ktensor **model) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (updater == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or model is NULL");
   *model = NULL;

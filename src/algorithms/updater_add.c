@@ -17,8 +17,8 @@
  * counts that each component is expected to have in each row, Q_n on its diagonal what the rows are
  * multiplied by in the model's sum of all cells. */
 #include "algorithms/updater_add.h"
-#include "algorithms/model_start.h"
 #include "algorithms/poisson_row.h"
+#include "core/numbers.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +97,7 @@ static polyad_status make_touched(struct pd_addition *a) {
     if (n != a->mode) memcpy(index[n], tensor->index[n], nnz * bytes);
     for (uint64_t p = 0; n == a->mode && p < nnz; ++p) {
       uint64_t i = a->local[pd_tensor_index(tensor, n, p)];
-      if (bytes == 4)
-        ((uint32_t *)index[n])[p] = (uint32_t)i;
-      else
-        ((uint64_t *)index[n])[p] = i;
+      pd_id_put(index[n], (int)bytes, p, i);
     }
   }
   PD_TRY_CLEANUP(pd_alloc(a->context, nnz, pd_type_bytes(tensor->type), &values));
@@ -244,12 +241,6 @@ static void updater_add_sum_squares(const struct pd_addition *a) {
   }
 }
 
-static bool updater_add_all_finite(uint64_t count, const double *numbers) {
-  for (uint64_t k = 0; k < count; ++k)
-    if (!isfinite(numbers[k])) return false;
-  return true;
-}
-
 static polyad_status overflows(const struct pd_addition *a, int mode) {
   return pd_fail(a->context, POLYAD_NUMERICAL,
                  "the sums of mode %d overflow; scale the tensor's values",
@@ -273,8 +264,8 @@ static polyad_status solve_other(struct pd_addition *a, int n) {
   updater_add_sum_squares(a);
   for (uint64_t k = 0; k < rank * rank; ++k)
     sums->q[k] = forget * before->q[k] + a->w[k] * a->square[k];
-  if (!updater_add_all_finite(rank * rank, sums->q) ||
-      !updater_add_all_finite(rows * rank, sums->p))
+  if (!pd_all_finite(POLYAD_F64, rank * rank, sums->q) ||
+      !pd_all_finite(POLYAD_F64, rows * rank, sums->p))
     return overflows(a, n);
   if (counts)
     pd_addition_divide(a, n);
@@ -282,7 +273,7 @@ static polyad_status solve_other(struct pd_addition *a, int n) {
     PD_TRY(pd_quadratic_rows(a->context, rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, sums->q,
                              rows, sums->p, NULL, a->next.factor[n]));
   pd_double_moments(a->updater->kind, rows, rank, a->next.factor[n], sums->gram);
-  return updater_add_all_finite(rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
+  return pd_all_finite(POLYAD_F64, rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
 }
 
 static polyad_status updater_add_iterate(struct pd_addition *a) {
@@ -382,8 +373,7 @@ static void updater_add_clear(struct pd_addition *a) {
 polyad_status polyad_updater_add(polyad_context *context, polyad_updater *updater,
                                  const polyad_tensor *tensor, const uint64_t *rows,
                                  polyad_update_info *info) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (updater == NULL || tensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or tensor is NULL");
   struct pd_addition a = {.stage = pd_stage_begin(context, "update"),

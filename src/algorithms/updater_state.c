@@ -7,7 +7,6 @@
  * mode, the logarithm of all forgetting, then the clock of every slice; zeros after it
  *
  * Modes are named "polyad update". */
-#include "algorithms/model_start.h"
 #include "algorithms/updater.h"
 #include <math.h>
 #include <polyad/io.h>
@@ -54,8 +53,7 @@ static polyad_status name_modes(polyad_context *context, const uint64_t *dims, i
 
 polyad_status polyad_updater_write(polyad_context *context, const polyad_updater *updater,
                                    const polyad_ktensor *model, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (updater == NULL || model == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater, model or path is NULL");
   const struct pd_double_model *from = &updater->model;
@@ -126,8 +124,7 @@ static void take_state(polyad_updater *updater, const polyad_ktensor *state) {
 polyad_status polyad_updater_read(polyad_context *context, const char *path,
                                   const polyad_ktensor *model, const polyad_update_options *options,
                                   polyad_updater **updater) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || options == NULL || updater == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path, model, options or updater is NULL");
   polyad_ktensor *state = NULL;

@@ -66,8 +66,7 @@ void polyad_context_destroy(polyad_context *context) {
 }
 
 polyad_status polyad_set_threads(polyad_context *context, int threads) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (threads < 0 || threads > 4096)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
                    threads);
@@ -86,8 +85,7 @@ polyad_status polyad_set_threads(polyad_context *context, int threads) {
 int polyad_threads(const polyad_context *context) { return context->threads; }
 
 polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   context->memory_limit_set = bytes != 0;
   context->memory_limit = bytes == 0 ? usual_memory_limit(context->threads) : bytes;
   return POLYAD_OK;
@@ -110,8 +108,7 @@ void polyad_set_seed(polyad_context *context, uint64_t seed) { context->seed = s
 uint64_t polyad_seed(const polyad_context *context) { return context->seed; }
 
 polyad_status polyad_set_message_base(polyad_context *context, int base) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (base != 0 && base != 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "message base %d found; expected 0 or 1",
                    base);

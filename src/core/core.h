@@ -17,7 +17,7 @@
 
 /* ---- errors ----------------------------------------------------------------------------
  * The deepest message stays: pd_fail() on a context that already holds an error of the
- * running call keeps the first. Public entry points call pd_begin() to start afresh. */
+ * running call keeps the first. Public entry points begin with PD_ENTER(), which starts afresh. */
 
 /** Forwards a failure: `PD_TRY(call)` returns from the function when the call fails. */
 #define PD_TRY(call)                                                                               \
@@ -33,8 +33,15 @@
     if (status != POLYAD_OK) goto cleanup;                                                         \
   } while (0)
 
-/** Starts a public call: forgets the error of the call before. */
+/** Starts a call: forgets the error of the call before. */
 void pd_begin(polyad_context *context);
+
+/** What a public call begins with: nothing can be said without a context. */
+#define PD_ENTER(context)                                                                          \
+  do {                                                                                             \
+    if ((context) == NULL) return POLYAD_INVALID_ARGUMENT;                                         \
+    pd_begin(context);                                                                             \
+  } while (0)
 
 /** Records an error without a place and returns `status`. "polyad_last_error" then gives the
  *  text alone. Text that came from outside goes through pd_quote() first. */
@@ -54,6 +61,10 @@ polyad_status pd_fail_memory(polyad_context *context, uint64_t bytes);
  *  "..."; control bytes, non-ASCII that is not valid UTF-8, quotes and backslashes escaped.
  *  Returns `out`. */
 const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length);
+
+/** Bytes of the UTF-8 character at the front of a text of `length` bytes, at least one; 0 where
+ *  there is none. */
+size_t pd_utf8_length(const unsigned char *s, size_t length);
 
 /** Number of a mode in messages: `mode` plus the base that polyad_set_message_base() set. Every
  *  message that names a mode of a tensor or model in memory writes this number. Messages about a

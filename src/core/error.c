@@ -98,22 +98,26 @@ polyad_error polyad_last_error_record(const polyad_context *context) {
 }
 
 /* Length of the valid UTF-8 sequence at the start of `s`, 0 when there is none. */
-static size_t error_utf8_length(const unsigned char *s, size_t length) {
+size_t pd_utf8_length(const unsigned char *s, size_t length) {
   unsigned char c = s[0];
-  size_t need = c >= 0xc2 && c <= 0xdf   ? 2
+  size_t need = c < 0x80                 ? 1
+                : c >= 0xc2 && c <= 0xdf ? 2
                 : (c & 0xf0) == 0xe0     ? 3
                 : c >= 0xf0 && c <= 0xf4 ? 4
                                          : 0;
   if (need == 0 || need > length) return 0;
   for (size_t i = 1; i < need; ++i)
     if ((s[i] & 0xc0) != 0x80) return 0;
-  if (c == 0xe0 && s[1] < 0xa0) return 0;
-  if (c == 0xed && s[1] >= 0xa0) return 0;
-  if (c == 0xf0 && s[1] < 0x90) return 0;
-  if (c == 0xf4 && s[1] >= 0x90) return 0;
-  /* U+0080..U+009F are control characters; U+00A0 looks like a blank: show both escaped. */
-  if (c == 0xc2 && s[1] <= 0xa0) return 0;
-  return need;
+  bool overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
+  bool no_character = (c == 0xed && s[1] >= 0xa0) || (c == 0xf4 && s[1] >= 0x90);
+  return overlong || no_character ? 0 : need;
+}
+
+/* The same of a character that can be shown and is not ASCII. U+0080 to U+009F are control
+ * characters, and U+00A0 looks like a blank. */
+static size_t shown_sequence(const unsigned char *s, size_t length) {
+  return s[0] < 0x80 || (s[0] == 0xc2 && length > 1 && s[1] <= 0xa0) ? 0
+                                                                     : pd_utf8_length(s, length);
 }
 
 const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length) {
@@ -122,7 +126,7 @@ const char *pd_quote(char out[PD_QUOTE_BYTES], const void *bytes, size_t length)
   out[at++] = '\'';
   while (shown < length && shown < 40) {
     unsigned char c = s[shown];
-    size_t sequence = c < 0x80 ? 0 : error_utf8_length(s + shown, length - shown);
+    size_t sequence = shown_sequence(s + shown, length - shown);
     if (c >= 0x20 && c < 0x7f && c != '\\') {
       out[at++] = (char)c;
       ++shown;

@@ -3,7 +3,9 @@
 #ifndef PD_NUMBERS_H
 #define PD_NUMBERS_H
 
+#include <math.h>
 #include <polyad/tensor.h>
+#include <stdbool.h>
 
 /** Number k of an array of floats or doubles. */
 static inline double pd_load(polyad_type type, const void *array, uint64_t k) {
@@ -16,6 +18,18 @@ static inline void pd_store(polyad_type type, void *array, uint64_t k, double x)
     ((float *)array)[k] = (float)x;
   else
     ((double *)array)[k] = x;
+}
+
+/** Whether all numbers of an array of floats or doubles are finite. */
+static inline bool pd_all_finite(polyad_type type, uint64_t count, const void *array) {
+  for (uint64_t k = 0; k < count; ++k)
+    if (!isfinite(pd_load(type, array, k))) return false;
+  return true;
+}
+
+/** The greatest common divisor. */
+static inline uint64_t pd_common_divisor(uint64_t a, uint64_t b) {
+  return b == 0 ? a : pd_common_divisor(b, a % b);
 }
 
 /** Number k of an array of unsigned numbers of 2, 4 or 8 bytes. */

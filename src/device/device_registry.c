@@ -178,8 +178,7 @@ static polyad_status add_items(polyad_context *context, const char *devices, cha
 }
 
 polyad_status polyad_set_device(polyad_context *context, const char *device) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   char names[sizeof context->device] = "";
   PD_TRY(pd_isa_check(context));
   if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
@@ -202,8 +201,7 @@ int polyad_device_count(polyad_context *context) {
 
 polyad_status polyad_device_describe(polyad_context *context, int which,
                                      polyad_device_description *about) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   struct pd_device_entry entry;
   PD_TRY(pd_isa_check(context));
   if (about == NULL || !pd_device_entry_at(which, &entry))

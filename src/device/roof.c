@@ -98,8 +98,7 @@ static void roof_clear(struct roof *roof) {
 polyad_status polyad_roof_measure(polyad_context *context, polyad_roof what, polyad_type type,
                                   uint64_t rank, uint64_t bytes, int runs, double *seconds,
                                   double *work) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (what < POLYAD_ROOF_COPY || what > POLYAD_ROOF_FLOPS || rank < 1 || rank > 1 << 20 ||
       runs < 1 || seconds == NULL || work == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,

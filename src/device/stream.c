@@ -54,8 +54,7 @@ static polyad_status stream_allocate(polyad_stream *stream, void **out) {
 
 polyad_status polyad_stream_create(polyad_context *context, uint64_t count, polyad_type type,
                                    polyad_stream **result) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   polyad_status status = POLYAD_OK;
   polyad_stream *stream = NULL;
   if (result == NULL || count < 1 || (type != POLYAD_F32 && type != POLYAD_F64))

@@ -50,8 +50,7 @@ static polyad_status create(polyad_context *context, int communicator, polyad_te
 
 polyad_status polyad_team_create_mpi(polyad_context *context, int communicator,
                                      polyad_team **team) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (team == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "team is NULL");
   *team = NULL;
   return create(context, communicator, team);

@@ -17,7 +17,6 @@
  * The gradients are sums of the threads' own, in the order of the threads. */
 #include "engine/grid.h"
 #include "core/numbers.h"
-#include "core/threads.h"
 #include "engine/loss.h"
 #include <math.h>
 #include <string.h>

@@ -115,8 +115,7 @@ polyad_status pd_format_text_read(polyad_context *context, const char *text,
 
 polyad_status polyad_format_check(polyad_context *context, const char *format) {
   struct pd_format_text read;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (format == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the format is NULL");
   return pd_format_text_read(context, format, &read);
 }

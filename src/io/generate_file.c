@@ -107,8 +107,7 @@ static polyad_status write_whole(polyad_context *context, const polyad_generate_
 
 polyad_status polyad_generate_to_file(polyad_context *context,
                                       const polyad_generate_options *options, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (options == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a NULL where options and a path were expected");

@@ -66,8 +66,7 @@ polyad_status pd_directory_write_model(polyad_context *context, const struct pd_
 polyad_status polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,
                                              const polyad_tensor *tensor, int top,
                                              const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
   struct pd_model model = {.ktensor = ktensor, .outline = tensor, .top = top};
@@ -77,8 +76,7 @@ polyad_status polyad_ktensor_write_directory(polyad_context *context, const poly
 polyad_status polyad_ttensor_write_directory(polyad_context *context, const polyad_ttensor *ttensor,
                                              const polyad_tensor *tensor, int top,
                                              const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ttensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
   struct pd_model model = {.ttensor = ttensor, .outline = tensor, .top = top};

@@ -36,7 +36,7 @@ static void model_file_clear(struct pd_model_read *model) {
 static polyad_status read_checked(polyad_context *context, const char *path, polyad_type type,
                                   polyad_ktensor **ktensor, polyad_ttensor **ttensor,
                                   polyad_tensor **outline) {
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor != NULL) *ktensor = NULL;
   if (ttensor != NULL) *ttensor = NULL;
   if (outline != NULL) *outline = NULL;
@@ -65,27 +65,23 @@ static polyad_status read_checked(polyad_context *context, const char *path, pol
 
 polyad_status polyad_ktensor_read(polyad_context *context, const char *path, polyad_type type,
                                   polyad_ktensor **ktensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   return read_checked(context, path, type, ktensor, NULL, NULL);
 }
 
 polyad_status polyad_ktensor_read_labelled(polyad_context *context, const char *path,
                                            polyad_type type, polyad_ktensor **ktensor,
                                            polyad_tensor **outline) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   return read_checked(context, path, type, ktensor, NULL, outline);
 }
 
 polyad_status polyad_ttensor_read(polyad_context *context, const char *path, polyad_type type,
                                   polyad_ttensor **ttensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   return read_checked(context, path, type, NULL, ttensor, NULL);
 }
 
 polyad_status polyad_ttensor_read_labelled(polyad_context *context, const char *path,
                                            polyad_type type, polyad_ttensor **ttensor,
                                            polyad_tensor **outline) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   return read_checked(context, path, type, NULL, ttensor, outline);
 }
 
@@ -94,7 +90,7 @@ polyad_status polyad_ttensor_read_labelled(polyad_context *context, const char *
 
 static polyad_status write_model(polyad_context *context, const struct pd_model *model,
                                  const char *path) {
-  pd_begin(context);
+  PD_ENTER(context);
   if ((model->ktensor == NULL && model->ttensor == NULL) || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is NULL");
   int order = model->ktensor != NULL ? model->ktensor->order : model->ttensor->order;
@@ -112,7 +108,6 @@ static polyad_status write_model(polyad_context *context, const struct pd_model 
 
 polyad_status polyad_ktensor_write_labelled(polyad_context *context, const polyad_ktensor *ktensor,
                                             const polyad_tensor *tensor, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   struct pd_model model = {.ktensor = ktensor, .outline = tensor, .top = TOP};
   return write_model(context, &model, path);
 }
@@ -124,7 +119,6 @@ polyad_status polyad_ktensor_write(polyad_context *context, const polyad_ktensor
 
 polyad_status polyad_ttensor_write_labelled(polyad_context *context, const polyad_ttensor *ttensor,
                                             const polyad_tensor *tensor, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   struct pd_model model = {.ttensor = ttensor, .outline = tensor, .top = TOP};
   return write_model(context, &model, path);
 }

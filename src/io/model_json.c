@@ -12,28 +12,12 @@ static const struct pd_row_style json_list = {"[", ",", "]", ""};
 /* ---- text -------------------------------------------------------------------------------------
  */
 
-/* Bytes of the UTF-8 character at the front of a text; 0 where there is none. */
-static size_t model_json_utf8_length(const unsigned char *s, size_t length) {
-  unsigned char c = s[0];
-  size_t need = c < 0x80                 ? 1
-                : c >= 0xc2 && c <= 0xdf ? 2
-                : (c & 0xf0) == 0xe0     ? 3
-                : c >= 0xf0 && c <= 0xf4 ? 4
-                                         : 0;
-  if (need == 0 || need > length) return 0;
-  for (size_t i = 1; i < need; ++i)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  bool overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
-  bool no_character = (c == 0xed && s[1] >= 0xa0) || (c == 0xf4 && s[1] >= 0x90);
-  return overlong || no_character ? 0 : need;
-}
-
 /* A string of JSON. Bytes that are no UTF-8 become U+FFFD. */
 static polyad_status write_string(struct pd_output *output, const char *text, size_t length) {
   const unsigned char *s = (const unsigned char *)text;
   PD_TRY(pd_output_write(output, "\"", 1));
   for (size_t i = 0; i < length;) {
-    size_t size = model_json_utf8_length(s + i, length - i);
+    size_t size = pd_utf8_length(s + i, length - i);
     if (size == 0)
       PD_TRY(pd_output_write(output, "\xef\xbf\xbd", 3));
     else if (s[i] < 0x20 || s[i] == 0x7f)

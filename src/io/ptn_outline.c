@@ -48,8 +48,7 @@ cleanup:
 
 polyad_status polyad_tensor_read_outline(polyad_context *context, const char *path,
                                          polyad_tensor **outline) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL || outline == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or outline is NULL");
   *outline = NULL;

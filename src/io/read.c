@@ -85,8 +85,7 @@ static polyad_status read_any(polyad_context *context, const char *path,
 
 polyad_status polyad_tensor_read(polyad_context *context, const char *path,
                                  const polyad_read_options *options, polyad_tensor **tensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor != NULL) *tensor = NULL;
   if (path == NULL || tensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or tensor is NULL");

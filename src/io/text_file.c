@@ -6,8 +6,7 @@
 
 polyad_status polyad_text_write(polyad_context *context, const char *path, const char *text,
                                 size_t length) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL || (text == NULL && length > 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or text is NULL");
   struct pd_output *output = NULL;
@@ -19,8 +18,7 @@ polyad_status polyad_text_write(polyad_context *context, const char *path, const
 }
 
 polyad_status polyad_output_check(polyad_context *context, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path is NULL");
   return strcmp(path, "-") == 0 ? POLYAD_OK : pd_output_probe(context, path);
 }

@@ -120,8 +120,7 @@ polyad_status pd_toolbox_read_model(polyad_context *context, struct pd_input *in
 
 polyad_status polyad_matrix_read(polyad_context *context, const char *path, uint64_t *rows,
                                  uint64_t *columns, double **values) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL || rows == NULL || columns == NULL || values == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path, rows, columns or values is NULL");
   *values = NULL;

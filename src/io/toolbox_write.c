@@ -63,8 +63,7 @@ polyad_status pd_toolbox_write_model(polyad_context *context, const struct pd_mo
 
 polyad_status polyad_matrix_write(polyad_context *context, uint64_t rows, uint64_t columns,
                                   const double *values, const char *path) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (values == NULL || path == NULL || rows < 1 || columns < 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "values or path is NULL, or the matrix has no row or column");

@@ -3,8 +3,7 @@
 
 polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *tensor,
                                   const char *path, polyad_file_format format) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || path == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or path is NULL");
   const struct pd_file_format *row = format == POLYAD_FILE_AUTO

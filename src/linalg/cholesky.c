@@ -1,19 +1,14 @@
 #include "linalg/cholesky.h"
+#include "core/numbers.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-static bool cholesky_all_finite(size_t count, const double *numbers) {
-  for (size_t k = 0; k < count; ++k)
-    if (!isfinite(numbers[k])) return false;
-  return true;
-}
 
 double pd_cholesky_rounding(size_t rank) { return (double)rank * DBL_EPSILON; }
 
 bool pd_cholesky(size_t rank, const double *v, double limit, double *lower,
                  double *inverse_diagonal, double *least_ratio) {
-  if (!cholesky_all_finite(rank * rank, v)) return false;
+  if (!pd_all_finite(POLYAD_F64, rank * rank, v)) return false;
   memset(lower, 0, rank * rank * sizeof(double));
   for (size_t r = 0; r < rank; ++r) {
     double *row = lower + r * rank, square = v[r * rank + r];

@@ -1,4 +1,5 @@
 #include "linalg/cpu_dense.h"
+#include "core/numbers.h"
 #include "core/threads.h"
 #include <math.h>
 #include <string.h>
@@ -39,10 +40,8 @@ void pd_dense_gram_destroy(polyad_context *context, struct pd_dense_gram *gram) 
   *gram = (struct pd_dense_gram){0};
 }
 
-static size_t cpu_dense_item_of(const struct pd_matrix *y) { return y->type == POLYAD_F32 ? 4 : 8; }
-
 static double cpu_dense_entry(const struct pd_matrix *y, uint64_t k) {
-  return y->type == POLYAD_F32 ? (double)((const float *)y->data)[k] : ((const double *)y->data)[k];
+  return pd_load(y->type, y->data, k);
 }
 
 static uint64_t products_of(const struct pd_matrix *y, uint64_t each) {
@@ -79,7 +78,7 @@ static void cpu_dense_add_rows(struct pd_dense_gram *gram, const struct pd_matri
     uint64_t begin = first + pd_part_begin(last - first, t, threads),
              end = first + pd_part_begin(last - first, t + 1, threads);
     kernels->gram(end - begin, columns,
-                  (const char *)y->data + begin * columns * cpu_dense_item_of(y),
+                  (const char *)y->data + begin * columns * pd_type_bytes(y->type),
                   gram->sum + (size_t)t * padded * padded,
                   gram->tiles + (size_t)t * tiles_numbers(gram->rows));
   }
@@ -174,10 +173,7 @@ void pd_dense_store(struct pd_matrix *u, const double *from, uint64_t row_step,
   for (uint64_t i = 0; i < u->rows; ++i)
     for (uint64_t c = 0; c < columns; ++c) {
       double value = from[i * row_step + c * column_step];
-      if (u->type == POLYAD_F32)
-        ((float *)u->data)[i * u->stride + c] = (float)value;
-      else
-        ((double *)u->data)[i * u->stride + c] = value;
+      pd_store(u->type, u->data, i * u->stride + c, value);
     }
 }
 
@@ -188,10 +184,7 @@ void pd_dense_load(const struct pd_matrix *u, double *to) {
 }
 
 static void cpu_dense_put(struct pd_matrix *u, uint64_t i, uint64_t c, double value) {
-  if (u->type == POLYAD_F32)
-    ((float *)u->data)[i * u->stride + c] = (float)value;
-  else
-    ((double *)u->data)[i * u->stride + c] = value;
+  pd_store(u->type, u->data, i * u->stride + c, value);
 }
 
 /* The unit vector that the columns so far know least of. */

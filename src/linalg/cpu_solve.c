@@ -5,6 +5,7 @@
  * from the factor before takes the place of the solution; and where v is singular even in double,
  * the pseudo-inverse does. linalg.h has the formulas. */
 #include "linalg/cpu_solve.h"
+#include "core/numbers.h"
 #include "linalg/cholesky.h"
 #include "linalg/lapack.h"
 #include <float.h>
@@ -21,12 +22,6 @@ static void rows_by_cholesky(const struct pd_factor_kernels *kernels, const void
   (void)before;
   const struct cholesky *by = user;
   kernels->solve(rows, rank, by->lower, by->inverse_diagonal, m, x, inner, tile);
-}
-
-static bool cpu_solve_all_finite(size_t count, const double *numbers) {
-  for (size_t k = 0; k < count; ++k)
-    if (!isfinite(numbers[k])) return false;
-  return true;
 }
 
 /* Pivots above this part of their diagonal entries make the explicit inverse lose nothing that
@@ -99,7 +94,7 @@ static polyad_status eigen_decompose(polyad_context *context, struct pd_linalg_w
                                      const double *v) {
   size_t rank = work->rank;
   memcpy(work->vectors, v, rank * rank * sizeof(double));
-  if (!cpu_solve_all_finite(rank * rank, v))
+  if (!pd_all_finite(POLYAD_F64, rank * rank, v))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the normal equations hold numbers that are not finite; scale the values");
   return pd_eigen(context, rank, work->vectors, rank, work->numbers + rank, work->eigen_work);

@@ -1,5 +1,6 @@
 /* Leading left singular vectors on the CPU. LAPACK sees the smaller Gram matrix alone. Sums are in
  * an order that depends on the number of threads only. */
+#include "core/numbers.h"
 #include "core/random.h"
 #include "linalg/cpu_dense.h"
 #include "linalg/lapack.h"
@@ -256,8 +257,7 @@ static polyad_status cpu_svd_sum_of_squares(polyad_context *context, struct pd_s
   (void)context, (void)work;
   *sum = 0;
   for (uint64_t k = 0; k < m->rows * m->columns; ++k) {
-    double x =
-        m->type == POLYAD_F32 ? (double)((const float *)m->data)[k] : ((const double *)m->data)[k];
+    double x = pd_load(m->type, m->data, k);
     *sum += x * x;
   }
   return POLYAD_OK;

@@ -38,8 +38,7 @@ polyad_status polyad_gcp_objective(polyad_context *context, const polyad_plan *p
                                    polyad_workspace *workspace, polyad_loss loss,
                                    const void *const *factors, double *objective,
                                    void *const *gradients) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   struct pd_host_call call = {plan, workspace,
                               PD_GAIN_SUM(((struct pd_loss){(int)loss, LEAST_MODEL})), 0, factors};
   PD_TRY(gcp_check(context, loss, &call, objective, gradients));

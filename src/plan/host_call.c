@@ -132,8 +132,7 @@ static polyad_status checked_call(polyad_context *context, const struct pd_host_
 polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
                             polyad_workspace *workspace, int mode, const void *const *factors,
                             void *out) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   const struct pd_host_call call = {plan, workspace, PD_MTTKRP, mode, factors};
   return checked_call(context, &call, out);
 }
@@ -141,8 +140,7 @@ polyad_status polyad_mttkrp(polyad_context *context, const polyad_plan *plan,
 polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
                          polyad_workspace *workspace, int mode, const void *const *factors,
                          double epsilon, void *out) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (!(isfinite(epsilon) && epsilon > 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "epsilon %g found; expected a finite number above 0", epsilon);
@@ -152,8 +150,7 @@ polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
 
 polyad_status polyad_pi(polyad_context *context, const polyad_plan *plan,
                         polyad_workspace *workspace, int mode, const void *const *factors) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   const struct pd_host_call call = {plan, workspace, PD_PI, mode, factors};
   PD_TRY(pd_host_call_check(context, &call, factors));
   return pd_host_call(context, &call, NULL);
@@ -162,8 +159,7 @@ polyad_status polyad_pi(polyad_context *context, const polyad_plan *plan,
 polyad_status polyad_ttmc(polyad_context *context, const polyad_plan *plan,
                           polyad_workspace *workspace, int mode, const void *const *factors,
                           void *out) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   const struct pd_host_call call = {plan, workspace, PD_TTMC, mode, factors};
   return checked_call(context, &call, out);
 }

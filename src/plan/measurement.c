@@ -59,9 +59,8 @@ cleanup:
 polyad_status polyad_measurement_create(polyad_context *context, const polyad_plan *plan,
                                         uint64_t rank, const void *const *factors,
                                         polyad_measurement **measurement) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   polyad_workspace *workspace;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_workspace_create(context, plan, rank, &workspace));
   return measurement_create(workspace, factors, measurement);
@@ -70,9 +69,8 @@ polyad_status polyad_measurement_create(polyad_context *context, const polyad_pl
 polyad_status polyad_ttmc_measurement_create(polyad_context *context, const polyad_plan *plan,
                                              const uint64_t *ranks, const void *const *factors,
                                              polyad_measurement **measurement) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   polyad_workspace *workspace;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(check_create(context, plan, factors, measurement));
   PD_TRY(polyad_ttmc_workspace_create(context, plan, ranks, &workspace));
   return measurement_create(workspace, factors, measurement);

@@ -2,7 +2,6 @@
 #include "plan/pair.h"
 #include "formats/storage.h"
 #include "linalg/linalg.h"
-#include "tensor/tensor_range.h"
 #include <stdio.h>
 #include <string.h>
 

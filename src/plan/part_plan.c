@@ -142,8 +142,7 @@ void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info) {
 polyad_status polyad_plan_team_gather(polyad_context *context, const polyad_plan *plan,
                                       polyad_team_info *members) {
   polyad_team_info mine;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || members == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or members is NULL");
   if (plan->members != NULL) {

@@ -122,15 +122,10 @@ int pd_plan_scaling(const polyad_plan *plan) {
   return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
 }
 
-static double plan_value_at(const polyad_tensor *tensor, uint64_t p) {
-  return tensor->type == POLYAD_F64 ? ((const double *)tensor->values)[p]
-                                    : (double)((const float *)tensor->values)[p];
-}
-
 /* Sum of the values, and the first that is negative. */
 static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
   for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    double value = plan_value_at(tensor, p);
+    double value = pd_tensor_value(tensor, p);
     plan->sum += plan->value_exponent == 0 ? value : ldexp(value, -plan->value_exponent);
     if (value >= 0 || plan->negative.found) continue;
     plan->negative.found = true;
@@ -384,8 +379,7 @@ static polyad_status plan_create_of(polyad_context *context, const polyad_tensor
 
 polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *tensor,
                                  const polyad_plan_options *options, polyad_plan **plan) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   polyad_status status = plan_create_of(context, tensor, options, plan);
   return end_of_making(context, options, status, plan);
 }
@@ -416,8 +410,7 @@ cleanup:
 
 polyad_status polyad_plan_create_take(polyad_context *context, polyad_tensor **tensor,
                                       const polyad_plan_options *options, polyad_plan **plan) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   polyad_status status = plan_create_taking(context, tensor, options, plan);
   return end_of_making(context, options, status, plan);
 }
@@ -464,8 +457,7 @@ const char *polyad_plan_explanation(const polyad_plan *plan) { return plan->expl
 
 polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad_tensor *tensor,
                                            const polyad_plan_options *options, uint64_t *bytes) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || bytes == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or bytes is NULL");
   struct pd_format_text text;

@@ -2,7 +2,6 @@
  * storage's where it has that order, else one over the tensor that the storage was decoded to. One
  * pass over each source finds where the rows begin. */
 #include "plan/rows.h"
-#include "core/threads.h"
 #include "formats/ttmc/ttmc_source.h"
 
 enum { GRAIN = 1 << 16 };

@@ -139,8 +139,7 @@ static uint64_t in_memory(const struct pd_ptn_header *header, const struct pd_re
 
 polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *path,
                                            const polyad_plan_options *options, uint64_t *bytes) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL || bytes == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or bytes is NULL");
   *bytes = 0;
@@ -170,8 +169,7 @@ polyad_status polyad_plan_create_from_file(polyad_context *context, const char *
                                            const polyad_plan_options *options,
                                            const polyad_stream_options *stream,
                                            polyad_plan **plan) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (path == NULL || plan == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or plan is NULL");
   *plan = NULL;

@@ -3,8 +3,7 @@
 
 polyad_status polyad_ttmc_columns(polyad_context *context, const polyad_plan *plan,
                                   const uint64_t *ranks, int mode, uint64_t *columns) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || ranks == NULL || columns == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, ranks or columns is NULL");
   if (mode < 0 || mode >= plan->order)
@@ -45,8 +44,7 @@ polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *pla
 
 polyad_status polyad_ttmc_workspace_create(polyad_context *context, const polyad_plan *plan,
                                            const uint64_t *ranks, polyad_workspace **workspace) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || ranks == NULL || workspace == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, ranks or workspace is NULL");
   *workspace = NULL;

@@ -1,4 +1,5 @@
 #include "plan/tune.h"
+#include "core/numbers.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,10 +142,7 @@ polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tenso
     return pd_fail(context, POLYAD_OVERFLOW, "a factor is too large");
   PD_TRY_CLEANUP(pd_alloc(context, count, item, &ones));
   for (uint64_t k = 0; k < count; ++k)
-    if (request->precision == POLYAD_F32)
-      ((float *)ones)[k] = 1;
-    else
-      ((double *)ones)[k] = 1;
+    pd_store(request->precision, ones, k, 1);
   for (int n = 0; n <= tensor->order; ++n) {
     uint64_t rows = n < tensor->order ? tensor->dims[n] : longest;
     PD_TRY_CLEANUP(pd_matrix_create(context, request->device, request->precision, rows,

@@ -200,8 +200,7 @@ polyad_status polyad_tune_cache_keep(polyad_context *context, const polyad_plan_
                                      const char *parameter, int value) {
   char key[2 * KEY_BYTES], text[40];
   const struct pd_parameter *found = NULL;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(find_parameter(context, options, parameter, &found, key));
   if (!pd_parameter_allows(found, value))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d found; expected %d to %d for %s", value,
@@ -215,8 +214,7 @@ polyad_status polyad_tune_cache_value(polyad_context *context, const polyad_plan
                                       const char *parameter, int *value) {
   char key[2 * KEY_BYTES];
   const struct pd_parameter *found = NULL;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (value == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value is NULL");
   *value = 0;
   PD_TRY(find_parameter(context, options, parameter, &found, key));

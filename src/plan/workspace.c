@@ -53,8 +53,7 @@ polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *pl
 
 polyad_status polyad_workspace_create(polyad_context *context, const polyad_plan *plan,
                                       uint64_t rank, polyad_workspace **workspace) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (plan == NULL || workspace == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or workspace is NULL");
   *workspace = NULL;

@@ -1,23 +1,18 @@
 /* From the nonzeros of a storage, decoded chunk by chunk, back to a tensor. */
 #include "tensor/chunk.h"
+#include "core/numbers.h"
 #include "tensor/tensor.h"
 
 static void chunk_put_index(const struct pd_chunk *chunk, int mode, uint64_t first, int count,
                             int index_bytes, void *to) {
   for (int k = 0; k < count; ++k)
-    if (index_bytes == 4)
-      ((uint32_t *)to)[first + (uint64_t)k] = (uint32_t)chunk->index[mode][k];
-    else
-      ((uint64_t *)to)[first + (uint64_t)k] = chunk->index[mode][k];
+    pd_id_put(to, index_bytes, first + (uint64_t)k, chunk->index[mode][k]);
 }
 
 static void put_values(const struct pd_chunk *chunk, uint64_t first, int count, polyad_type type,
                        void *to) {
   for (int k = 0; k < count; ++k)
-    if (type == POLYAD_F32)
-      ((float *)to)[first + (uint64_t)k] = (float)chunk->value[k];
-    else
-      ((double *)to)[first + (uint64_t)k] = chunk->value[k];
+    pd_store(type, to, first + (uint64_t)k, chunk->value[k]);
 }
 
 static void decode_all(const polyad_context *context, const struct pd_nonzeros *nonzeros,

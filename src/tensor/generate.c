@@ -60,9 +60,7 @@ static polyad_status generate_check_options(polyad_context *context,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "0 nonzeros; expected at least 1");
   PD_TRY(check_laws(context, options));
   PD_TRY(generate_check_model(context, options));
-  uint64_t cells = 1;
-  for (int n = 0; n < options->order; ++n)
-    cells = pd_mul_saturated(cells, options->dims[n]);
+  uint64_t cells = pd_cells(options->order, options->dims);
   if (options->nnz > cells)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "%" PRIu64 " nonzeros; expected at most the %" PRIu64 " cells of these dims",
@@ -76,8 +74,7 @@ static polyad_status plan_tiles(polyad_context *context, const struct pd_tile_pr
   struct pd_tile_plan *plan = &generator->tile_plan;
   plan->seed = polyad_seed(context);
   plan->nnz = options->nnz;
-  for (int n = 0; n < 3; ++n)
-    plan->dims[n] = options->dims[n];
+  memcpy(plan->dims, options->dims, 3 * sizeof *plan->dims);
   return pd_tile_plan_create(context, tiles, scale, plan);
 }
 
@@ -87,8 +84,7 @@ static polyad_status plan_fibers(polyad_context *context, const struct pd_fiber_
   struct pd_fiber_plan *plan = &generator->fiber_plan;
   plan->seed = polyad_seed(context);
   plan->order = options->order;
-  for (int n = 0; n < options->order; ++n)
-    plan->dims[n] = options->dims[n];
+  memcpy(plan->dims, options->dims, (size_t)options->order * sizeof *plan->dims);
   return pd_fiber_plan_create(context, fibers, options->nnz, scale, options->skew, plan);
 }
 
@@ -99,8 +95,7 @@ static polyad_status plan_laws(polyad_context *context, struct pd_generator *gen
   plan->order = options->order;
   plan->nnz = options->nnz;
   plan->cluster = options->cluster;
-  for (int n = 0; n < options->order; ++n)
-    plan->dims[n] = options->dims[n];
+  memcpy(plan->dims, options->dims, (size_t)options->order * sizeof *plan->dims);
   return pd_plan_create(context, options->skew, plan);
 }
 
@@ -267,8 +262,7 @@ cleanup:
 
 polyad_status polyad_generate(polyad_context *context, const polyad_generate_options *options,
                               polyad_tensor **tensor, polyad_ktensor **truth) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor != NULL) *tensor = NULL;
   if (truth != NULL) *truth = NULL;
   if (options == NULL || tensor == NULL)

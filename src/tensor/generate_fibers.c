@@ -26,21 +26,12 @@ static uint64_t rounded(double x) { return x < 0x1p62 ? (uint64_t)round(x) : UIN
 
 static uint64_t quotient_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
-/* Cells of the first n + 1 modes. */
-static uint64_t generate_fibers_cells_of(const uint64_t *dims, int n) {
-  uint64_t cells = 1;
-  for (int m = 0; m <= n; ++m)
-    cells = pd_mul_saturated(cells, dims[m]);
-  return cells;
-}
-
 /* The tuples of the whole tensor, with those that are not published. `tuples[order - 1]` is set. */
 static void complete_tuples(const struct pd_fiber_profile *profile, int order, const uint64_t *dims,
                             uint64_t *tuples) {
   uint64_t slices = profile->level[0].tuples != 0 ? profile->level[0].tuples : dims[0];
   for (int n = order - 2; n > 0; --n) {
-    uint64_t most = generate_fibers_at_most(tuples[n + 1], generate_fibers_cells_of(dims, n)),
-             least = slices;
+    uint64_t most = generate_fibers_at_most(tuples[n + 1], pd_cells(n + 1, dims)), least = slices;
     for (int m = 1; m <= n; ++m)
       least = at_least(least, generate_fibers_at_most(dims[m], most));
     tuples[n] = profile->level[n].tuples != 0 ? profile->level[n].tuples
@@ -68,7 +59,7 @@ struct pd_fiber_counts pd_fiber_counts(const struct pd_fiber_profile *profile, i
         n > 0 ? rounded((double)whole[n] * scale) : scaled_slices(whole[0], tuples[1], scale);
     wanted = at_least(wanted, quotient_up(tuples[n + 1], dims[n + 1]));
     tuples[n] = generate_fibers_at_most(
-        wanted, generate_fibers_at_most(tuples[n + 1], generate_fibers_cells_of(dims, n)));
+        wanted, generate_fibers_at_most(tuples[n + 1], pd_cells(n + 1, dims)));
   }
   counts.slices[0] = tuples[0];
   for (int n = 1; n < order; ++n) {

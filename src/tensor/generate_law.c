@@ -1,4 +1,5 @@
 #include "tensor/generate_law.h"
+#include "core/numbers.h"
 #include "core/random.h"
 #include <assert.h>
 #include <math.h>
@@ -11,15 +12,6 @@ double pd_draw(struct pd_draws *draws) {
 
 /* ---- laws --------------------------------------------------------------------------------------
  */
-
-static uint64_t generate_law_common_divisor(uint64_t a, uint64_t b) {
-  while (b != 0) {
-    uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
 
 /* The number whose product with a is 1 modulo dim; both below 2^31 and without common divisor. */
 static uint64_t modular_inverse(uint64_t a, uint64_t dim) {
@@ -43,7 +35,7 @@ void pd_law_init(uint64_t dim, double exponent, struct pd_law *law) {
   if (exponent == 0 || dim > LARGEST_SCATTERED || dim <= 2) return;
   /* The golden ratio scatters neighbours far apart. */
   law->multiplier = (uint64_t)(0.6180339887 * (double)dim) | 1;
-  while (generate_law_common_divisor(law->multiplier, dim) != 1)
+  while (pd_common_divisor(law->multiplier, dim) != 1)
     law->multiplier += 2;
   law->multiplier %= dim;
   law->inverse = modular_inverse(law->multiplier, dim);

@@ -89,15 +89,6 @@ static void first_boxes(const polyad_ktensor *model, uint64_t nnz, struct boxes 
   grow_boxes(model, cells, boxes);
 }
 
-static uint64_t generate_model_common_divisor(uint64_t a, uint64_t b) {
-  while (b != 0) {
-    uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* The rows of a component are an arithmetic progression around the mode, which repeats none; in
  * modes too long for its products they are neighbours. */
 static void place_boxes(const polyad_ktensor *model, struct boxes *boxes) {
@@ -109,7 +100,7 @@ static void place_boxes(const polyad_ktensor *model, struct boxes *boxes) {
       rows->step = 1;
       if (dim > UINT32_MAX) continue;
       rows->step = pd_random_u64(boxes->seed, stream + STEP, r) % dim;
-      while (generate_model_common_divisor(rows->step, dim) != 1)
+      while (pd_common_divisor(rows->step, dim) != 1)
         ++rows->step;
       rows->step %= dim;
     }
@@ -336,9 +327,7 @@ static void destroy_sampler(polyad_context *context, struct sampler *sampler) {
 
 static bool generate_model_same_cell(const struct pd_key *keys, int count, uint64_t p, uint64_t q) {
   for (int k = 0; k < count; ++k)
-    if (keys[k].bytes == 4
-            ? ((const uint32_t *)keys[k].values)[p] != ((const uint32_t *)keys[k].values)[q]
-            : ((const uint64_t *)keys[k].values)[p] != ((const uint64_t *)keys[k].values)[q])
+    if (pd_id_at(keys[k].values, keys[k].bytes, p) != pd_id_at(keys[k].values, keys[k].bytes, q))
       return false;
   return true;
 }

@@ -31,8 +31,7 @@ static polyad_status ktensor_check_memory(polyad_context *context, int order, co
 
 polyad_status polyad_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t rank, polyad_type type, polyad_ktensor **ktensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor != NULL) *ktensor = NULL;
   if (ktensor == NULL || dims == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,

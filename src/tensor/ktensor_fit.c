@@ -22,15 +22,9 @@ enum { PARTS = 256, NONZERO_GRAIN = 1 << 11, CELLS_PER_NONZERO = 8, FEW_CELLS = 
 /* The widest bound of ||X - M|| / ||X|| that the formula may have. */
 static const double formula_limit = 1e-10;
 
-static void load_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t *coordinate) {
-  for (int n = 0; n < tensor->order; ++n)
-    coordinate[n] = pd_tensor_index(tensor, n, p);
-}
-
 polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor *ktensor,
                                   double *norm) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor == NULL || norm == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
   struct pd_scaled_model model;
@@ -54,7 +48,7 @@ static double scaled_innerprod(const polyad_context *context, const struct pd_sc
     uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
     sums[part] = 0;
     for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      load_coordinate(tensor, p, coordinate);
+      pd_tensor_coordinate(tensor, p, coordinate);
       double value = pd_tensor_value(tensor, p);
       if (tensor_exponent != 0) value = ldexp(value, -tensor_exponent);
       sums[part] += value * pd_model_value(model, coordinate);
@@ -68,8 +62,7 @@ static double scaled_innerprod(const polyad_context *context, const struct pd_sc
 
 polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_ktensor *ktensor,
                                        const polyad_tensor *tensor, double *product) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
   if (product == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the product (NULL)");
@@ -117,13 +110,6 @@ static uint64_t lower_bound(const polyad_tensor *tensor, const uint64_t *coordin
   return low;
 }
 
-static bool ktensor_fit_is_at(const polyad_tensor *tensor, uint64_t p, const uint64_t *coordinate) {
-  if (p >= tensor->nnz) return false;
-  for (int n = 0; n < tensor->order; ++n)
-    if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
-  return true;
-}
-
 static double sum_over_cells(const struct residual *residual, uint64_t begin, uint64_t end) {
   const polyad_tensor *tensor = residual->tensor;
   uint64_t coordinate[POLYAD_MAX_ORDER], rest = begin;
@@ -135,12 +121,9 @@ static double sum_over_cells(const struct residual *residual, uint64_t begin, ui
   uint64_t p = lower_bound(tensor, coordinate);
   for (uint64_t cell = begin; cell < end; ++cell) {
     double difference = -ktensor_fit_model_at(residual, coordinate);
-    if (ktensor_fit_is_at(tensor, p, coordinate)) difference += ktensor_fit_value_at(residual, p++);
+    if (pd_tensor_is_at(tensor, p, coordinate)) difference += ktensor_fit_value_at(residual, p++);
     sum += difference * difference;
-    int n = tensor->order - 1;
-    while (n > 0 && coordinate[n] + 1 == tensor->dims[n])
-      coordinate[n--] = 0;
-    ++coordinate[n];
+    pd_next_cell(tensor->order, tensor->dims, coordinate);
   }
   return sum;
 }
@@ -158,19 +141,13 @@ static double residual_over_cells(const polyad_context *context, const struct re
   return total;
 }
 
-static long double ktensor_fit_entry(const struct pd_scaled_model *model, int mode,
-                                     uint64_t place) {
-  return model->type == POLYAD_F32 ? (long double)((const float *)model->factor[mode])[place]
-                                   : (long double)((const double *)model->factor[mode])[place];
-}
-
 static long double model_value_long(const struct pd_scaled_model *model,
                                     const uint64_t *coordinate) {
   long double total = 0;
   for (uint64_t r = 0; r < model->rank; ++r) {
     long double product = (long double)model->coefficient[r];
     for (int n = 0; n < model->order; ++n)
-      product *= ktensor_fit_entry(model, n, coordinate[n] * model->rank + r);
+      product *= pd_load(model->type, model->factor[n], coordinate[n] * model->rank + r);
     total += product;
   }
   return total;
@@ -188,9 +165,9 @@ static long double norm_share_long(const struct pd_scaled_model *model, uint64_t
     for (uint64_t s = r; s < model->rank; ++s)
       sums[s] = 0;
     for (uint64_t i = 0; i < model->dims[n]; ++i) {
-      long double left = ktensor_fit_entry(model, n, i * model->rank + r);
+      long double left = pd_load(model->type, model->factor[n], i * model->rank + r);
       for (uint64_t s = r; s < model->rank; ++s)
-        sums[s] += left * ktensor_fit_entry(model, n, i * model->rank + s);
+        sums[s] += left * pd_load(model->type, model->factor[n], i * model->rank + s);
     }
     for (uint64_t s = r; s < model->rank; ++s)
       products[s] *= sums[s];
@@ -222,7 +199,7 @@ static long double model_between_nonzeros(const polyad_context *context,
     uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
     part_sums[part] = 0;
     for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      load_coordinate(tensor, p, coordinate);
+      pd_tensor_coordinate(tensor, p, coordinate);
       long double value = model_value_long(model, coordinate);
       part_sums[part] += value * value;
     }
@@ -242,7 +219,7 @@ static double residual_at_nonzeros(const polyad_context *context, const struct r
     uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
     sums[part] = 0;
     for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      load_coordinate(tensor, p, coordinate);
+      pd_tensor_coordinate(tensor, p, coordinate);
       double difference =
           ktensor_fit_value_at(residual, p) - ktensor_fit_model_at(residual, coordinate);
       sums[part] += difference * difference;
@@ -297,9 +274,7 @@ static double formula_bound(const struct residual *residual, const struct sizes 
 static polyad_status direct_residual(polyad_context *context, const struct residual *residual,
                                      const struct sizes *size, double *squared, double *bound) {
   const polyad_tensor *tensor = residual->tensor;
-  uint64_t cells = 1;
-  for (int n = 0; n < tensor->order; ++n)
-    cells = pd_mul_saturated(cells, tensor->dims[n]);
+  uint64_t cells = pd_cells(tensor->order, tensor->dims);
   double tensor_squared = size->tensor * size->tensor;
   if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz) {
     *squared = residual_over_cells(context, residual, cells);
@@ -353,8 +328,7 @@ polyad_status pd_ktensor_residual(polyad_context *context, const polyad_ktensor 
 
 polyad_status polyad_ktensor_fit(polyad_context *context, const polyad_ktensor *ktensor,
                                  const polyad_tensor *tensor, double *fit) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
   if (fit == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the fit (NULL)");
   double relative;

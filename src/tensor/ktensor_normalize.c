@@ -86,8 +86,7 @@ void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order)
 }
 
 polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no Kruskal tensor given (NULL)");
   uint64_t longest = 0;

@@ -195,8 +195,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
                                      polyad_prediction_score *score) {
   double *mine = NULL;
   polyad_status status = POLYAD_OK;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || tensor == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or tensor is NULL");
   PD_TRY(ktensor_predict_check(context, model, tensor, mode, k));

@@ -100,8 +100,7 @@ static double match_greedily(uint64_t rank_a, uint64_t rank_b, double *alike, ui
 polyad_status polyad_ktensor_score(polyad_context *context, const polyad_ktensor *a,
                                    const polyad_ktensor *b, int weights, double *score,
                                    uint64_t *matching) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   PD_TRY(check_pair(context, a, b));
   if (score == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the score (NULL)");

@@ -37,8 +37,7 @@ static void sink(struct heap *heap, uint64_t at, uint64_t count) {
 
 polyad_status polyad_ktensor_top(polyad_context *context, const polyad_ktensor *ktensor, int mode,
                                  uint64_t component, uint64_t count, uint64_t *indices) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ktensor == NULL || indices == NULL || mode < 0 || mode >= ktensor->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "mode %d; expected a mode of the model and a place for the indices",

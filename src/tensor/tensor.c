@@ -1,6 +1,5 @@
 /* Life and properties of a tensor. */
 #include "tensor/tensor.h"
-#include "core/bits.h"
 
 void polyad_tensor_destroy(polyad_tensor *tensor) {
   if (tensor == NULL) return;

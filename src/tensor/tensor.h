@@ -48,6 +48,38 @@ static inline double pd_tensor_value(const polyad_tensor *tensor, uint64_t p) {
   return pd_load(tensor->type, tensor->values, p);
 }
 
+/** The coordinate of nonzero p. */
+static inline void pd_tensor_coordinate(const polyad_tensor *tensor, uint64_t p,
+                                        uint64_t *coordinate) {
+  for (int n = 0; n < tensor->order; ++n)
+    coordinate[n] = pd_tensor_index(tensor, n, p);
+}
+
+/** Whether nonzero p exists and lies at a coordinate. */
+static inline bool pd_tensor_is_at(const polyad_tensor *tensor, uint64_t p,
+                                   const uint64_t *coordinate) {
+  if (p >= tensor->nnz) return false;
+  for (int n = 0; n < tensor->order; ++n)
+    if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
+  return true;
+}
+
+/** The number of cells of so many modes, saturated. */
+static inline uint64_t pd_cells(int order, const uint64_t *dims) {
+  uint64_t cells = 1;
+  for (int n = 0; n < order; ++n)
+    cells = pd_mul_saturated(cells, dims[n]);
+  return cells;
+}
+
+/** The coordinate of the cell behind, in the order of the nonzeros. */
+static inline void pd_next_cell(int order, const uint64_t *dims, uint64_t *coordinate) {
+  int n = order - 1;
+  while (n > 0 && coordinate[n] + 1 == dims[n])
+    coordinate[n--] = 0;
+  ++coordinate[n];
+}
+
 /** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops or keeps zeros.
  *  `index[n]` are of pd_index_bytes(dims[n]) bytes, all below dims[n], values finite; all
  *  arrays come from pd_alloc. On success and on failure the arrays in `index` and `values`
@@ -57,6 +89,11 @@ polyad_status pd_tensor_create_take(polyad_context *context, int order, const ui
                                     uint64_t nnz, polyad_type type, void **index, void **values,
                                     polyad_duplicates duplicates, polyad_zeros zeros,
                                     polyad_tensor **tensor);
+
+/** Fails with the first of `count` coordinates, `order` numbers each, that lies outside of `dims`.
+ */
+polyad_status pd_check_coordinates(polyad_context *context, int order, const uint64_t *dims,
+                                   uint64_t count, const uint64_t *coordinates);
 
 /** Leaves out the zeros that a tensor keeps. */
 polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tensor);

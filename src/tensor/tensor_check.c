@@ -1,6 +1,6 @@
 /* The validator of a tensor's invariants. */
 #include "core/radix_sort.h"
-#include "tensor/tensor_merge.h"
+#include "tensor/tensor.h"
 #include <inttypes.h>
 #include <math.h>
 

@@ -62,8 +62,7 @@ static polyad_status copy_mode(polyad_context *context, const polyad_tensor *fro
 
 polyad_status polyad_tensor_convert(polyad_context *context, const polyad_tensor *tensor,
                                     polyad_type type, polyad_tensor **converted) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (converted != NULL) *converted = NULL;
   if (tensor == NULL || converted == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
@@ -96,8 +95,7 @@ cleanup:
 
 polyad_status polyad_tensor_outline(polyad_context *context, const polyad_tensor *tensor,
                                     polyad_tensor **outline) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || outline == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or outline is NULL");
   *outline = NULL;

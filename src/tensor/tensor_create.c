@@ -1,4 +1,5 @@
 /* A tensor from the caller's coordinates and values: checks and copies them. */
+#include "core/numbers.h"
 #include "tensor/tensor.h"
 #include <inttypes.h>
 #include <math.h>
@@ -132,10 +133,7 @@ static polyad_status tensor_create_copy_indices(polyad_context *context,
     bool negative = false;
     uint64_t i = tensor_create_index_of(input, mode, p, &negative);
     if (i >= dim && p < bad) bad = p;
-    if (bytes == 4)
-      ((uint32_t *)index)[p] = (uint32_t)i;
-    else
-      ((uint64_t *)index)[p] = i;
+    pd_id_put(index, bytes, p, i);
   }
   return bad == UINT64_MAX ? POLYAD_OK : fail_index(context, input, mode, bad, dim);
 }
@@ -172,8 +170,7 @@ static polyad_status tensor_create_copy_values(polyad_context *context,
 
 polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_input *input,
                                    polyad_tensor **tensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || input == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");
   *tensor = NULL;

@@ -53,8 +53,7 @@ cleanup:
 
 polyad_status polyad_tensor_set_labels(polyad_context *context, polyad_tensor *tensor, int mode,
                                        const char *name, const char *const *labels) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || mode < 0 || mode >= tensor->order)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "mode %d of an order-%d tensor; expected %d to "

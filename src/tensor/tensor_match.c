@@ -326,8 +326,7 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
                                   const polyad_tensor *labels, const polyad_tensor *tensor,
                                   const polyad_match_options *options, uint64_t *skipped,
                                   polyad_tensor **matched) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (model == NULL || tensor == NULL || options == NULL || matched == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or matched is NULL");
   *matched = NULL;

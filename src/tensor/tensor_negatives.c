@@ -1,5 +1,6 @@
 /* Cells that a tensor does not have, as entries of value zero: what a model should rank below the
  * entries. */
+#include "core/numbers.h"
 #include "core/random.h"
 #include "tensor/tensor.h"
 #include <polyad/completion.h>
@@ -53,15 +54,9 @@ struct list {
 static void tensor_negatives_append(const polyad_tensor *like, const uint64_t *cell, double value,
                                     struct list *list) {
   for (int n = 0; n < like->order; ++n) {
-    if (like->index_bytes[n] == 4)
-      ((uint32_t *)list->index[n])[list->count] = (uint32_t)cell[n];
-    else
-      ((uint64_t *)list->index[n])[list->count] = cell[n];
+    pd_id_put(list->index[n], like->index_bytes[n], list->count, cell[n]);
   }
-  if (like->type == POLYAD_F64)
-    ((double *)list->values)[list->count] = value;
-  else
-    ((float *)list->values)[list->count] = (float)value;
+  pd_store(like->type, list->values, list->count, value);
   ++list->count;
 }
 
@@ -100,8 +95,7 @@ polyad_status polyad_tensor_add_negatives(polyad_context *context, const polyad_
   struct list list = {0};
   polyad_tensor *made = NULL;
   polyad_status status = POLYAD_OK;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (out != NULL) *out = NULL;
   if (part == NULL || whole == NULL || out == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "part, whole or out is NULL");

@@ -99,8 +99,7 @@ polyad_status polyad_tensor_split(polyad_context *context, const polyad_tensor *
                                   const double *shares, polyad_tensor **parts) {
   uint64_t *place[65] = {NULL}, taken[65] = {0};
   polyad_status status = POLYAD_OK;
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || shares == NULL || parts == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor, shares or parts is NULL");
   for (int k = 0; k <= count; ++k)

@@ -71,8 +71,7 @@ static polyad_status slice_statistics(polyad_context *context, const polyad_tens
 
 polyad_status polyad_tensor_statistics_compute(polyad_context *context, const polyad_tensor *tensor,
                                                polyad_tensor_statistics *statistics) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (tensor == NULL || statistics == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a NULL where a tensor and a place for its statistics were expected");

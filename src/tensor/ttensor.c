@@ -38,8 +38,7 @@ static polyad_status ttensor_check_shape(polyad_context *context, int order, con
 polyad_status polyad_ttensor_create(polyad_context *context, int order, const uint64_t *dims,
                                     const uint64_t *ranks, polyad_type type,
                                     polyad_ttensor **ttensor) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ttensor != NULL) *ttensor = NULL;
   if (ttensor == NULL || dims == NULL || ranks == NULL ||
       (type != POLYAD_F32 && type != POLYAD_F64))

@@ -8,7 +8,6 @@
 #include "tensor/tensor.h"
 #include "tensor/ttensor.h"
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -88,21 +87,6 @@ static double ttensor_values_value_at(struct path *path, const uint64_t *coordin
   return path->product[order][0];
 }
 
-static polyad_status check_coordinates(polyad_context *context, const polyad_ttensor *model,
-                                       uint64_t count, const uint64_t *coordinates) {
-  uint64_t order = (uint64_t)model->order;
-  for (uint64_t p = 0; p < count; ++p)
-    for (uint64_t n = 0; n < order; ++n)
-      if (coordinates[p * order + n] >= model->dims[n])
-        return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                       "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
-                       "; expected %d to %" PRIu64 " (all counted from %d)",
-                       pd_shown(context, p), pd_shown(context, coordinates[p * order + n]),
-                       pd_shown(context, n), pd_shown_mode(context, 0),
-                       pd_shown(context, model->dims[n] - 1), pd_shown_mode(context, 0));
-  return POLYAD_OK;
-}
-
 static int ttensor_values_threads_for(polyad_context *context, const polyad_ttensor *model,
                                       uint64_t entries) {
   return pd_threads_for(context, pd_mul_saturated(entries, model->core_size), GRAIN);
@@ -110,12 +94,11 @@ static int ttensor_values_threads_for(polyad_context *context, const polyad_tten
 
 polyad_status polyad_ttensor_values(polyad_context *context, const polyad_ttensor *ttensor,
                                     uint64_t count, const uint64_t *coordinates, double *values) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ttensor == NULL || (count != 0 && (coordinates == NULL || values == NULL)))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "a NULL where a model, coordinates or values were expected");
-  PD_TRY(check_coordinates(context, ttensor, count, coordinates));
+  PD_TRY(pd_check_coordinates(context, ttensor->order, ttensor->dims, count, coordinates));
   int threads = ttensor_values_threads_for(context, ttensor, count);
   uint64_t each = scratch_size(ttensor);
   double *scratch;
@@ -193,8 +176,7 @@ cleanup:
 
 polyad_status polyad_ttensor_norm(polyad_context *context, const polyad_ttensor *ttensor,
                                   double *norm) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ttensor == NULL || norm == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
   long double squared;
@@ -214,8 +196,7 @@ static struct sums ttensor_values_sum_part(const polyad_ttensor *model, const po
   uint64_t coordinate[POLYAD_MAX_ORDER];
   struct path path = begin_path(model, scratch);
   for (uint64_t p = begin; p < end; ++p) {
-    for (int n = 0; n < tensor->order; ++n)
-      coordinate[n] = pd_tensor_index(tensor, n, p);
+    pd_tensor_coordinate(tensor, p, coordinate);
     long double x = pd_tensor_value(tensor, p), m = ttensor_values_value_at(&path, coordinate);
     sum.tensor += x * x;
     sum.product += x * m;
@@ -225,14 +206,6 @@ static struct sums ttensor_values_sum_part(const polyad_ttensor *model, const po
   return sum;
 }
 
-static bool ttensor_values_is_at(const polyad_tensor *tensor, uint64_t p,
-                                 const uint64_t *coordinate) {
-  if (p >= tensor->nnz) return false;
-  for (int n = 0; n < tensor->order; ++n)
-    if (pd_tensor_index(tensor, n, p) != coordinate[n]) return false;
-  return true;
-}
-
 /* The model's squares over the cells without a nonzero, visited in the order of the nonzeros. */
 static long double square_between(const polyad_ttensor *model, const polyad_tensor *tensor,
                                   uint64_t cells, double *scratch) {
@@ -240,16 +213,13 @@ static long double square_between(const polyad_ttensor *model, const polyad_tens
   long double sum = 0;
   struct path path = begin_path(model, scratch);
   for (uint64_t cell = 0; cell < cells; ++cell) {
-    if (ttensor_values_is_at(tensor, p, coordinate)) {
+    if (pd_tensor_is_at(tensor, p, coordinate)) {
       ++p;
     } else {
       long double m = ttensor_values_value_at(&path, coordinate);
       sum += m * m;
     }
-    int n = model->order - 1;
-    while (n > 0 && coordinate[n] + 1 == model->dims[n])
-      coordinate[n--] = 0;
-    ++coordinate[n];
+    pd_next_cell(model->order, model->dims, coordinate);
   }
   return sum;
 }
@@ -301,9 +271,7 @@ static double entries_error(const polyad_ttensor *model, uint64_t count) {
 }
 
 static bool few_cells(const polyad_ttensor *model, const polyad_tensor *tensor, uint64_t *cells) {
-  *cells = 1;
-  for (int n = 0; n < model->order; ++n)
-    *cells = pd_mul_saturated(*cells, model->dims[n]);
+  *cells = pd_cells(model->order, model->dims);
   return *cells <= FEW_CELLS || *cells / CELLS_PER_NONZERO <= tensor->nnz;
 }
 
@@ -348,8 +316,7 @@ polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor 
 
 polyad_status polyad_ttensor_fit(polyad_context *context, const polyad_ttensor *ttensor,
                                  const polyad_tensor *tensor, double *fit) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  pd_begin(context);
+  PD_ENTER(context);
   if (ttensor == NULL || tensor == NULL || fit == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a model, tensor or place is missing (NULL)");
   if (tensor->order != ttensor->order ||
