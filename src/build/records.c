@@ -7,7 +7,9 @@ enum {
   THREAD_GRAIN = 1 << 14,
   HEAD_BITS_MOST = 11, /* of the first digit: as many buckets are written to at once */
   BUCKET_USUAL = 1 << 13,
-  SPLIT_BITS = 8, /* of the digits that divide a bucket that is too large */
+  BUCKET_LEAST = 1 << 5,    /* of a digit that is all there is to sort by */
+  HANDED_AT_ONCE = 1 << 12, /* records that stay in the cache while they are unpacked */
+  SPLIT_BITS = 8,           /* of the digits that divide a bucket that is too large */
   SPLIT_DIGITS = 1 << SPLIT_BITS,
   SERIAL_BYTES = 1 << 19, /* a bucket of so many bytes is sorted in the second level of cache */
   DIGIT_BITS_MOST = 11,
@@ -250,10 +252,11 @@ static void sort_by_one(const struct sorter *sorter, const struct bucket *bucket
 
 /* Hands on records that need no more sorting, by all threads. */
 static void hand_on_by_all(const struct sorter *sorter, const struct bucket *bucket) {
-#pragma omp parallel for num_threads(sorter->threads) schedule(static, 1)
-  for (int part = 0; part < sorter->threads; ++part) {
-    uint64_t first = pd_part_begin(bucket->count, part, sorter->threads);
-    uint64_t count = pd_part_begin(bucket->count, part + 1, sorter->threads) - first;
+  uint64_t blocks = (bucket->count + HANDED_AT_ONCE - 1) / HANDED_AT_ONCE;
+#pragma omp parallel for num_threads(sorter->threads) schedule(static)
+  for (uint64_t block = 0; block < blocks; ++block) {
+    uint64_t first = block * HANDED_AT_ONCE, count = bucket->count - first;
+    if (count > HANDED_AT_ONCE) count = HANDED_AT_ONCE;
     hand_on(sorter, bucket->first + first, count, bucket->here + first * (uint64_t)sorter->words);
   }
 }
@@ -289,8 +292,12 @@ struct head {
   uint64_t most;    /* records of the largest */
 };
 
+/* A digit that is all there is to sort by takes one move of each record; others leave buckets of a
+ * size to sort in the cache. */
 static int head_bits(const struct sorter *sorter, uint64_t count) {
   int bits = pd_bit_length(count / BUCKET_USUAL);
+  if (sorter->sort_bits <= HEAD_BITS_MOST && count >> sorter->sort_bits >= BUCKET_LEAST)
+    return sorter->sort_bits;
   bits = bits < HEAD_BITS_MOST ? bits : HEAD_BITS_MOST;
   return bits < sorter->sort_bits ? bits : sorter->sort_bits;
 }
@@ -451,7 +458,11 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
   fill_buckets(source, &sorter, &head);
   if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, visitor));
-  if (head.most > sorter.serial && sort_bits > head.bits) {
+  if (sort_bits <= head.bits) {
+    hand_on_by_all(&sorter, &(struct bucket){.here = room->records, .count = nnz});
+    goto cleanup;
+  }
+  if (head.most > sorter.serial) {
     if (room->spare == NULL)
       PD_TRY_CLEANUP(
           pd_alloc(context, room->count, 8 * (size_t)room->words, (void **)&room->spare));

@@ -1,16 +1,25 @@
 #include "tensor/tensor_fibers.h"
+#include "core/isa.h"
 #include "core/radix_sort.h"
-#include "tensor/tuple_hash.h"
+#include "tensor/tuple_block.h"
 #include <math.h>
 #include <string.h>
 
 enum {
   THREAD_GRAIN = 1 << 14,
   REGISTERS = PD_TUPLE_REGISTERS,
-  BLOCK = 256,
   CELLS_MOST = 1 << 23, /* a megabyte of bits for each thread */
   CELLS_THREADS = 16
 };
+
+extern const struct pd_tuple_functions pd_tuple_functions_plain, pd_tuple_functions_avx2,
+    pd_tuple_functions_avx512;
+static const struct pd_tuple_functions *const tuple_functions[] =
+    PD_FOR_EACH_ISA(&pd_tuple_functions);
+
+static uint64_t part_size(uint64_t count, int part, int parts) {
+  return pd_part_begin(count, part + 1, parts) - pd_part_begin(count, part, parts);
+}
 
 /* Places where the coordinate without the last mode changes; the tensor is sorted. */
 static uint64_t count_last(const polyad_context *context, const polyad_tensor *tensor) {
@@ -59,57 +68,15 @@ static polyad_status count_by_sorting(polyad_context *context, const polyad_tens
 
 /* ---- estimated ------------------------------------------------------------------------------- */
 
-static inline void see(uint8_t *registers, uint64_t hash) {
-  uint8_t rank = (uint8_t)pd_tuple_rank(hash), *place = &registers[pd_tuple_register(hash)];
-  if (rank > *place) *place = rank;
-}
-
-/* Tuples of indices in `modes` modes of the cyclic order, from each mode on. The
- * terms of a block stay in the nearest cache, as do the registers of one mode. */
-static void see_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
-                      uint8_t (*registers)[REGISTERS]) {
-  uint64_t term[POLYAD_MAX_ORDER][BLOCK], total[BLOCK] = {0};
-  const int order = tensor->order;
-  for (int n = 0; n < order; ++n)
-    for (uint64_t p = 0; p < count; ++p) {
-      term[n][p] = pd_tuple_term(n, pd_tensor_index(tensor, n, first + p));
-      if (n < modes) total[p] += term[n][p];
-    }
-  for (int n = 0; n < order; ++n)
-    for (uint64_t p = 0; p < count; ++p) {
-      see(registers[n], pd_mix64(total[p]));
-      total[p] += term[(n + modes) % order][p] - term[n][p];
-    }
-}
-
-/* As above for sampled tuples, which a cheaper hash picks: a sum of the indices, each times an odd
- * number of its mode. */
-static void sample_block(const polyad_tensor *tensor, int modes, uint64_t first, uint64_t count,
-                         uint8_t (*registers)[REGISTERS]) {
-  uint64_t factor[POLYAD_MAX_ORDER], total[BLOCK] = {0};
-  const int order = tensor->order;
-  for (int n = 0; n < order; ++n) {
-    factor[n] = pd_tuple_factor(n);
-    for (uint64_t p = 0; p < count && n < modes; ++p)
-      total[p] += factor[n] * pd_tensor_index(tensor, n, first + p);
+static void see_part(const struct pd_tuple_block *part, int modes, bool sampled, uint32_t wanted,
+                     uint8_t (*registers)[REGISTERS]) {
+  const struct pd_tuple_functions *functions = tuple_functions[pd_isa_current()];
+  uint64_t end = part->first + part->count;
+  struct pd_tuple_block block = *part;
+  for (; block.first < end; block.first += PD_TUPLE_BLOCK) {
+    block.count = end - block.first < PD_TUPLE_BLOCK ? end - block.first : PD_TUPLE_BLOCK;
+    functions->see(&block, modes, sampled, wanted, registers);
   }
-  for (int n = 0; n < order; ++n) {
-    int next = (n + modes) % order;
-    for (uint64_t p = 0; p < count; ++p) {
-      if (pd_tuple_drawn(total[p])) see(registers[n], pd_mix64(total[p]));
-      total[p] += factor[next] * pd_tensor_index(tensor, next, first + p) -
-                  factor[n] * pd_tensor_index(tensor, n, first + p);
-    }
-  }
-}
-
-typedef void (*block_function)(const polyad_tensor *tensor, int modes, uint64_t first,
-                               uint64_t count, uint8_t (*registers)[REGISTERS]);
-
-static void see_part(const polyad_tensor *tensor, int modes, uint64_t begin, uint64_t end,
-                     block_function block, uint8_t (*registers)[REGISTERS]) {
-  for (; begin < end; begin += BLOCK)
-    block(tensor, modes, begin, end - begin < BLOCK ? end - begin : BLOCK, registers);
 }
 
 static double estimate(const uint8_t *registers) {
@@ -127,16 +94,16 @@ static double estimate(const uint8_t *registers) {
 
 /* The host's: the first thread has the registers, the others have their own until the end. */
 static polyad_status see_all(polyad_context *context, const polyad_tensor *tensor, int modes,
-                             bool sampled, uint8_t (*registers)[REGISTERS]) {
+                             bool sampled, uint32_t wanted, uint8_t (*registers)[REGISTERS]) {
   int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), order = tensor->order;
   uint64_t others = (uint64_t)(threads - 1) * (uint64_t)order;
   uint8_t(*own)[REGISTERS];
   PD_TRY(PD_NEW_ZERO(context, others, &own));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
-    see_part(tensor, modes, pd_part_begin(tensor->nnz, part, threads),
-             pd_part_begin(tensor->nnz, part + 1, threads), sampled ? sample_block : see_block,
-             part == 0 ? registers : own + (part - 1) * order);
+    see_part(&(struct pd_tuple_block){tensor, pd_part_begin(tensor->nnz, part, threads),
+                                      part_size(tensor->nnz, part, threads)},
+             modes, sampled, wanted, part == 0 ? registers : own + (part - 1) * order);
   for (uint64_t o = 0; o < others; ++o)
     for (int k = 0; k < REGISTERS; ++k) {
       uint8_t *place = &registers[o % (uint64_t)order][k];
@@ -146,17 +113,18 @@ static polyad_status see_all(polyad_context *context, const polyad_tensor *tenso
   return POLYAD_OK;
 }
 
-/* count[n] = distinct tuples of `modes` modes from mode n on. */
+/* count[n] = distinct tuples of `modes` modes from mode n on, for the modes n whose bits are in
+ * `wanted`; the others stay. */
 static polyad_status count_distinct(polyad_context *context, const polyad_tensor *tensor,
                                     const struct pd_tuple_source *source, int modes, bool sampled,
-                                    double count[POLYAD_MAX_ORDER]) {
+                                    uint32_t wanted, double count[POLYAD_MAX_ORDER]) {
   uint8_t(*registers)[REGISTERS];
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)tensor->order, &registers));
   polyad_status status = source == NULL
-                             ? see_all(context, tensor, modes, sampled, registers)
+                             ? see_all(context, tensor, modes, sampled, wanted, registers)
                              : source->see(context, source->user, modes, sampled, registers[0]);
   for (int n = 0; n < tensor->order; ++n)
-    count[n] = estimate(registers[n]);
+    if ((wanted >> n & 1) != 0) count[n] = estimate(registers[n]);
   pd_free(context, registers);
   return status;
 }
@@ -171,19 +139,13 @@ static uint64_t cells_of(const polyad_tensor *tensor, int first, int modes) {
   return cells;
 }
 
-static void mark_cells(const polyad_tensor *tensor, int first, int modes, uint64_t begin,
-                       uint64_t end, uint64_t *bits) {
-  uint64_t cell[BLOCK];
-  for (uint64_t from = begin; from < end; from += BLOCK) {
-    uint64_t size = end - from < BLOCK ? end - from : BLOCK;
-    memset(cell, 0, sizeof cell);
-    for (int k = 0; k < modes; ++k) {
-      int n = (first + k) % tensor->order;
-      for (uint64_t p = 0; p < size; ++p)
-        cell[p] = cell[p] * tensor->dims[n] + pd_tensor_index(tensor, n, from + p);
-    }
-    for (uint64_t p = 0; p < size; ++p)
-      bits[cell[p] >> 6] |= UINT64_C(1) << (cell[p] & 63);
+static void mark_cells(const struct pd_tuple_block *part, int first, int modes, uint64_t *bits) {
+  const struct pd_tuple_functions *functions = tuple_functions[pd_isa_current()];
+  uint64_t end = part->first + part->count;
+  struct pd_tuple_block block = *part;
+  for (; block.first < end; block.first += PD_TUPLE_BLOCK) {
+    block.count = end - block.first < PD_TUPLE_BLOCK ? end - block.first : PD_TUPLE_BLOCK;
+    functions->mark(&block, first, modes, bits);
   }
 }
 
@@ -199,8 +161,9 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   if (source != NULL) status = source->mark(context, source->user, first, modes, words, bits);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < (source == NULL ? threads : 0); ++part)
-    mark_cells(tensor, first, modes, pd_part_begin(tensor->nnz, part, threads),
-               pd_part_begin(tensor->nnz, part + 1, threads), bits + (uint64_t)part * words);
+    mark_cells(&(struct pd_tuple_block){tensor, pd_part_begin(tensor->nnz, part, threads),
+                                        part_size(tensor->nnz, part, threads)},
+               first, modes, bits + (uint64_t)part * words);
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : found)
   for (uint64_t w = 0; w < words; ++w) {
     uint64_t all = bits[w];
@@ -213,30 +176,27 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   return status;
 }
 
-/* Exactly where few are possible; else from a sample where there are enough, or from all. */
+/* Exactly where few are possible; else from a sample where it has enough, or from all. */
 static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_tuple_source *source, int modes,
                                    double count[POLYAD_MAX_ORDER]) {
-  double least = INFINITY, exact[POLYAD_MAX_ORDER];
-  bool known[POLYAD_MAX_ORDER] = {false}, all = true;
+  bool sample = tensor->nnz >= PD_FIBERS_SAMPLED_LEAST;
+  uint32_t many = 0, few = 0;
   for (int n = 0; n < tensor->order; ++n) {
     uint64_t cells = cells_of(tensor, n, modes);
-    known[n] = cells <= CELLS_MOST;
-    all &= known[n];
-    if (known[n]) PD_TRY(count_cells(context, tensor, source, n, modes, cells, &exact[n]));
+    if (cells <= CELLS_MOST)
+      PD_TRY(count_cells(context, tensor, source, n, modes, cells, &count[n]));
+    else
+      many |= UINT32_C(1) << n;
   }
-  bool sample = tensor->nnz >= PD_FIBERS_SAMPLED_LEAST;
-  if (!all) PD_TRY(count_distinct(context, tensor, source, modes, sample, count));
-  for (int n = 0; n < tensor->order; ++n) {
-    if (known[n]) continue;
-    if (sample) count[n] *= PD_TUPLE_SAMPLE_RATE;
-    least = fmin(least, count[n]);
+  if (many == 0) return POLYAD_OK;
+  PD_TRY(count_distinct(context, tensor, source, modes, sample, many, count));
+  for (int n = 0; n < tensor->order && sample; ++n) {
+    if ((many >> n & 1) == 0) continue;
+    count[n] *= PD_TUPLE_SAMPLE_RATE;
+    if (count[n] < PD_FIBERS_SAMPLED_LEAST) few |= UINT32_C(1) << n;
   }
-  if (sample && least < PD_FIBERS_SAMPLED_LEAST)
-    PD_TRY(count_distinct(context, tensor, source, modes, false, count));
-  for (int n = 0; n < tensor->order; ++n)
-    if (known[n]) count[n] = exact[n];
-  return POLYAD_OK;
+  return few == 0 ? POLYAD_OK : count_distinct(context, tensor, source, modes, false, few, count);
 }
 
 static uint64_t round_count(const polyad_tensor *tensor, double count) {
@@ -252,7 +212,7 @@ static void round_fibers(const polyad_tensor *tensor, const double *count, uint6
 polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
                                         uint64_t fibers[POLYAD_MAX_ORDER]) {
   double count[POLYAD_MAX_ORDER];
-  PD_TRY(count_distinct(context, tensor, NULL, tensor->order - 1, false, count));
+  PD_TRY(count_distinct(context, tensor, NULL, tensor->order - 1, false, UINT32_MAX, count));
   round_fibers(tensor, count, fibers);
   return POLYAD_OK;
 }

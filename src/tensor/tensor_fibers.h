@@ -30,8 +30,8 @@ polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_te
                                         uint64_t fibers[POLYAD_MAX_ORDER]);
 
 /** What the choice of a format needs; `source` NULL: the host looks. Exact where no more than 2^23
- * fibers are possible; else the same from one fiber in 16, where all other modes have
- * PD_FIBERS_SAMPLED_LEAST fibers or more. The standard error of n fibers is sqrt(15 / n), at
+ * fibers along a mode are possible; else the same from one fiber in 16, where there are
+ * PD_FIBERS_SAMPLED_LEAST of them or more. The standard error of n fibers is sqrt(15 / n), at
  * most 2.2%, beside the 0.8% above. */
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
                                       const struct pd_tuple_source *source,

@@ -29,13 +29,22 @@ static void decode_pext(const struct pd_alto *alto, int mode, uint64_t first, ui
     decode_sized(alto, m, 8, 8, first, count, index);
 }
 
+static inline __attribute__((always_inline)) void
+encode_sized(struct pd_alto_mode mode, const void *index, int index_bytes, uint64_t count,
+             uint64_t *restrict low, uint64_t *restrict high) {
+  const uint64_t low_mask = mode.mask[0], high_mask = mode.mask[1];
+  for (uint64_t p = 0; p < count && low_mask != 0; ++p)
+    low[p] |= _pdep_u64(pd_alto_number(index, index_bytes, p), low_mask);
+  for (uint64_t p = 0; p < count && high_mask != 0; ++p)
+    high[p] |= _pdep_u64(pd_alto_number(index, index_bytes, p) >> mode.low_bits, high_mask);
+}
+
 static void encode_pdep(const struct pd_alto_mode *mode, const void *index, int index_bytes,
                         uint64_t count, uint64_t *low, uint64_t *high) {
-  for (uint64_t p = 0; p < count; ++p) {
-    uint64_t bits = pd_alto_number(index, index_bytes, p);
-    low[p] |= _pdep_u64(bits, mode->mask[0]);
-    if (mode->mask[1] != 0) high[p] |= _pdep_u64(bits >> mode->low_bits, mode->mask[1]);
-  }
+  if (index_bytes == 4)
+    encode_sized(*mode, index, 4, count, low, high);
+  else
+    encode_sized(*mode, index, index_bytes, count, low, high);
 }
 
 const struct pd_alto_coder pd_alto_coder_pext = {"pext", decode_pext, encode_pdep};

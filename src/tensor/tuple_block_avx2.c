@@ -1,0 +1,2 @@
+#define TABLE pd_tuple_functions_avx2
+#include "tensor/tuple_block_body.h"
