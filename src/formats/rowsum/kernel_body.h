@@ -72,6 +72,9 @@ PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sum
 static void PD_NAME(run)(const struct pd_run *run, double *sums) {
   if (run->columns < 0) __builtin_unreachable();
   if (run->prefetches) switch (run->columns) {
+    case 1:
+      PD_NAME(sum)(run, 1, true, sums);
+      return;
     case 2:
       PD_NAME(sum)(run, 2, true, sums);
       return;
