@@ -6,22 +6,23 @@
 
 enum { PARTS = 256, LEAST_PRODUCTS = 1 << 14, NEAR_BYTES = 1 << 18 };
 
-/* The mode whose indices change most often in the middle of the storage. */
-static int find_leaf(const struct pd_nonzeros *nonzeros) {
+/* Modes by how often their indices change in the middle of the storage, the most often last. */
+static void order_modes(const struct pd_nonzeros *nonzeros, int *mode) {
   struct pd_chunk chunk;
   uint64_t first = nonzeros->nnz / 2;
-  int count = pd_chunk_count(first, nonzeros->nnz), leaf = 0, most = -1;
-  nonzeros->decode(nonzeros->storage, first, count, &chunk);
+  int count = pd_chunk_count(first, nonzeros->nnz), changes[POLYAD_MAX_ORDER];
+  if (count > 0) nonzeros->decode(nonzeros->storage, first, count, &chunk);
   for (int n = 0; n < nonzeros->order; ++n) {
-    int changes = 0;
+    int mine = 0, at = n;
     for (int p = 1; p < count; ++p)
-      changes += chunk.index[n][p] != chunk.index[n][p - 1];
-    if (changes >= most) {
-      most = changes;
-      leaf = n;
+      mine += chunk.index[n][p] != chunk.index[n][p - 1];
+    for (; at > 0 && changes[at - 1] > mine; --at) {
+      changes[at] = changes[at - 1];
+      mode[at] = mode[at - 1];
     }
+    changes[at] = mine;
+    mode[at] = n;
   }
-  return leaf;
 }
 
 static void cpu_residual_sum_part(const struct pd_factor_kernels *kernels,
@@ -44,10 +45,9 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
                               const struct pd_matrix *lambda) {
   (void)list;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(factors[0]->type);
-  struct pd_residual_model model = {.order = nonzeros->order,
-                                    .rank = work->rank,
-                                    .weight = lambda->data,
-                                    .leaf = nonzeros->nnz > 0 ? find_leaf(nonzeros) : 0};
+  struct pd_residual_model model = {
+      .order = nonzeros->order, .rank = work->rank, .weight = lambda->data};
+  order_modes(nonzeros, model.mode);
   for (int n = 0; n < nonzeros->order; ++n) {
     model.factor[n] = factors[n]->data;
     model.stride[n] = factors[n]->stride * pd_type_bytes(factors[n]->type);

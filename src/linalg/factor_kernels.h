@@ -30,7 +30,7 @@ static inline size_t pd_padded(size_t rank) {
  * the rows of its indices, one in each of `order` factors whose rows lie `stride` bytes apart. */
 struct pd_residual_model {
   int order;
-  int leaf; /* the mode whose indices change most often from one nonzero to the next */
+  int mode[POLYAD_MAX_ORDER]; /* by how often indices change from one nonzero to the next */
   size_t rank;
   const char *factor[POLYAD_MAX_ORDER];
   size_t stride[POLYAD_MAX_ORDER];

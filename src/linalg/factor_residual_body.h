@@ -1,50 +1,41 @@
 /* The model's values at a chunk of nonzeros, for one value type and instruction set: a part of the
  * factor kernels' body, with its macros.
  *
- * The product of the rows of all modes but the leaf is kept while none of them changes, so that a
- * nonzero costs one inner product with the leaf's row, in doubles whatever the factors' type. */
+ * Modes come by how often their indices change from one nonzero to the next, the one that changes
+ * most, the leaf, last. Two products are kept: that of the rows of all modes before the last two,
+ * and with it that of all but the leaf. So a nonzero costs one inner product with the leaf's row,
+ * in doubles whatever the factors' type, and mostly at most one product of rows. */
 
-/* Not zero for nonzeros of which an index but the leaf's differs from that of the nonzero before.
- */
+/* outer[p] is not zero where an index of the modes before the last two differs from that of the
+ * nonzero before, inner[p] where one of any mode but the leaf does. */
 static void NAME(find_changes)(const struct pd_residual_model *model, const struct pd_chunk *chunk,
-                               int count, uint64_t *restrict changed) {
-  memset(changed, 0, (size_t)count * sizeof *changed);
-  for (int n = 0; n < model->order; ++n) {
-    const uint64_t *index = chunk->index[n];
-    for (int p = 1; p < count && n != model->leaf; ++p)
-      changed[p] |= index[p] ^ index[p - 1];
+                               int count, uint64_t *restrict outer, uint64_t *restrict inner) {
+  memset(outer, 0, (size_t)count * sizeof *outer);
+  for (int n = 0; n < model->order - 2; ++n) {
+    const uint64_t *index = chunk->index[model->mode[n]];
+    for (int p = 1; p < count; ++p)
+      outer[p] |= index[p] ^ index[p - 1];
   }
-  changed[0] = 1;
+  outer[0] = 1;
+  const uint64_t *index = chunk->index[model->mode[model->order - 2]];
+  for (int p = 1; p < count; ++p)
+    inner[p] = outer[p] | (index[p] ^ index[p - 1]);
+  inner[0] = 1;
 }
 
-/* tile = weight times the rows of nonzero p in all modes but the leaf, up to three at a time. */
-static void NAME(multiply_rows)(const struct pd_residual_model *model, const struct pd_chunk *chunk,
-                                int p, double *tile) {
-  const VAL *row[POLYAD_MAX_ORDER];
-  const double *from = model->weight;
-  size_t rank = model->rank;
-  int rows = 0, n = 0;
-  for (int m = 0; m < model->order; ++m)
-    if (m != model->leaf)
-      row[rows++] = (const void *)(model->factor[m] + chunk->index[m][p] * model->stride[m]);
-  for (; rows - n >= 3; n += 3, from = tile) {
-    const VAL *a = row[n], *b = row[n + 1], *c = row[n + 2];
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
-      tile[r] = from[r] * (double)a[r] * (double)b[r] * (double)c[r];
-  }
-  for (; rows - n >= 2; n += 2, from = tile) {
-    const VAL *a = row[n], *b = row[n + 1];
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
-      tile[r] = from[r] * (double)a[r] * (double)b[r];
-  }
-  for (; n < rows; ++n, from = tile) {
-    const VAL *a = row[n];
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
-      tile[r] = from[r] * (double)a[r];
-  }
+static const VAL *NAME(row_of)(const struct pd_residual_model *model, const struct pd_chunk *chunk,
+                               int n, int p) {
+  int mode = model->mode[n];
+  return (const void *)(model->factor[mode] + chunk->index[mode][p] * model->stride[mode]);
+}
+
+/* to = from times a row. */
+KERNEL_INLINE void NAME(multiply_row)(size_t rank, const double *from, const VAL *row, double *to) {
+  size_t r = 0;
+  for (; r + LANES <= rank; r += LANES)
+    store(to + r, load(from + r) * NAME(widened)(row + r));
+  for (; r < rank; ++r)
+    to[r] = from[r] * (double)row[r];
 }
 
 /* Inner product of `rank` doubles with a row, as lanes that are still to be added up. */
@@ -69,14 +60,19 @@ KERNEL_INLINE void NAME(model_values)(const struct pd_residual_model *model, siz
                                       const struct pd_chunk *chunk, int count, double *tile,
                                       double *value) {
   enum { AHEAD = 8 };
-  int leaf = model->leaf;
-  uint64_t changed[PD_CHUNK];
+  int order = model->order, leaf = model->mode[order - 1];
+  uint64_t outer[PD_CHUNK], inner[PD_CHUNK];
   const char *factor = model->factor[leaf];
   size_t stride = model->stride[leaf];
   size_t fetched = model->far[leaf] ? rank * sizeof(VAL) : 0;
   const uint64_t *index = chunk->index[leaf];
-  const double *product = model->order > 1 ? tile : model->weight;
-  NAME(find_changes)(model, chunk, count, changed);
+  double *whole = tile + pd_padded(rank);
+  const double *product = order > 1 ? whole : model->weight;
+  const double *kept = order > 2 ? tile : model->weight;
+  if (order > 1)
+    NAME(find_changes)(model, chunk, count, outer, inner);
+  else
+    memset(inner, 0, sizeof inner);
   for (int first = 0; first < count; first += LANES) {
     vector part[LANES];
     int some = count - first < LANES ? count - first : LANES;
@@ -86,7 +82,13 @@ KERNEL_INLINE void NAME(model_values)(const struct pd_residual_model *model, siz
       const char *ahead = factor + index[p + AHEAD < count ? p + AHEAD : p] * stride;
       for (size_t byte = 0; byte < fetched; byte += 64)
         __builtin_prefetch(ahead + byte);
-      if (changed[p] != 0 && model->order > 1) NAME(multiply_rows)(model, chunk, p, tile);
+      if (inner[p] != 0) {
+        if (outer[p] != 0)
+          for (int n = 0; n < order - 2; ++n)
+            NAME(multiply_row)
+        (rank, n == 0 ? model->weight : tile, NAME(row_of)(model, chunk, n, p), tile);
+        NAME(multiply_row)(rank, kept, NAME(row_of)(model, chunk, order - 2, p), whole);
+      }
       part[k] = NAME(inner_product)(rank, product, (const void *)(factor + index[p] * stride));
     }
     PD_FOLD_ALL(part);
