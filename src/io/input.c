@@ -226,6 +226,22 @@ uint64_t pd_input_plain_size(const struct pd_input *s) {
   return s->left < (uint64_t)size ? s->left : (uint64_t)size;
 }
 
+uint64_t pd_input_expected_lines(struct pd_input *s) {
+  enum { SAMPLES = 32, SAMPLE_BYTES = 2048 };
+  char text[SAMPLE_BYTES];
+  uint64_t lines = 0, bytes = 0, left = pd_input_plain_size(s);
+  uint64_t size = left == 0 ? 0 : (uint64_t)pd_decoder_size(s->decoder);
+  for (int k = 0; k < SAMPLES && size > SAMPLES * SAMPLE_BYTES; ++k) {
+    size_t got;
+    uint64_t at = pd_part_begin(size, k, SAMPLES);
+    if (pd_decoder_read_at(s->decoder, at, text, sizeof text, &got) != POLYAD_OK) return 0;
+    bytes += got;
+    for (size_t i = 0; i < got; ++i)
+      lines += text[i] == '\n';
+  }
+  return bytes == 0 ? 0 : (uint64_t)((double)lines / (double)bytes * (double)left);
+}
+
 const char *pd_input_path(const struct pd_input *s) { return pd_decoder_path(s->decoder); }
 
 void pd_input_close(struct pd_input *s) {

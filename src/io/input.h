@@ -31,6 +31,9 @@ polyad_status pd_input_count_lines(struct pd_input *input, uint64_t bytes, uint6
 /** Size of a plain regular file, or of the part that is left of it; 0 when it is not known or the
  * data is compressed. */
 uint64_t pd_input_plain_size(const struct pd_input *input);
+/** About how many lines a plain regular file has, or the part that is left of it, from samples that
+ *  are spread over it; 0 when that is not known. */
+uint64_t pd_input_expected_lines(struct pd_input *input);
 /** Closes; NULL is fine. */
 void pd_input_close(struct pd_input *input);
 /** Name for messages. */

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <string.h>
 
-enum { PIECES_MAX = 256, ENOUGH_BYTES = 64 << 10 };
+enum { PIECES_MAX = 256 };
 
 /* The lines of one thread. */
 struct piece {
@@ -160,7 +160,6 @@ static inline void parse_lines(const struct job *job, int order) {
   }
 }
 
-#if defined(__x86_64__)
 /* A line that is left over where others are parsed as vectors. */
 static bool other_line(void *user, const char *p, const char *end, struct pd_tns_columns *columns) {
   const struct job *job = user;
@@ -177,35 +176,25 @@ static bool other_line(void *user, const char *p, const char *end, struct pd_tns
   return fine;
 }
 
-static void parse_vectors(struct job *job) {
+static void parse_vectors(struct job *job, pd_tns_vector_parser *parser) {
   struct piece *piece = job->piece;
   struct pd_tns_columns columns = {.values = job->chunk->values, .at = piece->first};
   for (int n = 0; n < job->form->order; ++n)
     columns.index[n] = job->chunk->index[n];
-  pd_tns_vector_lines(job->form, piece->begin, piece->end, other_line, job, &columns);
+  parser(job->form, piece->begin, piece->end, other_line, job, &columns);
   piece->count = columns.at - piece->first;
   for (int n = 0; n < job->form->order; ++n)
     if (columns.largest[n] > piece->largest[n]) piece->largest[n] = columns.largest[n];
 }
 
-static bool parse_vectors_if_usable(struct job *job) {
-  if (job->chunk->index_bytes != 4 || !pd_tns_vector_usable(job->form)) return false;
-  parse_vectors(job);
-  return true;
-}
-#else
-static bool parse_vectors_if_usable(struct job *job) {
-  (void)job;
-  return false;
-}
-#endif
-
 /* The orders of most tensors have loops of a known length. */
 static void parse_piece(struct job *job) {
   const struct pd_chunk *chunk = job->chunk;
   struct piece *piece = job->piece;
-  if (parse_vectors_if_usable(job))
-    ;
+  pd_tns_vector_parser *parser =
+      chunk->index_bytes == 4 ? pd_tns_vector_parser_of(job->form) : NULL;
+  if (parser != NULL)
+    parse_vectors(job, parser);
   else if (job->form->order == 3)
     parse_lines(job, 3);
   else if (job->form->order == 4)
@@ -304,18 +293,6 @@ static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coo
   }
 }
 
-/* The lines of a first block tell how many the bytes behind it hold: a little more is expected, so
- * that one chunk takes them all. */
-static void expect(struct pd_coordinates *coordinates, const struct pd_tns_text *text,
-                   const struct piece *pieces, int count) {
-  uint64_t lines = 0, bytes = (uint64_t)(text->end - text->begin);
-  if (coordinates->expected > 0 || bytes < ENOUGH_BYTES) return;
-  for (int k = 0; k < count; ++k)
-    lines += pieces[k].lines;
-  double more = 1.03 * (double)lines / (double)bytes * (double)text->bytes_after;
-  coordinates->expected = coordinates->count + lines + (uint64_t)more;
-}
-
 polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd_tns_text *text,
                                  struct pd_coordinates *coordinates, struct pd_tns_result *result) {
   struct piece *pieces = NULL;
@@ -329,7 +306,6 @@ polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int k = 0; k < count; ++k)
     pieces[k].lines = pd_tns_count_lines(pieces[k].begin, pieces[k].end);
-  expect(coordinates, text, pieces, count);
   polyad_status status =
       tns_block_parse(form, text->end, text->truncated, coordinates, pieces, count, &chunk);
   if (status == POLYAD_OK && any_wide(pieces, count)) {

@@ -20,9 +20,8 @@ enum { PD_TNS_PADDING = 192 };
 /** Whole lines: [begin, end) starts at a line and ends after a "\n". */
 struct pd_tns_text {
   const char *begin, *end;
-  bool truncated;       /* the last line had no line end of its own */
-  size_t piece_bytes;   /* fewest for one thread */
-  uint64_t bytes_after; /* of the file behind this text; 0: not known */
+  bool truncated;     /* the last line had no line end of its own */
+  size_t piece_bytes; /* fewest for one thread */
 };
 
 /** Parses a block of lines and appends the nonzeros. `form->order` must be known. The first error

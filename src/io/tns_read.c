@@ -20,7 +20,6 @@ struct reader {
   struct pd_tns_form form;
   struct pd_coordinates coordinates;
   struct pd_tns_blocks blocks;
-  uint64_t bytes_after;                /* not yet read of a plain file; 0: not known */
   uint64_t declared;                   /* nonzeros that a header promised; UINT64_MAX: no header */
   uint64_t lines;                      /* before the current text */
   uint64_t underflows, underflow_line; /* values that round to zero; the line of the first */
@@ -123,11 +122,8 @@ static polyad_status tns_read_parse(struct reader *r, const char *text, const ch
   }
   struct pd_tns_result result;
   uint64_t left = r->declared - r->coordinates.count;
-  struct pd_tns_text block = {.begin = text,
-                              .end = end,
-                              .truncated = truncated,
-                              .piece_bytes = r->blocks.piece_bytes,
-                              .bytes_after = r->bytes_after};
+  struct pd_tns_text block = {
+      .begin = text, .end = end, .truncated = truncated, .piece_bytes = r->blocks.piece_bytes};
   PD_TRY(pd_tns_parse_block(&r->form, &block, &r->coordinates, &result));
   if (r->coordinates.count > r->declared || result.error_line > 0)
     PD_TRY(fail_surplus(r, text, end, left, result.error_line));
@@ -193,7 +189,6 @@ static polyad_status take_all(struct reader *r) {
     if (pd_input_read(r->input, r->buffer + r->carried, r->blocks.block_bytes, &got) != POLYAD_OK)
       return pd_input_error(r->input, r->lines);
     if (got == 0) break;
-    r->bytes_after -= got < r->bytes_after ? got : r->bytes_after;
     PD_TRY(take_block(r, got));
   }
   if (r->carried == 0) {
@@ -246,7 +241,6 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   r->options = options;
   r->input = input;
   r->blocks = *blocks;
-  r->bytes_after = pd_input_plain_size(input);
   r->declared = declared;
   r->lines = lines;
   r->started = lines > 0;
@@ -257,6 +251,8 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
                                  .dims = options->order > 0 ? options->dims : NULL};
   r->coordinates = (struct pd_coordinates){
       .context = context, .order = options->order, .type = options->type, .index_bytes = 4};
+  /* One chunk takes what is expected, and a little more. */
+  r->coordinates.expected = (uint64_t)(1.03 * (double)pd_input_expected_lines(input));
   PD_TRY_CLEANUP(
       PD_NEW(context, PD_TNS_LONGEST_LINE + blocks->block_bytes + PD_TNS_PADDING + 1, &r->buffer));
   PD_TRY_CLEANUP(take_all(r));

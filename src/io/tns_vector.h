@@ -1,4 +1,4 @@
-/* Lines of the most common form of FROSTT text, parsed by AVX-512 with permutations of bytes. */
+/* Lines of the most common form of FROSTT text, parsed by vector instructions. */
 #ifndef PD_TNS_VECTOR_H
 #define PD_TNS_VECTOR_H
 
@@ -20,18 +20,24 @@ typedef bool pd_tns_other_line(void *user, const char *line, const char *end,
 
 /** Parses whole lines [text, end), in their order. Lines that are not of the common form go to
  *  `other`: it puts what they hold, and finds every error. PD_TNS_PADDING bytes behind `end` are
- *  read. Only to be called where pd_tns_vector_usable(). */
-void pd_tns_vector_lines(const struct pd_tns_form *form, const char *text, const char *end,
-                         pd_tns_other_line *other, void *user, struct pd_tns_columns *columns);
+ *  read. */
+typedef void pd_tns_vector_parser(const struct pd_tns_form *form, const char *text, const char *end,
+                                  pd_tns_other_line *other, void *user,
+                                  struct pd_tns_columns *columns);
 
-/** Whether this processor has the instructions, and lines of this form can be common ones. */
-static inline bool pd_tns_vector_usable(const struct pd_tns_form *form) {
+extern pd_tns_vector_parser pd_tns_vector_lines_avx2, pd_tns_vector_lines_avx512;
+
+/** The parser for this processor; NULL where it lacks the instructions, or lines of this form
+ *  cannot be common ones. */
+static inline pd_tns_vector_parser *pd_tns_vector_parser_of(const struct pd_tns_form *form) {
 #if defined(__x86_64__)
-  return !form->pattern && pd_isa_has_byte_permutations();
+  if (form->pattern) return NULL;
+  if (pd_isa_has_byte_permutations()) return pd_tns_vector_lines_avx512;
+  if (pd_isa_has_pext()) return pd_tns_vector_lines_avx2;
 #else
   (void)form;
-  return false;
 #endif
+  return NULL;
 }
 
 #endif
