@@ -39,6 +39,8 @@ SETS = {
     "idle": ("uber",) + REAL[:3],
     # bench/build_cpu.py
     "build": ("uber-apr-may", "uber@0.3", "nips@0.3", "nell-2@0.02", "chicago-crime-2022"),
+    # bench/whole_run_cpu.py
+    "peers": ("chicago-crime-2022", "nycflights13", "flights-2001h1", "uber", "nips", "nell-2@0.05"),
     # bench/auto_choice.py
     "auto": ("uber", "nips", "chicago", "nell-2@0.02", "enron@0.1", "vast@0.1") + REAL,
     # bench/compare_builds.py
