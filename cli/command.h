@@ -5,6 +5,7 @@
 
 int cli_cpd(int argc, char **argv);
 int cli_predict(int argc, char **argv);
+int cli_plan(int argc, char **argv);
 int cli_rank(int argc, char **argv);
 int cli_split(int argc, char **argv);
 int cli_tucker(int argc, char **argv);

@@ -39,6 +39,7 @@ static const struct {
     {"anomalies", cli_anomalies, "find what a model does not explain", true},
     {"split", cli_split, "deal the entries of a tensor out, for fitting and testing", false},
     {"predict", cli_predict, "values of a model at the cells of a file, and their errors", true},
+    {"plan", cli_plan, "say what several processes would make of a tensor", true},
     {"replay", cli_replay, "do a run again, and say whether the same came out", false},
     {"formats", cli_formats, "list the storage formats of this build", false},
     {"devices", cli_devices, "list the devices of this machine", false},

@@ -26,7 +26,7 @@ _polyad() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]} options=
   local commands="cpd rank tucker info convert generate bench report score core-consistency project
-    update anomalies split predict replay"
+    update anomalies split predict plan replay"
   commands+=" formats devices"
   local talk="--json --quiet --verbose --help"
   local common="--device --precision --threads --memory-limit --seed --log $talk"
@@ -64,6 +64,7 @@ _polyad() {
       $reading $common" ;;
     split) options="--test --validation --negatives --mode --output --type $reading $common" ;;
     predict) options="--output --top --mode $reading $common" ;;
+    plan) options="--rank --format --ranks --memory --network --latency --seconds $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;

@@ -20,6 +20,7 @@
 #include <polyad/project.h>
 #include <polyad/rank.h>
 #include <polyad/run.h>
+#include <polyad/scale.h>
 #include <polyad/status.h>
 #include <polyad/stream.h>
 #include <polyad/team.h>

@@ -8,6 +8,7 @@
  * adds them in the order of the ranks, and hands out the sums. Either way all members have the same
  * bits, and the same bits every time. */
 #include "device/team.h"
+#include "core/bits.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,11 +209,24 @@ static polyad_status combine_long(polyad_context *context, polyad_team *team, en
   return team_carry(context, team, to, from);
 }
 
+/* Whether a sum is made in one step. */
+static bool sum_is_short(uint64_t count, uint64_t size) { return count <= SHORT_SUM / size + 1; }
+
+int pd_team_rounds(int size) { return pd_bit_length((uint64_t)size - 1); }
+
+struct pd_team_traffic pd_team_sum_traffic(int size, uint64_t count) {
+  double bytes = (double)count * sizeof(double), others = size - 1, rounds = pd_team_rounds(size);
+  if (size < 2) return (struct pd_team_traffic){0, 0};
+  if (sum_is_short(count, (uint64_t)size))
+    return (struct pd_team_traffic){2 * rounds, others * bytes};
+  return (struct pd_team_traffic){rounds + 2 * others, 2 * bytes * others / size};
+}
+
 static polyad_status combined(polyad_context *context, polyad_team *team, enum call call,
                               uint64_t count, double *numbers) {
   double started = pd_seconds();
   uint64_t size = (uint64_t)team->size, longest = count / size + 1;
-  bool is_short = count <= SHORT_SUM / size + 1;
+  bool is_short = sum_is_short(count, size);
   polyad_status ready = team_reserve(context, team, size * (is_short ? count : longest));
   polyad_status status = begin(context, team, call, count, ready);
   if (status == POLYAD_OK)

@@ -97,6 +97,14 @@ polyad_status pd_team_agree(polyad_context *context, polyad_team *team, polyad_s
 /** Adds numbers over the members in the order of their ranks: the same bits on all. */
 polyad_status pd_team_sum(polyad_context *context, polyad_team *team, uint64_t count,
                           double *numbers);
+/** What a member does in a sum of `count` numbers over `size` members: messages that follow each
+ *  other, and bytes sent. */
+struct pd_team_traffic {
+  double messages, bytes;
+};
+struct pd_team_traffic pd_team_sum_traffic(int size, uint64_t count);
+/** Messages that follow each other in a short gather: every one doubles what members know. */
+int pd_team_rounds(int size);
 /** The largest over the members; NaN where any is. */
 polyad_status pd_team_max(polyad_context *context, polyad_team *team, uint64_t count,
                           double *numbers);

@@ -48,8 +48,6 @@ static void find_place(struct pd_part_making *making) {
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-enum { BUCKETS = 1 << 16 };
-
 /* Ranges of about equally many nonzeros: their numbers are known for `count` buckets of `width`
  * indices. */
 static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t width,
@@ -71,7 +69,9 @@ static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t 
 }
 
 /* Buckets of a mode, and the indices in each. */
-static uint64_t bucket_width(uint64_t length) { return length / BUCKETS + (length % BUCKETS != 0); }
+static uint64_t bucket_width(uint64_t length) {
+  return length / PD_PART_BUCKETS + (length % PD_PART_BUCKETS != 0);
+}
 
 static uint64_t bucket_count(uint64_t length) { return (length - 1) / bucket_width(length) + 1; }
 
@@ -109,7 +109,7 @@ static double crowding_of(const struct pd_part_making *making, int n, int ranges
 static polyad_status choose_grid(polyad_context *context, struct pd_part_making *making,
                                  uint64_t nnz) {
   struct pd_part *part = making->part;
-  int size = making->team->size;
+  int size = making->size;
   double *crowding = NULL;
   uint64_t *cut = NULL;
   polyad_status status = POLYAD_OK;
@@ -136,6 +136,21 @@ static polyad_status cut_modes(polyad_context *context, struct pd_part_making *m
     making->nonzeros[n] = NULL;
   }
   return POLYAD_OK;
+}
+
+polyad_status pd_part_cut(polyad_context *context, struct pd_part_making *making,
+                          const polyad_tensor *mine, uint64_t nnz) {
+  PD_TRY(count_buckets(context, making, mine));
+  PD_TRY(choose_grid(context, making, nnz));
+  return cut_modes(context, making);
+}
+
+void pd_part_making_clear(polyad_context *context, struct pd_part_making *making) {
+  pd_free(context, making->record);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    pd_free(context, making->nonzeros[n]);
+    pd_free(context, making->cut[n]);
+  }
 }
 
 /* ---- the local tensor ---------------------------------------------------------------------- */
@@ -231,10 +246,8 @@ static polyad_status cut_up(polyad_context *context, struct pd_part_making *maki
   PD_TRY(agree_on_shape(context, making, mine));
   double nnz = (double)mine->nnz;
   PD_TRY(pd_team_sum(context, making->team, 1, &nnz));
-  PD_TRY(count_buckets(context, making, mine));
-  PD_TRY(choose_grid(context, making, (uint64_t)nnz));
+  PD_TRY(pd_part_cut(context, making, mine, (uint64_t)nnz));
   find_place(making);
-  PD_TRY(cut_modes(context, making));
   PD_TRY(pd_part_deal(context, making, mine));
   PD_TRY(make_local(context, making, mine->zeros, local));
   PD_TRY(count_nonzeros(context, part, *local));
@@ -245,7 +258,7 @@ static polyad_status cut_up(polyad_context *context, struct pd_part_making *maki
 
 polyad_status pd_part_create(polyad_context *context, polyad_team *team, const polyad_tensor *mine,
                              polyad_tensor **local, struct pd_part **part) {
-  struct pd_part_making making = {.team = team};
+  struct pd_part_making making = {.team = team, .size = pd_team_size(team)};
   polyad_status status = POLYAD_OK;
   *local = NULL;
   *part = NULL;
@@ -253,11 +266,7 @@ polyad_status pd_part_create(polyad_context *context, polyad_team *team, const p
   making.part->team = team;
   status = cut_up(context, &making, mine, local);
 cleanup:
-  pd_free(context, making.record);
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, making.nonzeros[n]);
-    pd_free(context, making.cut[n]);
-  }
+  pd_part_making_clear(context, &making);
   if (status == POLYAD_OK) {
     *part = making.part;
     return POLYAD_OK;

@@ -18,8 +18,7 @@ static int range_of(const uint64_t *cut, int ranges, uint64_t index) {
   return low;
 }
 
-static int part_deal_cell_of(const struct pd_part_making *making, const polyad_tensor *mine,
-                             uint64_t p) {
+int pd_part_cell(const struct pd_part_making *making, const polyad_tensor *mine, uint64_t p) {
   const struct pd_part *part = making->part;
   int cell = 0;
   for (int n = 0; n < part->order; ++n)
@@ -92,7 +91,7 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, size * (uint64_t)threads, &place));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < mine->nnz; ++p)
-    cell[p] = (uint32_t)part_deal_cell_of(making, mine, p);
+    cell[p] = (uint32_t)pd_part_cell(making, mine, p);
   part_deal_pack(making, mine, cell, threads, place, records, parcel);
   PD_TRY_CLEANUP(pd_team_deliver(context, making->team, parcel, parcel + size, &got));
   making->record = got;

@@ -4,8 +4,12 @@
 
 #include "plan/part.h"
 
+/* Ranges are cut between so many parts of a mode, whose nonzeros are counted. */
+enum { PD_PART_BUCKETS = 1 << 16 };
+
 struct pd_part_making {
-  polyad_team *team;
+  polyad_team *team; /* NULL: nothing travels, and what a team would have is only counted */
+  int size;          /* members */
   struct pd_part *part;
   polyad_type type;
   double *nonzeros[POLYAD_MAX_ORDER]; /* in each of a mode's buckets, until it has been cut */
@@ -27,6 +31,30 @@ static inline uint64_t pd_part_get(const char *from, int bytes) {
   __builtin_memcpy(&wide, from, sizeof wide);
   return wide;
 }
+
+/** Chooses the grid for a team's `nnz` nonzeros, of which this member has `mine`, and where its
+ * ranges begin: part->grid and making->cut. Needs part->order and part->dims. */
+polyad_status pd_part_cut(polyad_context *context, struct pd_part_making *making,
+                          const polyad_tensor *mine, uint64_t nnz);
+/** The member whose cell nonzero `p` lies in. */
+int pd_part_cell(const struct pd_part_making *making, const polyad_tensor *mine, uint64_t p);
+/** Frees all of it but the part. */
+void pd_part_making_clear(polyad_context *context, struct pd_part_making *making);
+
+/** A mode's ranges are shared by layers of members. */
+struct pd_part_layer {
+  int members; /* of each */
+  int inner;   /* members whose cells differ in the modes behind this one alone */
+};
+struct pd_part_layer pd_part_layers(const struct pd_part *part, int mode, int size);
+/** The first row of home `k` in a layer's range of `length` rows from `first` on. */
+uint64_t pd_part_home(const struct pd_part_layer *layer, uint64_t first, uint64_t length, int k);
+/** Gives the rows of a home their owners. Every member that has a row, as number in the layer,
+ * makes a key: index * members + member, the indices counted from any one on. Keys ascend.
+ * @param load   room for a number of each member
+ * @param[out] owner  of the row of every key, as number in the layer */
+void pd_part_settle(const uint64_t *keys, uint64_t count, int members, uint64_t *load,
+                    uint32_t *owner);
 
 /** Finds the cell of every nonzero of `mine`, and brings all to the members whose cells they are
  * in: making->record. Needs making->cut. */

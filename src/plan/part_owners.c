@@ -4,17 +4,18 @@
  * that have it the one with the fewest rows so far, after the rows that only one has; a row that
  * nobody has stays at its home. The answers go back, and members tell the owners which rows they
  * read. */
+#include "core/bits.h"
+#include "core/radix_sort.h"
 #include "plan/part_making.h"
 #include <string.h>
 
 /* One mode's layer, as a member sees it. */
 struct layer {
   polyad_team *team;
-  int count;              /* members of the layer */
-  int *rank;              /* their ranks, ascending */
+  struct pd_part_layer of;
+  int *rank;              /* of its members, ascending */
   int me;                 /* this member among them */
   uint64_t first, length; /* the range */
-  uint64_t share;         /* rows of a home, but for the last ones */
   uint64_t *touched;      /* indices that this member's nonzeros have, ascending */
   uint64_t touched_count;
   uint32_t *owner; /* of each of them, as number in the layer */
@@ -23,30 +24,61 @@ struct layer {
   struct pd_parcel *to, *from; /* `size` of the team */
 };
 
+/* ---- homes, and who owns what is there ------------------------------------------------------ */
+
+struct pd_part_layer pd_part_layers(const struct pd_part *part, int mode, int size) {
+  struct pd_part_layer layer = {.members = size / part->grid[mode], .inner = 1};
+  for (int n = mode + 1; n < part->order; ++n)
+    layer.inner *= part->grid[n];
+  return layer;
+}
+
+uint64_t pd_part_home(const struct pd_part_layer *layer, uint64_t first, uint64_t length, int k) {
+  uint64_t members = (uint64_t)layer->members;
+  uint64_t begin = (uint64_t)k * ((length + members - 1) / members);
+  return first + (begin < length ? begin : length);
+}
+
+/* Rows that one member has come before those that several have. */
+void pd_part_settle(const uint64_t *keys, uint64_t count, int members, uint64_t *load,
+                    uint32_t *owner) {
+  const uint64_t each = (uint64_t)members;
+  memset(load, 0, (size_t)members * sizeof *load);
+  for (int several = 0; several < 2; ++several)
+    for (uint64_t begin = 0, end; begin < count; begin = end) {
+      uint64_t best = keys[begin] % each, behind = keys[begin] - best + each;
+      for (end = begin + 1; end < count && keys[end] < behind; ++end)
+        if (load[keys[end] % each] < load[best]) best = keys[end] % each;
+      if (several != (end - begin > 1)) continue;
+      ++load[best];
+      for (uint64_t j = begin; j < end; ++j)
+        owner[j] = (uint32_t)best;
+    }
+}
+
+/* ---- a member's layer ------------------------------------------------------------------------ */
+
 static uint64_t home_begin(const struct layer *layer, int k) {
-  uint64_t begin = (uint64_t)k * layer->share;
-  return layer->first + (begin < layer->length ? begin : layer->length);
+  return pd_part_home(&layer->of, layer->first, layer->length, k);
 }
 
 static polyad_status open_layer(polyad_context *context, const struct pd_part_making *making,
                                 int mode, struct layer *layer) {
   const struct pd_part *part = making->part;
-  uint64_t size = (uint64_t)making->team->size;
-  int inner = 1, grid = part->grid[mode];
-  for (int n = mode + 1; n < part->order; ++n)
-    inner *= part->grid[n];
+  uint64_t size = (uint64_t)making->size;
+  int count = 0;
   layer->team = making->team;
+  layer->of = pd_part_layers(part, mode, making->size);
   layer->first = making->cut[mode][making->place[mode]];
   layer->length = making->cut[mode][making->place[mode] + 1] - layer->first;
-  PD_TRY(PD_NEW(context, size, &layer->rank));
+  PD_TRY(PD_NEW(context, (uint64_t)layer->of.members, &layer->rank));
   PD_TRY(PD_NEW_ZERO(context, 2 * size, &layer->to));
   layer->from = layer->to + size;
   for (int k = 0; k < (int)size; ++k)
-    if (k / inner % grid == making->place[mode]) {
-      if (k == making->team->rank) layer->me = layer->count;
-      layer->rank[layer->count++] = k;
+    if (k / layer->of.inner % part->grid[mode] == making->place[mode]) {
+      if (k == making->team->rank) layer->me = count;
+      layer->rank[count++] = k;
     }
-  layer->share = (layer->length + (uint64_t)layer->count - 1) / (uint64_t)layer->count;
   return POLYAD_OK;
 }
 
@@ -86,7 +118,7 @@ static void lay_by_home(const struct layer *layer, void *list, size_t item,
                         struct pd_parcel *parcel) {
   uint64_t begin = 0, end = 0;
   memset(parcel, 0, (size_t)layer->team->size * sizeof *parcel);
-  for (int k = 0; k < layer->count; ++k, begin = end) {
+  for (int k = 0; k < layer->of.members; ++k, begin = end) {
     while (end < layer->touched_count && layer->touched[end] < home_begin(layer, k + 1))
       ++end;
     parcel[layer->rank[k]] = (struct pd_parcel){(char *)list + begin * item, (end - begin) * item};
@@ -95,77 +127,73 @@ static void lay_by_home(const struct layer *layer, void *list, size_t item,
 
 /* ---- at home ------------------------------------------------------------------------------- */
 
-/* The lists of all members of the layer for the rows of this home. */
+/* The lists of all members of the layer for the rows of this home, as keys. */
 struct home {
-  const uint64_t **list;
-  uint64_t *count, *at; /* at: the next of each list */
-  uint64_t *load;       /* rows that each member owns so far */
-  uint32_t **answer;    /* to each list */
-  uint32_t *answers;
+  uint64_t *keys, count;
+  uint32_t *owner;   /* of every key's row */
+  uint64_t *load;    /* of every member: rows that it owns so far */
+  uint32_t *answers; /* the owners in the order of the lists, one behind the other */
 };
+
+static uint64_t listed(const struct layer *layer, int k) {
+  return layer->from[layer->rank[k]].bytes / sizeof(uint64_t);
+}
 
 static polyad_status open_home(polyad_context *context, const struct layer *layer,
                                struct home *home) {
-  uint64_t members = (uint64_t)layer->count, total = 0;
-  PD_TRY(PD_NEW(context, members, &home->list));
-  PD_TRY(PD_NEW_ZERO(context, 3 * members, &home->count));
-  PD_TRY(PD_NEW(context, members, &home->answer));
-  home->at = home->count + members;
-  home->load = home->at + members;
-  for (int k = 0; k < layer->count; ++k) {
-    home->list[k] = layer->from[layer->rank[k]].data;
-    home->count[k] = layer->from[layer->rank[k]].bytes / sizeof(uint64_t);
-    total += home->count[k];
+  uint64_t members = (uint64_t)layer->of.members, next = 0;
+  uint64_t begin = home_begin(layer, layer->me), rows = home_begin(layer, layer->me + 1) - begin;
+  for (int k = 0; k < layer->of.members; ++k)
+    home->count += listed(layer, k);
+  PD_TRY(PD_NEW(context, members, &home->load));
+  PD_TRY(PD_NEW(context, home->count, &home->keys));
+  PD_TRY(PD_NEW(context, home->count, &home->owner));
+  PD_TRY(PD_NEW(context, home->count, &home->answers));
+  for (int k = 0; k < layer->of.members; ++k) {
+    const uint64_t *list = layer->from[layer->rank[k]].data;
+    for (uint64_t j = 0; j < listed(layer, k); ++j)
+      home->keys[next++] = (list[j] - begin) * members + (uint64_t)k;
   }
-  PD_TRY(PD_NEW(context, total, &home->answers));
-  total = 0;
-  for (int k = 0; k < layer->count; ++k) {
-    home->answer[k] = home->answers + total;
-    total += home->count[k];
+  return pd_sort_u64(context, home->count, home->keys, pd_bit_length(rows * members), NULL, 0);
+}
+
+static void close_home(polyad_context *context, struct home *home) {
+  pd_free(context, home->load);
+  pd_free(context, home->keys);
+  pd_free(context, home->owner);
+  pd_free(context, home->answers);
+}
+
+/* The rows of this home that nobody has. */
+static polyad_status keep_rest(polyad_context *context, struct layer *layer,
+                               const struct home *home) {
+  uint64_t begin = home_begin(layer, layer->me), rows = home_begin(layer, layer->me + 1) - begin;
+  uint64_t members = (uint64_t)layer->of.members, had = 0, j = 0;
+  for (uint64_t k = 0; k < home->count; ++k)
+    had += k == 0 || home->keys[k] / members != home->keys[k - 1] / members;
+  PD_TRY(PD_NEW(context, rows - had, &layer->kept));
+  for (uint64_t i = 0; i < rows; ++i) {
+    if (j == home->count || home->keys[j] / members != i)
+      layer->kept[layer->kept_count++] = begin + i;
+    while (j < home->count && home->keys[j] / members == i)
+      ++j;
   }
   return POLYAD_OK;
 }
 
-static void close_home(polyad_context *context, struct home *home) {
-  pd_free(context, home->list);
-  pd_free(context, home->count);
-  pd_free(context, home->answer);
-  pd_free(context, home->answers);
-}
-
-static bool has_next(const struct home *home, int k, uint64_t index) {
-  return home->at[k] < home->count[k] && home->list[k][home->at[k]] == index;
-}
-
-/* Of the members that have the row, the one with the fewest so far; -1: none has it. */
-static int choose_owner(const struct layer *layer, const struct home *home, uint64_t index,
-                        int *having) {
-  int owner = -1;
-  *having = 0;
-  for (int k = 0; k < layer->count; ++k) {
-    if (!has_next(home, k, index)) continue;
-    ++*having;
-    if (owner < 0 || home->load[k] < home->load[owner]) owner = k;
+/* Owners go back in the order of the lists: keys of one member ascend as its list does. */
+static void lay_answers(struct layer *layer, struct home *home) {
+  uint64_t members = (uint64_t)layer->of.members, next = 0;
+  memset(layer->to, 0, (size_t)layer->team->size * sizeof *layer->to);
+  for (int k = 0; k < layer->of.members; ++k) {
+    uint64_t count = listed(layer, k);
+    layer->to[layer->rank[k]] =
+        (struct pd_parcel){home->answers + next, count * sizeof *home->answers};
+    home->load[k] = next;
+    next += count;
   }
-  return owner;
-}
-
-/* Rows that one member has in the first pass, those that several have in the second. */
-static uint64_t assign(const struct layer *layer, struct home *home, bool several, uint64_t *kept) {
-  uint64_t begin = home_begin(layer, layer->me), end = home_begin(layer, layer->me + 1), none = 0;
-  memset(home->at, 0, (size_t)layer->count * sizeof *home->at);
-  for (uint64_t i = begin; i < end; ++i) {
-    int having, owner = choose_owner(layer, home, i, &having);
-    if (owner < 0 && kept != NULL) kept[none] = i;
-    none += owner < 0;
-    if (owner >= 0 && several == (having > 1)) ++home->load[owner];
-    for (int k = 0; k < layer->count; ++k) {
-      if (!has_next(home, k, i)) continue;
-      if (several == (having > 1)) home->answer[k][home->at[k]] = (uint32_t)owner;
-      ++home->at[k];
-    }
-  }
-  return none;
+  for (uint64_t j = 0; j < home->count; ++j)
+    home->answers[home->load[home->keys[j] % members]++] = home->owner[j];
 }
 
 /* Gives every row of this home an owner, and its members the answers. */
@@ -173,13 +201,9 @@ static polyad_status settle_home(polyad_context *context, struct layer *layer) {
   struct home home = {0};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(open_home(context, layer, &home));
-  layer->kept_count = assign(layer, &home, false, NULL);
-  PD_TRY_CLEANUP(PD_NEW(context, layer->kept_count, &layer->kept));
-  (void)assign(layer, &home, true, layer->kept);
-  memset(layer->to, 0, (size_t)layer->team->size * sizeof *layer->to);
-  for (int k = 0; k < layer->count; ++k)
-    layer->to[layer->rank[k]] =
-        (struct pd_parcel){home.answer[k], home.count[k] * sizeof **home.answer};
+  pd_part_settle(home.keys, home.count, layer->of.members, home.load, home.owner);
+  PD_TRY_CLEANUP(keep_rest(context, layer, &home));
+  lay_answers(layer, &home);
   lay_by_home(layer, layer->owner, sizeof *layer->owner, layer->from);
   status = pd_team_exchange(context, layer->team, layer->to, layer->from);
 cleanup:

@@ -11,7 +11,7 @@ from conftest import COMMAND, ROOT
 
 COMMANDS = ["cpd", "rank", "tucker", "info", "convert", "generate", "bench", "report", "score",
             "core-consistency", "project", "update", "anomalies", "split", "predict",
-            "replay", "formats", "devices"]
+            "plan", "replay", "formats", "devices"]
 
 
 def options_of(polyad, command):

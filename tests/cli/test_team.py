@@ -75,6 +75,22 @@ def test_several_processes_find_what_one_finds(polyad, method, sizes):
         assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_counted_beforehand_is_what_processes_have(noisy, size):
+    told_before = noisy.json("plan", "x.ptn", "-r", "3", "--ranks", str(size), "--seconds", "1")
+    expected = next(row for row in told_before["predictions"] if row["ranks"] == size)
+    arguments = ("cpd", "x.ptn", "-r", "3", "--tol", "0")
+    found = told(noisy, size, *arguments, "-i", "2")["team"]
+    assert found["grid"] == expected["grid"] and close(found["imbalance"], expected["imbalance"])
+    for member, before in zip(found["members"], expected["members"], strict=True):
+        assert all(member[key] == before[key] for key in ("rank", "nnz", "rows_read", "rows_owned"))
+    # What two iterations more send: the rows, and sums, which are the same on all: their difference.
+    longer = told(noisy, size, *arguments, "-i", "4")["team"]["members"]
+    sent = [after["bytes_sent"] - member["bytes_sent"] for after, member in zip(longer, found["members"])]
+    rows = [2 * before["bytes_sent"] for before in expected["members"]]
+    assert [a - sent[1] for a in sent[1:]] == [b - rows[1] for b in rows[1:]]
+
+
 def test_every_file_format_is_shared(noisy):
     noisy.ok("convert", "x.tns", "x.tns.gz")
     lines = [line.split() for line in noisy.path("x.tns").read_text().splitlines() if line[0] != "#"]

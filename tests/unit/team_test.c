@@ -6,6 +6,8 @@
 #include "team_fixture.h"
 #include <float.h>
 #include <math.h>
+#include <polyad/generate.h>
+#include <polyad/scale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -301,6 +303,135 @@ static polyad_status travel_body(struct team_member *member) {
   }
   polyad_plan_destroy(plan);
   return POLYAD_OK;
+}
+
+/* What polyad_scale_predict() counts, beside what members of a team have. */
+struct predicted {
+  const polyad_tensor *tensor;
+  polyad_scale scale;
+  polyad_team_info members[TEAM_MOST], found[TEAM_MOST];
+  uint64_t sent[TEAM_MOST]; /* rows that travel in an iteration */
+};
+
+static polyad_status predicted_body(struct team_member *member) {
+  struct predicted *p = member->all->data;
+  polyad_plan *plan = NULL;
+  polyad_status status =
+      team_plan(member, p->tensor, "coo", POLYAD_KERNEL_MTTKRP, 2, POLYAD_F64, &plan);
+  if (status != POLYAD_OK) return status;
+  polyad_plan_team_info(plan, &p->found[member->rank]);
+  for (int n = 0; n < plan->order && plan->part != NULL; ++n) {
+    const struct pd_part_mode *mode = &plan->part->mode[n];
+    p->sent[member->rank] +=
+        mode->held[member->all->size] - mode->owned + mode->lent[member->all->size];
+  }
+  polyad_plan_destroy(plan);
+  return POLYAD_OK;
+}
+
+static void check_predicted(polyad_context *context, const polyad_tensor *tensor, int size) {
+  enum { RANK = 3 };
+  struct predicted p = {.tensor = tensor};
+  polyad_scale_options options;
+  polyad_scale_options_init(&options);
+  options.rank = RANK;
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, size, &p.scale, p.members),
+                   POLYAD_OK);
+  struct team_case all = {.size = size, .body = predicted_body, .data = &p, .failing = -1};
+  team_run(&all);
+  team_succeeded(&all);
+  uint64_t sent = 0, rows = 0;
+  for (int k = 0; k < size; ++k) {
+    const polyad_team_info *found = &p.found[k], *told = &p.members[k];
+    assert_int_equal(told->rank, k);
+    assert_int_equal(told->size, size);
+    assert_memory_equal(told->grid, found->grid, (size_t)tensor->order * sizeof found->grid[0]);
+    assert_int_equal(told->nnz, found->nnz);
+    assert_int_equal(told->most_nnz, found->most_nnz);
+    assert_int_equal(told->rows_read, found->rows_read);
+    assert_int_equal(told->rows_owned, found->rows_owned);
+    assert_int_equal(told->bytes_sent, p.sent[k] * RANK * sizeof(double));
+    sent += told->bytes_sent;
+    rows += told->rows_owned;
+  }
+  assert_int_equal(p.scale.bytes_sent, sent);
+  for (int n = 0; n < tensor->order; ++n)
+    rows -= tensor->dims[n];
+  assert_int_equal(rows, 0);
+}
+
+/* Predictions of what a team has are counts, and exact: every order up to 8, modes of length 1,
+ * more members than nonzeros, slices so full that they cannot be cut. */
+static void predictions_are_exact(void **state) {
+  (void)state;
+  static const uint64_t dims[][8] = {{50},
+                                     {40, 31},
+                                     {30, 1, 25},
+                                     {9, 14, 6, 7},
+                                     {5, 4, 3, 6, 1},
+                                     {3, 4, 2, 5, 3, 2},
+                                     {1, 1, 1, 1, 1, 1, 1},
+                                     {2, 3, 2, 3, 2, 3, 2, 3}};
+  polyad_context *context = als_context(1);
+  for (int s = 0; s < SIZES; ++s) {
+    for (int order = 1; order <= 8; ++order)
+      for (uint64_t nnz = 3; nnz <= 3000; nnz *= 31) {
+        polyad_tensor *tensor = als_random_tensor(context, order, dims[order - 1], nnz, 5, 0);
+        check_predicted(context, tensor, sizes[s]);
+        polyad_tensor_destroy(tensor);
+      }
+    polyad_generate_options generate;
+    polyad_tensor *tensor = NULL;
+    polyad_generate_options_init(&generate);
+    generate.order = 3;
+    generate.nnz = 5000;
+    memcpy(generate.dims, (const uint64_t[3]){1 << 20, 7, 90000}, 3 * sizeof *generate.dims);
+    generate.skew[0] = generate.skew[1] = 2;
+    assert_int_equal(polyad_generate(context, &generate, &tensor, NULL), POLYAD_OK);
+    check_predicted(context, tensor, sizes[s]);
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
+/* Times add up as the header says, and what cannot be predicted is refused. */
+static void predicted_times(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {50, 40, 30};
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, 3, dims, 2000, 5, 0);
+  polyad_scale_options options;
+  polyad_scale alone, scale;
+  polyad_scale_options_init(&options);
+  assert_int_equal(polyad_scale_predict(context, tensor, NULL, 4, &scale, NULL), POLYAD_OK);
+  assert_true(scale.seconds == 0 && scale.efficiency == 0 && scale.bytes_sent > 0);
+  options.seconds_mttkrp = 3;
+  options.seconds_other = 1;
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, 1, &alone, NULL), POLYAD_OK);
+  assert_true(alone.seconds == 4 && alone.seconds_network == 0 && alone.efficiency == 1);
+  assert_true(alone.bytes_sent == 0);
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, 4, &scale, NULL), POLYAD_OK);
+  assert_true(scale.seconds_compute >= 1 && scale.seconds_compute <= 4);
+  assert_true(scale.seconds == scale.seconds_compute + scale.seconds_network);
+  assert_true(scale.efficiency == 4 / (4 * scale.seconds) && scale.efficiency < 1);
+  polyad_scale slow;
+  options.bytes_per_second = 1;
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, 4, &slow, NULL), POLYAD_OK);
+  assert_true(slow.seconds_network > (double)slow.most_bytes_sent);
+  assert_true(slow.seconds_compute == scale.seconds_compute);
+  polyad_scale_options_init(&options);
+  for (int size = -1; size < 1; ++size)
+    assert_int_equal(polyad_scale_predict(context, tensor, &options, size, &scale, NULL),
+                     POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, 65537, &scale, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_scale_predict(context, NULL, &options, 2, &scale, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  options.bytes_per_second = NAN;
+  assert_int_equal(polyad_scale_predict(context, tensor, &options, 2, &scale, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
 }
 
 /* As many rows travel as the choice of the grid expects, where the nonzeros are few for the rows
@@ -733,6 +864,8 @@ int main(void) {
       cmocka_unit_test(grids),
       cmocka_unit_test(products_of_parts),
       cmocka_unit_test(travelling_rows),
+      cmocka_unit_test(predictions_are_exact),
+      cmocka_unit_test(predicted_times),
       cmocka_unit_test(least_squares),
       cmocka_unit_test(least_squares_single),
       cmocka_unit_test(nonnegative),
