@@ -7,49 +7,53 @@
 #include <omp.h>
 #include <string.h>
 
-/* product = elementwise product of the rows of other modes at observation p of the mode's order;
- * returns the sum of the other modes' biases. */
-static double multiply_other_rows(const struct pd_completed *model,
-                                  const struct pd_observed_rows *rows, int mode, uint64_t p,
-                                  double *product) {
-  size_t rank = model->rank;
-  double biases = 0;
-  bool first = true;
-  if (model->order == 1)
-    for (size_t r = 0; r < rank; ++r)
-      product[r] = 1;
+/* The rows of other modes at observation p of the mode's order, and at those after it. */
+static struct pd_row_lists other_rows(const struct pd_completed *model,
+                                      const struct pd_observed_rows *rows, int mode, uint64_t p) {
+  struct pd_row_lists lists = {.stride = model->columns};
   for (int n = 0; n < model->order; ++n) {
     if (n == mode) continue;
-    const double *row = pd_completed_row(model, n, rows->index[n][p]);
-    if (first)
-      memcpy(product, row, rank * sizeof *product);
-    else
-      for (size_t r = 0; r < rank; ++r)
-        product[r] *= row[r];
-    first = false;
-    if (pd_completed_biases(model)) biases += row[rank];
+    lists.factor[lists.count] = model->factor[n].data;
+    lists.index[lists.count++] = rows->index[n] + p;
   }
-  return biases;
+  return lists;
+}
+
+/* What the other modes' biases leave of the values of `count` observations; their entry of h. */
+static void take_biases(const struct pd_completed *model, const struct pd_row_lists *lists,
+                        int count, struct pd_row_system *system) {
+  const size_t rank = model->rank;
+  for (int j = 0; j < count; ++j) {
+    for (int k = 0; k < lists->count; ++k)
+      system->values[j] -=
+          ((const double *)lists->factor[k])[lists->index[k][j] * lists->stride + rank];
+    system->rows[(size_t)j * system->padded + rank] = 1;
+  }
+}
+
+static void weigh_equations(const struct pd_observations *o, const struct pd_observed_rows *rows,
+                            uint64_t first, int count, struct pd_row_system *system) {
+  for (int j = 0; j < count; ++j) {
+    double root = sqrt(o->weight[pd_observed_place(rows, first + (uint64_t)j)]);
+    double *h = system->rows + (size_t)j * system->padded;
+    system->values[j] *= root;
+    for (size_t r = 0; r < system->unknowns; ++r)
+      h[r] *= root;
+  }
 }
 
 /* The equations of observations [first, first + count) of the mode's order. */
 static void add_equations(const struct pd_observations *o, const struct pd_completed *model,
                           int mode, uint64_t first, uint64_t count, struct pd_row_system *system) {
   const struct pd_observed_rows *rows = &o->rows[mode];
-  for (uint64_t done = 0; done < count; done += PD_TILE_ROWS) {
-    int some = count - done < PD_TILE_ROWS ? (int)(count - done) : PD_TILE_ROWS;
-    for (int j = 0; j < some; ++j) {
-      uint64_t p = first + done + (uint64_t)j, q = pd_observed_place(rows, p);
-      double *h = system->rows + (size_t)j * model->columns;
-      double known = multiply_other_rows(model, rows, mode, p, h);
-      if (pd_completed_biases(model)) h[model->rank] = 1;
-      system->values[j] = o->value[q] - known;
-      if (o->weight == NULL) continue;
-      double root = sqrt(o->weight[q]);
-      system->values[j] *= root;
-      for (size_t r = 0; r < model->columns; ++r)
-        h[r] *= root;
-    }
+  for (uint64_t end = first + count; first < end; first += PD_TILE_ROWS) {
+    int some = end - first < PD_TILE_ROWS ? (int)(end - first) : PD_TILE_ROWS;
+    const struct pd_row_lists lists = other_rows(model, rows, mode, first);
+    system->kernels->row_products(&lists, (size_t)some, model->rank, system->padded, system->rows);
+    for (int j = 0; j < some; ++j)
+      system->values[j] = o->value[pd_observed_place(rows, first + (uint64_t)j)];
+    if (pd_completed_biases(model)) take_biases(model, &lists, some, system);
+    if (o->weight != NULL) weigh_equations(o, rows, first, some, system);
     pd_row_system_add(system, some);
   }
 }

@@ -20,52 +20,69 @@ uint64_t pd_completion_chunks(const struct pd_completion_job *job) {
   return chunks_of(most);
 }
 
-/* The model at a cell; *size grows by the magnitudes of what was added up. */
-static double value_at(const struct pd_completed *model, const struct pd_observations *o,
-                       uint64_t q, double *size) {
-  const double *row[POLYAD_MAX_ORDER] = {NULL};
-  double sum = 0;
+/* The model at observations [first, first + count), at most PD_TILE_ROWS; size[j], unless it is
+ * NULL, grows by the magnitudes of what was added up. */
+static void values_at(const struct pd_completed *model, const struct pd_observations *o,
+                      uint64_t first, size_t count, double *value, double *size) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  struct pd_row_lists lists = {.count = o->order, .stride = model->columns};
+  double product[PD_TILE_ROWS * COLUMNS], part[PD_TILE_ROWS], ones[COLUMNS];
+  for (size_t r = 0; r < COLUMNS; ++r)
+    ones[r] = 1;
   for (int n = 0; n < o->order; ++n)
-    row[n] = pd_completed_row(model, n, o->cell[n][q]);
-  for (size_t first = 0; first < model->rank; first += COLUMNS) {
-    size_t count = model->rank - first < COLUMNS ? model->rank - first : COLUMNS;
-    double product[COLUMNS], part = 0, magnitudes = 0;
-    memcpy(product, row[0] + first, count * sizeof *product);
-    for (int n = 1; n < o->order; ++n)
-      for (size_t r = 0; r < count; ++r)
-        product[r] *= row[n][first + r];
-#pragma omp simd reduction(+ : part, magnitudes)
-    for (size_t r = 0; r < count; ++r) {
-      part += product[r];
-      magnitudes += fabs(product[r]);
+    lists.index[n] = o->cell[n] + first;
+  memset(value, 0, count * sizeof *value);
+  for (size_t r = 0; r < model->rank; r += COLUMNS) {
+    size_t width = model->rank - r < COLUMNS ? model->rank - r : COLUMNS;
+    for (int n = 0; n < o->order; ++n)
+      lists.factor[n] = (const double *)model->factor[n].data + r;
+    kernels->row_products(&lists, count, width, width, product);
+    kernels->row_dots(count, width, product, ones, part);
+    for (size_t j = 0; j < count; ++j)
+      value[j] += part[j];
+    for (size_t k = 0; k < count * width && size != NULL; ++k)
+      size[k / width] += fabs(product[k]);
+  }
+  for (int n = 0; n < o->order && pd_completed_biases(model); ++n)
+    for (size_t j = 0; j < count; ++j) {
+      double bias = pd_completed_row(model, n, lists.index[n][j])[model->rank];
+      value[j] += bias;
+      if (size != NULL) size[j] += fabs(bias);
     }
-    sum += part;
-    *size += magnitudes;
-  }
-  for (int n = 0; n < o->order && pd_completed_biases(model); ++n) {
-    sum += row[n][model->rank];
-    *size += fabs(row[n][model->rank]);
-  }
-  return sum;
 }
 
-/* See pd_completion::compare; e[q] gets the differences where it is not NULL. */
+/* Errors of observations [first, end): sums[0] += their weighted squares, and sums[1], where it is
+ * `sized`, those of the magnitudes. */
+static void compare_chunk(const struct pd_completed *model, const struct pd_observations *o,
+                          uint64_t first, uint64_t end, double shift, bool sized, double *e,
+                          double sums[2]) {
+  double value[PD_TILE_ROWS], size[PD_TILE_ROWS];
+  for (; first < end; first += PD_TILE_ROWS) {
+    size_t some = end - first < PD_TILE_ROWS ? (size_t)(end - first) : PD_TILE_ROWS;
+    for (size_t j = 0; j < some && sized; ++j)
+      size[j] = fabs(o->value[first + j] + shift) + 2 * fabs(shift);
+    values_at(model, o, first, some, value, sized ? size : NULL);
+    for (size_t j = 0; j < some; ++j) {
+      double error = o->value[first + j] + shift - value[j];
+      double weight = pd_observed_weight(o, first + j);
+      if (e != NULL) e[first + j] = error;
+      sums[0] += weight * (error * error);
+      if (sized) sums[1] += weight * (size[j] * size[j]);
+    }
+  }
+}
+
+/* See pd_completion::compare; sums[1] is 0 unless they are `sized`. e[q] gets the differences where
+ * it is not NULL. */
 static void compare_observations(struct pd_completion_work *work, const struct pd_completed *model,
-                                 const struct pd_observations *o, double shift, double *e,
-                                 double sums[2]) {
+                                 const struct pd_observations *o, double shift, bool sized,
+                                 double *e, double sums[2]) {
   uint64_t chunks = chunks_of(o->count);
 #pragma omp parallel for num_threads(work->job.threads) schedule(static)
   for (uint64_t k = 0; k < chunks; ++k) {
-    double loss = 0, magnitudes = 0;
-    for (uint64_t q = k * CHUNK; q < chunk_end(k, o->count); ++q) {
-      double x = o->value[q] + shift, size = fabs(x) + 2 * fabs(shift);
-      double error = x - value_at(model, o, q, &size), weight = pd_observed_weight(o, q);
-      if (e != NULL) e[q] = error;
-      loss += weight * (error * error);
-      magnitudes += weight * (size * size);
-    }
-    work->partial[2 * k] = loss;
-    work->partial[2 * k + 1] = magnitudes;
+    double *found = work->partial + 2 * k;
+    found[0] = found[1] = 0;
+    compare_chunk(model, o, k * CHUNK, chunk_end(k, o->count), shift, sized, e, found);
   }
   sums[0] = sums[1] = 0;
   for (uint64_t k = 0; k < 2 * chunks; ++k)
@@ -74,7 +91,7 @@ static void compare_observations(struct pd_completion_work *work, const struct p
 
 void pd_completion_residuals(struct pd_completion_work *work, const struct pd_completed *model) {
   double sums[2];
-  compare_observations(work, model, work->job.seen, 0, work->residual, sums);
+  compare_observations(work, model, work->job.seen, 0, false, work->residual, sums);
   work->stands = true;
 }
 
@@ -110,13 +127,13 @@ polyad_status pd_completion_measure(polyad_context *context, struct pd_completio
   (void)context;
   *sums = (struct pd_completion_sums){.fallbacks = work->fallbacks};
   work->fallbacks = 0;
-  compare_observations(work, model, work->job.seen, 0, work->residual, found);
+  compare_observations(work, model, work->job.seen, 0, false, work->residual, found);
   work->stands = work->residual != NULL;
   sums->loss = found[0];
   for (int n = 0; n < model->order; ++n)
     sums->penalty += penalty_of(work, model, n);
   if (work->job.held == NULL) return POLYAD_OK;
-  compare_observations(work, model, work->job.held, 0, NULL, found);
+  compare_observations(work, model, work->job.held, 0, false, NULL, found);
   sums->held = found[0];
   return POLYAD_OK;
 }
@@ -125,6 +142,6 @@ polyad_status pd_completion_compare(polyad_context *context, struct pd_completio
                                     const struct pd_completed *model,
                                     const struct pd_observations *o, double shift, double sums[2]) {
   (void)context;
-  compare_observations(work, model, o, shift, NULL, sums);
+  compare_observations(work, model, o, shift, true, NULL, sums);
   return POLYAD_OK;
 }

@@ -38,10 +38,24 @@ struct pd_residual_model {
   const double *weight;
 };
 
+/** Rows of some factors, one of each for every product. */
+struct pd_row_lists {
+  int count;                               /* factors; products of none are 1 */
+  size_t stride;                           /* entries between two rows of any of them */
+  const void *factor[POLYAD_MAX_ORDER];    /* the first entry that is wanted of row 0 */
+  const uint32_t *index[POLYAD_MAX_ORDER]; /* which row, for each product */
+};
+
 struct pd_factor_kernels {
   const char *name;
   /** gram(r,s) += sum over rows of a(i,r) a(i,s), at least for s >= r; padded x padded. */
   void (*gram)(uint64_t rows, size_t rank, const void *a, double *gram, double *tile);
+  /** The same of at most PD_TILE_ROWS rows of doubles that are padded with zeros. */
+  void (*gram_padded)(size_t rows, size_t rank, const double *a, double *gram);
+  /** out(j, r) = the product over the factors of entry r of row index[j], for j < rows and r <
+   *  rank; rows of `out` lie `stride` doubles apart. */
+  void (*row_products)(const struct pd_row_lists *lists, size_t rows, size_t rank, size_t stride,
+                       double *out);
   /** x = m (L L^T)^-1 for `rows` rows, with L lower triangular, row major, and
    *  inverse_diagonal its diagonal's reciprocals; inner[r] += sum of m(i,r) x(i,r). x may be m.
    *  `tile` holds PD_TILE_ROWS * padded doubles, here and below. */

@@ -24,8 +24,60 @@ static void NAME(gram)(uint64_t rows, size_t rank, const void *a, double *gram, 
   for (uint64_t i = 0; i < rows; i += PD_TILE_ROWS, row += PD_TILE_ROWS * rank) {
     size_t count = rows - i < PD_TILE_ROWS ? (size_t)(rows - i) : PD_TILE_ROWS;
     const double *from = NAME(load_rows)(count, rank, padded, row, tile);
-    for (size_t r = 0; r < rank; r += TILE_ROWS)
-      gram_lines(count, rank, padded, from, r, gram);
+    gram_padded(count, rank, from, gram);
+  }
+}
+
+/* Entries [r, r + LANES) of product j. */
+KERNEL_INLINE vector NAME(row_product)(const struct pd_row_lists *lists, int factors, size_t j,
+                                       size_t r) {
+#define ROW(k) NAME(widened)((const VAL *)lists->factor[k] + lists->index[k][j] * lists->stride + r)
+  vector product = ROW(0);
+  for (int k = 1; k < factors; ++k)
+    product *= ROW(k);
+#undef ROW
+  return product;
+}
+
+/* The last vector of a row overlaps the one before it, since nothing may be read behind a row. */
+KERNEL_INLINE void NAME(row_products_of)(const struct pd_row_lists *lists, int factors, size_t rows,
+                                         size_t rank, size_t stride, double *out) {
+  for (size_t j = 0; j < rows; ++j, out += stride) {
+    size_t r = 0;
+    for (; r + LANES <= rank; r += LANES)
+      store(out + r, NAME(row_product)(lists, factors, j, r));
+    if (r < rank) store(out + rank - LANES, NAME(row_product)(lists, factors, j, rank - LANES));
+  }
+}
+
+static void NAME(few_row_products)(const struct pd_row_lists *lists, size_t rows, size_t rank,
+                                   size_t stride, double *out) {
+  for (size_t j = 0; j < rows; ++j, out += stride)
+    for (size_t r = 0; r < rank; ++r) {
+      out[r] = 1;
+      for (int k = 0; k < lists->count; ++k)
+        out[r] *= (double)((const VAL *)lists->factor[k])[lists->index[k][j] * lists->stride + r];
+    }
+}
+
+static void NAME(row_products)(const struct pd_row_lists *lists, size_t rows, size_t rank,
+                               size_t stride, double *out) {
+  if (rank < LANES || lists->count == 0) {
+    NAME(few_row_products)(lists, rows, rank, stride, out);
+    return;
+  }
+  switch (lists->count) { /* unrolled for these */
+  case 2:
+    NAME(row_products_of)(lists, 2, rows, rank, stride, out);
+    break;
+  case 3:
+    NAME(row_products_of)(lists, 3, rows, rank, stride, out);
+    break;
+  case 4:
+    NAME(row_products_of)(lists, 4, rows, rank, stride, out);
+    break;
+  default:
+    NAME(row_products_of)(lists, lists->count, rows, rank, stride, out);
   }
 }
 

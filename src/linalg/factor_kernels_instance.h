@@ -71,6 +71,11 @@ static void gram_lines(size_t rows, size_t rank, size_t padded, const double *a,
     gram_tile(rows, padded, a, r, s, TILE_VECTORS, gram);
 }
 
+static void gram_padded(size_t rows, size_t rank, const double *a, double *gram) {
+  for (size_t r = 0; r < rank; r += TILE_ROWS)
+    gram_lines(rows, rank, pd_padded(rank), a, r, gram);
+}
+
 /* out(k, s0 + ...) = sum over s of a(k, s) w(s, s0 + ...) for TILE_ROWS rows. Meanwhile memory is
  * asked for what begins at `ahead`, `step` bytes for each s. */
 KERNEL_INLINE void product_tile(size_t rank, size_t padded, const double *a, const double *w,
@@ -130,6 +135,8 @@ enum { PREFETCH_BYTES = 8 << 10 };
 const struct pd_factor_kernels TABLE[2] = {
     [POLYAD_F32] = {.name = ISA,
                     .gram = gram_f32,
+                    .gram_padded = gram_padded,
+                    .row_products = row_products_f32,
                     .solve = solve_f32,
                     .multiply = multiply_f32,
                     .multiply_damped = multiply_damped_f32,
@@ -147,6 +154,8 @@ const struct pd_factor_kernels TABLE[2] = {
                     .row_sums = row_sums_f32},
     [POLYAD_F64] = {.name = ISA,
                     .gram = gram_f64,
+                    .gram_padded = gram_padded,
+                    .row_products = row_products_f64,
                     .solve = solve_f64,
                     .multiply = multiply_f64,
                     .multiply_damped = multiply_damped_f64,

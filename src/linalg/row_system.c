@@ -12,8 +12,8 @@ enum { MOST_SWEEPS = 200 };
 static uint64_t room_of(uint64_t unknowns) {
   uint64_t padded = pd_padded((size_t)unknowns);
   uint64_t square = pd_mul_saturated(padded, padded), some = pd_mul_saturated(PD_TILE_ROWS, padded);
-  uint64_t squares = pd_mul_saturated(3, square), tiles = pd_mul_saturated(2, some);
-  return pd_add_saturated(pd_add_saturated(squares, tiles), 3 * padded + PD_TILE_ROWS);
+  uint64_t squares = pd_mul_saturated(3, square);
+  return pd_add_saturated(pd_add_saturated(squares, some), 3 * padded + PD_TILE_ROWS);
 }
 
 uint64_t pd_row_system_bytes(uint64_t unknowns) {
@@ -27,18 +27,11 @@ polyad_status pd_row_system_create(polyad_context *context, size_t unknowns,
       .unknowns = unknowns, .padded = padded, .kernels = pd_factor_kernels_for(POLYAD_F64)};
   PD_TRY(PD_NEW_ZERO(context, room_of(unknowns), &system->room));
   double *at = system->room;
-  double **const parts[] = {&system->gram,    &system->rhs,    &system->rows,
-                            &system->tile,    &system->matrix, &system->lower,
-                            &system->inverse, &system->ridge,  &system->values};
-  const size_t sizes[] = {padded * padded,
-                          padded,
-                          PD_TILE_ROWS * padded,
-                          PD_TILE_ROWS * padded,
-                          padded * padded,
-                          padded * padded,
-                          padded,
-                          padded,
-                          PD_TILE_ROWS};
+  double **const parts[] = {&system->gram,  &system->rhs,     &system->rows,  &system->matrix,
+                            &system->lower, &system->inverse, &system->ridge, &system->values};
+  const size_t sizes[] = {padded * padded, padded,          PD_TILE_ROWS * padded,
+                          padded * padded, padded * padded, padded,
+                          padded,          PD_TILE_ROWS};
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
     *parts[k] = at;
     at += sizes[k];
@@ -57,9 +50,8 @@ void pd_row_system_begin(struct pd_row_system *system) {
 
 void pd_row_system_add(struct pd_row_system *system, int count) {
   const struct pd_factor_kernels *kernels = system->kernels;
-  uint64_t rows = (uint64_t)count;
-  kernels->gram(rows, system->unknowns, system->rows, system->gram, system->tile);
-  kernels->row_sums(rows, system->unknowns, system->rows, system->values, system->rhs);
+  kernels->gram_padded((size_t)count, system->unknowns, system->rows, system->gram);
+  kernels->row_sums((uint64_t)count, system->padded, system->rows, system->values, system->rhs);
 }
 
 void pd_row_system_add_sums(struct pd_row_system *system, const double *sums) {

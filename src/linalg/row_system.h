@@ -18,10 +18,10 @@ struct pd_row_system {
   const struct pd_factor_kernels *kernels;
   double *gram;   /* padded x padded: the sum of h h^T, at least its upper triangle */
   double *rhs;    /* padded: the sum of y h */
-  double *rows;   /* PD_TILE_ROWS x unknowns: room for equations */
+  double *rows;   /* PD_TILE_ROWS x padded: room for equations; the padding stays zero */
   double *values; /* PD_TILE_ROWS: their right-hand sides */
   double *ridge;  /* unknowns: room for the caller's */
-  double *matrix, *lower, *inverse, *tile;
+  double *matrix, *lower, *inverse;
   double *room; /* all of these */
 };
 

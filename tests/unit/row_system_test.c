@@ -31,8 +31,9 @@ static bool solve(double first, double second, double value, double ridge, doubl
   double ridges[UNKNOWNS] = {ridge, ridge};
   pd_row_system_begin(system);
   for (int k = 0; k < 2; ++k) {
-    system->rows[k * UNKNOWNS] = (k + 1) * first;
-    system->rows[k * UNKNOWNS + 1] = (k + 1) * second;
+    double *row = system->rows + (size_t)k * system->padded;
+    row[0] = (k + 1) * first;
+    row[1] = (k + 1) * second;
     system->values[k] = (k + 1) * value;
   }
   pd_row_system_add(system, 2);
