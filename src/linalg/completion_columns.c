@@ -24,33 +24,81 @@ struct sums {
   double slope, square; /* of w h e and of w h^2 */
 };
 
+/* The columns whose entries are multiplied, and the indices of observations in them. */
+struct columns {
+  int count;
+  const double *column[POLYAD_MAX_ORDER];
+  const uint32_t *index[POLYAD_MAX_ORDER];
+};
+
+static void add_column(struct columns *columns, const double *column, const uint32_t *index) {
+  columns->column[columns->count] = column;
+  columns->index[columns->count++] = index;
+}
+
+/* `count` is columns->count, as a constant where loops are to be unrolled. */
+static inline __attribute__((always_inline)) double product_at(const struct columns *columns,
+                                                               int count, uint64_t p) {
+  double product = 1;
+  for (int k = 0; k < count; ++k)
+    product *= columns->column[k][columns->index[k][p]];
+  return product;
+}
+
+static inline __attribute__((always_inline)) void shift_range(const struct columns *columns,
+                                                              int count, double sign,
+                                                              uint64_t first, uint64_t end,
+                                                              double *residual) {
+  for (uint64_t q = first; q < end; ++q)
+    residual[q] += sign * product_at(columns, count, q);
+}
+
 /* residual += sign times the component. */
 static void shift_residuals(const struct update *u, double sign) {
+  enum { CHUNK = 1 << 12 };
   const struct pd_observations *o = u->work->job.seen;
-  double *const *column = u->work->column;
+  struct columns columns = {0};
+  for (int n = 0; n < o->order; ++n)
+    if (n == u->mode || !u->bias) add_column(&columns, u->work->column[n], o->cell[n]);
 #pragma omp parallel for num_threads(u->work->job.threads) schedule(static)
-  for (uint64_t q = 0; q < o->count; ++q) {
-    double product = sign * column[u->mode][o->cell[u->mode][q]];
-    for (int n = 0; n < o->order && !u->bias; ++n)
-      if (n != u->mode) product *= column[n][o->cell[n][q]];
-    u->work->residual[q] += product;
+  for (uint64_t first = 0; first < o->count; first += CHUNK) {
+    uint64_t end = o->count - first < CHUNK ? o->count : first + CHUNK;
+    if (columns.count == 3)
+      shift_range(&columns, 3, sign, first, end, u->work->residual);
+    else if (columns.count == 4)
+      shift_range(&columns, 4, sign, first, end, u->work->residual);
+    else
+      shift_range(&columns, columns.count, sign, first, end, u->work->residual);
   }
+}
+
+/* Observations of a row's, in two sums that do not wait for each other. */
+static inline __attribute__((always_inline)) struct sums add_up_range(const struct update *u,
+                                                                      const struct columns *columns,
+                                                                      int count, uint64_t first,
+                                                                      uint64_t end) {
+  const struct pd_observations *o = u->work->job.seen;
+  const struct pd_observed_rows *rows = &o->rows[u->mode];
+  const double *residual = u->work->residual;
+  struct sums sums[2] = {{0}};
+  for (uint64_t p = first; p < end; ++p) {
+    uint64_t q = pd_observed_place(rows, p);
+    double h = product_at(columns, count, p), weighted = pd_observed_weight(o, q) * h;
+    sums[p % 2].slope += weighted * residual[q];
+    sums[p % 2].square += weighted * h;
+  }
+  return (struct sums){.slope = sums[0].slope + sums[1].slope,
+                       .square = sums[0].square + sums[1].square};
 }
 
 static struct sums add_up_products(const struct update *u, uint64_t first, uint64_t count) {
   const struct pd_observations *o = u->work->job.seen;
-  const struct pd_observed_rows *rows = &o->rows[u->mode];
-  struct sums sums = {0};
-  for (uint64_t p = first; p < first + count; ++p) {
-    uint64_t q = pd_observed_place(rows, p);
-    double h = 1;
-    for (int n = 0; n < o->order && !u->bias; ++n)
-      if (n != u->mode) h *= u->work->column[n][rows->index[n][p]];
-    double weighted = pd_observed_weight(o, q) * h;
-    sums.slope += weighted * u->work->residual[q];
-    sums.square += weighted * h;
-  }
-  return sums;
+  struct columns columns = {0};
+  for (int n = 0; n < o->order && !u->bias; ++n)
+    if (n != u->mode) add_column(&columns, u->work->column[n], o->rows[u->mode].index[n]);
+  if (columns.count == 2) return add_up_range(u, &columns, 2, first, first + count);
+  if (columns.count == 3) return add_up_range(u, &columns, 3, first, first + count);
+  return add_up_range(u, &columns, columns.count, first, first + count);
 }
 
 static void set_row_entry(const struct update *u, uint64_t i, struct sums sums) {
