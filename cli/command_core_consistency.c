@@ -47,11 +47,12 @@ static int write_json(struct consistency *c) {
   cli_json_text(object, "file", c->file);
   cli_json_count(object, "rank", polyad_ktensor_rank(c->model));
   cli_json_real(object, "core_consistency", c->value);
+  cli_json_text(object, "device", "cpu");
   return cli_json_write(&c->session, object);
 }
 
 static int run(struct consistency *c) {
-  int status = cli_session_open(&c->session);
+  int status = cli_session_open_on_cpu(&c->session);
   if (status == 0) status = read_inputs(c);
   if (status != 0) return status;
   cli_phase(CLI_ITERATIONS);

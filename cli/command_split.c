@@ -136,7 +136,7 @@ static int run(struct split *split) {
                                        {"PREFIX-train", split->name[2]},
                                        {"--json", session->json},
                                        {"PREFIX-validation", file_of(split, 1)}};
-  int status = cli_session_open(session);
+  int status = cli_session_open_on_cpu(session);
   if (status == 0) status = cli_check_outputs(session, outputs, 4, &split->file, 1);
   if (status == 0) status = cli_read_tensor(session, split->file, &split->tensor);
   if (status != 0) return status;

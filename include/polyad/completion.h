@@ -139,6 +139,7 @@ typedef struct polyad_prediction_score {
 } polyad_prediction_score;
 
 /** Values of a model at the entries of a tensor of the same order, within the model's dims.
+ *  Computed on the CPU, whatever the context's device.
  *  @param[out] values  as many doubles as the tensor has entries, in their order; or NULL
  *  @param mode  the mode in which entries of a group differ, for ranking
  *  @param k     length of the top lists, at least 1

@@ -206,9 +206,12 @@ def rides(polyad):
 
 def test_what_is_computed_on_the_cpu_refuses_other_devices(polyad):
     planted(polyad)
-    for command in ("update", "anomalies"):
-        more = ("--mode", "day", "-o", "x.ptm") if command == "update" else ()
-        polyad.fails(2, command, "model.ptm", "new.csv", *more, *FEW, "--device", "cuda",
+    for command, *words in (("update", "model.ptm", "new.csv", "--mode", "day", "-o", "x.ptm"),
+                            ("anomalies", "model.ptm", "new.csv"),
+                            ("predict", "model.ptm", "new.csv"),
+                            ("core-consistency", "model.ptm", "new.csv"),
+                            ("split", "new.csv", "-o", "parts")):
+        polyad.fails(2, command, *words, *FEW, "--device", "cuda",
                      says="--device 'cuda' found; this is computed on the CPU")
 
 
