@@ -4,6 +4,8 @@
 #include "names.h"
 #include "phases.h"
 #include "progress.h"
+#include "report.h"
+#include "report_rank.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ enum { MOST_RANKS = 1000, NUMBER_BYTES = 24 };
 
 struct rank {
   struct cli_session session;
-  const char *ranks_text, *algorithm, *format, *variant, *file, *checkpoint, *resume;
+  const char *ranks_text, *algorithm, *format, *variant, *file, *checkpoint, *resume, *report;
   uint64_t ranks[MOST_RANKS];
   int rank_count;
   uint64_t starts, max_iterations, folds;
@@ -57,6 +59,8 @@ static const struct cli_option option_table[] = {
                "keep the ranks that are done in FILE (and those before in\nFILE.prev)"),
     CLI_OPTION(struct rank, TEXT, resume, "resume", "FILE",
                "go on from a checkpoint of a scan with the same options"),
+    CLI_OPTION(struct rank, OUTPUT, report, "report", "FILE.html",
+               "write a page with the reason, charts and the table"),
     CLI_STORAGE_OPTIONS(struct rank, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct rank),
     CLI_READ_OPTIONS(struct rank),
@@ -124,7 +128,8 @@ static int parse(struct rank *rank, int argc, char **argv) {
     return cli_usage_error("--checkpoint expects the name of a file");
   if (rank->max_iterations == UNSET)
     rank->max_iterations = algorithm_of(rank->algorithm) >= POLYAD_ALGORITHM_APR_MU ? 1000 : 50;
-  return parse_ranks(rank);
+  status = cli_check_report_name("--report", rank->report);
+  return status != 0 ? status : parse_ranks(rank);
 }
 
 /* ---- the scan ------------------------------------------------------------------------------- */
@@ -277,14 +282,27 @@ static int check_files(struct rank *rank) {
   char previous[4096 + 8];
   if (rank->checkpoint != NULL)
     snprintf(previous, sizeof previous, "%.4096s.prev", rank->checkpoint);
-  const struct cli_output outputs[] = {{"--json", session->json},
-                                       {"--checkpoint", rank->checkpoint}};
+  const struct cli_output outputs[] = {
+      {"--json", session->json}, {"--report", rank->report}, {"--checkpoint", rank->checkpoint}};
   const struct cli_output beside[] = {
       {"--json", session->json},
+      {"--report", rank->report},
       {"FILE.prev of --checkpoint", rank->checkpoint != NULL ? previous : NULL}};
-  int status = cli_check_inputs(outputs, 1, &rank->resume, 1);
-  if (status == 0) status = cli_check_outputs(session, outputs, 2, &rank->file, 1);
-  return status != 0 ? status : cli_check_outputs(session, beside, 2, &rank->file, 1);
+  int status = cli_check_inputs(outputs, 2, &rank->resume, 1);
+  if (status == 0) status = cli_check_outputs(session, outputs, 3, &rank->file, 1);
+  return status != 0 ? status : cli_check_outputs(session, beside, 3, &rank->file, 1);
+}
+
+static int write_page(const struct rank *rank) {
+  const struct cli_rank_page page = {.file = rank->file,
+                                     .algorithm = rank->algorithm,
+                                     .dims = polyad_plan_dims(rank->plan),
+                                     .order = polyad_plan_order(rank->plan),
+                                     .nnz = polyad_plan_nnz(rank->plan),
+                                     .starts = rank->starts,
+                                     .seed = rank->session.seed,
+                                     .result = &rank->result};
+  return rank->report == NULL ? 0 : cli_rank_page_write(&rank->session, &page, rank->report);
 }
 
 static int run(struct rank *rank) {
@@ -296,7 +314,9 @@ static int run(struct rank *rank) {
   if (status == 0) status = scan(rank);
   cli_phase(CLI_WRITE);
   if (status != 0) return status;
-  if (cli_shows_results(session, NULL)) print_result(rank);
+  status = write_page(rank);
+  if (status != 0) return status;
+  if (cli_shows_results(session, rank->report)) print_result(rank);
   tell_stopped(rank);
   int told = cli_finish_output();
   status = write_json(rank);

@@ -31,6 +31,8 @@ int cli_report_of_run(struct cli_report *report, cJSON *run, const char *path);
 /** Checks the name of a page: it ends in .html or .htm; NULL is fine. 0, or 2 after an error.
  *  `option` is what asked for it, such as "--report". */
 int cli_check_report_name(const char *option, const char *path);
+/** What comes after the last slash. */
+const char *cli_base_name(const char *path);
 /** How many entries and components a page shows where nothing else is asked for. */
 enum { CLI_REPORT_TOP = 10, CLI_REPORT_COMPONENTS = 30 };
 

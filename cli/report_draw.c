@@ -259,19 +259,23 @@ void cli_draw_series(struct cli_html *html, const struct cli_axis *axis, const d
   cli_html_raw(html, "</p>");
 }
 
-void cli_draw_trace(struct cli_html *html, const double *x, const double *y, int count,
-                    const char *what) {
+void cli_draw_trace(struct cli_html *html, const struct cli_trace *trace) {
+  const double *x = trace->x, *y = trace->y;
+  int count = trace->count;
   struct chart chart = {.left = x[0], .right = x[count - 1], .least = INFINITY, .most = -INFINITY};
   for (int k = 0; k < count; ++k)
     if (isfinite(y[k])) widen(&chart, y[k]);
   if (!(chart.least <= chart.most)) return;
   begin_chart(html);
-  cli_html_print(html, "%s of %d iterations, from ", what, count);
+  cli_html_print(html, "%s of %d %ss, from ", trace->what, count, trace->unit);
   cli_html_real(html, y[0]);
   cli_html_raw(html, " to ");
   cli_html_real(html, y[count - 1]);
   cli_html_raw(html, "\">");
   draw_rules(html, &chart);
+  if (isfinite(trace->mark))
+    cli_html_print(html, "<path class=\"rule\" d=\"M%.1f %dV%d\"/>", x_of(&chart, trace->mark), TOP,
+                   BOTTOM);
   cli_html_raw(html, "<path class=\"line\" d=\"");
   int step = count > 2 * BUCKETS ? count / BUCKETS : 1;
   char command = 'M';
@@ -283,7 +287,7 @@ void cli_draw_trace(struct cli_html *html, const double *x, const double *y, int
   cli_html_print(html, "\"/><text class=\"tick\" x=\"%d\" y=\"%d\">%.0f</text>", LEFT, BOTTOM + 16,
                  x[0]);
   cli_html_print(html,
-                 "<text class=\"tick\" x=\"%d\" y=\"%d\" text-anchor=\"end\">iteration %.0f</text>"
+                 "<text class=\"tick\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s %.0f</text>"
                  "</svg>",
-                 RIGHT, BOTTOM + 16, x[count - 1]);
+                 RIGHT, BOTTOM + 16, trace->unit, x[count - 1]);
 }

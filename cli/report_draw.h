@@ -26,8 +26,14 @@ void cli_draw_bars(struct cli_html *html, const struct cli_axis *axis, const dou
 /** All numbers in the axis's order: a line, or columns; `values` that are NaN are left out. */
 void cli_draw_series(struct cli_html *html, const struct cli_axis *axis, const double *values,
                      const char *what);
-/** A line through points (x[k], y[k]) with x rising, such as the fit of each iteration. */
-void cli_draw_trace(struct cli_html *html, const double *x, const double *y, int count,
-                    const char *what);
+/** Points (x[k], y[k]) with x rising, such as the fit of each iteration. */
+struct cli_trace {
+  const double *x, *y; /* y that are not finite are left out */
+  int count;
+  const char *what, *unit; /* in words: "Fit", "iteration" */
+  double mark;             /* the x of an upright line; NaN: none */
+};
+/** A line through them; nothing where no y is finite. */
+void cli_draw_trace(struct cli_html *html, const struct cli_trace *trace);
 
 #endif

@@ -23,19 +23,15 @@ int cli_check_report_name(const char *option, const char *path) {
                          cli_quote(quoted, path));
 }
 
-/* What comes after the last slash. */
-static const char *base_name(const char *path) {
+const char *cli_base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash == NULL ? path : slash + 1;
 }
 
-static void draw_title(struct cli_page *page) {
-  const struct cli_report *report = page->report;
-  const char *title = report->title;
-  if (title == NULL && report->file != NULL && strcmp(report->file, "-") != 0)
-    title = base_name(report->file);
-  if (title == NULL && report->model_file != NULL) title = base_name(report->model_file);
-  cli_html_string(&page->html, title == NULL ? "polyad" : title);
+static const char *title_of(const struct cli_report *report) {
+  if (report->title != NULL) return report->title;
+  if (report->file != NULL && strcmp(report->file, "-") != 0) return cli_base_name(report->file);
+  return report->model_file != NULL ? cli_base_name(report->model_file) : "polyad";
 }
 
 /* "CP decomposition (als), rank 5, of 365 × 16 × 3 × 105" */
@@ -88,20 +84,24 @@ static void draw_links(struct cli_page *page) {
   cli_html_raw(&page->html, "</nav>");
 }
 
-static void draw_page(struct cli_page *page) {
-  struct cli_html *html = &page->html;
+void cli_page_begin(struct cli_html *html, const char *title) {
   cli_html_raw(html, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'\">\n");
   cli_html_print(html, "<meta name=\"generator\" content=\"polyad %s\">\n<title>",
                  polyad_version());
-  draw_title(page);
+  cli_html_string(html, title);
   cli_html_raw(html, "</title>\n<style>\n");
   cli_html_raw(html, cli_report_style);
   cli_html_raw(html, "</style></head>\n<body><header><h1>");
-  draw_title(page);
+  cli_html_string(html, title);
   cli_html_raw(html, "</h1><p class=\"lead\">");
+}
+
+static void draw_page(struct cli_page *page) {
+  struct cli_html *html = &page->html;
+  cli_page_begin(html, title_of(page->report));
   draw_lead(page);
   cli_html_raw(html, "</p>");
   draw_links(page);

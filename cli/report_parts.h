@@ -17,6 +17,9 @@ struct cli_page {
   double *beside;
 };
 
+/** The page up to its lead, the first words below the title. */
+void cli_page_begin(struct cli_html *html, const char *title);
+
 /** Numbers of the run or of the tensor that say how good the model is. */
 void cli_page_summary(struct cli_page *page);
 /** The fit or log-likelihood of each iteration, where the run is known. */

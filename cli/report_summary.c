@@ -136,7 +136,12 @@ void cli_page_trace(struct cli_page *page) {
                        "<section class=\"panel\"><h4>");
     cli_html_raw(html, is_fit ? "fit" : "log-likelihood");
     cli_html_raw(html, " after each iteration</h4>");
-    cli_draw_trace(html, x, y, (int)count, is_fit ? "Fit" : "Log-likelihood");
+    cli_draw_trace(html, &(struct cli_trace){.x = x,
+                                             .y = y,
+                                             .count = (int)count,
+                                             .what = is_fit ? "Fit" : "Log-likelihood",
+                                             .unit = "iteration",
+                                             .mark = NAN});
     cli_html_raw(html, "</section></div>");
   }
   free(x);

@@ -46,7 +46,7 @@ _polyad() {
       --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top
       $reading $common" ;;
     rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --checkpoint
-      --resume --format --variant --tune --tune-cache $storage $reading $common" ;;
+      --resume --report --format --variant --tune --tune-cache $storage $reading $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --report --top $reading $common" ;;
     info) options="--format --variant $storage --rank $reading $common" ;;

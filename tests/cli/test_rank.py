@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from conftest import ROOT, validate
+from test_report import Page
 
 AMINO = ROOT / "data/aminoacids.tns.gz"
 FEW = ("--starts", "3", "--threads", "1", "--device", "cpu")
@@ -76,6 +77,23 @@ def test_table(polyad):
     assert "\nrecommended: rank 2\n" in text
     found = polyad.json("rank", name, "--ranks", "1,2,4", *FEW)
     assert found["reason"] + "\n" == text[text.index("rank 2\n") + len("rank 2\n"):]
+
+
+def test_a_page_shows_the_table(polyad):
+    plant(polyad, "<b>t.tns", 2, 0.1)
+    found = polyad.json("rank", "<b>t.tns", "--ranks", "1-3", "--report", "page.html", *FEW)
+    page = Page(polyad.path("page.html").read_text())
+    assert "<b>t.tns" in page.text and "Recommended: rank 2" in page.text
+    assert found["reason"] in page.text
+    charts = page.all("svg")
+    assert len(charts) == 6 and len(page.all("path", **{"class": "line"})) == 6
+    assert charts[0]["aria-label"].startswith("best fit of 3 ranks, from ")
+    for row in found["ranks"]:
+        assert f"{row['fit_best']:.4g}" in page.text
+    polyad.ok("rank", "<b>t.tns", "--ranks", "2", "--folds", "0", "--report", "one.html", *FEW)
+    assert not Page(polyad.path("one.html").read_text()).all("svg")  # one point is no chart
+    polyad.fails(2, "rank", "<b>t.tns", "--report", "page.svg", says="ends in .html")
+    polyad.fails(2, "rank", "<b>t.tns", "--report", "a.html", "--json", "a.html", says="--json")
 
 
 def test_same_seed_same_scan(polyad):
