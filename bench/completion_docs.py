@@ -15,7 +15,8 @@ from readme_tables import table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/completion.md"
 NAMES = {"als": "polyad `als`, biases", "ccd": "polyad `ccd`, biases", "sgd": "polyad `sgd`, biases",
-         "als, no biases": "polyad `als` without biases", "mean": "the mean alone",
+         "als, no biases": "polyad `als` without biases",
+         "ccd, no biases": "polyad `ccd` without biases", "mean": "the mean alone",
          "biases": "mean and biases alone", "pyttb": "pyttb, GCP with a mask",
          "TensorLy": "TensorLy, PARAFAC with a mask"}
 

@@ -2,7 +2,7 @@
 """Completion measured: errors on cells that no method has seen, over several splits.
 
 usage: completion_table.py [--tensors NAME,...] [--ranks 2,5,10] [--max-iters 500] [--seeds 5]
-                           [--threads 1] [--peers] [--splatt COMMAND] --json FILE
+                           [--threads 1] [--peers] [--splatt COMMAND] [--chosen FILE] --json FILE
 
 A tensor of data/ is dealt out to 80% of its entries for fitting, 10% for validation and 10% for the
 test, anew for each seed. Entries alone are known: a cell that is not in the file is unknown.
@@ -13,9 +13,10 @@ the share of them until the validation error was within 1% of the least, by iter
 
   mean, biases          the mean; the mean and a bias for each index (ridge 0.2), by sweeps here
   als, ccd, sgd         polyad with biases, until patience with the validation cells ends; its rank
-                        and ridge are those of the least validation error of `als` at seed 0 among
-                        the ranks and ridges of 1 and 10, the same for all three and all seeds
-  als, no biases        the same rank and ridge without biases
+                        is that of the least validation error of `als` at seed 0 among the ranks and
+                        the ridges of 1, 3 and 10, and each method's ridge that of its own least among
+                        these; the same for all seeds
+  als, ccd, no biases   the same without biases
   SPLATT als, ccd, sgd  `splatt complete` of branch sc16 (--splatt: the built command), without biases,
                         until 20 epochs without gain on the validation cells, at most --max-iters;
                         its rank is that of the least validation error of its ALS at seed 0 among the
@@ -25,6 +26,7 @@ the share of them until the validation error was within 1% of the least, by iter
   pyttb                 gcp_opt of a dense tensor with a mask, Gaussian, L-BFGS-B of at most 60
                         iterations; its rank at seed 0 by the validation error, uniform start
                         scaled to the mean
+With --seeds 0 ranks and ridges are chosen and no more; --chosen takes those of such a record.
 `seconds_to_splatt` of polyad's methods is their time to the validation error that SPLATT's best method
 ends with on the same split, and of SPLATT its own to its best; null where it was not reached.
 aminoacids is dense: 30% of its cells are taken away, rank 3, polyad (ridge 1e-6) against TensorLy's
@@ -49,7 +51,10 @@ import numpy as np
 import polyad
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
-RIDGES = (1.0, 10.0)
+RIDGES = (1.0, 3.0, 10.0)
+OWN = {"als": {"algorithm": "als", "biases": True}, "ccd": {"algorithm": "ccd", "biases": True},
+       "sgd": {"algorithm": "sgd", "biases": True}, "als, no biases": {"algorithm": "als"},
+       "ccd, no biases": {"algorithm": "ccd"}}
 
 
 def rmse(values, predicted):
@@ -97,21 +102,29 @@ def timed_splatt(folder, *words):
     return done.stdout, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
 
+def splatt_files(parts, options, seed):
+    """The text files of a split, written once; and the shape of what they have."""
+    train, shape = parts[2], parts[2].coords.max(axis=0) + 1
+    folder = pathlib.Path(options.folder) / f"{'x'.join(map(str, train.shape))}-{seed}"
+    if not folder.exists():
+        folder.mkdir()
+        write_text(folder / "train.tns", train, shape)
+        write_text(folder / "valid.tns", parts[1], shape)
+    return folder, shape
+
+
 def fit_splatt(parts, algorithm, rank, ridge, options, seed):
     """Errors on the validation and test cells, seconds, and those to the best epoch. An index that
     the fitted cells do not have has a row of zeros. Errors are those of the model that it writes."""
     test, valid, train = parts
-    shape = train.coords.max(axis=0) + 1
-    with tempfile.TemporaryDirectory() as folder:
-        write_text(f"{folder}/train.tns", train, shape)
-        write_text(f"{folder}/valid.tns", valid, shape)
-        words = [options.splatt, "complete", "train.tns", "valid.tns", "-a", algorithm, "-r",
-                 str(rank), f"--seed={seed + 1}", "-t", str(options.threads),
-                 *([] if ridge is None else [f"--reg={ridge}"])]
-        _, first = timed_splatt(folder, *words, "-i", "1")
-        text, whole = timed_splatt(folder, *words, "-i", str(options.max_iters))
-        factors = [np.loadtxt(f"{folder}/mode{mode + 1}.mat", ndmin=2).reshape(length, rank)
-                   for mode, length in enumerate(shape)]
+    folder, shape = splatt_files(parts, options, seed)
+    words = [options.splatt, "complete", "train.tns", "valid.tns", "-a", algorithm, "-r", str(rank),
+             f"--seed={seed + 1}", "-t", str(options.threads),
+             *([] if ridge is None else [f"--reg={ridge}"])]
+    _, first = timed_splatt(folder, *words, "-i", "1")
+    text, whole = timed_splatt(folder, *words, "-i", str(options.max_iters))
+    factors = [np.loadtxt(f"{folder}/mode{mode + 1}.mat", ndmin=2).reshape(length, rank)
+               for mode, length in enumerate(shape)]
     if algorithm == "ccd":  # it writes its columns, one behind the other, as if they were rows
         factors = [factor.reshape(rank, len(factor)).T for factor in factors]
     factors = [np.vstack((factor, np.zeros((full - len(factor), rank))))
@@ -190,31 +203,44 @@ class Table:
         return self.rows
 
 
-def choose(train, valid, options):
-    """Rank and ridge of the least validation error, and all of them."""
-    tried = [{"rank": rank, "ridge": ridge, "validation_rmse": fit_polyad(
-        train, valid, rank, ridge, options, biases=True)[0].info["validation_rmse"]}
-        for rank in options.ranks for ridge in RIDGES]
-    best = min(tried, key=lambda row: row["validation_rmse"])
-    return best["rank"], best["ridge"], tried
-
-
-def choose_splatt(parts, options):
-    """Its rank, the ridge of each method, and all that was tried."""
-    def attempt(method, rank, ridge):
+def try_all(attempt, methods, ranks, ridges):
+    """What attempt(method, rank, ridge) finds of the first method at all ranks and ridges, and of the
+    others at the rank of its least error."""
+    def row(method, rank, ridge):
         return {"method": method, "rank": rank, "ridge": ridge,
-                "validation_rmse": fit_splatt(parts, method, rank, ridge, options, 0)[0]}
+                "validation_rmse": attempt(method, rank, ridge)}
 
-    def least(rows):
-        return min(rows, key=lambda row: row["validation_rmse"])
+    first, *others = methods
+    tried = [row(first, rank, ridge) for rank in ranks for ridge in ridges]
+    rank = min(tried, key=lambda found: found["validation_rmse"])["rank"]
+    return tried + [row(method, rank, ridge) for method in others for ridge in ridges]
 
-    ridges = (None, *RIDGES)
-    tried = {"als": [attempt("als", rank, ridge) for rank in options.ranks for ridge in ridges]}
-    rank = least(tried["als"])["rank"]
-    for method in ("ccd", "sgd"):
-        tried[method] = [attempt(method, rank, ridge) for ridge in ridges]
-    return (rank, {method: least(rows)["ridge"] for method, rows in tried.items()},
-            sum(tried.values(), []))
+
+def chosen(tried):
+    """The rank and the ridge of each method."""
+    best = {}
+    for row in tried:
+        if row["validation_rmse"] < best.get(row["method"], {"validation_rmse": math.inf})["validation_rmse"]:
+            best[row["method"]] = row
+    return {method: (row["rank"], row["ridge"]) for method, row in best.items()}
+
+
+def choose(parts, options, result):
+    """Tries ranks and ridges at seed 0, where a record has not done that."""
+    _, valid, train = parts
+    for old in json.loads(pathlib.Path(options.chosen).read_text())["results"] if options.chosen else ():
+        if old["tensor"] == result["tensor"]:
+            result |= {key: old[key] for key in ("tried", "tried_splatt") if key in old}
+    if "tried_splatt" not in result and options.splatt:
+        result["tried_splatt"] = try_all(
+            lambda method, rank, ridge: fit_splatt(parts, method, rank, ridge, options, 0)[0],
+            ("als", "ccd", "sgd"), options.ranks, (None, *RIDGES))
+    if "tried" not in result:
+        result["tried"] = try_all(
+            lambda method, rank, ridge: fit_polyad(train, valid, rank, ridge, options,
+                                                   **OWN[method])[0].info["validation_rmse"],
+            OWN, options.ranks, RIDGES)
+    return chosen(result["tried"]), chosen(result.get("tried_splatt", ()))
 
 
 def choose_pyttb(train, valid, options):
@@ -227,31 +253,25 @@ def table_of(name, options):
     x = read(name)
     table, result = Table(), {"tensor": name, "nnz": x.nnz, "shape": list(x.shape)}
     dense = options.peers and math.prod(x.shape) <= 2 ** 23
+    ours, theirs = choose(polyad.split(x, [0.1, 0.1], seed=0), options, result)
     for seed in range(options.seeds):
-        parts = test, valid, train = polyad.split(x, [0.1, 0.1], seed=seed)
-        if seed == 0:
-            if options.splatt:
-                splatt_rank, splatt_ridges, result["tried_splatt"] = choose_splatt(parts, options)
-            rank, ridge, result["tried"] = choose(train, valid, options)
-            if dense:
-                pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
+        test, valid, train = parts = polyad.split(x, [0.1, 0.1], seed=seed)
+        if seed == 0 and dense:
+            pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
         table.add("mean", rmse(test.values, train.values.mean()), 0.0)
         began = time.process_time()
         biases = fit_biases(train)
         table.add("biases", rmse(test.values, biases(test.coords)), time.process_time() - began)
-        theirs = math.inf
-        for method in ("als", "ccd", "sgd") if options.splatt else ():
-            error, tested, seconds, near = fit_splatt(parts, method, splatt_rank,
-                                                      splatt_ridges[method], options, seed)
-            theirs = min(theirs, error)
-            table.add(f"SPLATT {method}", tested, seconds, near, near, rank=splatt_rank,
-                      ridge=splatt_ridges[method])
-        cases = [(method, {"algorithm": method, "biases": True}) for method in ("als", "ccd", "sgd")]
-        for method, more in [*cases, ("als, no biases", {"algorithm": "als"})]:
+        least = math.inf
+        for method, (rank, ridge) in theirs.items():
+            error, tested, seconds, near = fit_splatt(parts, method, rank, ridge, options, seed)
+            least = min(least, error)
+            table.add(f"SPLATT {method}", tested, seconds, near, near, rank=rank, ridge=ridge)
+        for method, (rank, ridge) in ours.items():
             model, seconds, near, until = fit_polyad(train, valid, rank, ridge, options, seed=seed,
-                                                     **more)
+                                                     **OWN[method])
             table.add(method, rmse(test.values, model.reconstruct(test.coords)), seconds,
-                      near, until(theirs) if options.splatt else None, rank=rank, ridge=ridge)
+                      near, until(least) if theirs else None, rank=rank, ridge=ridge)
         if dense:
             predict, seconds = fit_pyttb(train, pyttb_rank, seed)
             table.add("pyttb", rmse(test.values, predict(test.coords)), seconds, rank=pyttb_rank)
@@ -295,6 +315,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--splatt", default="")
+    parser.add_argument("--chosen", default="")
     parser.add_argument("--json", required=True)
     options = parser.parse_args()
     record = {"command": "completion_table.py " + " ".join(sys.argv[1:-1]), "threads": options.threads,
@@ -302,10 +323,11 @@ def main():
               "python": platform.python_version(), "results": []}
     if options.peers:
         record["results"].append(dense_case(options))
-    for name in options.tensors.split(","):
-        record["results"].append(table_of(name, options))
-        record["load_average"] = os.getloadavg()
-        pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as options.folder:
+        for name in options.tensors.split(","):
+            record["results"].append(table_of(name, options))
+            record["load_average"] = os.getloadavg()
+            pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -503,6 +503,60 @@ static void instruction_sets_agree(void **state) {
   pd_isa_force(PD_ISA_COUNT);
 }
 
+/* Products of rows of up to five factors, and their Gram matrix, against plain loops: every rank
+ * around the lengths of vectors, of both types, and nothing behind a row is touched. */
+static void check_row_products(polyad_type type, size_t rank, int factors) {
+  enum { ROWS = 23, LENGTH = 7, MOST = 36, STRIDE = 48 };
+  static double wide[5][LENGTH * MOST], out[ROWS * STRIDE], gram[STRIDE * STRIDE];
+  static float narrow[5][LENGTH * MOST];
+  static uint32_t index[5][ROWS];
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(type);
+  struct pd_row_lists lists = {.count = factors, .stride = rank};
+  for (int k = 0; k < factors; ++k) {
+    for (size_t e = 0; e < LENGTH * rank; ++e)
+      wide[k][e] = narrow[k][e] = (float)(pd_random_uniform(3, (uint64_t)k, e) - 0.5);
+    for (size_t j = 0; j < ROWS; ++j)
+      index[k][j] = (uint32_t)(pd_random_u64(4, (uint64_t)k, j) % LENGTH);
+    lists.factor[k] = type == POLYAD_F32 ? (const void *)narrow[k] : wide[k];
+    lists.index[k] = index[k];
+  }
+  memset(gram, 0, sizeof gram);
+  memset(out, 0, sizeof out);
+  kernels->row_products(&lists, ROWS, rank, pd_padded(rank), out);
+  kernels->gram_padded(ROWS, rank, out, gram);
+  for (size_t j = 0; j < ROWS; ++j)
+    for (size_t r = 0; r < pd_padded(rank); ++r) {
+      double product = r < rank;
+      for (int k = 0; k < factors && r < rank; ++k)
+        product *= wide[k][index[k][j] * rank + r];
+      assert_true(fabs(out[j * pd_padded(rank) + r] - product) <=
+                  factors * DBL_EPSILON * fabs(product));
+    }
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t c = r; c < rank; ++c) {
+      double sum = 0, size = 0;
+      for (size_t j = 0; j < ROWS; ++j) {
+        const double *row = out + j * pd_padded(rank);
+        sum += row[r] * row[c];
+        size += fabs(row[r] * row[c]);
+      }
+      assert_true(fabs(gram[r * pd_padded(rank) + c] - sum) <= 2 * ROWS * DBL_EPSILON * size);
+    }
+}
+
+static void row_products_are_those_of_plain_loops(void **state) {
+  (void)state;
+  for (int t = 0; t < PD_ISA_COUNT && pd_isa_available((enum pd_isa)t); ++t) {
+    pd_isa_force((enum pd_isa)t);
+    for (size_t rank = 1; rank <= 36; ++rank)
+      for (int factors = 0; factors <= 5; ++factors) {
+        check_row_products(POLYAD_F64, rank, factors);
+        check_row_products(POLYAD_F32, rank, factors);
+      }
+  }
+  pd_isa_force(PD_ISA_COUNT);
+}
+
 /* v has a least pivot of about `gap` beside its diagonal: two columns that nearly agree. */
 static void nearly_collinear(struct pd_matrix *v, double gap) {
   for (size_t r = 0; r < 3; ++r)
@@ -587,6 +641,7 @@ int main(void) {
       cmocka_unit_test(ill_conditioned_equations_are_solved),
       cmocka_unit_test(damped_update),
       cmocka_unit_test(instruction_sets_agree),
+      cmocka_unit_test(row_products_are_those_of_plain_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
