@@ -2,7 +2,8 @@
 """Completion measured: errors on cells that no method has seen, over several splits.
 
 usage: completion_table.py [--tensors NAME,...] [--ranks 2,5,10] [--max-iters 500] [--seeds 5]
-                           [--threads 1] [--peers] [--splatt COMMAND] [--chosen FILE] --json FILE
+                           [--threads 1] [--processes 1] [--peers] [--splatt COMMAND] [--chosen FILE]
+                           --json FILE
 
 A tensor of data/ is dealt out to 80% of its entries for fitting, 10% for validation and 10% for the
 test, anew for each seed. Entries alone are known: a cell that is not in the file is unknown.
@@ -12,7 +13,7 @@ cells over the seeds, and of the processor seconds (user and system) of a fit; `
 the share of them until the validation error was within 1% of the least, by iterations.
 
   mean, biases          the mean; the mean and a bias for each index (ridge 0.2), by sweeps here
-  als, ccd, sgd         polyad with biases, until patience with the validation cells ends; its rank
+  als, ccd, sgd         polyad with biases, until 20 iterations without gain on the validation cells; its rank
                         is that of the least validation error of `als` at seed 0 among the ranks and
                         the ridges of 1, 3 and 10, and each method's ridge that of its own least among
                         these; the same for all seeds
@@ -26,6 +27,7 @@ the share of them until the validation error was within 1% of the least, by iter
   pyttb                 gcp_opt of a dense tensor with a mask, Gaussian, L-BFGS-B of at most 60
                         iterations; its rank at seed 0 by the validation error, uniform start
                         scaled to the mean
+--processes: so many seeds at once, each in a process of its own with all its methods.
 With --seeds 0 ranks and ridges are chosen and no more; --chosen takes those of such a record.
 `seconds_to_splatt` of polyad's methods is their time to the validation error that SPLATT's best method
 ends with on the same split, and of SPLATT its own to its best; null where it was not reached.
@@ -35,8 +37,10 @@ aminoacids is dense: 30% of its cells are taken away, rank 3, polyad (ridge 1e-6
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
+import multiprocessing
 import os
 import pathlib
 import platform
@@ -52,6 +56,7 @@ import polyad
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 RIDGES = (1.0, 3.0, 10.0)
+PATIENCE = 20  # epochs without gain on the validation cells, as SPLATT has it
 OWN = {"als": {"algorithm": "als", "biases": True}, "ccd": {"algorithm": "ccd", "biases": True},
        "sgd": {"algorithm": "sgd", "biases": True}, "als, no biases": {"algorithm": "als"},
        "ccd, no biases": {"algorithm": "ccd"}}
@@ -143,7 +148,7 @@ def fit_splatt(parts, algorithm, rank, ridge, options, seed):
 
 def fit_polyad(train, valid, rank, ridge, options, **more):
     began = time.process_time()
-    model = polyad.cp_complete(train, rank, ridge=ridge, validation=valid,
+    model = polyad.cp_complete(train, rank, ridge=ridge, validation=valid, patience=PATIENCE,
                                max_iters=options.max_iters, threads=options.threads, **more)
     seconds = time.process_time() - began
     errors = np.array([row["validation_rmse"] for row in model.info["trace"]])
@@ -249,34 +254,52 @@ def choose_pyttb(train, valid, options):
     return min(errors, key=errors.get), errors
 
 
+def rows_of_seed(name, seed, options, ours, theirs, pyttb_rank):
+    """One split by all methods: what Table.add() takes."""
+    test, valid, train = parts = polyad.split(read(name), [0.1, 0.1], seed=seed)
+    rows = []
+
+    def add(*words, **more):
+        rows.append((words, more))
+
+    add("mean", rmse(test.values, train.values.mean()), 0.0)
+    began = time.process_time()
+    biases = fit_biases(train)
+    add("biases", rmse(test.values, biases(test.coords)), time.process_time() - began)
+    least = math.inf
+    for method, (rank, ridge) in theirs.items():
+        error, tested, seconds, near = fit_splatt(parts, method, rank, ridge, options, seed)
+        least = min(least, error)
+        add(f"SPLATT {method}", tested, seconds, near, near, rank=rank, ridge=ridge)
+    for method, (rank, ridge) in ours.items():
+        model, seconds, near, until = fit_polyad(train, valid, rank, ridge, options, seed=seed,
+                                                 **OWN[method])
+        add(method, rmse(test.values, model.reconstruct(test.coords)), seconds, near,
+            until(least) if theirs else None, rank=rank, ridge=ridge)
+    if pyttb_rank is not None:
+        predict, seconds = fit_pyttb(train, pyttb_rank, seed)
+        add("pyttb", rmse(test.values, predict(test.coords)), seconds, rank=pyttb_rank)
+    print(name, "seed", seed, {row[0][0]: round(row[0][1], 4) for row in rows}, file=sys.stderr,
+          flush=True)
+    return rows
+
+
 def table_of(name, options):
     x = read(name)
     table, result = Table(), {"tensor": name, "nnz": x.nnz, "shape": list(x.shape)}
     dense = options.peers and math.prod(x.shape) <= 2 ** 23
-    ours, theirs = choose(polyad.split(x, [0.1, 0.1], seed=0), options, result)
-    for seed in range(options.seeds):
-        test, valid, train = parts = polyad.split(x, [0.1, 0.1], seed=seed)
-        if seed == 0 and dense:
-            pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
-        table.add("mean", rmse(test.values, train.values.mean()), 0.0)
-        began = time.process_time()
-        biases = fit_biases(train)
-        table.add("biases", rmse(test.values, biases(test.coords)), time.process_time() - began)
-        least = math.inf
-        for method, (rank, ridge) in theirs.items():
-            error, tested, seconds, near = fit_splatt(parts, method, rank, ridge, options, seed)
-            least = min(least, error)
-            table.add(f"SPLATT {method}", tested, seconds, near, near, rank=rank, ridge=ridge)
-        for method, (rank, ridge) in ours.items():
-            model, seconds, near, until = fit_polyad(train, valid, rank, ridge, options, seed=seed,
-                                                     **OWN[method])
-            table.add(method, rmse(test.values, model.reconstruct(test.coords)), seconds,
-                      near, until(least) if theirs else None, rank=rank, ridge=ridge)
-        if dense:
-            predict, seconds = fit_pyttb(train, pyttb_rank, seed)
-            table.add("pyttb", rmse(test.values, predict(test.coords)), seconds, rank=pyttb_rank)
-        print(name, "seed", seed, {key: round(row["rmse"][-1], 4)
-                                   for key, row in table.rows.items()}, file=sys.stderr, flush=True)
+    first = test, valid, train = polyad.split(x, [0.1, 0.1], seed=0)
+    ours, theirs = choose(first, options, result)
+    pyttb_rank = None
+    if dense and options.seeds:
+        pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
+    with concurrent.futures.ProcessPoolExecutor(
+            options.processes, multiprocessing.get_context("spawn")) as pool:
+        seeds = [pool.submit(rows_of_seed, name, seed, options, ours, theirs, pyttb_rank)
+                 for seed in range(options.seeds)]
+        for seed in seeds:
+            for words, more in seed.result():
+                table.add(*words, **more)
     return result | {"methods": table.finish()}
 
 
@@ -313,6 +336,7 @@ def main():
     parser.add_argument("--max-iters", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--splatt", default="")
     parser.add_argument("--chosen", default="")
