@@ -67,9 +67,7 @@ int64_t pd_time_number(const struct pd_time *time) {
 bool pd_time_from_number(int64_t number, struct pd_time *time) {
   if (number < 0 || number >= INT64_C(86400) * 3652059) return false; /* days of 9999 years */
   int64_t days = number / 86400;
-  int year = (int)(days * 400 / 146097) + 1, month = 1; /* at most one off */
-  while (day_number(year, 1, 1) > days)
-    --year;
+  int year = (int)(days * 400 / 146097) + 1, month = 1; /* at most one too small */
   while (day_number(year, 12, 31) < days)
     ++year;
   while (month < 12 && day_number(year, month + 1, 1) <= days)

@@ -279,15 +279,11 @@ int32_t pd_zone_offset(const struct pd_zone *zone, int64_t instant) {
 }
 
 int pd_zone_instants(const struct pd_zone *zone, int64_t local, int64_t instant[2]) {
-  int32_t offset[2] = {pd_zone_offset(zone, local - DAY), pd_zone_offset(zone, local + DAY)};
+  int64_t one = local - pd_zone_offset(zone, local - DAY);
+  int64_t other = local - pd_zone_offset(zone, local + DAY);
+  int64_t first = one < other ? one : other, last = one < other ? other : one;
   int count = 0;
-  for (int k = 0; k < 2; ++k)
-    if ((k == 0 || offset[1] != offset[0]) && pd_zone_offset(zone, local - offset[k]) == offset[k])
-      instant[count++] = local - offset[k];
-  if (count == 2 && instant[1] < instant[0]) {
-    int64_t later = instant[0];
-    instant[0] = instant[1];
-    instant[1] = later;
-  }
+  if (pd_zone_offset(zone, first) == local - first) instant[count++] = first;
+  if (last > first && pd_zone_offset(zone, last) == local - last) instant[count++] = last;
   return count;
 }

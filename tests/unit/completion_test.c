@@ -1,6 +1,7 @@
 /* Completion: exact recovery, the objective's gradient at the end by an oracle, weights, biases,
  * nonnegativity, zeros as observations, validation, and bits. */
 #include "../oracle/complete_oracle.h"
+#include "algorithms/observations.h"
 #include "als_fixture.h"
 #include "core/random.h"
 #include "plan/plan.h"
@@ -656,6 +657,50 @@ static void parts_make_up_the_whole(void **state) {
   als_context_end(context);
 }
 
+/* ---- devices --------------------------------------------------------------------------------
+ */
+
+/* Drivers refuse to allocate nothing. */
+static polyad_status allocate_some(polyad_context *context, const struct pd_device *device,
+                                   uint64_t bytes, void **pointer) {
+  assert_true(bytes > 0);
+  return pd_cpu_device.functions->allocate(context, device, bytes, pointer);
+}
+
+/* Observations on a device with a memory of its own are those of the host, also where arrays are
+ * empty: no row of these is long enough to be divided. */
+static void observations_are_sent_whole(void **state) {
+  (void)state;
+  polyad_context *context = als_context(1);
+  polyad_tensor *tensor = als_random_tensor(context, ORDER, small, 250, 9, 0);
+  struct pd_device_functions functions = *pd_cpu_device.functions;
+  struct pd_device device = pd_cpu_device;
+  struct pd_observations *sent, *kept;
+  functions.host_memory = false;
+  functions.allocate = allocate_some;
+  device.functions = &functions;
+  ALS_OK(context, pd_observations_create(context, tensor, tensor, 0, &kept));
+  ALS_OK(context, pd_observations_create(context, tensor, tensor, 0, &sent));
+  ALS_OK(context, pd_observations_find_rows(kept, &pd_cpu_completion));
+  ALS_OK(context, pd_observations_find_rows(sent, &pd_cpu_completion));
+  struct pd_observations *host = sent;
+  ALS_OK(context, pd_observations_send(&device, &sent));
+  assert_ptr_not_equal(sent, host);
+  assert_memory_equal(sent->value, kept->value, kept->count * sizeof *kept->value);
+  assert_memory_equal(sent->weight, kept->weight, kept->count * sizeof *kept->weight);
+  for (int n = 0; n < ORDER; ++n) {
+    const struct pd_observed_rows *rows = &kept->rows[n];
+    assert_memory_equal(sent->cell[n], kept->cell[n], kept->count * sizeof *kept->cell[n]);
+    assert_memory_equal(sent->rows[n].start, rows->start, (small[n] + 1) * sizeof *rows->start);
+    assert_int_equal(rows->long_rows, 0);
+    assert_null(sent->rows[n].piece);
+  }
+  pd_observations_destroy(sent);
+  pd_observations_destroy(kept);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_tenth_of_the_cells_is_enough),
@@ -671,6 +716,7 @@ int main(void) {
       cmocka_unit_test(scales_do_not_matter),
       cmocka_unit_test(methods_agree),
       cmocka_unit_test(parts_make_up_the_whole),
+      cmocka_unit_test(observations_are_sent_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

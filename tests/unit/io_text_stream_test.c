@@ -376,6 +376,43 @@ static void missing_files_and_directories(void **state) {
   remove_all();
 }
 
+/* Parts of a text, which has bytes, hold each line once, in their order, whether or not its last
+ * line is ended, and however long lines are. */
+static void parts_hold_every_line_once(const char *text, int parts) {
+  char whole[256] = "";
+  size_t used = 0;
+  write_bytes(at("t"), text, strlen(text));
+  for (int part = 0; part < parts; ++part) {
+    struct pd_input *input;
+    uint64_t begin, lines;
+    size_t got;
+    assert_int_equal(pd_input_open(context, at("t"), &input), POLYAD_OK);
+    assert_int_equal(pd_input_cut(input, part, parts, &begin), POLYAD_OK);
+    assert_int_equal(pd_input_count_lines(input, begin, &lines), POLYAD_OK);
+    uint64_t before = 0;
+    for (size_t k = 0; k < used; ++k)
+      before += whole[k] == '\n';
+    assert_int_equal(lines, before);
+    assert_true(begin == used || begin == strlen(text));
+    assert_int_equal(pd_input_read(input, whole + used, sizeof whole - used, &got), POLYAD_OK);
+    assert_true(got == 0 || used == 0 || whole[used - 1] == '\n');
+    used += got;
+    pd_input_close(input);
+  }
+  assert_int_equal(used, strlen(text));
+  assert_memory_equal(whole, text, used);
+}
+
+static void files_are_cut_at_line_ends(void **state) {
+  (void)state;
+  static const char *const texts[] = {"1 2 3", "1 2 3\n", "1\n2\n3 4 5 6 7 8 9", "\n\n\n",
+                                      "a line that is longer than all others are\n1\n2\n3\n"};
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; ++k)
+    for (int parts = 1; parts <= 5; ++parts)
+      parts_hold_every_line_once(texts[k], parts);
+  remove_all();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(commit_replaces_and_abort_does_not),
@@ -389,6 +426,7 @@ int main(void) {
       cmocka_unit_test(reads_a_pipe),
       cmocka_unit_test(silent_pipe_can_be_closed),
       cmocka_unit_test(missing_files_and_directories),
+      cmocka_unit_test(files_are_cut_at_line_ends),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,8 +1,8 @@
 /* Projection, updates and anomalies: every failed allocation is an error that leaves nothing behind
  * and no updater changed; cancelling ends each; calls that mean nothing are refused. Their numbers
  * are compared with dense computations in python/tests/test_newdata.py. */
+#include "algorithms/poisson_row.h"
 #include "als_fixture.h"
-
 #include "failing_allocator.h"
 #include "tensor/tensor.h"
 #include <math.h>
@@ -271,6 +271,51 @@ static void rows_of_rates_are_optimal(void **state) {
   als_context_end(context);
 }
 
+/* Counts of a row of which it is known which component they belong to move that component up; a row
+ * without any count is found at once, and is 0. The first row maximises its likelihood: the
+ * derivatives vanish. */
+static void known_counts_are_the_components(void **state) {
+  (void)state;
+  enum { ROWS = 3, RANK = 2 };
+  polyad_context *context = als_context(1);
+  static const uint64_t at[] = {0, 1}, other[] = {1, 0}, lengths[] = {ROWS, 2};
+  static const double values[] = {4, 6}, weight[RANK] = {1, 1};
+  static const double factor[] = {0.25, 0.5, 0.75, 0.5};
+  static const double known[ROWS * RANK] = {0, 1};
+  double a[ROWS * RANK] = {0};
+  const double *const factors[] = {NULL, factor};
+  polyad_tensor_input input;
+  polyad_tensor *tensor;
+  polyad_tensor_input_init(&input);
+  input.order = 2;
+  input.dims = lengths;
+  input.nnz = 2;
+  input.index_type = POLYAD_U64;
+  input.index[0] = at;
+  input.index[1] = other;
+  input.index_stride[0] = input.index_stride[1] = sizeof *at;
+  input.values = values;
+  input.value_stride = sizeof *values;
+  ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
+  struct pd_stage stage = pd_stage_begin(context, "a test");
+  struct pd_poisson_rows rows = {.tensor = tensor,
+                                 .rank = RANK,
+                                 .factor = factors,
+                                 .weight = weight,
+                                 .known = known,
+                                 .max_iterations = 200};
+  ALS_OK(context, pd_poisson_rows(&stage, &rows, a));
+  assert_int_equal(rows.unfinished, 0);
+  for (int r = 0; r < RANK; ++r) {
+    double rate = a[0] * factor[2] + a[1] * factor[3];
+    double slope = values[0] * factor[2 + r] / rate + (r == 1 ? known[1] / a[1] : 0) - 1;
+    assert_true(fabs(slope) <= 8 * 0x1p-53 * (2 + RANK + 3)); /* poisson_row.c's bound, and ours */
+    assert_true(a[2 * RANK + r] == 0);
+  }
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 /* ---- cancelling, wrong calls ---------------------------------------------------------------- */
 
 static void test_cancel(void **state) {
@@ -346,6 +391,7 @@ int main(void) {
                                      cmocka_unit_test(test_failed_addition_changes_nothing),
                                      cmocka_unit_test(labels_find_their_rows),
                                      cmocka_unit_test(rows_of_rates_are_optimal),
+                                     cmocka_unit_test(known_counts_are_the_components),
                                      cmocka_unit_test(test_cancel),
                                      cmocka_unit_test(test_wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
