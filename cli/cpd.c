@@ -195,6 +195,7 @@ static int build_plan(struct cpd *cpd) {
   } else {
     int status = build_in_memory(cpd, &options, &made);
     if (status != 0) return status;
+    if (cli_streams_instead(session, &cpd->streaming, made)) made = build_streaming(cpd, &options);
   }
   return cli_library_status(session->context, made);
 }

@@ -2,17 +2,30 @@
 #include "text.h"
 #include <string.h>
 
-bool cli_streams(const struct cli_session *session, const struct cli_streaming *streaming,
+bool cli_streams(const struct cli_session *session, struct cli_streaming *streaming,
                  const char *path, const polyad_plan_options *options, bool able) {
   uint64_t bytes = 0, limit = polyad_memory_limit(session->context);
   char need[32], have[32];
+  streaming->bytes = 0;
   if (strcmp(streaming->stream, "auto") != 0) return strcmp(streaming->stream, "always") == 0;
   if (!able || polyad_plan_memory_from_file(session->context, path, options, &bytes) != POLYAD_OK)
     return false;
+  streaming->bytes = bytes;
   if (bytes <= limit) return false;
   cli_talk(session,
            "the tensor would take %s of memory and the limit is %s: it streams from disk\n",
            cli_bytes(need, bytes), cli_bytes(have, limit));
+  return true;
+}
+
+bool cli_streams_instead(const struct cli_session *session, const struct cli_streaming *streaming,
+                         polyad_status made) {
+  char have[32];
+  if (made != POLYAD_MEMORY_LIMIT || streaming->bytes == 0) return false;
+  cli_talk(session,
+           "the limit of %s leaves no room to build a format beside the tensor: it streams from "
+           "disk\n",
+           cli_bytes(have, polyad_memory_limit(session->context)));
   return true;
 }
 

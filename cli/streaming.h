@@ -7,6 +7,7 @@
 struct cli_streaming {
   const char *stream;    /* "auto", "always" or "never" */
   const char *spill_dir; /* NULL: the library's */
+  uint64_t bytes;        /* out: that it takes in memory, by estimate; 0: it cannot stream */
 };
 
 /* clang-format off */
@@ -22,8 +23,12 @@ struct cli_streaming {
 
 /** Whether the tensor in `path` is to stream. `able`: nothing else that was asked for forbids it.
  */
-bool cli_streams(const struct cli_session *session, const struct cli_streaming *streaming,
+bool cli_streams(const struct cli_session *session, struct cli_streaming *streaming,
                  const char *path, const polyad_plan_options *options, bool able);
+/** Whether it is to stream now that planning in memory, which cli_streams() thought possible, has
+ *  ended with `made`: no format could be built in what the tensor left of the memory. */
+bool cli_streams_instead(const struct cli_session *session, const struct cli_streaming *streaming,
+                         polyad_status made);
 /** Makes the plan, and says how it streams. */
 polyad_status cli_stream_plan(const struct cli_session *session,
                               const struct cli_streaming *streaming, const char *path,

@@ -18,8 +18,6 @@ static void als_restarts_note(void *user, int task, polyad_run_info *info) {
   r->start[task] = (polyad_start){
       .objective = info->fit, .iterations = info->iterations, .reason = info->reason};
   ++r->begun;
-  pd_log(r->context, POLYAD_LOG_INFO, "start %d: fit %.10g after %d iterations (%s)", task + 1,
-         info->fit, info->iterations, polyad_reason_string(info->reason));
   bool better =
       r->best < 0 || info->fit > r->info.fit || (info->fit == r->info.fit && task < r->best);
   int worse = better ? r->best : task;

@@ -148,6 +148,7 @@ static polyad_status begin_next(struct together *t) {
   ++t->running;
   t->used += task->options.rank;
   job->als->run.started = t->started;
+  job->als->run.beside = true;
   PD_TRY(pd_run_begin(&job->als->run, task->start));
   t->tasks->seconds_init += pd_seconds() - began;
   return POLYAD_OK;
@@ -178,10 +179,11 @@ static polyad_status leave(struct together *t, int j, polyad_reason reason) {
     als->model = NULL;
     task->fit = info.fit;
     task->reason = reason;
+    char name[80];
+    pd_run_name(&als->run, name);
+    pd_log(t->context, POLYAD_LOG_INFO, "%sfit %.10g after %d iterations (%s)", name, info.fit,
+           info.iterations, polyad_reason_string(reason));
     if (t->tasks->ended != NULL) t->tasks->ended(t->tasks->user, job->task, &info);
-    pd_log(t->context, POLYAD_LOG_INFO, "rank %llu: fit %.10g after %d iterations (%s)",
-           (unsigned long long)task->options.rank, task->fit, info.iterations,
-           polyad_reason_string(reason));
   }
   polyad_run_info_clear(&info);
   t->used -= task->options.rank;

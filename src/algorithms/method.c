@@ -54,22 +54,27 @@ double pd_run_objective(const polyad_trace_row *row) {
   return isnan(row->fit) ? row->log_likelihood : row->fit;
 }
 
+void pd_run_name(const struct pd_run *run, char name[80]) {
+  snprintf(name, 80, "rank %llu, start %d: ", (unsigned long long)run->columns, run->start + 1);
+}
+
 static void record(struct pd_run *run, polyad_trace_row row) {
   const polyad_trace_row *before = run->iteration > 0 ? &run->trace[run->iteration - 1] : NULL;
   row.iteration = run->iteration + 1;
   row.seconds = pd_run_seconds(run);
   run->change = before != NULL ? pd_run_objective(&row) - pd_run_objective(before) : NAN;
   run->trace[run->iteration++] = row;
-  char change[40] = "";
+  char change[40] = "", name[80] = "";
+  if (run->beside) pd_run_name(run, name);
   if (!isnan(run->change)) snprintf(change, sizeof change, ", change %.3g", run->change);
   if (isnan(row.fit))
     pd_log(run->context, POLYAD_LOG_DEBUG,
-           "iteration %d: log-likelihood %.12g, KKT violation %.3g, %llu inner iterations",
+           "%siteration %d: log-likelihood %.12g, KKT violation %.3g, %llu inner iterations", name,
            row.iteration, row.log_likelihood, row.kkt_violation,
            (unsigned long long)row.inner_iterations);
   else
-    pd_log(run->context, POLYAD_LOG_DEBUG, "iteration %d: fit %.12g%s", row.iteration, row.fit,
-           change);
+    pd_log(run->context, POLYAD_LOG_DEBUG, "%siteration %d: fit %.12g%s", name, row.iteration,
+           row.fit, change);
 }
 
 /* Whether the caller wants the run to end. */

@@ -56,6 +56,7 @@ struct pd_run {
   double seconds_before; /* that a resumed checkpoint had taken */
   double start_seconds;  /* pd_run_seconds() when the running start began to iterate */
   int start;             /* which start this is */
+  bool beside;           /* other runs are under way at the same time: logs name this one */
   int first_iteration;   /* iterations that a resumed checkpoint had done */
   int iteration;         /* done */
   double change;         /* of the fit, or where there is none of the log-likelihood, in the last
@@ -80,6 +81,9 @@ void pd_run_clear(struct pd_run *run);
 
 /** Fails where a team shares the plan and the method does not run on such plans. */
 polyad_status pd_run_check_team(const struct pd_run *run);
+
+/** "rank 3, start 1: ", for logs of runs side by side. */
+void pd_run_name(const struct pd_run *run, char name[80]);
 
 /** Makes room for this many iterations. */
 polyad_status pd_run_reserve(struct pd_run *run, int iterations);

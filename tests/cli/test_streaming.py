@@ -49,6 +49,20 @@ def test_the_limit_decides_and_the_threads_do_not_matter(polyad):
     assert "it streams from disk" in told and "at most" in told
 
 
+def test_more_memory_is_not_refused_where_less_is_enough(polyad):
+    """Between what a stream takes and what a format beside the tensor takes, the tensor streams."""
+    name, told, streams = tensor(polyad), [], []
+    for megabytes in (8, 12, 14, 16, 18, 20, 24, 28, 40):
+        run = polyad.ok("cpd", name, "-r", "4", "--max-iters", "1", "--device", "cpu", "--memory-limit",
+                        f"{megabytes}M", "--spill-dir", ".", "--json", "x.json")
+        told.append("leaves no room to build a format" in run.err)
+        streams.append("it streams from disk" in run.err)
+    assert any(told) and streams[0] and not streams[-1]
+    assert streams == sorted(streams, reverse=True)
+    polyad.fails(1, "cpd", name, "-r", "4", "--device", "cpu", "--memory-limit", "18M", "--stream",
+                 "never", says="memory limit")
+
+
 @pytest.mark.skipif(SANITIZED, reason="sanitizers keep shadow memory")
 def test_memory_that_is_said_is_kept(polyad):
     name = tensor(polyad, 4000000)

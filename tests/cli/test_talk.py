@@ -68,7 +68,11 @@ def test_every_start_is_told(polyad):
     differ = "the starts ended in different models" in result.err
     assert differ == (max(fits) - min(fits) > 1e-3)
     told = polyad.ok("cpd", "x.tns", "-r", "3", "--restarts", "4", "--verbose").err
-    assert len(re.findall(r"^start \d: fit .* iterations \(\w+\)$", told, re.M)) == 4
+    for number, start in enumerate(starts, 1):  # they run side by side: each line tells whose it is
+        name = f"rank 3, start {number}: "
+        assert len(re.findall(rf"^{name}iteration \d+: fit ", told, re.M)) == start["iterations"]
+        assert re.search(rf"^{name}fit .* after {start['iterations']} iterations", told, re.M)
+    assert not re.search(r"^iteration|after 0 iterations", told, re.M)
     assert "start 1" not in polyad.ok("cpd", "x.tns", "-r", "3").err
 
 
