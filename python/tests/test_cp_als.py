@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyad
+from raised_fit import raise_fit
 
 
 def test_golden_values(golden):
@@ -151,6 +152,17 @@ def test_checkpoint_and_resume(tmp_path, random_tensor):
     polyad.cp_als(x, 3, tol=0, max_iters=10, checkpoint=path, checkpoint_every=5)
     resumed = polyad.cp_als(x, 3, tol=0, max_iters=20, resume=path)
     assert np.array_equal(whole.factors[0], resumed.factors[0])
+
+
+def test_a_breakdown_warns(tmp_path, random_tensor):
+    x, path = random_tensor(), tmp_path / "run.ckpt"
+    first = polyad.cp_als(x, 3, tol=0, max_iters=5, checkpoint=path)
+    if not raise_fit(path, first.info["fit"], 0.25):
+        pytest.skip("no libxxhash")
+    # What checks every model notices that the fit in the raised state is not the model's.
+    with pytest.warns(RuntimeWarning, match="The fit fell to .* in iteration 6"), \
+            pytest.raises(AssertionError, match="fit"):
+        polyad.cp_als(x, 3, tol=0, max_iters=9, resume=path)
 
 
 def test_estimator(random_tensor):

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from conftest import COMMAND, check_error
+from raised_fit import raise_fit
 
 SANITIZED = bool(os.environ.get("POLYAD_SANITIZE"))
 
@@ -238,3 +239,23 @@ def test_a_refusal_of_memory_adds_up(polyad):
     used = float(used) / (1024 if unit == "K" else 1)
     assert float(need) + used == pytest.approx(float(total), abs=0.15)  # each has one decimal
     assert float(total) > 12
+
+
+# ---- breakdowns ----------------------------------------------------------------------------------
+
+def test_a_breakdown_is_a_warning(polyad):
+    """The run itself, not polyad.run(): the model's fit is not what the raised state says."""
+    options = ("cpd", "x.tns", "-r", "3", "--tol", "0", "--threads", "1", "--quiet")
+    polyad.ok("generate", "--dims", "12,11,10", "--nnz", "400", "x.tns")
+    first = polyad.json(*options, "--max-iters", "5", "--checkpoint", "state", "--output", "a.ktensor")
+    if not raise_fit(polyad.path("state"), first["fit"], 0.25):
+        pytest.skip("no libxxhash")
+    run = subprocess.run([COMMAND, *options, "--max-iters", "9", "--resume", "state", "--output",
+                          "b.ktensor", "--json", "j.json"], cwd=polyad.folder, capture_output=True,
+                         text=True, check=False)
+    found = json.loads(polyad.path("j.json").read_text())
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"^polyad: warning: The fit fell to \S+ in iteration 6, ", run.stderr, re.M)
+    assert (found["reason"], found["converged"], found["iterations"]) == ("breakdown", False, 5)
+    assert found["diagnosis"].startswith("The fit fell to")
+    assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
