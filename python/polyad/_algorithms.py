@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import Callback, Context, context, encode, index, seed_number
+from ._convert import array
 from ._errors import text
 from ._factors import FactorModel
 from ._memory import precision_type
@@ -127,7 +128,7 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
         factors.factors if isinstance(factors, KruskalTensor) else factors)
     if len(matrices) < 1:
         raise ValueError("no factors are given")
-    other = np.asarray(matrices[0 if index(mode, "mode") % len(matrices) else -1])
+    other = array(matrices[0 if index(mode, "mode") % len(matrices) else -1])
     rank = other.shape[-1] if other.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                       threads=threads, variant=variant)
@@ -167,7 +168,7 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisso
     matrices = list(factors)
     if len(matrices) < 1:
         raise ValueError("no factors are given")
-    first = np.asarray(matrices[0])
+    first = array(matrices[0])
     rank = first.shape[-1] if first.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                       threads=threads, variant=variant, kernel="phi")

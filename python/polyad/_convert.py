@@ -14,8 +14,28 @@ import numpy.typing as npt
 Parts = tuple[Any, Any, Any]
 
 
+# DLPack's numbers of kinds of memory that the host reads: its own, and what GPUs share with it.
+_HOST = (1, 3, 11, 13)
+_KINDS = {2: "a GPU (CUDA)", 4: "an OpenCL device", 7: "a Vulkan device", 8: "a GPU (Metal)",
+          10: "a GPU (ROCm)", 14: "a oneAPI device"}
+
+
+def elsewhere(x: Any) -> str | None:
+    """Where an array lies that the host cannot read, by DLPack or __cuda_array_interface__."""
+    if hasattr(x, "__dlpack_device__"):
+        kind, number = x.__dlpack_device__()
+        return None if kind in _HOST else f"{_KINDS.get(int(kind), 'another device')}, number {number}"
+    return "a GPU (CUDA)" if hasattr(x, "__cuda_array_interface__") else None
+
+
 def array(x: Any) -> npt.NDArray[Any]:
-    """An array over `x`, through DLPack where that is all it offers; no copy where possible."""
+    """An array over `x`, through DLPack where that is all it offers; no copy where possible.
+
+    An array on a GPU is refused: polyad reads host memory, and a copy should be the caller's."""
+    place = elsewhere(x)
+    if place is not None:
+        raise TypeError(f"the {type(x).__name__} lies on {place}; expected an array in host memory: "
+                        "x.cpu() of PyTorch and cupy.asnumpy(x) make one")
     if isinstance(x, np.ma.MaskedArray):
         masked = int(np.sum(x.mask))
         if masked:
@@ -126,7 +146,8 @@ def anything(x: Any) -> Parts:
         return from_scipy(x)
     if hasattr(x, "coords") and hasattr(x, "data") and hasattr(x, "shape"):
         return from_sparse(x)
-    if isinstance(x, (np.ndarray, list, tuple)) or hasattr(x, "__dlpack__"):
+    if (isinstance(x, (np.ndarray, list, tuple)) or hasattr(x, "__dlpack__") or
+            hasattr(x, "__array__") or elsewhere(x)):
         return from_numpy(x)
     raise TypeError(f"cannot make a sparse tensor of {type(x).__name__}; give a "
                     "polyad.SparseTensor, a NumPy array, or a sparse tensor of another package")

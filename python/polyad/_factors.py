@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ._archives import is_archive, label_arrays, labels_of, read_archive, write_archive
 from ._context import Context, context, encode, index, mode_number
+from . import _convert
 from ._keys import infer
 from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
 from ._memory import DTYPES, precision_type
@@ -285,7 +286,7 @@ class FactorModel:
 
 def real_matrices(factors: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
     """The factors as arrays of real numbers with two dimensions."""
-    matrices = [np.asarray(factor) for factor in factors]
+    matrices = [_convert.array(factor) for factor in factors]
     for mode, matrix in enumerate(matrices):
         if matrix.dtype.kind not in "biuf":
             raise TypeError(f"factor {mode} has type {matrix.dtype}; expected real numbers")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import Context, context
+from ._convert import array
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._keys import infer
 from ._labels import Columns, Names
@@ -57,7 +58,7 @@ class KruskalTensor(FactorModel):
                                  f"(I_{mode}, {rank})")
         dtype = common_type(matrices)
         self.factors = [np.ascontiguousarray(matrix, dtype) for matrix in matrices]
-        self.weights = np.ones(rank, dtype) if weights is None else np.array(weights, dtype)
+        self.weights = np.ones(rank, dtype) if weights is None else np.array(array(weights), dtype)
         if self.weights.shape != (rank,):
             raise ValueError(f"weights has shape {self.weights.shape}; expected ({rank},)")
         self._name(labels, mode_names, info)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import context, encode, index
+from ._convert import array
 from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
@@ -196,7 +197,7 @@ class Plan:
             raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
         if len(factors) != order:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        return mode % order, [np.ascontiguousarray(factor, self.dtype) for factor in factors]
+        return mode % order, [np.ascontiguousarray(array(factor), self.dtype) for factor in factors]
 
     def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
              threads: int | None = None) -> npt.NDArray[Any]:
@@ -252,7 +253,7 @@ class Plan:
         """See :func:`gcp_objective`."""
         if loss not in _LOSSES:
             raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")
-        matrices = [np.ascontiguousarray(factor, self.dtype) for factor in factors]
+        matrices = [np.ascontiguousarray(array(factor), self.dtype) for factor in factors]
         rank = matrices[0].shape[-1] if matrices and matrices[0].ndim == 2 else 0
         if [matrix.shape for matrix in matrices] != [(size, rank) for size in self.shape]:
             raise ValueError(f"factors of shapes {[matrix.shape for matrix in matrices]} found; "

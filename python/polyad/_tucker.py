@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import Callback, context, index
+from ._convert import array
 from ._errors import Interrupted
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
@@ -158,7 +159,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         if len(factors) != len(wanted):
             raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
         return TuckerTensor(np.zeros(wanted, plan.dtype),
-                            [np.asarray(f, plan.dtype) for f in factors])
+                            [np.asarray(array(f), plan.dtype) for f in factors])
 
     kept += initial(options, init, "TuckerTensor", first)
     model = execute(TuckerTensor, lib.polyad_tucker, plan, tensor, options, choice, run,

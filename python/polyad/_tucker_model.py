@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _convert
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._labels import Columns, Names
@@ -43,7 +44,7 @@ class TuckerTensor(FactorModel):
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
                  info: RunInfo | None = None) -> None:
-        array, matrices = np.asarray(core), real_matrices(factors)
+        array, matrices = _convert.array(core), real_matrices(factors)
         if array.ndim != len(matrices) or not matrices:
             raise ValueError(f"the core has {array.ndim} modes; expected {len(matrices)}, one for "
                              "each factor, and at least 1")

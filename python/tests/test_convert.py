@@ -89,6 +89,46 @@ def test_dlpack(random_tensor):
     assert polyad.cp_als(DLPack(x.to_numpy()), 2).shape == x.shape
 
 
+class OnGPU:
+    """An array of a package for GPUs, of which only its place may be asked for."""
+
+    shape, dtype = (2, 2), np.dtype(float)
+
+    def __init__(self, dlpack):
+        if dlpack:
+            self.__dlpack_device__ = lambda: (2, 1)
+        else:
+            self.__cuda_array_interface__ = {"shape": (2, 2), "typestr": "<f8", "data": (1, False),
+                                             "version": 3}
+
+
+@pytest.mark.parametrize("dlpack", [True, False])
+def test_arrays_on_a_gpu_are_refused_in_words(dlpack, random_tensor):
+    x, there = random_tensor(), OnGPU(dlpack)
+    rest = [np.ones((length, 2)) for length in x.shape[1:]]
+    where = r"lies on a GPU \(CUDA\)" + (", number 1" if dlpack else "")
+    for call in (lambda: polyad.norm(there), lambda: polyad.SparseTensor.from_numpy(there),
+                 lambda: polyad.SparseTensor(there), lambda: polyad.SparseTensor(x.coords, there),
+                 lambda: polyad.KruskalTensor(None, [there, *rest]),
+                 lambda: polyad.KruskalTensor(there, [np.ones((x.shape[0], 2)), *rest]),
+                 lambda: polyad.cp_als(x, 2, init=[there, *rest]),
+                 lambda: polyad.mttkrp(x, [there, *rest], 1)):
+        with pytest.raises(TypeError, match=where):
+            call()
+
+
+def test_factors_come_and_go_by_dlpack(random_tensor):
+    x = random_tensor()
+    model = polyad.cp_als(x, 2, max_iters=2)
+    over = polyad.KruskalTensor(DLPack(model.weights), [DLPack(f) for f in model.factors])
+    assert over.factors[0].ctypes.data == model.factors[0].ctypes.data  # no copy
+    assert polyad.cp_als(x, 2, init=over, max_iters=1).info["fit"] == polyad.cp_als(
+        x, 2, init=model, max_iters=1).info["fit"]
+    np.testing.assert_array_equal(polyad.mttkrp(x, [DLPack(f) for f in model.factors], 1),
+                                  polyad.mttkrp(x, model.factors, 1))
+    assert np.from_dlpack(model.factors[0]).ctypes.data == model.factors[0].ctypes.data
+
+
 def torch_like(array, coords=None, values=None):
     """Stands in for a torch.Tensor: has the attributes that are read, under their names."""
     def itself(self):
@@ -111,9 +151,14 @@ def test_tensors_of_torch(random_tensor):
 
 @pytest.mark.peer
 def test_torch_round_trip(random_tensor):
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     x = random_tensor()
     assert polyad.SparseTensor.from_torch(x.to_torch()) == x
+    assert polyad.norm(x.to_torch().to_dense()) == x.norm()
+    model = polyad.cp_als(x, 2, max_iters=2)
+    factors = [torch.from_dlpack(factor) for factor in model.factors]
+    assert factors[0].data_ptr() == model.factors[0].ctypes.data  # no copy, there and back
+    assert polyad.KruskalTensor(None, factors).factors[0].ctypes.data == factors[0].data_ptr()
 
 
 def test_unknown_things():
