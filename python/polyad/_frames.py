@@ -1,8 +1,8 @@
 """Data frames into tensors and back.
 
 Every column that is a mode is turned into codes, 0 to the number of its distinct values: sorted, or
-in the order of a categorical column. pandas and polars are used where the frame is theirs; of other
-frames only ``columns`` and ``frame[name].to_numpy()`` are read."""
+in the order of a categorical column. pandas and polars are used where the frame is theirs, tables of
+pyarrow go by way of pandas; of other frames only ``columns`` and ``frame[name].to_numpy()`` are read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _convert
 from ._bins import binned
 from ._keys import Keys, infer, label
 
@@ -63,6 +64,8 @@ def _table(frame: Any, columns: Sequence[str] | None, value: str | None) -> tupl
     package = package_of(frame)
     if package == "polars" and hasattr(frame, "collect"):
         return frame.collect(), value
+    if package == "pyarrow":
+        return frame.to_pandas(date_as_object=False), value
     if package == "pandas" and not hasattr(frame, "columns"):
         name = "value" if frame.name is None else frame.name
         if value is not None and value != str(name):
@@ -152,8 +155,13 @@ def _observed(codes: Codes, keys: Keys) -> tuple[Codes, Keys]:
 
 def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
     """One row per nonzero."""
-    if package not in ("pandas", "polars"):
-        raise ValueError(f"package {package!r} is unknown; expected 'pandas' or 'polars'")
+    if package not in ("pandas", "polars", "pyarrow"):
+        raise ValueError(f"package {package!r} is unknown; expected 'pandas', 'polars' or 'pyarrow'")
+    if package == "pyarrow":
+        if index:
+            raise ValueError("tables of pyarrow have no index; expected index=False")
+        arrow: Any = importlib.import_module("pyarrow")
+        return arrow.Table.from_pandas(to_dataframe(tensor, "pandas", False), preserve_index=False)
     frames = importlib.import_module(package)
     if index and package == "polars":
         raise ValueError("data frames of polars have no index; expected index=False")
@@ -169,6 +177,28 @@ def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
     columns["value"] = np.array(tensor.values)
     frame = frames.DataFrame(columns)
     return frame.set_index(modes) if index else frame
+
+
+def from_xarray(array: Any) -> tuple[Any, Any, tuple[int, ...], dict[int, Keys]]:
+    """Coordinates, values, shape of an xarray.DataArray, and the keys of dimensions that have
+    coordinates."""
+    parts = (_convert.from_sparse(array.data) if hasattr(array.data, "coords")
+             else _convert.from_numpy(array.values))
+    return *parts, {mode: Keys(np.asarray(array.coords[name].values))
+                    for mode, name in enumerate(array.dims) if name in array.coords}
+
+
+def to_xarray(tensor: Any) -> Any:
+    """An xarray.DataArray over a sparse.COO."""
+    xarray: Any = importlib.import_module("xarray")
+    names = [name or f"mode{mode}" for mode, name in enumerate(tensor.mode_names)]
+    coords = {}
+    for mode, column in enumerate(tensor.labels):
+        if mode in tensor._keys:
+            coords[names[mode]] = tensor._keys[mode].values
+        elif column is not None:
+            coords[names[mode]] = infer(column)
+    return xarray.DataArray(_convert.to_sparse(tensor), dims=names, coords=coords)
 
 
 def _column(frames: Any, codes: Codes, keys: Keys) -> Any:

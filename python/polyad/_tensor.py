@@ -486,7 +486,8 @@ class SparseTensor:
                        value: str | None = None, *, bins: Mapping[str, str | int] | None = None,
                        observed: bool = False, duplicates: Duplicates = "sum",
                        zeros: Zeros = "drop") -> SparseTensor:
-        """From a data frame (pandas or polars) or a pandas Series: columns become modes.
+        """From a data frame (pandas or polars), a pandas Series or a table of pyarrow: columns become
+        modes.
 
         Labels are sorted; a categorical column (of pandas, or an Enum of polars) keeps its
         categories and their order. The levels of a pandas index that has names are modes like
@@ -494,7 +495,7 @@ class SparseTensor:
 
         Parameters
         ----------
-        frame : data frame, Series or LazyFrame
+        frame : data frame, Series, LazyFrame or pyarrow.Table
         columns : sequence of str, optional
             The columns that are modes; default: all but ``value``.
         value : str, optional
@@ -525,13 +526,13 @@ class SparseTensor:
         return made
 
     def to_dataframe(self, package: FramePackage = "pandas", *, index: bool = False) -> Any:
-        """To a data frame of "pandas" or "polars": one row per nonzero, labels where they are
+        """To a data frame of "pandas" or "polars", or a table of "pyarrow": one row per nonzero, labels where they are
         known, the values in the last column. Columns have the types that they had in
         :meth:`from_dataframe`; other labels are numbers or dates where all look so.
 
         Parameters
         ----------
-        package : {"pandas", "polars"}
+        package : {"pandas", "polars", "pyarrow"}
         index : bool
             Whether the modes are the levels of a pandas index instead of columns.
         """
@@ -541,6 +542,21 @@ class SparseTensor:
 
     def __getitem__(self, key: Any) -> Any:
         """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
+    @classmethod
+    def from_xarray(cls, array: Any) -> SparseTensor:
+        """From an ``xarray.DataArray``, dense or over ``sparse.COO``: dimensions are modes, their
+        coordinates labels. NaN, which xarray has for missing cells, is a ValueError."""
+        coords, values, shape, keys = _frames.from_xarray(array)
+        made = cls(coords, values, shape)
+        made._name([str(name) for name in array.dims],
+                   [keys[mode].labels() if mode in keys else None for mode in range(made.ndim)], keys)
+        return made
+
+    def to_xarray(self) -> Any:
+        """To an ``xarray.DataArray`` over ``sparse.COO``, with labels as coordinates of the types that
+        they had; ``as_numpy()`` makes it dense."""
+        return _frames.to_xarray(self)
+
         dropped), slices, and arrays of integers or booleans. Every index is for one mode, so two
         arrays select all pairs, unlike NumPy's; one index may be selected several times. Labels go
         along. A float where every mode has an integer."""
@@ -717,6 +733,8 @@ def as_tensor(x: Any) -> SparseTensor:
     """A SparseTensor of whatever can be made into one."""
     if isinstance(x, SparseTensor):
         return x
-    if _frames.package_of(x) in ("pandas", "polars"):
+    if _frames.package_of(x) in ("pandas", "polars", "pyarrow"):
         return SparseTensor.from_dataframe(x)
     return SparseTensor(*_convert.anything(x))
+    if _frames.package_of(x) == "xarray":
+        return SparseTensor.from_xarray(x)

@@ -27,7 +27,7 @@ UpdateKind = Literal["auto", "signed", "nonnegative", "poisson"]
 MatchBy = Literal["auto", "number"]
 Unseen = Literal["error", "skip"]
 OnInterrupt = Literal["raise", "return"]
-FramePackage = Literal["pandas", "polars"]
+FramePackage = Literal["pandas", "polars", "pyarrow"]
 PlotKind = Literal["bar", "line", "stems"]
 # No ArrayLike, for a string is one.
 Matrices = Sequence[Union[npt.NDArray[Any], Sequence[Sequence[float]]]]

@@ -198,3 +198,38 @@ def test_zeros_of_a_frame_are_kept_when_asked():
     assert (dropped.nnz, dropped.zeros_dropped) == (1, 1)
     kept = polyad.SparseTensor.from_dataframe(frame, value="rating", zeros="keep")
     assert (kept.nnz, kept.zeros_kept) == (2, 1)
+
+
+@pytest.mark.peer
+def test_tables_of_arrow():
+    arrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    frame = pandas.DataFrame({
+        "date": pandas.date_range("2024-01-01", periods=6), "hour": [0, 1, 2, 10, 11, 1],
+        "day": pandas.Categorical(["Mon", "Sun"] * 3, ["Mon", "Tue", "Sun"], ordered=True),
+        "value": [1.0, 2, 3, 4, 5, 6]})
+    table = arrow.Table.from_pandas(frame)
+    x = polyad.SparseTensor.from_dataframe(table)
+    assert x == polyad.SparseTensor.from_dataframe(frame)
+    assert x.labels[2] == ["Mon", "Tue", "Sun"] and x.labels[1] == ["0", "1", "2", "10", "11"]
+    assert polyad.cp_als(table, 1).labels == x.labels
+    again = x.to_dataframe("pyarrow")
+    assert polyad.SparseTensor.from_dataframe(again) == x
+    assert again.schema.field("day").type.ordered and arrow.types.is_timestamp(again["date"].type)
+    with pytest.raises(ValueError, match="no index"):
+        x.to_dataframe("pyarrow", index=True)
+
+
+@pytest.mark.peer
+def test_arrays_of_xarray():
+    xarray, pandas = pytest.importorskip("xarray"), pytest.importorskip("pandas")
+    days = pandas.date_range("2024-01-01", periods=3)
+    array = xarray.DataArray([[1.0, 0], [0, 2], [3, 4]], dims=["day", "place"], coords={"day": days})
+    x = polyad.SparseTensor.from_xarray(array)
+    assert x.shape == (3, 2) and x.nnz == 4 and x.mode_names == ["day", "place"]
+    assert x.labels == [["2024-01-01", "2024-01-02", "2024-01-03"], None]
+    assert polyad.cp_als(array, 1).labels == x.labels
+    with pytest.raises(ValueError, match="finite"):
+        polyad.SparseTensor.from_xarray(array.where(array > 1))
+    pytest.importorskip("sparse")
+    assert x.to_xarray().as_numpy().equals(array)
+    assert polyad.SparseTensor.from_xarray(x.to_xarray()) == x
