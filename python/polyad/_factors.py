@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
+import zlib
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _convert
 from ._archives import is_archive, label_arrays, labels_of, read_archive, write_archive
 from ._context import Context, context, encode, index, mode_number
-from . import _convert
 from ._keys import infer
 from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
 from ._memory import DTYPES, precision_type
@@ -21,6 +23,9 @@ from ._tensor import SparseTensor, as_tensor
 from ._types import Mode, Precision, RunInfo
 
 LETTERS = "abcdefghijklmnop"
+# What a run says of the model itself: no longer true of one that was edited.
+_OF_THE_MODEL = ("fit", "fit_bound", "fit_from", "log_likelihood", "kkt_violation", "rmse",
+                 "validation_rmse", "diagnosis")
 Self = TypeVar("Self", bound="FactorModel")
 
 
@@ -33,7 +38,31 @@ class FactorModel:
     factors: list[npt.NDArray[Any]]
     labels: list[Sequence[str] | None]
     mode_names: list[str | None]
-    info: RunInfo
+    _info: RunInfo
+    _stamp: int | None = None  # of the numbers that _info speaks of
+
+    @property
+    def info(self) -> RunInfo:
+        """What the run that made the model says of itself. Its fit, and what else it says of the
+        model's quality, is gone once numbers of the model have been changed."""
+        if "fit" in self._info:
+            stamp = self._checksum()
+            if self._stamp is None:
+                self._stamp = stamp
+            elif stamp != self._stamp:
+                kept = {key: each for key, each in self._info.items() if key not in _OF_THE_MODEL}
+                self._info = cast(RunInfo, kept)
+        return self._info
+
+    @info.setter
+    def info(self, info: RunInfo) -> None:
+        self._info, self._stamp = info, None
+        if "fit" in info:
+            self._stamp = self._checksum()
+
+    def _checksum(self) -> int:
+        return functools.reduce(lambda sum, array: zlib.crc32(np.ascontiguousarray(array).data, sum),
+                                self._arrays(), 0)
 
     def _name(self, labels: Sequence[Sequence[str] | None] | None,
               mode_names: Sequence[str | None] | None, info: RunInfo | None) -> None:

@@ -1,5 +1,6 @@
 """KruskalTensor: computations, files, other packages."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -285,3 +286,20 @@ def test_models_of_tensorly(golden):
     core = polyad.tucker(x, 2, max_iters=2)
     assert polyad.TuckerTensor.from_tensorly(core.to_tensorly()) == core
     assert polyad.tucker(x, 2, init=core.to_tensorly()) == polyad.tucker(x, 2, init=core)
+
+
+def test_an_edited_model_has_no_fit(random_tensor):
+    x = random_tensor()
+    for make in (lambda: polyad.cp_als(x, 2, max_iters=3), lambda: polyad.tucker(x, 2, max_iters=3)):
+        assert make().info["fit"] == make().info["fit"]
+        for kept in (copy.deepcopy(make()), pickle.loads(pickle.dumps(make()))):
+            assert "fit" in kept.info
+        inside, replaced = make(), make()
+        inside.factors[1][0, 0] += 1
+        replaced.factors[0] = replaced.factors[0] * 2
+        for edited in (inside, replaced):
+            assert "fit" not in edited.info and edited.info["iterations"] == 3
+            assert "fit" not in repr(edited)
+    weighted = polyad.cp_als(x, 2, max_iters=3)
+    weighted.weights[:] = 0
+    assert "fit" not in weighted.info
