@@ -1,12 +1,14 @@
 """Estimators in the style of scikit-learn (which is not needed).
 
 A tensor's first mode is what scikit-learn calls samples: transform() gives new slices of it a row
-each, score() tells how well they are described, and splitters divide it."""
+each, score() tells how well they are described, and splitters divide it. Matrices and dense arrays
+are checked as scikit-learn checks them, so that its check_estimator() passes."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from ._algorithms import cp_als
 from ._apr import cp_apr
 from ._complete import split
 from ._context import Callback
+from ._convert import array
 from ._errors import NotFittedError
 from ._model import KruskalTensor
 from ._plan import Plan
@@ -34,7 +37,7 @@ class _Decomposition:
     """What the estimators share: parameters are attributes, fit() sets model_."""
 
     model_: Any
-    threads: int | None
+    n_jobs: int | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters given to the constructor."""
@@ -68,8 +71,22 @@ class _Decomposition:
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):
-            raise NotFittedError(f"this {type(self).__name__} has no model yet; call fit() first")
+            raise _not_fitted()(f"this {type(self).__name__} has no model yet; call fit() first")
         return self.model_
+
+    def _arguments(self) -> dict[str, Any]:
+        """The parameters under the names that the decompositions have for them."""
+        parameters = self.get_params()
+        parameters["seed"] = parameters.pop("random_state")
+        parameters["threads"] = parameters.pop("n_jobs")
+        return parameters
+
+    def _to_fit(self, x: Any) -> SparseTensor | Plan:
+        """What is decomposed; `n_features_in_` is what scikit-learn calls the length of its second
+        mode."""
+        given = x if isinstance(x, Plan) else _tensor(x)
+        self.n_features_in_ = given.shape[1]
+        return given
 
     def _take(self: Self, model: Any) -> Self:
         self.model_ = model
@@ -77,6 +94,14 @@ class _Decomposition:
         self.fit_ = float(model.info["fit"])
         self.n_iter_ = int(model.info["iterations"])
         return self
+
+    def _new(self, x: Any, mode: int) -> SparseTensor:
+        """New slices of a mode. Of a matrix a wrong number of features is told as scikit-learn does."""
+        tensor, expected = _tensor(x), self.model_.shape
+        if tensor.ndim == len(expected) == 2 and mode == 0 and tensor.shape[1] != expected[1]:
+            raise ValueError(f"X has {tensor.shape[1]} features, but {type(self).__name__} is "
+                             f"expecting {expected[1]} features as input")
+        return tensor
 
     def fit(self: Self, X: Any, y: Any = None) -> Self:
         """Decomposes a tensor."""
@@ -102,7 +127,7 @@ class _Decomposition:
             For :class:`CPDecomposition` with the weights in them.
         """
         place = self._fitted()._mode(mode)
-        tensor = _tensor(X)
+        tensor = self._new(X, place)
         check_shape(tensor, self.model_.shape, place)
         return self._rows(tensor, place)
 
@@ -120,7 +145,7 @@ class _Decomposition:
             raise ValueError(f"rows has shape {matrix.shape}; expected (count, {columns})")
         return self._with_rows(matrix, place)
 
-    def predict(self, coords: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def reconstruct(self, coords: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Values of the model at coordinates (count, N), 0-based."""
         values: npt.NDArray[np.float64] = self._fitted().reconstruct(coords)
         return values
@@ -132,19 +157,52 @@ class _Decomposition:
         return float(self.inverse_transform(self.transform(tensor)).fit(tensor))
 
 
+def _not_fitted() -> type[NotFittedError]:
+    """The error before fit(), which is scikit-learn's, too, where that is in use."""
+    theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+    if theirs is None:
+        return NotFittedError
+    return type("NotFittedError", (NotFittedError, theirs), {})
+
+
 def _tensor(x: Any) -> SparseTensor:
+    """A tensor of what may be samples by features; errors are in the words of scikit-learn."""
     if isinstance(x, Plan):
         raise TypeError("a Plan is not enough for new slices; give the tensor")
-    return as_tensor(x)
+    if isinstance(x, (np.ndarray, list, tuple)) or (
+            hasattr(x, "__array__") and not hasattr(x, "dtypes") and not hasattr(x, "tocoo")
+            and not isinstance(x, SparseTensor) and type(x).__module__ != "torch"):
+        x = _dense(x)
+    tensor = as_tensor(x)
+    if tensor.ndim < 2:
+        raise ValueError("Expected 2D array, got 1D array instead: a tensor of at least 2 modes, the "
+                         "first of which are samples. Reshape your data: x.reshape(-1, 1)")
+    return tensor
+
+
+def _dense(x: Any) -> npt.NDArray[Any]:
+    dense = array(x)
+    if dense.dtype.kind == "c":
+        raise ValueError("Complex data not supported; expected real numbers")
+    if dense.dtype.kind == "O":
+        dense = dense.astype(np.float64)
+    for axis, what in ((0, "sample"), (1, "feature")):
+        if dense.ndim > axis and dense.shape[axis] == 0:
+            raise ValueError(f"Found array with 0 {what}(s) (shape={dense.shape}) while a minimum of 1 "
+                             "is required.")
+    if dense.dtype.kind == "f" and not np.isfinite(dense).all():
+        raise ValueError("Input X contains NaN or infinity; expected finite numbers")
+    return dense
 
 
 class CPDecomposition(_Decomposition):
     """CP decomposition as an estimator.
 
     ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are; ``random_state`` is
-    its ``seed``), or "mu", "pdnr" or "pqnr" for counts (:func:`polyad.cp_apr`; ``max_iters`` None is
-    50 for "als", else 1000; ``nonnegative`` and ``ridge`` are for "als"). New rows are those of
-    least squares, nonnegative where the model is, and for counts those of the largest likelihood.
+    its ``seed`` and ``n_jobs`` its ``threads``), or "mu", "pdnr" or "pqnr" for counts
+    (:func:`polyad.cp_apr`; ``max_iters`` None is 50 for "als", else 1000; ``nonnegative`` and
+    ``ridge`` are for "als"). New rows are those of least squares, nonnegative where the model is, and
+    for counts those of the largest likelihood.
     After :meth:`fit`:
 
     Attributes
@@ -161,28 +219,27 @@ class CPDecomposition(_Decomposition):
                  max_iters: int | None = None, init: Any = "random", random_state: Seed = 0,
                  restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
                  device: str = "auto", format: str = "auto", precision: Precision | None = None,
-                 threads: int | None = None, callback: Callback | None = None,
+                 n_jobs: int | None = None, callback: Callback | None = None,
                  verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> None:
         self.algorithm = algorithm
         self.rank, self.tol, self.max_iters, self.init = rank, tol, max_iters, init
         self.random_state, self.restarts, self.nonnegative = random_state, restarts, nonnegative
         self.ridge, self.device, self.format = ridge, device, format
-        self.precision, self.threads = precision, threads
+        self.precision, self.n_jobs = precision, n_jobs
         self.callback, self.verbose, self.on_interrupt = callback, verbose, on_interrupt
 
     def fit(self, X: Any, y: Any = None) -> CPDecomposition:
         """Decomposes a tensor."""
-        parameters = self.get_params()
+        parameters, given = self._arguments(), self._to_fit(X)
         rank, algorithm = parameters.pop("rank"), parameters.pop("algorithm")
-        parameters["seed"] = parameters.pop("random_state")
         if parameters["max_iters"] is None:
             del parameters["max_iters"]
         if algorithm == "als":
-            self._take(cp_als(X, rank, **parameters))
+            self._take(cp_als(given, rank, **parameters))
         else:
             if any([parameters.pop("nonnegative"), parameters.pop("ridge")]):
                 raise ValueError('nonnegative and ridge are for algorithm "als"')
-            self._take(cp_apr(X, rank, algorithm=algorithm, **parameters))
+            self._take(cp_apr(given, rank, algorithm=algorithm, **parameters))
         self.weights_: npt.NDArray[Any] = self.model_.weights
         return self
 
@@ -204,11 +261,12 @@ class CPDecomposition(_Decomposition):
         """
         if not hasattr(self, "model_"):
             return self.fit(X)
-        tensor, place = _tensor(X), self.model_._mode(mode)
+        place = self.model_._mode(mode)
+        tensor = self._new(X, place)
         going: Updater | None = getattr(self, "_updater", None)
         if going is None or going.mode != place or getattr(self, "_updated", None) is not self.model_:
             going = Updater(self.model_, place, kind="poisson" if self.algorithm != "als" else "auto")
-        info = going.add(tensor, forget=forget, threads=self.threads, device=self.device)
+        info = going.add(tensor, forget=forget, threads=self.n_jobs, device=self.device)
         model = going.model
         model.info["fit"], model.info["iterations"] = info["fit"], self.n_iter_
         self._take(model)
@@ -224,7 +282,7 @@ class CPDecomposition(_Decomposition):
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
         kind: ModelKind = ("poisson" if self.algorithm != "als" else
                            "nonnegative" if self.nonnegative else "signed")
-        return kruskal_rows(tensor, self.model_, mode, kind, self.threads)
+        return kruskal_rows(tensor, self.model_, mode, kind, self.n_jobs)
 
     def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> KruskalTensor:
         model = self.model_
@@ -235,7 +293,7 @@ class CPDecomposition(_Decomposition):
 
 class TuckerDecomposition(_Decomposition):
     """Tucker decomposition as an estimator; the parameters are those of :func:`polyad.tucker`
-    (``random_state`` is its ``seed``). After :meth:`fit`:
+    (``random_state`` is its ``seed`` and ``n_jobs`` its ``threads``). After :meth:`fit`:
 
     Attributes
     ----------
@@ -250,24 +308,22 @@ class TuckerDecomposition(_Decomposition):
     def __init__(self, ranks: int | str | Sequence[int] = "auto", *, tol: float = 1e-4,
                  max_iters: int = 50, init: Any = "hosvd", svd: Svd = "exact",
                  random_state: Seed = 0, device: str = "auto", format: str = "auto",
-                 precision: Precision | None = None, threads: int | None = None,
+                 precision: Precision | None = None, n_jobs: int | None = None,
                  callback: Callback | None = None, verbose: bool = False,
                  on_interrupt: OnInterrupt = "raise") -> None:
         self.ranks, self.tol, self.max_iters, self.init = ranks, tol, max_iters, init
         self.svd, self.random_state, self.device, self.format = svd, random_state, device, format
-        self.precision, self.threads = precision, threads
+        self.precision, self.n_jobs = precision, n_jobs
         self.callback, self.verbose, self.on_interrupt = callback, verbose, on_interrupt
 
     def fit(self, X: Any, y: Any = None) -> TuckerDecomposition:
         """Decomposes a tensor."""
-        parameters = self.get_params()
-        parameters["seed"] = parameters.pop("random_state")
-        self._take(tucker(X, **parameters))
+        self._take(tucker(self._to_fit(X), **self._arguments()))
         self.core_: npt.NDArray[Any] = self.model_.core
         return self
 
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
-        return tucker_rows(tensor, self.model_, mode, self.threads)
+        return tucker_rows(tensor, self.model_, mode, self.n_jobs)
 
     def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> TuckerTensor:
         model = self.model_

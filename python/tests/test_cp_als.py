@@ -172,7 +172,7 @@ def test_estimator(random_tensor):
     assert estimator.fit_ - 1e-12 <= estimator.score(x) < estimator.fit_ + 1e-2
     assert estimator.get_params()["rank"] == 3
     assert estimator.set_params(rank=2).fit_transform(x).shape == (x.shape[0], 2)
-    assert len(estimator.predict(x.coords)) == x.nnz
+    assert len(estimator.reconstruct(x.coords)) == x.nnz
     with pytest.raises(ValueError):
         estimator.set_params(nonsense=1)
 

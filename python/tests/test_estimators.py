@@ -1,5 +1,6 @@
 """Estimators, alone and inside scikit-learn."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_before_fit_and_wrong_arguments(exact):
     x, _ = exact
     for estimator in (polyad.CPDecomposition(2), polyad.TuckerDecomposition(2)):
         for call in (lambda: estimator.transform(x), lambda: estimator.score(x),
-                     lambda: estimator.predict([[0, 0, 0]]),
+                     lambda: estimator.reconstruct([[0, 0, 0]]),
                      lambda: estimator.inverse_transform(np.ones((1, 2)))):
             with pytest.raises(polyad.NotFittedError, match="fit"):
                 call()
@@ -136,6 +137,21 @@ def test_inside_scikit_learn(exact):
         assert search.best_score_ > 0.99
     cores = GridSearchCV(polyad.TuckerDecomposition(), {"ranks": [1, 2]}, cv=2).fit(x)
     assert cores.best_params_ == {"ranks": 2}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("estimator", [
+    polyad.CPDecomposition(2), polyad.CPDecomposition(1, nonnegative=True),
+    polyad.TuckerDecomposition((1, 1))], ids=str)
+def test_scikit_learn_checks_the_estimators(estimator):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    if "on_fail" not in inspect.signature(checks.check_estimator).parameters:
+        pytest.skip("check_estimator of this scikit-learn ends at the first failure")
+    # It skips what SCIPY_ARRAY_API would switch on.
+    results = checks.check_estimator(estimator, on_skip=None, on_fail=None)
+    assert len(results) > 40
+    assert [(each["check_name"], each["exception"]) for each in results
+            if each["status"] == "failed"] == []
 
 
 def test_partial_fit_goes_on_as_an_updater(flights):

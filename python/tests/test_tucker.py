@@ -218,5 +218,5 @@ def test_estimator(random_tensor):
     estimator = polyad.TuckerDecomposition((3, 2, 2), max_iters=5).fit(x)
     assert estimator.core_.shape == (3, 2, 2) and estimator.factors_[0].shape == (20, 3)
     assert estimator.fit_ - 1e-12 <= estimator.score(x) < estimator.fit_ + 1e-2
-    assert estimator.predict(x.coords[:4]).shape == (4,)
+    assert estimator.reconstruct(x.coords[:4]).shape == (4,)
     assert estimator.set_params(ranks=2).fit_transform(x).shape == (x.shape[0], 2)
