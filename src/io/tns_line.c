@@ -120,7 +120,9 @@ static int report_one_field(const struct reporter *to, const char *p, const char
   pd_quote(quoted, p, (size_t)(skip_token(p, end) - p));
   if (has_comma(p, end))
     return tns_line_report(
-        to, p, "%s is one field; expected blanks between fields; for CSV, name the file .csv",
+        to, p,
+        "%s is one field; expected blanks between fields; for CSV, name the file .csv or, of a "
+        "pipe, give the format with --input-format csv",
         quoted);
   uint64_t ignored;
   if (pd_parse_index(p, skip_token(p, end), &ignored) == PD_NUMBER_MALFORMED)
