@@ -4,6 +4,7 @@
  * mode would keep. */
 #include "algorithms/core_iterate.h"
 #include "linalg/symmetric.h"
+#include "tensor/tensor.h"
 #include <float.h>
 #include <string.h>
 

@@ -92,9 +92,9 @@ static polyad_status make_touched(struct pd_addition *a) {
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < tensor->order; ++n) {
     dims[n] = n == a->mode ? a->count : tensor->dims[n];
-    size_t bytes = (size_t)pd_index_bytes(dims[n]);
-    PD_TRY_CLEANUP(pd_alloc(a->context, nnz, bytes, &index[n]));
-    if (n != a->mode) memcpy(index[n], tensor->index[n], nnz * bytes);
+    int bytes = pd_index_bytes(dims[n]);
+    PD_TRY_CLEANUP(pd_alloc(a->context, nnz, (size_t)bytes, &index[n]));
+    if (n != a->mode) memcpy(index[n], tensor->index[n], nnz * (size_t)bytes);
     for (uint64_t p = 0; n == a->mode && p < nnz; ++p) {
       uint64_t i = a->local[pd_tensor_index(tensor, n, p)];
       pd_id_put(index[n], (int)bytes, p, i);

@@ -5,6 +5,7 @@
 #include "tensor/generate_tiles.h"
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 struct pd_generator {
   polyad_generate_options options; /* with `like` replaced */
