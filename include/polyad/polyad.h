@@ -25,6 +25,7 @@
 #include <polyad/stream.h>
 #include <polyad/team.h>
 #include <polyad/tensor.h>
+#include <polyad/transform.h>
 #include <polyad/ttensor.h>
 #include <polyad/tucker.h>
 #include <polyad/update.h>

@@ -21,7 +21,7 @@ from ._rank import RankScan, core_consistency, rank_scan
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
-from ._types import RunInfo
+from ._types import RunInfo, Transform
 from ._update import Updater, update
 from .estimators import CPDecomposition, EntryKFold, TuckerDecomposition
 
@@ -32,7 +32,7 @@ __all__ = [
     "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "EntryKFold", "Error", "FileError",
     "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
-    "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "TuckerDecomposition",
+    "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "Transform", "TuckerDecomposition",
     "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",
     "cp_complete", "devices", "formats", "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score",
     "split", "ttmc", "tucker", "tucker_ranks", "update", "version",

@@ -27,6 +27,7 @@ class Parts:
         self.names: list[str | None] = list(x.mode_names)
         self.labels: list[list[str] | None] = list(x.labels)
         self.keys: list[Keys | None] = [x._keys.get(mode) for mode in range(x.ndim)]
+        self.transforms = list(x.transforms)
 
     def reorder(self, modes: Sequence[int]) -> None:
         """Keeps these modes, in this order."""
@@ -72,6 +73,7 @@ class Parts:
             coords[mode] = column
         zeros = "keep" if np.any(self.values == 0) else "drop"  # as the tensor that they are from
         made = kind(coords.T, self.values, self.shape, zeros=zeros)
+        made.transforms = self.transforms
         made._name(self.names, self.labels,
                    {mode: keys for mode, keys in enumerate(self.keys) if keys is not None})
         return made

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._algebra import Parts, check_alike
-from ._types import Mode
+from ._context import context
+from ._native import ffi, lib
+from ._types import Mode, Transform
 
 
 def scaled(x: Any, factor: float) -> Any:
@@ -30,6 +32,32 @@ def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any
                          "one value for each")
     parts.values = values.astype(x.dtype)
     return parts.tensor(type(x))
+
+
+_SCALES = {"norm": lib.POLYAD_TRANSFORM_SCALE_NORM, "sum": lib.POLYAD_TRANSFORM_SCALE_SUM,
+           "max": lib.POLYAD_TRANSFORM_SCALE_MAX}
+
+
+def transformed(x: Any, kind: str, mode: Mode | None = None, documents: Mode | None = None,
+                by: str = "norm") -> Any:
+    """A copy with changed values, which remembers how (``x.transforms``)."""
+    step, record = ffi.new("polyad_transform *"), Transform(kind=kind)
+    if kind == "scale":
+        if by not in _SCALES:
+            raise ValueError(f"by {by!r} is unknown; expected 'norm', 'sum' or 'max'")
+        step.kind, record["kind"] = _SCALES[by], f"scale by {by}"
+    else:
+        step.kind = lib.POLYAD_TRANSFORM_LOG1P if kind == "log1p" else lib.POLYAD_TRANSFORM_TF_IDF
+    if mode is not None:
+        step.mode = record["mode"] = x._mode(mode)
+    if documents is not None:
+        step.documents = record["documents"] = x._mode(documents)
+    ctx, made = context(), ffi.new("polyad_tensor **")
+    ctx.check(lib.polyad_tensor_transform(ctx.pointer, x._handle, step, 1, made))
+    changed = type(x)._wrap(ctx, made[0])
+    changed._keys = dict(x._keys)
+    changed.transforms = [*x.transforms, record]
+    return changed
 
 
 def added(x: Any, y: Any, sign: int) -> Any:

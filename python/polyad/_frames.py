@@ -1,8 +1,8 @@
 """Data frames into tensors and back.
 
 Every column that is a mode is turned into codes, 0 to the number of its distinct values: sorted, or
-in the order of a categorical column. pandas and polars are used where the frame is theirs, tables of
-pyarrow go by way of pandas; of other frames only ``columns`` and ``frame[name].to_numpy()`` are read."""
+in the order of a categorical column. pandas and polars are used where the frame is theirs, tables
+of pyarrow go by way of pandas; of other frames only ``columns`` and ``frame[name].to_numpy()`` are read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import Compute, Kernel, Loss, Precision, Zeros
+from ._types import Compute, Kernel, Loss, Precision, Transform, Zeros
 
 _LOSSES = {"poisson": lib.POLYAD_LOSS_POISSON, "bernoulli-logit": lib.POLYAD_LOSS_BERNOULLI_LOGIT,
            "gaussian": lib.POLYAD_LOSS_GAUSSIAN}
@@ -84,6 +84,7 @@ class Plan:
                    zeros, sweeps, comm)
         self.labels: list[list[str] | None] = tensor.labels
         self.mode_names: list[str | None] = tensor.mode_names
+        self.transforms: list[Transform] = tensor.transforms
 
     def _make(self, tensor: SparseTensor, rank: int, format: str, precision: Precision,
               device: str, threads: int | None, variant: str, kernel: str, compute: str = "native",

@@ -103,9 +103,12 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
         model = kind._wrap(ctx, made[0])
         ctx.finish()
     found["seed"] = seed
+    source = plan if tensor is None else tensor
+    if source.transforms:
+        found["transforms"] = list(source.transforms)
     model.info = found
     if tensor is None or tensor.shape == plan.shape:  # else it is a share of the tensor
-        model.take_labels(plan if tensor is None else tensor)
+        model.take_labels(source)
     if found.get("reason") == "breakdown":
         warnings.warn(found["diagnosis"], RuntimeWarning, stacklevel=4)
     if interrupted and run["on_interrupt"] == "raise":

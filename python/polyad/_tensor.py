@@ -17,7 +17,8 @@ from ._files import column_list, readable
 from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
-from ._types import Duplicates, FramePackage, Missing, Mode, Numbers, Zeros
+from ._types import (Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
+                     Zeros)
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
@@ -131,6 +132,7 @@ class SparseTensor:
         self._labels: dict[int, list[str] | None] = {}
         self._plans: dict[Any, Any] = {}
         self._keys: dict[int, Keys] = {}  # what labels were in a data frame
+        self.transforms: list[Transform] = []  # how log1p(), tf_idf() and scale() changed the values
 
     @classmethod
     def _wrap(cls, ctx: Any, handle: Any) -> SparseTensor:
@@ -246,7 +248,9 @@ class SparseTensor:
             return self
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.check(lib.polyad_tensor_convert(ctx.pointer, self._handle, TYPES[wanted], made))
-        return SparseTensor._wrap(ctx, made[0])
+        converted = SparseTensor._wrap(ctx, made[0])
+        converted.transforms = list(self.transforms)
+        return converted
 
     # ---- labels ---------------------------------------------------------------------------
 
@@ -526,8 +530,8 @@ class SparseTensor:
         return made
 
     def to_dataframe(self, package: FramePackage = "pandas", *, index: bool = False) -> Any:
-        """To a data frame of "pandas" or "polars", or a table of "pyarrow": one row per nonzero, labels where they are
-        known, the values in the last column. Columns have the types that they had in
+        """To a data frame of "pandas" or "polars", or a table of "pyarrow": one row per nonzero,
+        labels where they are known, the values in the last column. Columns have the types that they had in
         :meth:`from_dataframe`; other labels are numbers or dates where all look so.
 
         Parameters
@@ -538,10 +542,6 @@ class SparseTensor:
         """
         return _frames.to_dataframe(self, package, index)
 
-    # ---- new tensors ------------------------------------------------------------------------
-
-    def __getitem__(self, key: Any) -> Any:
-        """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
     @classmethod
     def from_xarray(cls, array: Any) -> SparseTensor:
         """From an ``xarray.DataArray``, dense or over ``sparse.COO``: dimensions are modes, their
@@ -557,6 +557,10 @@ class SparseTensor:
         they had; ``as_numpy()`` makes it dense."""
         return _frames.to_xarray(self)
 
+    # ---- new tensors ------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
         dropped), slices, and arrays of integers or booleans. Every index is for one mode, so two
         arrays select all pairs, unlike NumPy's; one index may be selected several times. Labels go
         along. A float where every mode has an integer."""
@@ -649,6 +653,38 @@ class SparseTensor:
         made: SparseTensor = _arithmetic.mapped(self, function)
         return made
 
+    def log1p(self) -> SparseTensor:
+        """The tensor of ln(1 + x): large counts outweigh others less. Models of it say so in
+        ``info["transforms"]``, as after :meth:`tf_idf` and :meth:`scale`.
+
+        Raises
+        ------
+        ValueError
+            When a value is -1 or below.
+        """
+        made: SparseTensor = _arithmetic.transformed(self, "log1p")
+        return made
+
+    def tf_idf(self, terms: Mode, documents: Mode) -> SparseTensor:
+        """The tensor with every value times ln((1 + D) / (1 + d)) + 1, where D is the length of the
+        mode ``documents`` and d how many of its indices have a nonzero with this index of the mode
+        ``terms``: what is everywhere counts less. Of a matrix this is what scikit-learn's
+        ``TfidfTransformer(norm=None)`` makes.
+
+        Raises
+        ------
+        ValueError
+            When a value is below 0, or both modes are the same.
+        """
+        made: SparseTensor = _arithmetic.transformed(self, "tf-idf", terms, documents)
+        return made
+
+    def scale(self, mode: Mode, by: ScaleBy = "norm") -> SparseTensor:
+        """The tensor with every slice of a mode divided by its Euclidean norm, by the sum of its
+        magnitudes or by its largest magnitude. Scaling a second mode changes the first again."""
+        made: SparseTensor = _arithmetic.transformed(self, "scale", mode, by=by)
+        return made
+
     def ttv(self, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
         """The tensor times vectors: each mode that is named is summed with the weights of a vector of
         its length, and gone. A float where none is left."""
@@ -703,15 +739,16 @@ class SparseTensor:
 
     def __reduce__(self) -> Any:
         return _restore, (self.coords, np.array(self.values), self.shape, self.mode_names,
-                          self.labels, self._keys)
+                          self.labels, self._keys, self.transforms)
 
 
 def _restore(coords: npt.NDArray[Any], values: npt.NDArray[Any], shape: tuple[int, ...],
              names: list[str | None], labels: list[list[str] | None],
-             keys: dict[int, Keys]) -> SparseTensor:
+             keys: dict[int, Keys], transforms: list[Transform]) -> SparseTensor:
     """A tensor from what __reduce__ gave."""
     made = SparseTensor(coords, values, shape, zeros="keep")
     made._name(names, labels, keys)
+    made.transforms = transforms
     return made
 
 
@@ -735,6 +772,6 @@ def as_tensor(x: Any) -> SparseTensor:
         return x
     if _frames.package_of(x) in ("pandas", "polars", "pyarrow"):
         return SparseTensor.from_dataframe(x)
-    return SparseTensor(*_convert.anything(x))
     if _frames.package_of(x) == "xarray":
         return SparseTensor.from_xarray(x)
+    return SparseTensor(*_convert.anything(x))

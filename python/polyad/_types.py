@@ -35,6 +35,18 @@ Mode = Union[int, str]
 Seed = Union[int, np.random.Generator, np.random.RandomState, None]
 
 
+ScaleBy = Literal["norm", "sum", "max"]
+
+
+class Transform(TypedDict, total=False):
+    """How values were changed: ``kind`` is "log1p", "tf-idf" or "scale by norm", "... sum", "... max";
+    ``mode`` that of the terms, or whose slices were scaled; ``documents`` that of the documents."""
+
+    kind: str
+    mode: int
+    documents: int
+
+
 class RunInfo(TypedDict, total=False):
     """What a decomposition reports of itself (``model.info``); times in seconds. Which keys there
     are depends on the algorithm; a model that was made by hand or read has none."""
@@ -69,6 +81,7 @@ class RunInfo(TypedDict, total=False):
     format: str
     device: str
     seed: int
+    transforms: list[Transform]
     trace: list[dict[str, Any]]
 
 

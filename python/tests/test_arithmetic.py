@@ -1,5 +1,7 @@
 """Arithmetic of tensors, compared with NumPy's of the dense array."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,45 @@ def test_what_does_not_fit(pair):
         x.map(np.sum)
     with pytest.raises(ValueError, match="2\\^63 columns"):
         polyad.SparseTensor([[0, 0, 0]], [1.0], (2, 2**62, 2**62)).unfold(0)
+
+
+def words():
+    """How often words occur in documents, per year (terms x documents x years)."""
+    rng = np.random.default_rng(2)
+    return rng.poisson(0.4, (9, 14, 3)).astype(float)
+
+
+def test_logarithms_tf_idf_and_scaling():
+    dense = words()
+    x = polyad.SparseTensor.from_numpy(dense)
+    np.testing.assert_allclose(x.log1p().to_numpy(), np.log1p(dense), rtol=1e-15)
+    have = (dense.sum(axis=2) > 0).sum(axis=1)
+    idf = np.log((1 + 14) / (1 + have)) + 1
+    np.testing.assert_allclose(x.tf_idf(0, 1).to_numpy(), dense * idf[:, None, None], rtol=1e-14)
+    for by, order in (("norm", 2), ("sum", 1), ("max", np.inf)):
+        size = np.linalg.norm(dense.reshape(9, -1), ord=order, axis=1)
+        np.testing.assert_allclose(x.scale(0, by).to_numpy(), dense / size[:, None, None], rtol=1e-14)
+    for call, says in ((lambda: x.scale(3), "mode 3"), (lambda: x.scale(0, "median"), "median"),
+                       (lambda: x.tf_idf(1, 1), "mode 1 both"), (lambda: (x * -1).log1p(), "-1")):
+        with pytest.raises((ValueError, IndexError), match=says):
+            call()
+
+
+def test_models_say_how_values_were_changed(data):
+    x = polyad.read(data / "nycflights13.tns.gz")
+    changed = x.log1p().scale("carrier", "sum")
+    record = [{"kind": "log1p"}, {"kind": "scale by sum", "mode": x._mode("carrier")}]
+    assert changed.labels == x.labels and x.transforms == []
+    for source in (changed, pickle.loads(pickle.dumps(changed)), changed.astype(np.float32),
+                   polyad.Plan(changed, 2), changed[:100]):
+        assert polyad.cp_als(source, 2, max_iters=2).info["transforms"] == record
+    assert "transforms" not in polyad.cp_als(x, 2, max_iters=2).info
+
+
+@pytest.mark.peer
+def test_tf_idf_is_that_of_scikit_learn():
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    counts = words().sum(axis=2)  # terms x documents
+    ours = polyad.SparseTensor.from_numpy(counts).tf_idf(0, 1).to_numpy()
+    theirs = text.TfidfTransformer(norm=None).fit_transform(counts.T).toarray().T
+    np.testing.assert_allclose(ours, theirs, rtol=1e-14)

@@ -13,7 +13,7 @@ from polyad import plot
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
     ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "tucker", "tucker_ranks", "CPDecomposition",
-                                "TuckerDecomposition", "RunInfo"]),
+                                "TuckerDecomposition", "RunInfo", "Transform"]),
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("New data", polyad, ["Updater", "update", "anomalies", "Anomalies"]),

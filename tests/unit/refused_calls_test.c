@@ -42,6 +42,7 @@ static void tensors_and_files(void **state) {
   (void)state;
   REFUSED(polyad_tensor_create, NULL, NULL);
   REFUSED(polyad_tensor_convert, NULL, POLYAD_F64, NULL);
+  REFUSED(polyad_tensor_transform, NULL, NULL, 0, NULL);
   REFUSED(polyad_tensor_set_labels, NULL, 0, NULL, NULL);
   REFUSED(polyad_tensor_outline, NULL, NULL);
   REFUSED(polyad_tensor_statistics_compute, NULL, NULL);
