@@ -56,6 +56,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct anomalies, OUTPUT, output, "output", "FILE",
                "write the table as comma-separated text; - is standard\noutput", .letter = 'o'),
     CLI_READ_OPTIONS(struct anomalies),
+    CLI_TRANSFORM_OPTIONS(struct anomalies),
     CLI_COMMON_OPTIONS(struct anomalies)};
 
 static const struct cli_usage usage = {

@@ -14,6 +14,7 @@ struct consistency {
 };
 
 static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct consistency),
+                                                 CLI_TRANSFORM_OPTIONS(struct consistency),
                                                  CLI_COMMON_OPTIONS(struct consistency)};
 
 static const struct cli_usage usage = {

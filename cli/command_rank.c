@@ -64,6 +64,7 @@ static const struct cli_option option_table[] = {
     CLI_STORAGE_OPTIONS(struct rank, CLI_FORMAT_HELP),
     CLI_TUNE_OPTIONS(struct rank),
     CLI_READ_OPTIONS(struct rank),
+    CLI_TRANSFORM_OPTIONS(struct rank),
     CLI_COMMON_OPTIONS(struct rank)};
 
 static const struct cli_usage usage = {
@@ -245,6 +246,7 @@ static int write_json(struct rank *rank) {
   cli_json_text(object, "algorithm", rank->algorithm);
   cli_json_counts(object, "dims", polyad_plan_dims(rank->plan), polyad_plan_order(rank->plan));
   cli_json_count(object, "nnz", polyad_plan_nnz(rank->plan));
+  cli_json_transforms(object, &rank->session.transforms);
   cli_json_text(object, "format", polyad_plan_format(rank->plan));
   cli_json_text(object, "device", polyad_plan_device(rank->plan));
   cli_json_count(object, "seed", rank->session.seed);

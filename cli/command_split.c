@@ -40,6 +40,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct split, TEXT, type, "type", "EXTENSION",
                "of the files: ptn (default), or another of polyad help files"),
     CLI_READ_OPTIONS(struct split),
+    CLI_TRANSFORM_OPTIONS(struct split),
     CLI_COMMON_OPTIONS(struct split)};
 
 static const struct cli_usage usage = {

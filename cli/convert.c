@@ -33,6 +33,7 @@ static int run(struct convert *convert) {
     cli_json_count(object, "repeats_merged", polyad_tensor_repeats_merged(tensor));
     cli_json_count(object, "zeros_dropped", polyad_tensor_zeros_dropped(tensor));
     cli_json_count(object, "zeros_kept", polyad_tensor_zeros_kept(tensor));
+    cli_json_transforms(object, &session->transforms);
     status = cli_json_write(session, object);
     if (status == 0) status = cli_finish_output();
   }
@@ -41,6 +42,7 @@ static int run(struct convert *convert) {
 }
 
 static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct convert),
+                                                 CLI_TRANSFORM_OPTIONS(struct convert),
                                                  CLI_COMMON_OPTIONS(struct convert)};
 
 static const struct cli_usage usage = {

@@ -18,6 +18,8 @@
 static const char *refuses_streaming(const struct cpd *cpd) {
   if (cli_completes(&cpd->complete)) return "--absent unknown";
   if (cpd->report != NULL) return "--report";
+  if (cli_transform_given(&cpd->session.transforms, false) != NULL)
+    return cli_transform_given(&cpd->session.transforms, false);
   if (strcmp(cpd->init, "hosvd") == 0) return "--init hosvd";
   if (strcmp(cpd->algorithm, "apr-pdnr") == 0) return "--algorithm apr-pdnr";
   if (strcmp(cpd->algorithm, "apr-pqnr") == 0) return "--algorithm apr-pqnr";
@@ -41,7 +43,7 @@ static int check_team(struct cpd *cpd) {
                        : strcmp(cpd->algorithm, "apr-pqnr") == 0      ? "--algorithm apr-pqnr"
                        : strcmp(cpd->streaming.stream, "always") == 0 ? "--stream always"
                        : session->labels != NULL                      ? "--labels"
-                                                                      : NULL;
+                                                 : cli_transform_given(&session->transforms, false);
   if (option == NULL) return 0;
   return cli_usage_error(
       "%s found with %d processes; expected als or apr-mu on a tensor whose parts "
@@ -66,6 +68,14 @@ static int check_completion(struct cpd *cpd) {
   if (cpd->report != NULL)
     return cli_usage_error("--report compares a model with all cells; with --absent unknown use "
                            "--output, and polyad report on the model");
+  const char *whole = cli_transform_given(&cpd->session.transforms, true);
+  double share;
+  if (whole != NULL && complete->validation != NULL && !cli_validation_share(complete, &share))
+    return cli_usage_error(
+        "%s found with --validation FILE, which would be weighed by itself; expected "
+        "a share such as --validation 0.1, or files that polyad convert changed "
+        "together before polyad split",
+        whole);
   if (strcmp(cpd->format, "auto") == 0) cpd->format = "coo"; /* the cells are sorted anew */
   if (strcmp(algorithm, "sgd") == 0 && strcmp(cpd->session.device, "auto") == 0)
     cpd->session.device = "cpu"; /* where alone it runs */
@@ -239,12 +249,20 @@ static polyad_status decompose_known(struct cpd *cpd) {
   return polyad_cp_complete(cpd->session.context, cpd->plan, &options, &cpd->model, &cpd->info);
 }
 
+/* Weights are no values: nothing changes them. */
+static int read_weights(struct cpd *cpd) {
+  struct cli_transforms of_values = cpd->session.transforms;
+  cpd->session.transforms = (struct cli_transforms){0};
+  int status = cli_read_tensor(&cpd->session, cpd->complete.weights, &cpd->weights);
+  cpd->session.transforms = of_values;
+  return status;
+}
+
 /* The tensors of completion besides the one that is decomposed. */
 static int read_others(struct cpd *cpd) {
   double share;
   int status = 0;
-  if (cpd->complete.weights != NULL)
-    status = cli_read_tensor(&cpd->session, cpd->complete.weights, &cpd->weights);
+  if (cpd->complete.weights != NULL) status = read_weights(cpd);
   if (status == 0 && cpd->complete.validation != NULL &&
       !cli_validation_share(&cpd->complete, &share))
     status = cli_read_tensor(&cpd->session, cpd->complete.validation, &cpd->validation);

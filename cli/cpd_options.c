@@ -48,6 +48,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct cpd, COUNT, top, "top", "K",
                "entries shown per mode and component (default 5)", .most = 100),
     CLI_READ_OPTIONS(struct cpd),
+    CLI_TRANSFORM_OPTIONS(struct cpd),
     CLI_COMMON_OPTIONS(struct cpd)};
 
 const struct cli_usage cli_cpd_usage = {

@@ -171,7 +171,8 @@ static const struct cli_option option_table[] = {
                                      "polyad formats lists them (default: all)"),
     CLI_OPTION(struct info, COUNT, rank, "rank", "R", "add the bytes of factors of this rank",
                .letter = 'r', .least = 1),
-    CLI_READ_OPTIONS(struct info), CLI_COMMON_OPTIONS(struct info)};
+    CLI_READ_OPTIONS(struct info), CLI_TRANSFORM_OPTIONS(struct info),
+    CLI_COMMON_OPTIONS(struct info)};
 
 static const struct cli_usage usage = {
     .command = "info",

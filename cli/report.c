@@ -37,6 +37,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct report_command, FLAG, no_residuals, "no-residuals", NULL,
                "take names from FILE only, and compute nothing"),
     CLI_READ_OPTIONS(struct report_command),
+    CLI_TRANSFORM_OPTIONS(struct report_command),
     CLI_COMMON_OPTIONS(struct report_command)};
 
 static const struct cli_usage usage = {
@@ -134,6 +135,16 @@ static int check_dims(const struct report_command *command, const struct cli_mod
   return 0;
 }
 
+/* A model of changed values is compared with values that are changed alike. */
+static int check_transforms(const struct report_command *command) {
+  const cJSON *done = cJSON_GetObjectItemCaseSensitive(command->run, "transforms");
+  if (command->no_residuals || cJSON_GetArraySize(done) == command->session.transforms.count)
+    return 0;
+  return cli_usage_error("the run changed values in %d steps (--log1p, --tf-idf, --scale) and this "
+                         "command in %d; expected the same options, or --no-residuals",
+                         cJSON_GetArraySize(done), command->session.transforms.count);
+}
+
 static int write_json(struct report_command *command, const struct cli_report *report,
                       double explained) {
   int order = cli_model_order(&report->model);
@@ -176,6 +187,7 @@ static int run(struct report_command *command, int argc, char **argv) {
   if (status == 0 && command->file != NULL) {
     status = cli_read_tensor(&command->session, command->file, &command->tensor);
     if (status == 0) status = check_dims(command, &report.model);
+    if (status == 0 && command->run != NULL) status = check_transforms(command);
     if (status == 0 && (command->outline == NULL || has_labels(command->tensor)))
       report.outline = command->tensor;
     report.tensor = command->no_residuals ? NULL : command->tensor;

@@ -208,6 +208,29 @@ static void command_facts(struct cli_page *page) {
   end_fact(html);
 }
 
+/* How values were changed before: what the run says, or else what this command did. */
+static void transform_facts(struct cli_page *page) {
+  struct cli_html *html = &page->html;
+  cJSON *own = cJSON_CreateObject();
+  const cJSON *steps = cli_page_member(page, "transforms"), *step;
+  cli_json_transforms(own, &page->report->session->transforms);
+  if (steps == NULL) steps = cJSON_GetObjectItemCaseSensitive(own, "transforms");
+  if (cJSON_GetArraySize(steps) > 0) {
+    begin_fact(html, "values were changed");
+    cJSON_ArrayForEach(step, steps) {
+      double mode = number_of(cJSON_GetObjectItemCaseSensitive(step, "mode"));
+      double documents = number_of(cJSON_GetObjectItemCaseSensitive(step, "documents"));
+      const cJSON *kind = cJSON_GetObjectItemCaseSensitive(step, "kind");
+      if (step != steps->child) cli_html_raw(html, "; then ");
+      cli_html_string(html, cJSON_IsString(kind) ? kind->valuestring : "?");
+      if (isfinite(mode)) cli_html_print(html, ", mode %.0f", mode);
+      if (isfinite(documents)) cli_html_print(html, ", documents are mode %.0f", documents);
+    }
+    end_fact(html);
+  }
+  cJSON_Delete(own);
+}
+
 static void tensor_facts(struct cli_page *page) {
   struct cli_html *html = &page->html;
   const polyad_tensor *tensor = page->report->tensor;
@@ -232,6 +255,7 @@ void cli_page_origin(struct cli_page *page) {
   command_facts(page);
   text_fact(page, "version", polyad_version());
   tensor_facts(page);
+  transform_facts(page);
   text_fact(page, "model file", page->report->model_file);
   text_fact(page, "algorithm", cli_page_text(page, "algorithm"));
   text_fact(page, "singular vectors", cli_page_text(page, "svd"));

@@ -22,6 +22,7 @@ static void put_fit_from(cJSON *object, double bound, polyad_fit_from from) {
 
 void cli_json_run(cJSON *object, const struct cli_session *session, const struct cli_run *run) {
   const polyad_run_info *info = run->info;
+  cli_json_transforms(object, &session->transforms);
   cli_json_text(object, "format", polyad_plan_format(run->plan));
   cli_json_text(object, "variant", polyad_plan_variant(run->plan));
   cli_json_text(object, "device", polyad_plan_device(run->plan));

@@ -150,7 +150,11 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
   cli_events_step("read", path);
   if (polyad_tensor_read(session->context, path, &options, tensor) != POLYAD_OK)
     return cli_library_failure(session->context);
-  return 0;
+  status = cli_transform(session->context, &session->transforms, tensor);
+  if (status == 0) return 0;
+  polyad_tensor_destroy(*tensor);
+  *tensor = NULL;
+  return status;
 }
 
 polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,

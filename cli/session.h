@@ -3,6 +3,7 @@
 #define CLI_SESSION_H
 
 #include "options.h"
+#include "transforms.h"
 #include <polyad/polyad.h>
 
 struct cli_session {
@@ -23,6 +24,7 @@ struct cli_session {
   uint64_t index_base;
   const char *input_format, *duplicates, *zeros, *dims, *labels, *columns, *value, *delimiter;
   const char *where, *missing, *numbers, *time_zone;
+  struct cli_transforms transforms;
 };
 
 /** Choices in the order of the library's enumerations. */
@@ -135,7 +137,7 @@ int cli_session_open(struct cli_session *session);
 int cli_session_open_on_cpu(struct cli_session *session);
 void cli_session_close(struct cli_session *session);
 
-/** Reads the tensor as the options say. 0, or an exit status. */
+/** Reads the tensor as the options say, and changes its values. 0, or an exit status. */
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
 polyad_type cli_precision(const struct cli_session *session);
 /** What --compute says. */

@@ -30,6 +30,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct tucker, COUNT, top, "top", "K",
                "entries of the core that are shown (default 5)", .most = 100),
     CLI_READ_OPTIONS(struct tucker),
+    CLI_TRANSFORM_OPTIONS(struct tucker),
     CLI_COMMON_OPTIONS(struct tucker)};
 
 const struct cli_usage cli_tucker_usage = {

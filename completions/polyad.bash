@@ -32,6 +32,7 @@ _polyad() {
   local common="--device --precision --threads --memory-limit --seed --log $talk"
   local reading="--input-format --index-base --pattern --duplicates --aggregate --zeros --dims --labels --columns --where
     --missing --numbers --time-zone --value --delimiter"
+  local changing="--log1p --tf-idf --scale"
   local storage="--second-share --compute"
   COMPREPLY=()
 
@@ -44,25 +45,25 @@ _polyad() {
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
       --zero-tol --active-tol --damping --exact --lbfgs-pairs --absent --weights --biases --bias-ridge
       --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top
-      $reading $common" ;;
+      $reading $changing $common" ;;
     rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --checkpoint
-      --resume --report --format --variant --tune --tune-cache $storage $reading $common" ;;
+      --resume --report --format --variant --tune --tune-cache $storage $reading $changing $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
-      --output --report --top $reading $common" ;;
-    info) options="--format --variant $storage --rank $reading $common" ;;
-    convert) options="$reading $common" ;;
+      --output --report --top $reading $changing $common" ;;
+    info) options="--format --variant $storage --rank $reading $changing $common" ;;
+    convert) options="$reading $changing $common" ;;
     generate) options="--dims --nnz --skew --cluster --like --scale --structure --rank --noise --poisson --truth
       $common" ;;
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
-    report) options="--output --run --title --top --components --no-residuals $reading $common" ;;
+    report) options="--output --run --title --top --components --no-residuals $reading $changing $common" ;;
     score) options="--no-weights $talk" ;;
-    core-consistency) options="$reading $common" ;;
+    core-consistency) options="$reading $changing $common" ;;
     project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top
       $reading $common" ;;
     update) options="--mode --forget --rounds --model-kind --match --unseen --output --top $reading $common" ;;
     anomalies) options="--by --mode --model-kind --fdr --top --tail --cells --match --unseen --output
-      $reading $common" ;;
-    split) options="--test --validation --negatives --mode --output --type $reading $common" ;;
+      $reading $changing $common" ;;
+    split) options="--test --validation --negatives --mode --output --type $reading $changing $common" ;;
     predict) options="--output --top --mode $reading $common" ;;
     plan) options="--rank --format --ranks --memory --network --latency --seconds $reading $common" ;;
     replay) options=$talk ;;

@@ -13,8 +13,8 @@ from model_check import Kruskal, SUBCOMMANDS, Tucker, check, too_large
 
 # Options of `convert` that say how the input is to be read; those without an argument.
 READING = {"--index-base", "--duplicates", "--dims", "--labels", "--columns", "--value",
-           "--delimiter", "--pattern", "--zeros"}
-ALONE = {"--pattern"}
+           "--delimiter", "--pattern", "--zeros", "--log1p", "--tf-idf", "--scale"}
+ALONE = {"--pattern", "--log1p"}
 
 
 def option(arguments, *names):

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import math
 import random
 
 import pytest
@@ -344,3 +345,88 @@ def test_a_broken_time_zone_file(polyad, content, monkeypatch):
     write(polyad, ["2024-06-01 00:00Z,a,1"])
     polyad.fails(1, "info", "t.csv", "--columns", "when:hour", "--time-zone", "Broken",
                  says=("Broken", "tz database"))
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+TERMS = [("cat", "a", 2022, 5), ("cat", "b", 2022, 1), ("dog", "a", 2023, 2), ("the", "a", 2022, 40),
+         ("the", "b", 2022, 30), ("the", "b", 2023, 9), ("the", "c", 2023, 20)]
+
+
+def write_terms(polyad, name="t.csv"):
+    polyad.write(name, "word,text,year,value\n" + "".join(
+        ",".join(map(str, row)) + "\n" for row in TERMS))
+
+
+def values_of(polyad, *options):
+    return [float(row["value"]) for row in rows_of(polyad, *options)]
+
+
+def test_values_are_changed_in_order(polyad):
+    write_terms(polyad)
+    counts = [row[3] for row in TERMS]
+    assert values_of(polyad, "--log1p") == pytest.approx([math.log1p(x) for x in counts], rel=1e-15)
+    texts = {word: len({row[1] for row in TERMS if row[0] == word}) for word in ("cat", "dog", "the")}
+    weighed = [x * (math.log(4 / (1 + texts[row[0]])) + 1) for row, x in zip(TERMS, counts)]
+    for modes in ("word,text", "1,2", "word,2"):
+        assert values_of(polyad, "--tf-idf", modes) == pytest.approx(weighed, rel=1e-14)
+    for way, size in (("", lambda column: math.hypot(*column)), (":norm", lambda column: math.hypot(*column)),
+                      (":sum", sum), (":max", max)):
+        sizes = {text: size([x for row, x in zip(TERMS, weighed) if row[1] == text]) for text in "abc"}
+        scaled = [x / sizes[row[1]] for row, x in zip(TERMS, weighed)]
+        assert values_of(polyad, "--scale", "text" + way, "--tf-idf", "1,2") == pytest.approx(
+            scaled, rel=1e-14)
+    assert values_of(polyad, "--scale", "1:max,text", "--log1p") == pytest.approx(
+        values_of(polyad, "--scale", "word:max,2:norm", "--log1p"), rel=1e-15)
+
+
+def test_records_and_pages_say_how_values_were_changed(polyad):
+    write_terms(polyad)
+    options = ("--log1p", "--tf-idf", "word,text", "--scale", "year:max")
+    done = [{"kind": "log1p"}, {"kind": "tf-idf", "mode": 1, "documents": 2},
+            {"kind": "scale by max", "mode": 3}]
+    run = ("t.csv", "-r", "2", "--seed", "3")
+    assert polyad.json("convert", "t.csv", "u.ptn", *options)["transforms"] == done
+    changed = polyad.json("cpd", *run, *options)
+    assert changed["transforms"] == done
+    plain = polyad.json("cpd", "u.ptn", *run[1:])
+    assert plain["transforms"] == [] and plain["fit"] == changed["fit"]
+    assert polyad.json("tucker", "t.csv", "-r", "2", *options)["transforms"] == done
+    assert polyad.json("rank", "t.csv", "--ranks", "1-2", *options)["transforms"] == done
+    polyad.ok("cpd", *run, *options, "--report", "r.html", "-o", "m.ktensor", "--json", "r.json")
+    words = ("log1p; then tf-idf, mode 1, documents are mode 2; then scale by max, mode 3",)
+    assert words[0] in polyad.path("r.html").read_text()
+    polyad.ok("report", "m.ktensor", "t.csv", *options, "--run", "r.json", "-o", "again.html")
+    assert words[0] in polyad.path("again.html").read_text()
+    polyad.fails(2, "report", "m.ktensor", "t.csv", "--run", "r.json", "-o", "other.html",
+                 says=("--log1p", "3 steps", "0"))
+
+
+@pytest.mark.parametrize("option, text, says", [
+    ("--tf-idf", "word", "two modes"), ("--tf-idf", "word,word", "two modes"),
+    ("--tf-idf", "1,4", "(1 to 3)"), ("--tf-idf", "0,1", "two modes"), ("--scale", "", "is empty"),
+    ("--scale", "month", "different modes"), ("--scale", "1,word:max", "different modes"),
+    ("--scale", "1:mean", ":norm, :sum or :max"), ("--scale", "1,", "different modes")])
+def test_wrong_modes_of_changes(polyad, option, text, says):
+    write_terms(polyad)
+    polyad.fails(2, "info", "t.csv", option, text, says=(option, says))
+
+
+def test_changes_where_they_cannot_be(polyad):
+    polyad.write("n.tns", "1 1 -2\n1 2 3\n2 1 4\n")
+    for option in (("--log1p",), ("--tf-idf", "1,2")):
+        polyad.fails(1, "info", "n.tns", *option, says=("value -2 at coordinate (1, 1)",))
+    polyad.ok("convert", "good.tns", "good.ptn")
+    for arguments in (("good.ptn", "--stream", "always", "--log1p"),
+                      ("good.tns", "--absent", "unknown", "--validation", "good.tns", "--scale", "1")):
+        polyad.fails(2, "cpd", *arguments, "-r", "1", says=(arguments[-1 if "--log1p" in arguments
+                                                                      else -2],))
+    weighed = ("cpd", "good.tns", "-r", "1", "--absent", "unknown", "--weights", "good.tns")
+    assert polyad.json(*weighed)["fit"] != polyad.json(*weighed, "--log1p")["fit"]
+
+
+def test_a_table_from_a_pipe_is_told_how(polyad):
+    write_terms(polyad)
+    table = polyad.path("t.csv").read_bytes()
+    polyad.fails(1, "info", "-", stdin=table, says=("--input-format csv",))
+    polyad.ok("info", "-", "--input-format", "csv", stdin=table)
