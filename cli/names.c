@@ -29,12 +29,20 @@ polyad_structure cli_structure(const char *name) {
   return (polyad_structure)cli_choice(CLI_STRUCTURES, name);
 }
 
+/* Who writes files of this name, where that is not the command's --output. */
+static const char *elsewhere(const char *path) {
+  const char *dot = strrchr(path, '.');
+  if (dot != NULL && strcmp(dot, ".html") == 0) return ". polyad report writes pages";
+  bool python = dot != NULL && (strcmp(dot, ".npz") == 0 || strcmp(dot, ".parquet") == 0);
+  return python ? ". In Python model.save() writes it" : "";
+}
+
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents) {
   char quoted[CLI_QUOTE_BYTES], expected[256];
   if (path == NULL || polyad_file_format_find(path, contents) >= 0) return 0;
   (void)polyad_file_extensions(contents, expected, sizeof expected);
-  return cli_usage_error("%s %s has an extension that no model has; expected %s", option,
-                         cli_quote(quoted, path), expected);
+  return cli_usage_error("%s %s has an extension that no model has; expected %s%s", option,
+                         cli_quote(quoted, path), expected, elsewhere(path));
 }
 
 int cli_input_format(const char *extension, polyad_read_options *options) {

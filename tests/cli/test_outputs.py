@@ -289,3 +289,9 @@ def test_comment_with_dims(polyad, comment, dims):
 def test_comment_with_dims_that_are_too_small(polyad):
     polyad.write("c.tns", "# dims: 2 1 2\n" + polyad.path("good.tns").read_text())
     polyad.fails(1, "info", "c.tns", says=("c.tns:3:3: error:", "expected at most 1"))
+
+
+@pytest.mark.parametrize("name, says", [("m.html", "polyad report"), ("m.npz", "model.save()"),
+                                        ("m.parquet", "model.save()")])
+def test_who_writes_other_files_is_said(polyad, name, says):
+    polyad.fails(2, "cpd", "good.tns", "-r", "1", "-o", name, says=("no model has", says))
