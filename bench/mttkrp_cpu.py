@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""MTTKRP in all modes on the CPU: polyad, SPLATT and ALTO in interleaved rounds.
+"""MTTKRP in all modes on the CPU: polyad, SPLATT, ALTO and Dynasor+ in interleaved rounds.
 
 usage: bench/mttkrp_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
-           [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN]
+           [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN] [--dynasor BIN]
            [--names SET] [--ranks 16,32] [--precisions f64,f32] [--format auto] [--rounds 5]
            [--threads 2]
 
@@ -13,7 +13,8 @@ every program once on the same tensor, so that what else the machine does touche
 program's figure is the median over rounds of the sum over modes of its medians over iterations;
 ALTO prints only the mean of its iterations. SPLATT runs with its defaults (two CSF) as `splatt cpd`,
 which reports its MTTKRP times; ALTO runs its own MTTKRP benchmark (keys of more than 64 bits need
-its 128-bit build).
+its 128-bit build); Dynasor+, in float32 only, prints the sum over the iterations of a CP-ALS: that of
+a run with few iterations is taken from that of one with many.
 """
 import argparse
 import csv
@@ -81,7 +82,23 @@ def time_alto(options, name, rank, precision):
     return {"seconds": float(re.search(r"ALTO runtime:\s+([0-9.]+)", out).group(1)) / ITERATIONS}
 
 
-PROGRAMS = {"polyad": time_polyad, "splatt": time_splatt, "alto": time_alto}
+def time_dynasor(options, name, rank, precision):
+    if not options.dynasor or precision != "f32":
+        return None
+    seconds = {}
+    for iterations in (ITERATIONS, 10 * ITERATIONS):
+        out = run([options.dynasor, file_of(options, name, ".tns"), "--rank", str(rank), "--threads",
+                   str(options.threads), "--no-cache", "--decompose", "cpals", "--cp-iters",
+                   str(iterations), "--cp-tol", "0"], options.threads)
+        done = int(re.search(r"done\s+iters=(\d+)", out).group(1))
+        if done != iterations:
+            raise RuntimeError(f"Dynasor+ on {name}: {done} iterations found; expected {iterations}")
+        seconds[iterations] = float(re.search(r"spMTTKRP\s*=\s*([0-9.]+)", out).group(1))
+    return {"seconds": (seconds[10 * ITERATIONS] - seconds[ITERATIONS]) / (9 * ITERATIONS)}
+
+
+PROGRAMS = {"polyad": time_polyad, "splatt": time_splatt, "alto": time_alto, "dynasor": time_dynasor}
+PEERS = tuple(program for program in PROGRAMS if program != "polyad")
 
 
 def measure(options, name, rank, precision):
@@ -101,7 +118,7 @@ def measure(options, name, rank, precision):
     for program, seconds in times.items():
         row[program + "_seconds"] = statistics.median(seconds) if seconds else None
         row[program + "_rounds"] = seconds
-    for peer in ("splatt", "alto"):
+    for peer in PEERS:
         # A round's programs ran side by side: the median of its ratios is steadier than the ratio.
         pairs = zip(times[peer], times["polyad"])
         row[peer + "_over_polyad"] = (statistics.median(a / b for a, b in pairs)
@@ -109,8 +126,8 @@ def measure(options, name, rank, precision):
     return row
 
 
-COLUMNS = ["tensor", "rank", "precision", "format", "polyad_seconds", "splatt_seconds",
-           "alto_seconds", "splatt_over_polyad", "alto_over_polyad"]
+COLUMNS = ["tensor", "rank", "precision", "format", "polyad_seconds",
+           *(peer + "_seconds" for peer in PEERS), *(peer + "_over_polyad" for peer in PEERS)]
 
 
 def write(options, rows, columns, conditions):
@@ -138,7 +155,7 @@ def main():
     parser.add_argument("--tensors", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--polyad", default="build/polyad")
-    for peer in ("splatt", "splatt-f32", "alto64", "alto128"):
+    for peer in ("splatt", "splatt-f32", "alto64", "alto128", "dynasor"):
         parser.add_argument("--" + peer)
     parser.add_argument("--names", default="mttkrp")
     parser.add_argument("--ranks", default="16,32")

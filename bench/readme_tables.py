@@ -82,13 +82,14 @@ def iterations():
     return ("Medians of 3 runs that took turns with another build's.\n\n" + table(["", *marked], rows))
 
 
-def ratios(files, key, rounds_key):
-    """(ratio, tensor, rounds) of results of bench/mttkrp_cpu.py and like it."""
+def ratios(files, peer, least=0):
+    """(ratio, tensor, rounds) of results of bench/mttkrp_cpu.py, where the peer took at least so
+    many seconds."""
     found = []
     for name in files:
-        record = load("cpu", name)
-        found += [(row[key], f"{row['tensor']}, R = {row['rank']}", len(row[rounds_key]))
-                  for row in record["results"] if row.get(key)]
+        found += [(row[peer + "_over_polyad"], f"{row['tensor']}, R = {row['rank']}",
+                   len(row[peer + "_rounds"])) for row in load("cpu", name)["results"]
+                  if row.get(peer + "_over_polyad") and row[peer + "_seconds"] >= least]
     return found
 
 
@@ -123,13 +124,15 @@ def least_row(what, program, found):
     return [[what, program, f"{ratio:.{digits}f} ({tensor}{few})"]]
 
 
-MTTKRP_F64 = ("mttkrp_r16_f64_epyc.json", "mttkrp_r32_f64.json", "mttkrp_r32_delicious.json")
+MTTKRP_F64 = tuple(f"mttkrp_f64_{which}.json"
+                   for which in ("real", "enron", "nell-2", "uber"))
+SPLATT_LEAST = 0.02  # it prints whole milliseconds of each mode
 
 
 def cpu():
     rows = [*least_row("MTTKRP over all modes, float64", "SPLATT",
-                       ratios(MTTKRP_F64, "splatt_over_polyad", "splatt_rounds")),
-            *least_row("the same", "ALTO", ratios(MTTKRP_F64, "alto_over_polyad", "alto_rounds")),
+                       ratios(MTTKRP_F64, "splatt", SPLATT_LEAST)),
+            *least_row("the same", "ALTO", ratios(MTTKRP_F64, "alto")),
             *least_row("reading `.tns` text", "SPLATT", read_ratios()),
             *least_row("CP-APR, an outer iteration of MU", "SparTen", phi_ratios("sparten")),
             *least_row("the same", "ALTO", phi_ratios("alto")),

@@ -26,6 +26,16 @@ def test_least_favourable():
         ["what", "program", "0.96 (b; 1 round)"]]
 
 
+def test_times_too_short_to_print(monkeypatch):
+    """What a program prints with too few digits, or did not run, is not quoted."""
+    rows = [{"tensor": name, "rank": 16, "peer_seconds": seconds, "peer_over_polyad": ratio,
+             "peer_rounds": [1, 2, 3]} for name, seconds, ratio in
+            (("a", 0.001, 0.5), ("b", 0.02, 3), ("c", None, None))]
+    monkeypatch.setattr(readme_tables, "load", lambda *path: {"results": rows})
+    assert readme_tables.ratios(("file",), "peer", 0.02) == [(3, "b, R = 16", 3)]
+    assert [name for _, name, _ in readme_tables.ratios(("file",), "peer")] == ["a, R = 16", "b, R = 16"]
+
+
 def test_check(tmp_path, monkeypatch):
     """README.md is current; a changed digit and a lost place are found."""
     monkeypatch.setattr(sys, "argv", ["readme_tables.py", "--check"])
