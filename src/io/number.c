@@ -165,8 +165,27 @@ static const char two_digits[201] = "0001020304050607080910111213141516171819202
                                     "50515253545556575859606162636465666768697071727374"
                                     "75767778798081828384858687888990919293949596979899";
 
+/* Eight digits of a number below 10^8, in front of `end`: halves, then pairs, then digits are
+ * divided side by side, by products with reciprocals that are exact for so small numbers. */
+static char *put_eight(char *end, uint64_t value) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  uint64_t high = value / 10000, fours = high | (value - high * 10000) << 32;
+  uint64_t pairs = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+  pairs |= (fours - pairs * 100) << 16;
+  uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+  uint64_t digits = tens | (pairs - tens * 10) << 8 | UINT64_C(0x3030303030303030);
+  return memcpy(end - 8, &digits, sizeof digits);
+#else
+  for (int k = 0; k < 4; ++k, value /= 100)
+    memcpy(end -= 2, two_digits + value % 100 * 2, 2);
+  return end;
+#endif
+}
+
 /* Writes an integer in decimal so that it ends before `end`. Returns where it begins. */
 static char *put_digits(char *end, uint64_t value) {
+  for (; value >= 100000000; value /= 100000000)
+    end = put_eight(end, value % 100000000);
   for (; value >= 100; value /= 100)
     memcpy(end -= 2, two_digits + value % 100 * 2, 2);
   if (value >= 10) return memcpy(end - 2, two_digits + value * 2, 2);

@@ -1,11 +1,13 @@
-/* Threads format a batch of numbers each, which are then written in order, until all are done. */
+/* Threads take batches of numbers and format them. Each writes its batch when those before are
+ * written, while the others format on. */
 #include "io/number_rows.h"
 #include "core/numbers.h"
 #include "io/number.h"
 #include <assert.h>
+#include <omp.h>
 #include <string.h>
 
-enum { BATCH = 1 << 16, STYLE_BYTES = 7, NUMBER_ROOM = PD_NUMBER_TEXT + 3 * STYLE_BYTES };
+enum { BATCH = 1 << 14, STYLE_BYTES = 7, NUMBER_ROOM = PD_NUMBER_TEXT + 3 * STYLE_BYTES };
 
 const struct pd_row_style pd_plain_rows = {"", " ", "", "\n"};
 
@@ -51,28 +53,21 @@ static size_t format(const void *values, polyad_type type, uint64_t begin, uint6
 polyad_status pd_rows_write(polyad_context *context, struct pd_output *output, polyad_type type,
                             const void *values, uint64_t rows, uint64_t columns,
                             const struct pd_row_style *style) {
-  uint64_t count = rows * columns, batch = count < BATCH ? count : BATCH;
-  int threads = pd_threads_for(context, count, BATCH / 4);
+  uint64_t count = rows * columns, batches = (count + BATCH - 1) / BATCH;
+  uint64_t room = count < BATCH ? count : BATCH;
+  int threads = pd_threads_for(context, count, BATCH);
   struct style texts = measured(style);
   char *text = NULL;
-  size_t *length = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads * batch * NUMBER_ROOM, &text));
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &length));
-  for (uint64_t first = 0; first < count; first += (uint64_t)threads * batch) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; ++t) {
-      uint64_t begin = first + (uint64_t)t * batch, end = begin + batch;
-      if (end > count) end = count;
-      length[t] = begin < end ? format(values, type, begin, end, columns, &texts,
-                                       text + (size_t)t * batch * NUMBER_ROOM)
-                              : 0;
-    }
-    for (int t = 0; t < threads; ++t)
-      PD_TRY_CLEANUP(pd_output_write(output, text + (size_t)t * batch * NUMBER_ROOM, length[t]));
+  polyad_status status = POLYAD_OK; /* changes only where threads take turns */
+  PD_TRY(PD_NEW(context, (uint64_t)threads * room * NUMBER_ROOM, &text));
+#pragma omp parallel for ordered num_threads(threads) schedule(dynamic, 1)
+  for (uint64_t k = 0; k < batches; ++k) {
+    char *own = text + (size_t)omp_get_thread_num() * room * NUMBER_ROOM;
+    uint64_t begin = k * BATCH, end = begin + BATCH < count ? begin + BATCH : count;
+    size_t length = format(values, type, begin, end, columns, &texts, own);
+#pragma omp ordered
+    if (status == POLYAD_OK) status = pd_output_write(output, own, length);
   }
-cleanup:
   pd_free(context, text);
-  pd_free(context, length);
   return status;
 }

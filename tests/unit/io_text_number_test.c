@@ -8,9 +8,11 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <polyad/polyad.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STRINGS = 1000000, LONGEST = 128 };
 
@@ -324,8 +326,53 @@ static void a_decimal_comma_changes_nothing(void **state) {
   assert_non_null(setlocale(LC_ALL, "C"));
 }
 
+/* Digits are made eight at a time: numbers beside powers of ten have zeros or nines there. */
+static void indices_are_written_as_printf_does(void **state) {
+  (void)state;
+  char text[PD_NUMBER_TEXT], expected[PD_NUMBER_TEXT];
+  uint64_t counter = 0;
+  for (uint64_t power = 1; power <= UINT64_C(1000000000000000000); power *= 10)
+    for (uint64_t k = 0; k < 20000; ++k) {
+      uint64_t value = k < 3 ? power - 1 + k : draw(&counter, power);
+      size_t length = pd_format_index(text, value);
+      int wanted = snprintf(expected, sizeof expected, "%llu", (unsigned long long)value);
+      assert_int_equal(length, wanted);
+      assert_memory_equal(text, expected, length);
+    }
+}
+
+/* A matrix of many batches is written in its order, whatever thread is done first. */
+static void rows_are_written_in_their_order(void **state) {
+  (void)state;
+  enum { ROWS = 30011, COLUMNS = 7 };
+  polyad_context *context;
+  double *values = calloc((size_t)ROWS * COLUMNS, sizeof *values), *back;
+  uint64_t counter = 0, rows, columns;
+  char path[] = "/tmp/polyad-rows-XXXXXX";
+  int made = mkstemp(path);
+  assert_true(made >= 0 && values != NULL);
+  close(made);
+  for (int k = 0; k < ROWS * COLUMNS; ++k)
+    values[k] = (double)draw(&counter, UINT64_C(1) << (k % 62 + 1)) * 0x1p-31;
+  for (int threads = 1; threads <= 5; threads += 2) {
+    assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    assert_int_equal(polyad_matrix_write(context, ROWS, COLUMNS, values, path), POLYAD_OK);
+    assert_int_equal(polyad_matrix_read(context, path, &rows, &columns, &back), POLYAD_OK);
+    assert_int_equal(rows, ROWS);
+    assert_int_equal(columns, COLUMNS);
+    assert_memory_equal(back, values, (size_t)ROWS * COLUMNS * sizeof *values);
+    polyad_free(context, back);
+    polyad_context_destroy(context);
+  }
+  (void)remove(path);
+  free(values);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(indices_are_written_as_printf_does),
+      cmocka_unit_test(rows_are_written_in_their_order),
       cmocka_unit_test(a_million_strings_are_read_exactly),
       cmocka_unit_test(scaled_integers_are_exact),
       cmocka_unit_test(every_count_of_digits_is_taken),
