@@ -5,7 +5,7 @@ _Static_assert((int)PD_TNS_PADDING >= 2 * STEP + DIGITS_MOST, "what is read behi
 
 /* Stores the places of the bits of `found`, plus `first`, as 16-bit numbers. Eight are stored at a
  * time, those behind the last bit being STEP. */
-static inline void store_places(uint64_t found, uint16_t first, uint16_t *to) {
+static inline void store_places_avx2(uint64_t found, uint16_t first, uint16_t *to) {
   int count = __builtin_popcountll(found);
   for (int k = 0; k < count; k += 8)
 #pragma GCC unroll 8
@@ -16,7 +16,7 @@ static inline void store_places(uint64_t found, uint16_t first, uint16_t *to) {
 }
 
 /* A bit for the sign of each byte. */
-static inline uint64_t bits_of(__m256i bytes) { return (uint32_t)_mm256_movemask_epi8(bytes); }
+static inline uint64_t sign_bits(__m256i bytes) { return (uint32_t)_mm256_movemask_epi8(bytes); }
 
 /* The bytes of half a step: a bit for each that is no digit, a blank, a line's end. */
 struct bytes {
@@ -29,9 +29,9 @@ static inline struct bytes look_at(const char *text) {
   __m256i digits = _mm256_sub_epi8(bytes, zero);
   __m256i blanks = _mm256_or_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(' ')),
                                    _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\t')));
-  return (struct bytes){bits_of(_mm256_cmpeq_epi8(_mm256_min_epu8(digits, nine), digits)) ^
-                            UINT32_MAX,
-                        bits_of(blanks), bits_of(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\n')))};
+  return (struct bytes){
+      sign_bits(_mm256_cmpeq_epi8(_mm256_min_epu8(digits, nine), digits)) ^ UINT32_MAX,
+      sign_bits(blanks), sign_bits(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\n')))};
 }
 
 /* Writes bits behind the first `count` of a row. */
@@ -43,13 +43,13 @@ static inline void append_bits(uint64_t *row, uint32_t count, uint64_t bits) {
 }
 
 /* Lists the fields of [text, text + size), size at most WINDOW. */
-static void find_fields(struct fields *fields, size_t size) {
+static void find_fields_avx2(struct fields *fields, size_t size) {
   uint32_t count = 0;
   for (size_t at = 0; at < size; at += STEP) {
     struct bytes low = look_at(fields->text + at), high = look_at(fields->text + at + STEP / 2);
     uint64_t ends = low.end | high.end << 32;
     if (size - at < STEP) ends &= ~UINT64_C(0) >> (STEP - (size - at));
-    store_places(ends, (uint16_t)at, fields->end + count);
+    store_places_avx2(ends, (uint16_t)at, fields->end + count);
     append_bits(fields->ending.bits.blank, count, _pext_u64(low.blank | high.blank << 32, ends));
     append_bits(fields->ending.bits.line, count, _pext_u64(low.line | high.line << 32, ends));
     count += (uint32_t)__builtin_popcountll(ends);
@@ -60,7 +60,7 @@ static void find_fields(struct fields *fields, size_t size) {
 
 /* Which of the 16 fields from `end` on, the first being behind `before`, have no digit or too many,
  * as words that are not zero. */
-static inline __m256i sizes_of(const uint16_t *end, const uint16_t *before) {
+static inline __m256i odd_sizes(const uint16_t *end, const uint16_t *before) {
   __m256i ends = _mm256_loadu_si256((const __m256i *)(const void *)end);
   __m256i starts = _mm256_loadu_si256((const __m256i *)(const void *)before);
   __m256i spare = _mm256_sub_epi16(_mm256_sub_epi16(ends, starts), _mm256_set1_epi16(2));
@@ -70,14 +70,14 @@ static inline __m256i sizes_of(const uint16_t *end, const uint16_t *before) {
 }
 
 /* The flags of the 64 fields from `f` on. */
-static inline struct flags field_flags(const struct fields *fields, uint32_t f) {
+static inline struct flags field_flags_avx2(const struct fields *fields, uint32_t f) {
   struct flags flags = {.blank = fields->ending.bits.blank[f / 64],
                         .line = fields->ending.bits.line[f / 64]};
   for (uint32_t half = 0; half < 64; half += 32) {
     const uint16_t *end = fields->end + f + half, *before = &fields->before_first + f + half;
-    __m256i sizes = _mm256_packs_epi16(sizes_of(end, before), sizes_of(end + 16, before + 16));
+    __m256i sizes = _mm256_packs_epi16(odd_sizes(end, before), odd_sizes(end + 16, before + 16));
     sizes = _mm256_permute4x64_epi64(sizes, 0xd8); /* packing goes by halves of vectors */
-    flags.size |= bits_of(sizes) << half;
+    flags.size |= sign_bits(sizes) << half;
   }
   return flags;
 }
@@ -101,7 +101,7 @@ static inline __m256i fours_of(const char *text, const uint16_t *before, __m128i
 }
 
 /* GROUP fields at a time. Those with more digits than 8 become zero: nobody asks for them. */
-static void find_numbers(struct fields *fields) {
+static void find_numbers_avx2(struct fields *fields) {
   for (uint32_t f = 0; f < fields->count; f += GROUP) {
     const uint16_t *before = &fields->before_first + f;
     __m128i ends = _mm_loadu_si128((const __m128i *)(const void *)(fields->end + f));
@@ -117,5 +117,5 @@ static void find_numbers(struct fields *fields) {
   }
 }
 
-#define PD_TNS_VECTOR_LINES pd_tns_vector_lines_avx2
+#define PD_TNS_VECTOR(name) name##_avx2
 #include "io/tns_vector_body.h"

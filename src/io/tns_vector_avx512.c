@@ -13,7 +13,7 @@ static inline __m512i ascending_bytes(void) {
 }
 
 /* Stores the places of the bits of `found`, plus `first`, as 16-bit numbers. */
-static inline void store_places(uint64_t found, uint16_t first, uint16_t *to) {
+static inline void store_places_avx512(uint64_t found, uint16_t first, uint16_t *to) {
   __m512i places = _mm512_maskz_compress_epi8(found, ascending_bytes());
   __m512i add = _mm512_set1_epi16((short)first);
   __m512i low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(places));
@@ -24,14 +24,14 @@ static inline void store_places(uint64_t found, uint16_t first, uint16_t *to) {
 }
 
 /* Lists the fields of [text, text + size), size at most WINDOW. */
-static void find_fields(struct fields *fields, size_t size) {
+static void find_fields_avx512(struct fields *fields, size_t size) {
   uint32_t count = 0;
   for (size_t at = 0; at < size; at += STEP) {
     __m512i text = _mm512_loadu_si512(fields->text + at);
     __m512i digits = _mm512_sub_epi8(text, _mm512_set1_epi8('0'));
     uint64_t ends = _mm512_cmpgt_epu8_mask(digits, _mm512_set1_epi8(9));
     if (size - at < STEP) ends &= ~UINT64_C(0) >> (STEP - (size - at));
-    store_places(ends, (uint16_t)at, fields->end + count);
+    store_places_avx512(ends, (uint16_t)at, fields->end + count);
     _mm512_storeu_si512(fields->ending.byte + count, _mm512_maskz_compress_epi8(ends, text));
     count += (uint32_t)__builtin_popcountll(ends);
   }
@@ -39,7 +39,7 @@ static void find_fields(struct fields *fields, size_t size) {
 }
 
 /* The flags of the 64 fields from `f` on. */
-static inline struct flags field_flags(const struct fields *fields, uint32_t f) {
+static inline struct flags field_flags_avx512(const struct fields *fields, uint32_t f) {
   const __m512i most = _mm512_set1_epi16(DIGITS_MOST - 1), two = _mm512_set1_epi16(2);
   struct flags flags = {0};
   for (uint32_t half = 0; half < 64; half += 32) {
@@ -104,7 +104,7 @@ static void single_number(struct fields *fields, uint32_t f) {
   fields->number[f] = (uint32_t)number;
 }
 
-static void find_numbers(struct fields *fields) {
+static void find_numbers_avx512(struct fields *fields) {
   const struct patterns patterns = make_patterns();
   for (uint32_t f = 0; f < fields->count; f += GROUP) {
     uint16_t first = (uint16_t)((&fields->before_first)[f] + 1);
@@ -117,5 +117,5 @@ static void find_numbers(struct fields *fields) {
   }
 }
 
-#define PD_TNS_VECTOR_LINES pd_tns_vector_lines_avx512
+#define PD_TNS_VECTOR(name) name##_avx512
 #include "io/tns_vector_body.h"

@@ -14,16 +14,16 @@
  *
  * A file that includes this one first brings what its instruction set does in its own way:
  * store_places(), find_fields(), field_flags() and find_numbers(), on the fields below
- * (tns_vector_fields.h). */
+ * (tns_vector_fields.h), and PD_TNS_VECTOR(), which puts its name behind theirs. */
 /* Sets the flags of fields, and lists the lines. Fields behind the last line are forgotten. */
 static void find_lines(struct fields *fields) {
   uint32_t lines = 0;
   for (uint32_t f = 0; f < fields->count; f += 64) {
-    struct flags flags = field_flags(fields, f);
+    struct flags flags = PD_TNS_VECTOR(field_flags)(fields, f);
     if (fields->count - f < 64) flags.line &= ~UINT64_C(0) >> (64 - (fields->count - f));
     fields->size[f / 64] = flags.size;
     fields->odd[f / 64] = flags.size | ~flags.blank;
-    store_places(flags.line, (uint16_t)f, fields->last + lines);
+    PD_TNS_VECTOR(store_places)(flags.line, (uint16_t)f, fields->last + lines);
     lines += (uint32_t)__builtin_popcountll(flags.line);
   }
   fields->lines = lines;
@@ -166,15 +166,16 @@ static bool take_lines(const struct window *window, struct pd_tns_columns *colum
   }
 }
 
-void PD_TNS_VECTOR_LINES(const struct pd_tns_form *form, const char *text, const char *end,
-                         pd_tns_other_line *other, void *user, struct pd_tns_columns *columns) {
+void PD_TNS_VECTOR(pd_tns_vector_lines)(const struct pd_tns_form *form, const char *text,
+                                        const char *end, pd_tns_other_line *other, void *user,
+                                        struct pd_tns_columns *columns) {
   struct fields fields;
   const struct window window = {form, &fields, other, user};
   fields.before_first = UINT16_MAX; /* -1 */
   while (text < end) {
     size_t size = (size_t)(end - text) < WINDOW ? (size_t)(end - text) : WINDOW;
     fields.text = text;
-    find_fields(&fields, size);
+    PD_TNS_VECTOR(find_fields)(&fields, size);
     find_lines(&fields);
     if (fields.lines == 0) { /* a line that is longer */
       const char *stop = memchr(text + size, '\n', (size_t)(end - text) - size);
@@ -182,7 +183,7 @@ void PD_TNS_VECTOR_LINES(const struct pd_tns_form *form, const char *text, const
       text = stop + 1;
       continue;
     }
-    find_numbers(&fields);
+    PD_TNS_VECTOR(find_numbers)(&fields);
     text += fields.end[fields.count - 1] + 1;
     if (!take_lines(&window, columns)) return;
   }
