@@ -18,6 +18,7 @@ from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissi
 from ._model import KruskalTensor, score
 from ._plan import Plan
 from ._rank import RankScan, core_consistency, rank_scan
+from ._scale import plan_scale
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
@@ -34,6 +35,6 @@ __all__ = [
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "Transform", "TuckerDecomposition",
     "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",
-    "cp_complete", "devices", "formats", "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "rank_scan", "read", "score",
+    "cp_complete", "devices", "formats", "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "plan_scale", "rank_scan", "read", "score",
     "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
 ]

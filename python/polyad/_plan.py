@@ -97,6 +97,22 @@ class Plan:
         if compute not in _COMPUTE:
             raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
                              "'tf32'")
+        ctx, options, kept = self._asked(rank, format, precision, device, threads, variant)
+        options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
+        options.tune, options.sweeps, options.columns = bool(tune), float(sweeps), columns
+        options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
+        if comm is not None:
+            options.team = ctx.team(comm)
+        cache = ffi.new("char[]", 4096)
+        if tune and lib.polyad_tune_cache_path(cache, len(cache)):
+            options.tune_cache = cache
+        made = ffi.new("polyad_plan **")
+        self._take(options, made, ctx.run(lib.polyad_plan_create, tensor._handle, options, made))
+        del kept
+
+    def _asked(self, rank: int, format: str, precision: Precision, device: str,
+               threads: int | None, variant: str) -> tuple[Any, Any, Any]:
+        """The context, and options with what else has to live as long."""
         self.threads, self.device_asked, self.variant_asked = threads, device, variant
         self.format_asked = format
         self._context = ctx = context()
@@ -107,16 +123,10 @@ class Plan:
                 ffi.new("char[]", encode(variant, "variant"))]
         options.format, options.variant = kept
         options.rank, options.precision = rank_argument(rank), precision_type(precision)
-        options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
-        options.tune, options.sweeps, options.columns = bool(tune), float(sweeps), columns
-        options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
-        if comm is not None:
-            options.team = ctx.team(comm)
-        cache = ffi.new("char[]", 4096)
-        if tune and lib.polyad_tune_cache_path(cache, len(cache)):
-            options.tune_cache = cache
-        made = ffi.new("polyad_plan **")
-        status = ctx.run(lib.polyad_plan_create, tensor._handle, options, made)
+        return ctx, options, kept
+
+    def _take(self, options: Any, made: Any, status: int) -> None:
+        ctx = self._context
         if not ctx.interrupted:
             ctx.check(status)
         self._handle = ffi.gc(made[0], lib.polyad_plan_destroy)
@@ -128,6 +138,61 @@ class Plan:
         self.rank = int(options.rank)
         self.shape = tuple(int(lengths[n]) for n in range(lib.polyad_plan_order(self._handle)))
         self.dtype = np.dtype(DTYPES[options.precision])
+
+    @classmethod
+    def stream(cls, path: str | os.PathLike[str], rank: int = 16, *, precision: Precision = "f64",
+               threads: int | None = None, memory_limit: int | None = None,
+               spill_dir: str | os.PathLike[str] | None = None) -> Plan:
+        """A plan whose tensor stays on disk, for tensors that are larger than the memory.
+
+        It serves :func:`cp_als` (also nonnegative), :func:`cp_apr` with algorithm "mu", and
+        :meth:`mttkrp`, on the CPU; what needs all nonzeros at once is a
+        :class:`polyad.UnsupportedError`. The model is that of a run in memory to rounding.
+
+        Parameters
+        ----------
+        path : str or path
+            A .ptn file, which has to stay as it is for as long as the plan.
+        rank : int
+            Number of columns the kernels will be called with.
+        precision : {"f64", "f32"}
+        threads : int, optional
+            Default: all processors this process may use.
+        memory_limit : int, optional
+            Bytes that making the plan and a decomposition may take; :attr:`streaming` says what
+            they will. Default: what the machine has.
+        spill_dir : str or path, optional
+            Where the temporary file is made, which has no name. Default: $TMPDIR, else /var/tmp.
+        """
+        plan = cls.__new__(cls)
+        ctx, options, kept = plan._asked(rank, "auto", precision, "cpu", threads, "auto")
+        if memory_limit is not None:
+            ctx.check(lib.polyad_set_memory_limit(ctx.pointer, index(memory_limit, "memory_limit")))
+        stream = ffi.new("polyad_stream_options *")
+        lib.polyad_stream_options_init(stream)
+        directory = ffi.NULL if spill_dir is None else ffi.new("char[]", os.fsencode(spill_dir))
+        stream.spill_directory = directory
+        made = ffi.new("polyad_plan **")
+        plan._take(options, made, ctx.run(lib.polyad_plan_create_from_file, os.fsencode(path),
+                                          options, stream, made))
+        del kept, directory
+        outline = ffi.new("polyad_tensor **")
+        ctx.check(lib.polyad_tensor_read_outline(ctx.pointer, os.fsencode(path), outline))
+        names = SparseTensor._wrap(ctx, outline[0])
+        plan.labels, plan.mode_names = names.labels, names.mode_names
+        return plan
+
+    @property
+    def streaming(self) -> dict[str, int] | None:
+        """None, or of a plan that :meth:`stream` made: "chunks" of each mode, "chunk_nonzeros",
+        "spilled_bytes" on disk, and "memory_bytes", the most that a decomposition by :func:`cp_als`
+        has in use."""
+        about = ffi.new("polyad_stream_info *")
+        lib.polyad_plan_stream_info(self._handle, about)
+        if not about.streamed:
+            return None
+        return {key: int(getattr(about, key))
+                for key in ("chunks", "chunk_nonzeros", "spilled_bytes", "memory_bytes")}
 
     def __reduce__(self) -> Any:
         raise TypeError("a Plan cannot be pickled; pickle the tensor and make the plan again")

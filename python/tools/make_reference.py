@@ -18,7 +18,7 @@ SECTIONS = [
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("New data", polyad, ["Updater", "update", "anomalies", "Anomalies"]),
     ("Kernels", polyad, ["Plan", "mttkrp", "ttmc", "gcp_objective"]),
-    ("What there is", polyad, ["formats", "devices", "version"]),
+    ("What there is", polyad, ["formats", "devices", "version", "plan_scale"]),
     ("Pictures (`polyad.plot`)", plot, [
         "components", "compare", "map", "heatmap", "core", "top", "similarity", "rank_scan",
         "convergence", "residuals", "slice_errors", "sparsity", "slices", "kind_of_mode"]),

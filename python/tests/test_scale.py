@@ -1,0 +1,63 @@
+"""Tensors that stay on disk, and what several processes would make of one."""
+
+import numpy as np
+import polyad
+import pytest
+
+
+@pytest.fixture
+def file(tmp_path):
+    x, _ = polyad.generate((300, 200, 100), nnz=150000, seed=1)
+    x.save(tmp_path / "x.ptn")
+    return tmp_path / "x.ptn", x
+
+
+def test_a_plan_streams_and_finds_what_one_in_memory_finds(file, tmp_path):
+    path, x = file
+    plan = polyad.Plan.stream(path, 4, memory_limit=12 << 20, spill_dir=tmp_path)
+    about = plan.streaming
+    assert about["chunks"] > 1 and about["memory_bytes"] <= 12 << 20
+    assert polyad.Plan(x, 4).streaming is None
+    assert (plan.shape, plan.nnz, plan.labels) == (x.shape, x.nnz, [None] * 3)
+    rng = np.random.default_rng(0)
+    factors = [rng.standard_normal((n, 4)) for n in x.shape]
+    for mode in range(3):
+        found = plan.mttkrp(factors, mode)
+        exact = polyad.mttkrp(x, factors, mode)
+        magnitudes = polyad.SparseTensor(x.coords, np.abs(x.values), x.shape)
+        size = polyad.mttkrp(magnitudes, [np.abs(factor) for factor in factors], mode)
+        terms = np.bincount(x.coords[:, mode]).max() + 4  # roundings of a row's entry
+        assert np.all(np.abs(found - exact) <= 2 * terms * np.finfo(float).eps * size)
+    plan.stored_for_tests = np.asarray(x.coords), np.asarray(x.values)  # conftest.py checks the model
+    streamed = polyad.cp_als(plan, 4, max_iters=5, tol=0, seed=1)
+    whole = polyad.cp_als(x, 4, max_iters=5, tol=0, seed=1)
+    assert abs(streamed.info["fit"] - whole.info["fit"]) < 1e-10
+    assert polyad.cp_als(plan, 4, max_iters=5, tol=0, seed=1).info["fit"] == streamed.info["fit"]
+
+
+def test_what_cannot_stream_says_so(file, tmp_path):
+    path, x = file
+    plan = polyad.Plan.stream(path, 4, precision="f32")
+    assert plan.dtype == np.float32
+    with pytest.raises(polyad.UnsupportedError):
+        polyad.cp_als(plan, 4, init="hosvd")
+    with pytest.raises(polyad.MissingFileError):
+        polyad.Plan.stream(tmp_path / "none.ptn", 4)
+    with pytest.raises(polyad.MemoryLimitError):
+        polyad.Plan.stream(path, 4, memory_limit=1000)
+
+
+def test_predictions_are_counted(file):
+    _, x = file
+    rows = polyad.plan_scale(x, 4, [1, 3, 64], seconds=2.0, network=1e9)
+    assert [row["ranks"] for row in rows] == [1, 3, 64]
+    assert all(np.prod(row["grid"]) == row["ranks"] for row in rows)
+    assert rows[0]["nnz_most"] == x.nnz and rows[0]["efficiency"] == 1
+    assert rows[0]["rows_owned_most"] == sum(x.shape) and rows[1]["bytes_sent"] > 0
+    for row in rows:
+        assert np.isclose(row["efficiency"], 2 / (row["ranks"] * row["seconds"]))
+    measured = polyad.plan_scale(x, 4, 2, threads=1)
+    assert measured[0]["seconds"] > 0 and measured[0]["grid"] == \
+        polyad.plan_scale(x, 4, 2, seconds=1)[0]["grid"]
+    with pytest.raises(ValueError, match="65537 processes"):
+        polyad.plan_scale(x, 4, 65537, seconds=1)
