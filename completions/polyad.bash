@@ -112,7 +112,7 @@ _polyad() {
     --structure) mapfile -t COMPREPLY < <(compgen -W "auto fibers flat" -- "$current") ;;
     --like) mapfile -t COMPREPLY < <(compgen -W "amazon delicious music nell-1 twitch vast chicago
       enron nips uber nell-2 lbnl-network vast-3d chicago-geo delicious-3d flickr-3d flickr darpa
-      freebase movies art book g1 g2 g3" -- "$current") ;;
+      freebase reddit patents movies art book g1 g2 g3" -- "$current") ;;
     --labels) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
     *)
       if [[ $current == -* ]]; then
