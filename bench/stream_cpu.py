@@ -4,10 +4,12 @@ the same tensor's in memory, and beside the time in which the bytes of a pass ca
 
 usage: stream_cpu.py --polyad build/polyad [--like reddit --scale S | --dims I,J,K --nnz N]
                      [--memory-limit 2G] [--rank 16] [--precision f32] [--folder DIR] [--part P]
+                     [--skew A,B,C --cluster C] [--run RUN.json]
 
-The tensor is generated into DIR. In-memory times come from a tensor of the same dims with P times the
-nonzeros, since the whole one may not fit. The rate of reading is that of a file of one pass's bytes,
-read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
+The tensor is generated into DIR and decomposed there; or --run is the JSON object of such a run (polyad
+cpd --stream always) of the same tensor, which may have been made before. In-memory times come from a
+tensor of the same dims with P times the nonzeros, since the whole one may not fit. The rate of reading is
+that of a file of one pass's bytes, read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
 again (from as much of the page cache as keeps it). One JSON object a line on standard output."""
 
 import argparse
@@ -26,6 +28,9 @@ def arguments():
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--dims")
     parser.add_argument("--nnz", type=int)
+    parser.add_argument("--skew")
+    parser.add_argument("--cluster")
+    parser.add_argument("--run", type=pathlib.Path)
     parser.add_argument("--memory-limit", default="2G")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--precision", default="f32")
@@ -42,6 +47,8 @@ def generate(args, path, part):
         words += ["--like", args.like, "--scale", repr(args.scale * part)]
     else:
         words += ["--dims", args.dims, "--nnz", str(int(args.nnz * part))]
+        words += ["--skew", args.skew] if args.skew else []
+        words += ["--cluster", args.cluster] if args.cluster else []
     subprocess.run(words, check=True)
 
 
@@ -75,6 +82,15 @@ def rates(folder, size, bytes_each):
         return read_rate(file.name, bytes_each), read_rate(file.name, bytes_each)
 
 
+def streamed_run(args, scratch):
+    if args.run:
+        return json.loads(args.run.read_text())
+    whole = pathlib.Path(scratch, "whole.ptn")
+    generate(args, whole, 1)
+    return decompose(args, whole, "--stream", "always", "--memory-limit", args.memory_limit, "--spill-dir",
+                     scratch)
+
+
 def per_nonzero(run):
     return [1e9 * seconds / run["nnz"] for seconds in run["seconds_mttkrp"]]
 
@@ -83,15 +99,13 @@ def main():
     args = arguments()
     folder = pathlib.Path(args.folder)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        whole, part = pathlib.Path(scratch, "whole.ptn"), pathlib.Path(scratch, "part.ptn")
+        part = pathlib.Path(scratch, "part.ptn")
         generate(args, part, args.part)
         memory = {form: decompose(args, part, "--format", form, "--stream", "never")
                   for form in ("auto", "coo")}
         part.unlink()
-        generate(args, whole, 1)
-        streamed = decompose(args, whole, "--stream", "always", "--memory-limit", args.memory_limit,
-                             "--spill-dir", scratch)
-        whole.unlink()
+        streamed = streamed_run(args, scratch)
+        (pathlib.Path(scratch, "whole.ptn")).unlink(missing_ok=True)
         stream = streamed["stream"]
         pass_bytes = max(stream["pass_bytes"])
         disk, again = rates(folder, pass_bytes, pass_bytes // stream["chunks"])
