@@ -23,8 +23,8 @@ extern "C" {
  *  Only R^N numbers and the nonzeros are held, never a dense tensor (E. E. Papalexakis and C.
  *  Faloutsos, Fast efficient and scalable core consistency diagnostic for the PARAFAC decomposition
  *  for big sparse tensors, ICASSP 2015). A column that depends linearly on those before it gets no
- *  entry of the core. Computed on the CPU, whatever the context's device; results have the same bits
- *  for every number of threads.
+ *  entry of the core. Computed on the CPU, whatever the context's device; results have the same
+ * bits for every number of threads.
  *  @param[out] consistency  in percent, at most 100
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_MISMATCH (other order or dims), POLYAD_NUMERICAL (a
  * model that is not finite, or numbers that overflow), POLYAD_OVERFLOW or POLYAD_MEMORY_LIMIT (R^N
