@@ -41,6 +41,8 @@ polyad_status cli_stream_plan(const struct cli_session *session,
       polyad_plan_create_from_file(session->context, path, options, &stream, plan);
   if (status != POLYAD_OK) return status;
   polyad_plan_stream_info(*plan, &about);
+  /* Factors beyond the limit are refused when they are made, with their bytes. */
+  if (about.memory_bytes > polyad_memory_limit(session->context)) return POLYAD_OK;
   cli_talk(session,
            "streams in %llu chunk%s a mode, %s on disk; CP-ALS takes at most %s of memory\n",
            (unsigned long long)about.chunks, about.chunks == 1 ? "" : "s",

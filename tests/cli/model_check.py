@@ -163,6 +163,8 @@ def check(coords, values, model, info, precision, monotone=True):
             f"log-likelihood {info['log_likelihood']!r} is reported; that of the model is "
             f"{expected!r}, to {bound}")
     elif monotone:
+        below = isinstance(model, Kruskal) and info["fit"] < 0
+        assert info["reason"] != "tolerance" or not below, "a run converged to less than no model"
         moved = model.rounding(unit)
         for before, row in zip(info["trace"], info["trace"][1:]):
             fall = before["fit"] - row["fit"]
