@@ -47,7 +47,7 @@ static polyad_status als_slices_find_slices(struct pd_als *als) {
   polyad_status status = POLYAD_OK;
   PD_TRY(pd_memory_check(als->context, pd_mul_saturated(rows, (uint64_t)parts * sizeof *squares),
                          "the norms of the slices"));
-  PD_TRY(PD_NEW_ZERO(als->context, (uint64_t)parts * rows, &squares));
+  PD_TRY(PD_NEW_ZERO(als->context, pd_mul_saturated((uint64_t)parts, rows), &squares));
   PD_TRY_CLEANUP(pd_plan_nonzeros_open(als->context, als->plan, &nonzeros));
   sum_slices(als->context, &nonzeros.all, rows, parts, squares);
   PD_TRY_CLEANUP(pd_nonzeros_check(als->context, &nonzeros.all));

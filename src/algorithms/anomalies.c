@@ -238,10 +238,10 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
   if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);
-  PD_TRY(PD_NEW(a->context, (uint64_t)model->order * rank, &a->sum));
+  PD_TRY(PD_NEW(a->context, pd_mul_saturated((uint64_t)model->order, rank), &a->sum));
   pd_double_column_sums(&a->model, a->sum);
   for (int n = 0; n < model->order; ++n) {
-    PD_TRY(PD_NEW(a->context, rank * rank, &a->gram[n]));
+    PD_TRY(PD_NEW(a->context, pd_mul_saturated(rank, rank), &a->gram[n]));
     pd_double_gram(a->model.rows[n], rank, a->model.factor[n], a->gram[n]);
   }
   return pd_anomalies_of_indices(a);

@@ -59,7 +59,7 @@ static void anomaly_indices_find_sums(const struct pd_anomalies *a, struct units
 static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   uint64_t rank = a->model.rank;
   double *v, cells = 1;
-  PD_TRY(PD_NEW(a->context, rank * rank, &v));
+  PD_TRY(PD_NEW(a->context, pd_mul_saturated(rank, rank), &v));
   for (int n = 0; n < a->tensor->order; ++n)
     cells *= (double)a->tensor->dims[n];
   for (uint64_t p = 0; p < a->tensor->nnz; ++p) {

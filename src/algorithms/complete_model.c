@@ -19,7 +19,7 @@ static const double *best_row(const struct pd_complete *c, int mode, uint64_t i)
 static polyad_status bring_best_factors(struct pd_complete *c) {
   for (int n = 0; n < c->order; ++n) {
     const struct pd_matrix *best = c->held != NULL ? &c->best[n] : &c->fitted.factor[n];
-    PD_TRY(PD_NEW(c->context, best->rows * best->columns, &c->found[n]));
+    PD_TRY(PD_NEW(c->context, pd_mul_saturated(best->rows, best->columns), &c->found[n]));
     PD_TRY(pd_matrix_to_host(c->context, best, c->found[n]));
   }
   return POLYAD_OK;

@@ -99,10 +99,12 @@ polyad_status pd_complete_blocks_create(struct pd_complete *c) {
   b->strata = 1;
   for (int n = 1; n < c->order; ++n)
     b->strata *= b->parts;
-  PD_TRY(PD_NEW_ZERO(c->context, b->strata * b->parts + 1, &b->first));
+  PD_TRY(PD_NEW_ZERO(c->context, pd_add_saturated(pd_mul_saturated(b->strata, b->parts), 1),
+                     &b->first));
   PD_TRY(PD_NEW(c->context, c->seen->count, &b->order));
   PD_TRY(PD_NEW(c->context, b->strata, &b->stratum));
-  PD_TRY(PD_NEW(c->context, (uint64_t)c->threads * room_of_products(c), &b->products));
+  PD_TRY(PD_NEW(c->context, pd_mul_saturated((uint64_t)c->threads, room_of_products(c)),
+                &b->products));
   sort_into_blocks(c);
   return POLYAD_OK;
 }

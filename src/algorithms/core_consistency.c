@@ -94,7 +94,7 @@ static polyad_status make_basis(struct consistency *c, int mode, double *part) {
   uint64_t count = pd_mul_saturated(model->dims[mode], c->rank);
   b->rows = model->dims[mode];
   PD_TRY(PD_NEW(c->context, count, &b->q));
-  PD_TRY(PD_NEW_ZERO(c->context, c->rank * c->rank, &b->upper));
+  PD_TRY(PD_NEW_ZERO(c->context, pd_mul_saturated(c->rank, c->rank), &b->upper));
   PD_TRY(PD_NEW(c->context, c->rank, &b->length));
   for (uint64_t k = 0; k < count; ++k) {
     b->q[k] = pd_model_number(model, model->factor[mode], k);

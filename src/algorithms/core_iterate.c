@@ -28,9 +28,9 @@ polyad_status pd_core_work_create(polyad_context *context, const struct pd_core 
   *work = (struct pd_core_work){.core = core};
   PD_TRY(PD_NEW(context, pd_cells(core->order, core->dims), &work->from));
   PD_TRY(PD_NEW(context, pd_cells(core->order, core->dims), &work->to));
-  PD_TRY(PD_NEW(context, most * most, &work->gram));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(most, most), &work->gram));
   PD_TRY(PD_NEW(context, most, &work->values));
-  return PD_NEW(context, most * most, &work->vectors);
+  return PD_NEW(context, pd_mul_saturated(most, most), &work->vectors);
 }
 
 void pd_core_work_clear(polyad_context *context, struct pd_core_work *work) {
@@ -49,7 +49,8 @@ static polyad_status new_model(polyad_context *context, const struct pd_core *co
     uint64_t more = 2 * ranks[n] + ROOM;
     model->ranks[n] = ranks[n];
     model->columns[n] = more < core->dims[n] ? more : core->dims[n];
-    PD_TRY(PD_NEW_ZERO(context, core->dims[n] * model->columns[n], &model->vectors[n]));
+    PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated(core->dims[n], model->columns[n]),
+                       &model->vectors[n]));
     PD_TRY(PD_NEW_ZERO(context, model->columns[n] + 1, &model->shares[n]));
   }
   return POLYAD_OK;

@@ -165,8 +165,8 @@ static polyad_status core_project_make(struct projection *p) {
   p->threads = pd_threads_for(context, work < 1e18 ? (uint64_t)work : UINT64_MAX, 1 << 16);
   if (p->threads > p->batch) p->threads = p->batch;
   for (int l = 2; l < order; ++l)
-    PD_TRY(PD_NEW_ZERO(context, (uint64_t)p->threads * p->size[l], &p->path[l]));
-  return PD_NEW(context, (uint64_t)p->batch * p->size[1], &p->roots);
+    PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)p->threads, p->size[l]), &p->path[l]));
+  return PD_NEW(context, pd_mul_saturated((uint64_t)p->batch, p->size[1]), &p->roots);
 }
 
 polyad_status pd_project(struct pd_stage *stage, const struct pd_tree *tree,

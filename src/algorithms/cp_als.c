@@ -167,7 +167,7 @@ static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   double *cosine = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(als->context, rank, &order));
-  PD_TRY_CLEANUP(PD_NEW(als->context, rank * rank, &cosine));
+  PD_TRY_CLEANUP(PD_NEW(als->context, pd_mul_saturated(rank, rank), &cosine));
   PD_TRY_CLEANUP(pd_als_find_cosines(als, cosine));
   PD_TRY_CLEANUP(pd_als_download(als));
   PD_TRY_CLEANUP(finish_model(als, order, info));

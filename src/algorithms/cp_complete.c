@@ -102,7 +102,7 @@ static polyad_status fill_factor(struct pd_complete *c, int start, const polyad_
                                  int n) {
   struct pd_matrix *factor = &c->fitted.factor[n];
   double *host = NULL;
-  PD_TRY(PD_NEW_ZERO(c->context, factor->rows * factor->columns, &host));
+  PD_TRY(PD_NEW_ZERO(c->context, pd_mul_saturated(factor->rows, factor->columns), &host));
   if (initial != NULL)
     cp_complete_take_initial(c, initial, n, host);
   else

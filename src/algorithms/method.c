@@ -18,8 +18,8 @@ polyad_status pd_run_reserve(struct pd_run *run, int iterations) {
   if (room < (uint64_t)iterations) room = (uint64_t)iterations;
   PD_TRY(pd_realloc(run->context, room, sizeof *run->trace, (void **)&run->trace));
   if (run->order > 0)
-    PD_TRY(pd_realloc(run->context, room * (uint64_t)run->order, sizeof *run->kernel_seconds,
-                      (void **)&run->kernel_seconds));
+    PD_TRY(pd_realloc(run->context, pd_mul_saturated(room, (uint64_t)run->order),
+                      sizeof *run->kernel_seconds, (void **)&run->kernel_seconds));
   run->room = room < INT32_MAX ? (int)room : INT32_MAX;
   return POLYAD_OK;
 }

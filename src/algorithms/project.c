@@ -119,7 +119,8 @@ static polyad_status fix_entries(struct projection *p) {
     int n = entry->mode;
     bool every = entry->index == POLYAD_EVERY_INDEX;
     uint64_t first = every ? 0 : entry->index, last = every ? p->tensor->dims[n] : first + 1;
-    if (p->held[n] == NULL) PD_TRY(PD_NEW_ZERO(p->context, p->tensor->dims[n] * rank, &p->held[n]));
+    if (p->held[n] == NULL)
+      PD_TRY(PD_NEW_ZERO(p->context, pd_mul_saturated(p->tensor->dims[n], rank), &p->held[n]));
     for (uint64_t i = first; i < last; ++i) {
       p->held[n][i * rank + entry->component] = true;
       p->now.factor[n][i * rank + entry->component] = entry->value;
@@ -148,13 +149,13 @@ static polyad_status project_start(struct projection *p) {
   PD_TRY(fix_entries(p));
   for (int n = 0; n < p->model->order; ++n) {
     if (p->projected[n] && p->tensor->dims[n] > longest) longest = p->tensor->dims[n];
-    PD_TRY(PD_NEW(p->context, rank * rank, &p->gram[n]));
+    PD_TRY(PD_NEW(p->context, pd_mul_saturated(rank, rank), &p->gram[n]));
     pd_double_gram(p->now.rows[n], rank, p->now.factor[n], p->gram[n]);
   }
-  PD_TRY(PD_NEW(p->context, rank * rank, &p->v));
-  PD_TRY(PD_NEW(p->context, longest * rank, &p->before));
+  PD_TRY(PD_NEW(p->context, pd_mul_saturated(rank, rank), &p->v));
+  PD_TRY(PD_NEW(p->context, pd_mul_saturated(longest, rank), &p->before));
   if (p->kind == POLYAD_KIND_POISSON) return POLYAD_OK;
-  PD_TRY(PD_NEW(p->context, longest * rank, &p->right));
+  PD_TRY(PD_NEW(p->context, pd_mul_saturated(longest, rank), &p->right));
   return project_make_plan(p);
 }
 

@@ -407,7 +407,7 @@ int pd_rank_group(const struct pd_rank_job *job, const polyad_plan *plan, const 
 
 static polyad_status fit_all(struct fitting *f, const uint64_t *ranks) {
   polyad_context *context = f->job->context;
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)f->count * (uint64_t)f->starts, &f->fit));
+  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)f->count, (uint64_t)f->starts), &f->fit));
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)f->count, &f->todo));
   for (int k = 0; k < f->count; ++k) {
     f->models[k].rank = ranks[k];

@@ -158,7 +158,7 @@ static polyad_status take_model(struct prediction *p, const polyad_ktensor *mode
   }
   for (int side = 0; side < 2; ++side) {
     int n = p->holdout->mode[side];
-    PD_TRY(PD_NEW_ZERO(p->context, model->dims[n] * p->rank, &p->completed[side]));
+    PD_TRY(PD_NEW_ZERO(p->context, pd_mul_saturated(model->dims[n], p->rank), &p->completed[side]));
     for (uint64_t i = 0; i < model->dims[n]; ++i)
       for (uint64_t r = 0; r < p->rank; ++r) {
         double *x = &p->factor[n][i * p->rank + r];

@@ -108,7 +108,8 @@ static polyad_status note_failure(struct shrink *s, double share) {
   uint64_t order = (uint64_t)s->core->order;
   if (s->failures == s->room) {
     s->room = 2 * s->room + 64;
-    PD_TRY(pd_realloc(s->context, s->room * order, sizeof *s->failed, (void **)&s->failed));
+    PD_TRY(pd_realloc(s->context, pd_mul_saturated(s->room, order), sizeof *s->failed,
+                      (void **)&s->failed));
   }
   memcpy(s->failed + s->failures++ * order, s->next, order * sizeof *s->next);
   double distance = 0;

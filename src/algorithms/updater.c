@@ -32,15 +32,15 @@ static polyad_status start_sums(polyad_updater *updater) {
   const struct pd_double_model *model = &updater->model;
   uint64_t rank = model->rank;
   double *gram[POLYAD_MAX_ORDER] = {NULL}, *grown = NULL;
-  PD_TRY(PD_NEW(updater->context, rank * rank, &grown));
+  PD_TRY(PD_NEW(updater->context, pd_mul_saturated(rank, rank), &grown));
   polyad_status status = POLYAD_OK;
   for (int n = 0; n < model->order; ++n) {
     struct pd_updated_mode *sums = &updater->sums[n];
     gram[n] = grown;
     if (n != updater->options.mode) {
-      PD_TRY_CLEANUP(PD_NEW(updater->context, model->rows[n] * rank, &sums->p));
-      PD_TRY_CLEANUP(PD_NEW(updater->context, rank * rank, &sums->q));
-      PD_TRY_CLEANUP(PD_NEW(updater->context, rank * rank, &sums->gram));
+      PD_TRY_CLEANUP(PD_NEW(updater->context, pd_mul_saturated(model->rows[n], rank), &sums->p));
+      PD_TRY_CLEANUP(PD_NEW(updater->context, pd_mul_saturated(rank, rank), &sums->q));
+      PD_TRY_CLEANUP(PD_NEW(updater->context, pd_mul_saturated(rank, rank), &sums->gram));
       gram[n] = sums->gram;
     }
     pd_double_moments(updater->kind, model->rows[n], rank, model->factor[n], gram[n]);

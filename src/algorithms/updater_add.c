@@ -136,9 +136,9 @@ static polyad_status make_next(struct pd_addition *a) {
     PD_TRY(updater_add_copy(a->context, square, updater->sums[n].gram, &a->sums[n].gram));
   }
   a->next.rows[a->mode] = a->count;
-  PD_TRY(PD_NEW_ZERO(a->context, a->count * rank, &a->next.factor[a->mode]));
-  PD_TRY(PD_NEW(a->context, a->count * rank, &a->right));
-  PD_TRY(PD_NEW(a->context, a->old_count * rank, &a->before));
+  PD_TRY(PD_NEW_ZERO(a->context, pd_mul_saturated(a->count, rank), &a->next.factor[a->mode]));
+  PD_TRY(PD_NEW(a->context, pd_mul_saturated(a->count, rank), &a->right));
+  PD_TRY(PD_NEW(a->context, pd_mul_saturated(a->old_count, rank), &a->before));
   PD_TRY(PD_NEW(a->context, a->old_count, &a->weight));
   PD_TRY(PD_NEW(a->context, square, &a->v));
   PD_TRY(PD_NEW(a->context, square, &a->w));

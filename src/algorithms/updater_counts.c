@@ -42,7 +42,7 @@ polyad_status pd_addition_expect(struct pd_addition *a, int mode, double *expect
   uint64_t rank = a->rank, rows = a->next.rows[mode];
   double *weighted = NULL;
   PD_TRY(pd_stage_tick(&a->stage));
-  PD_TRY(PD_NEW(a->context, rows * rank, &weighted));
+  PD_TRY(PD_NEW(a->context, pd_mul_saturated(rows, rank), &weighted));
   for (uint64_t k = 0; k < rows * rank; ++k)
     weighted[k] = a->next.factor[mode][k] * a->next.weight[k % rank];
   for (int n = 0; n < a->next.order; ++n)

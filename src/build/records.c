@@ -454,7 +454,8 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   head.buckets = UINT64_C(1) << head.bits;
   uint64_t large = nnz / (uint64_t)(sorter.threads * BUCKETS_PER_THREAD);
   if (large < sorter.serial) large = sorter.serial;
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads * head.buckets, &head.places));
+  PD_TRY_CLEANUP(
+      PD_NEW(context, pd_mul_saturated((uint64_t)sorter.threads, head.buckets), &head.places));
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
   fill_buckets(source, &sorter, &head);
   if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, visitor));
@@ -470,8 +471,8 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   }
   uint64_t scratch = head.most < sorter.serial ? head.most : sorter.serial;
   sorter.serial = scratch;
-  PD_TRY_CLEANUP(pd_alloc(context, (uint64_t)sorter.threads * scratch, 8 * (size_t)sorter.words,
-                          (void **)&sorter.scratch));
+  PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated((uint64_t)sorter.threads, scratch),
+                          8 * (size_t)sorter.words, (void **)&sorter.scratch));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads, &sorter.places));
   sort_buckets(&sorter, &head, large);
 cleanup:

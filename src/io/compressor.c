@@ -27,7 +27,7 @@ static polyad_status create_gzip(struct pd_compressor *c) {
     if (c->gzip[t] == NULL) return pd_fail_memory(c->context, MEMBER_BYTES);
   }
   c->room = libdeflate_gzip_compress_bound(c->gzip[0], MEMBER_BYTES);
-  return PD_NEW(c->context, (uint64_t)c->threads * c->room, &c->out);
+  return PD_NEW(c->context, pd_mul_saturated((uint64_t)c->threads, c->room), &c->out);
 }
 
 static polyad_status create_zstd(struct pd_compressor *c) {

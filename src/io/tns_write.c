@@ -28,7 +28,7 @@ polyad_status pd_tns_write_lines(polyad_context *context, const polyad_tensor *t
   char *text = NULL;
   size_t *length = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(PD_NEW(context, room * (uint64_t)threads, &text));
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(room, (uint64_t)threads), &text));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &length));
   for (uint64_t first = 0; first < tensor->nnz; first += (uint64_t)threads * BATCH) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)

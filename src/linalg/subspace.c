@@ -15,8 +15,9 @@ polyad_status pd_subspace_create(polyad_context *context, uint64_t rows, uint64_
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, count, &subspace->q));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, count, &subspace->y));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, columns, &subspace->values));
-  PD_TRY_CLEANUP(PD_NEW(context, columns * columns, &subspace->square));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, columns * pd_padded((size_t)columns), &subspace->rotation));
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(columns, columns), &subspace->square));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, pd_mul_saturated(columns, pd_padded((size_t)columns)),
+                             &subspace->rotation));
   return POLYAD_OK;
 cleanup:
   pd_subspace_destroy(subspace);

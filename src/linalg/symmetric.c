@@ -14,7 +14,7 @@ static polyad_status symmetric_make_room(polyad_context *context, uint64_t rows,
   PD_TRY(PD_NEW(context, pd_eigen_leading_numbers((size_t)rows), &room->work));
   PD_TRY(PD_NEW(context, pd_eigen_leading_integers((size_t)rows), &room->integers));
   PD_TRY(PD_NEW(context, rows, &room->values));
-  return PD_NEW(context, rows * count, &room->vectors);
+  return PD_NEW(context, pd_mul_saturated(rows, count), &room->vectors);
 }
 
 polyad_status pd_symmetric_leading(struct pd_stage *stage, uint64_t rows, double *a, uint64_t count,

@@ -220,7 +220,7 @@ static void symmetric_krylov_combine(const struct krylov *k, uint64_t i, size_t 
 static polyad_status restart(struct krylov *k) {
   size_t columns = k->keep * BLOCK, stride = k->room * BLOCK;
   double *rows;
-  PD_TRY(PD_NEW(k->context, (uint64_t)k->threads * columns, &rows));
+  PD_TRY(PD_NEW(k->context, pd_mul_saturated((uint64_t)k->threads, columns), &rows));
 #pragma omp parallel for num_threads(k->threads) schedule(static, 1)
   for (int t = 0; t < k->threads; ++t) {
     double *row = rows + (size_t)t * columns;
@@ -296,11 +296,13 @@ static polyad_status symmetric_krylov_make(struct krylov *k, uint64_t wanted) {
   for (size_t p = 0; p <= k->room; ++p)
     PD_TRY(PD_NEW_ZERO(k->context, pd_mul_saturated(k->rows, BLOCK), &k->panel[p]));
   PD_TRY(PD_NEW(k->context, pd_mul_saturated(k->rows, BLOCK), &k->image));
-  PD_TRY(PD_NEW_ZERO(k->context, m * m, &k->h));
-  PD_TRY(PD_NEW(k->context, m * m, &k->schur));
-  PD_TRY(PD_NEW(k->context, m * m, &k->vectors));
+  PD_TRY(PD_NEW_ZERO(k->context, pd_mul_saturated(m, m), &k->h));
+  PD_TRY(PD_NEW(k->context, pd_mul_saturated(m, m), &k->schur));
+  PD_TRY(PD_NEW(k->context, pd_mul_saturated(m, m), &k->vectors));
   PD_TRY(PD_NEW(k->context, m, &k->values));
-  return PD_NEW(k->context, (uint64_t)k->threads * k->room * SQUARE, &k->inner);
+  return PD_NEW(k->context,
+                pd_mul_saturated(pd_mul_saturated((uint64_t)k->threads, k->room), SQUARE),
+                &k->inner);
 }
 
 static void symmetric_krylov_clear(struct krylov *k) {

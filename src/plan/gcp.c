@@ -46,7 +46,7 @@ polyad_status polyad_gcp_objective(polyad_context *context, const polyad_plan *p
   double *of_grid[POLYAD_MAX_ORDER] = {NULL}, sum = 0, gain = 0;
   const struct pd_grid grid = {plan->order, plan->dims, workspace->ranks[0], plan->type, factors};
   for (int n = 0; n < plan->order && gradients != NULL; ++n)
-    PD_TRY_CLEANUP(PD_NEW(context, plan->dims[n] * grid.rank, &of_grid[n]));
+    PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated(plan->dims[n], grid.rank), &of_grid[n]));
   PD_TRY_CLEANUP(pd_host_call(context, &call, &gain));
   PD_TRY_CLEANUP(pd_grid_sum(context, (int)loss, &grid, &sum, gradients == NULL ? NULL : of_grid));
   for (int n = 0; n < plan->order && gradients != NULL; ++n) {

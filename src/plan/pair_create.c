@@ -85,8 +85,8 @@ static polyad_status fastest(polyad_context *context, struct trial *trial,
 static polyad_status make_there(polyad_context *context, struct trial *trial) {
   for (int n = 0; n < trial->plan->order; ++n) {
     const struct pd_matrix *factor = &trial->factor[n];
-    PD_TRY(pd_alloc_zero(context, factor->rows * factor->columns, pd_type_bytes(factor->type),
-                         &trial->host[n]));
+    PD_TRY(pd_alloc_zero(context, pd_mul_saturated(factor->rows, factor->columns),
+                         pd_type_bytes(factor->type), &trial->host[n]));
     PD_TRY(pd_matrix_over_host(context, trial->second, factor->type, factor->rows, factor->columns,
                                trial->host[n], &trial->there[n]));
   }

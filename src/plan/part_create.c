@@ -113,7 +113,8 @@ static polyad_status choose_grid(polyad_context *context, struct pd_part_making 
   double *crowding = NULL;
   uint64_t *cut = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)part->order * ((uint64_t)size + 1), &crowding));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)part->order, ((uint64_t)size + 1)),
+                             &crowding));
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)size + 1, &cut));
   for (int n = 0; n < part->order; ++n)
     for (int q = 1; q <= size; ++q)

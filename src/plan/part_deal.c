@@ -88,7 +88,7 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
   PD_TRY_CLEANUP(PD_NEW(context, mine->nnz, &cell));
   PD_TRY_CLEANUP(pd_alloc(context, mine->nnz, making->record_bytes, (void **)&records));
   PD_TRY_CLEANUP(PD_NEW(context, 2 * size, &parcel));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, size * (uint64_t)threads, &place));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, pd_mul_saturated(size, (uint64_t)threads), &place));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < mine->nnz; ++p)
     cell[p] = (uint32_t)pd_part_cell(making, mine, p);

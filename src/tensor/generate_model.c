@@ -291,7 +291,7 @@ static polyad_status create_sampler(polyad_context *context, polyad_ktensor *mod
   for (uint64_t r = 0; r < model->rank; ++r)
     set_entry(model, model->weights, r, 0.5 + pd_random_uniform(sampler->seed, STEP, r));
   for (int n = 0; n < model->order; ++n) {
-    PD_TRY(PD_NEW(context, model->dims[n] * model->rank, &sampler->below[n]));
+    PD_TRY(PD_NEW(context, pd_mul_saturated(model->dims[n], model->rank), &sampler->below[n]));
     for (uint64_t e = 0; e < model->dims[n] * model->rank; ++e) {
       uint64_t stream = ENTRY + (uint64_t)n * 128;
       double entry = pd_random_uniform(sampler->seed, stream, 2 * e) + 0x1p-20;

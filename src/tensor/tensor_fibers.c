@@ -157,7 +157,7 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   polyad_status status = POLYAD_OK;
   uint64_t words = cells / 64 + 1, found = 0, *bits;
   if (threads > CELLS_THREADS) threads = CELLS_THREADS;
-  PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads * words, &bits));
+  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)threads, words), &bits));
   if (source != NULL) status = source->mark(context, source->user, first, modes, words, bits);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < (source == NULL ? threads : 0); ++part)

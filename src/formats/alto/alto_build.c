@@ -222,7 +222,8 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
   for (int n = 0; n < alto->order && alto->lists; ++n)
     PD_TRY(pd_alto_list_rows(context, alto, n));
   if (alto->far) return POLYAD_OK;
-  PD_TRY(PD_NEW(context, (uint64_t)alto->segments * (uint64_t)alto->order, &alto->span));
+  PD_TRY(PD_NEW(context, pd_mul_saturated((uint64_t)alto->segments, (uint64_t)alto->order),
+                &alto->span));
   set_spans(context, alto);
 cleanup:
   pd_room_destroy(context, &room);

@@ -133,8 +133,8 @@ static polyad_status alto_scratch_set_columns(polyad_context *context, polyad_ty
 static polyad_status set_sharing(polyad_context *context, const struct pd_alto *alto,
                                  struct pd_alto_scratch *s) {
   uint64_t t = (uint64_t)s->threads, most = 0, count;
-  PD_TRY(PD_NEW(context, t * (uint64_t)alto->order, &s->share));
-  PD_TRY(PD_NEW(context, t * t, &s->parts));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(t, (uint64_t)alto->order), &s->share));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(t, t), &s->parts));
   PD_TRY(PD_NEW(context, t * PD_ALTO_LINE, &s->gains));
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows =
@@ -145,7 +145,8 @@ static polyad_status set_sharing(polyad_context *context, const struct pd_alto *
     return pd_fail(context, POLYAD_OVERFLOW, "temporaries of %llu rows are too large",
                    (unsigned long long)most);
   PD_TRY(PD_NEW(context, count, &s->sums_rows));
-  return PD_NEW(context, t * PD_ALTO_BLOCK * s->padded, &s->tiles);
+  return PD_NEW(context, pd_mul_saturated(pd_mul_saturated(t, PD_ALTO_BLOCK), s->padded),
+                &s->tiles);
 }
 
 polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,

@@ -70,7 +70,9 @@ static polyad_status csf_cpu_workspace_create(polyad_context *context,
   PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, s->threads, &s->sums));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)s->threads, &s->part));
   PD_TRY_CLEANUP(
-      PD_NEW(context, (uint64_t)s->threads * vectors_each(csf) * s->padded, &s->vectors));
+      PD_NEW(context,
+             pd_mul_saturated(pd_mul_saturated((uint64_t)s->threads, vectors_each(csf)), s->padded),
+             &s->vectors));
   if (!pd_mul(s->rows_each, s->padded, &each) || !pd_mul(each, (uint64_t)s->threads, &all))
     PD_TRY_CLEANUP(pd_fail(context, POLYAD_OVERFLOW, "private copies of %llu rows are too large",
                            (unsigned long long)s->rows_each));

@@ -168,7 +168,7 @@ static polyad_status build_pieces(polyad_context *context, const uint8_t *highes
   tree->items = cut_pieces(tree, highest, NULL, NULL);
   PD_TRY(PD_NEW(context, (uint64_t)tree->items + 1, &tree->item));
   PD_TRY(PD_NEW(context, tree->items, &tree->whole));
-  PD_TRY(PD_NEW(context, tree->items * upper, &tree->path));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(tree->items, upper), &tree->path));
   (void)cut_pieces(tree, highest, tree->item, tree->whole);
   fill_paths(context, tree);
   return POLYAD_OK;

@@ -92,11 +92,15 @@ polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type
   scratch->block_rows = block_rows;
   uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
   PD_TRY_CLEANUP(PD_NEW(context, rowsum_blocks_for(rank, lanes), &scratch->blocks.block));
-  PD_TRY_CLEANUP(PD_NEW(context,
-                        3 * (uint64_t)scratch->threads * block_rows * pd_rowsum_padded(rank),
-                        &scratch->sums));
   PD_TRY_CLEANUP(
-      PD_NEW(context, (uint64_t)scratch->threads * pd_rowsum_weighing(rank), &scratch->weighing));
+      PD_NEW(context,
+             pd_mul_saturated(
+                 pd_mul_saturated(pd_mul_saturated(3, (uint64_t)scratch->threads), block_rows),
+                 pd_rowsum_padded(rank)),
+             &scratch->sums));
+  PD_TRY_CLEANUP(PD_NEW(context,
+                        pd_mul_saturated((uint64_t)scratch->threads, pd_rowsum_weighing(rank)),
+                        &scratch->weighing));
   for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
     scratch->blocks.block[scratch->blocks.count++] =
         block_at(scratch->isa, type, rank, lanes, from);
