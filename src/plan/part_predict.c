@@ -216,8 +216,8 @@ static double sums_seconds(const struct prediction *p) {
 /* The most that a member has in use: while nonzeros are on their way to it (what it read, packed,
  * and what it gets), while it sorts its tensor, with what it read still there, or while it
  * computes. */
-static uint64_t memory_of(const struct prediction *p, const struct share *share,
-                          uint64_t bytes_format) {
+static uint64_t part_predict_memory(const struct prediction *p, const struct share *share,
+                                    uint64_t bytes_format) {
   const uint64_t sorting = 24; /* of each nonzero: keys, order and their copies */
   const polyad_tensor *x = p->tensor;
   double item = (double)pd_type_bytes(p->options->precision), record = item;
@@ -249,14 +249,14 @@ static polyad_team_info describe(const struct prediction *p, int k, uint64_t byt
                            .rows_owned = share->rows_owned,
                            .bytes_format = (uint64_t)((double)bytes_format * (double)share->nnz /
                                                       (double)p->tensor->nnz),
-                           .peak_bytes = memory_of(p, share, bytes_format),
+                           .peak_bytes = part_predict_memory(p, share, bytes_format),
                            .bytes_sent = pd_mul_saturated(share->sent, row)};
   memcpy(info.grid, p->part.grid, sizeof info.grid);
   return info;
 }
 
-static void sum_up(const struct prediction *p, uint64_t bytes_format, polyad_scale *scale,
-                   polyad_team_info *members) {
+static void part_predict_sum(const struct prediction *p, uint64_t bytes_format, polyad_scale *scale,
+                             polyad_team_info *members) {
   const polyad_scale_options *o = p->options;
   double all_rows = 0, alone = o->seconds_mttkrp + o->seconds_other;
   for (int n = 0; n < p->part.order; ++n)
@@ -319,7 +319,7 @@ polyad_status polyad_scale_predict(polyad_context *context, const polyad_tensor 
   find_cells(&p);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY_CLEANUP(count_mode(&p, n));
-  sum_up(&p, bytes_format, scale, members);
+  part_predict_sum(&p, bytes_format, scale, members);
 cleanup:
   part_predict_clear(&p);
   return status;
