@@ -180,6 +180,7 @@ class Plan:
         ctx.check(lib.polyad_tensor_read_outline(ctx.pointer, os.fsencode(path), outline))
         names = SparseTensor._wrap(ctx, outline[0])
         plan.labels, plan.mode_names = names.labels, names.mode_names
+        plan.transforms = []  # a file's values stay as they are
         return plan
 
     @property

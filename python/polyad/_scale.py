@@ -14,9 +14,10 @@ from ._tensor import as_tensor
 from ._types import Precision
 
 _ITERATIONS = 5
+_RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = tuple(2**k for k in range(11)), *,
+def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
                seconds: float | None = None, network: float = 12.5e9, latency: float = 5e-6,
                precision: Precision = "f64", threads: int | None = None) -> list[dict[str, Any]]:
     """What :func:`cp_als` by several processes would take, for every number of them.

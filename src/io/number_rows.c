@@ -59,8 +59,8 @@ polyad_status pd_rows_write(polyad_context *context, struct pd_output *output, p
   struct style texts = measured(style);
   char *text = NULL;
   polyad_status status = POLYAD_OK; /* changes only where threads take turns */
-  PD_TRY(PD_NEW(context,
-                pd_mul_saturated(pd_mul_saturated((uint64_t)threads, room), NUMBER_ROOM), &text));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(pd_mul_saturated((uint64_t)threads, room), NUMBER_ROOM),
+                &text));
 #pragma omp parallel for ordered num_threads(threads) schedule(dynamic, 1)
   for (uint64_t k = 0; k < batches; ++k) {
     char *own = text + (size_t)omp_get_thread_num() * room * NUMBER_ROOM;

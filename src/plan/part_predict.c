@@ -93,7 +93,7 @@ static void part_predict_clear(struct prediction *p) {
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static void find_cells(struct prediction *p) {
+static void part_predict_cells(struct prediction *p) {
   int threads = pd_threads_for(p->context, p->tensor->nnz, 1 << 16);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t k = 0; k < p->tensor->nnz; ++k)
@@ -156,7 +156,7 @@ static void count_home(struct prediction *p, int mode, int range, int home, uint
   p->share[member_of(layer, ranges, range, (uint64_t)home)].rows_owned += rows - had;
 }
 
-static void add_mode(struct prediction *p, const struct pd_part_layer *layer) {
+static void part_predict_add_mode(struct prediction *p, const struct pd_part_layer *layer) {
   const polyad_scale_options *o = p->options;
   double row = (double)o->rank * (double)pd_type_bytes(o->precision), most = 0;
   for (int k = 0; k < p->making.size; ++k) {
@@ -193,7 +193,7 @@ static polyad_status count_mode(struct prediction *p, int mode) {
         ++end;
       count_home(p, mode, range, home, behind - first, &layer, p->keys + begin, end - begin);
     }
-  add_mode(p, &layer);
+  part_predict_add_mode(p, &layer);
   return POLYAD_OK;
 }
 
@@ -238,7 +238,8 @@ static uint64_t part_predict_memory(const struct prediction *p, const struct sha
 }
 
 /* What one member would tell of itself, with bytes and seconds of one iteration. */
-static polyad_team_info describe(const struct prediction *p, int k, uint64_t bytes_format) {
+static polyad_team_info part_predict_describe(const struct prediction *p, int k,
+                                              uint64_t bytes_format) {
   const struct share *share = &p->share[k];
   uint64_t row = pd_mul_saturated(p->options->rank, pd_type_bytes(p->options->precision));
   polyad_team_info info = {.rank = k,
@@ -262,7 +263,7 @@ static void part_predict_sum(const struct prediction *p, uint64_t bytes_format, 
   for (int n = 0; n < p->part.order; ++n)
     all_rows += (double)p->part.dims[n];
   for (int k = 0; k < p->making.size; ++k) {
-    polyad_team_info info = describe(p, k, bytes_format);
+    polyad_team_info info = part_predict_describe(p, k, bytes_format);
     double compute = o->seconds_mttkrp * (double)info.nnz / (double)p->tensor->nnz +
                      o->seconds_other * (double)info.rows_owned / all_rows;
     if (p->making.size > 1 && alone > 0) info.seconds = p->share[k].seconds + sums_seconds(p);
@@ -316,7 +317,7 @@ polyad_status polyad_scale_predict(polyad_context *context, const polyad_tensor 
   PD_TRY_CLEANUP(part_predict_make_room(&p));
   PD_TRY_CLEANUP(pd_part_cut(context, &p.making, tensor, tensor->nnz));
   memcpy(scale->grid, p.part.grid, sizeof scale->grid);
-  find_cells(&p);
+  part_predict_cells(&p);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY_CLEANUP(count_mode(&p, n));
   part_predict_sum(&p, bytes_format, scale, members);

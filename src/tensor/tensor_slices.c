@@ -18,9 +18,10 @@ static void add_runs(const polyad_tensor *tensor, int mode, uint64_t begin, uint
 
 /* Counts from four places at once: neighbours often have the same index, and then each addition
  * waits for the one before. */
-static inline __attribute__((always_inline)) void count_sized(const polyad_tensor *tensor, int mode,
-                                                              int bytes, uint64_t begin,
-                                                              uint64_t end, uint64_t *counts) {
+static inline __attribute__((always_inline)) void count_slices_sized(const polyad_tensor *tensor,
+                                                                     int mode, int bytes,
+                                                                     uint64_t begin, uint64_t end,
+                                                                     uint64_t *counts) {
   const uint32_t *narrow = tensor->index[mode];
   const uint64_t *wide = tensor->index[mode];
   uint64_t quarter = (end - begin) / 4, rest = begin + 4 * quarter;
@@ -34,9 +35,9 @@ static inline __attribute__((always_inline)) void count_sized(const polyad_tenso
 static void tensor_slices_count_part(const polyad_tensor *tensor, int mode, uint64_t begin,
                                      uint64_t end, uint64_t *counts) {
   if (tensor->index_bytes[mode] == 4)
-    count_sized(tensor, mode, 4, begin, end, counts);
+    count_slices_sized(tensor, mode, 4, begin, end, counts);
   else
-    count_sized(tensor, mode, 8, begin, end, counts);
+    count_slices_sized(tensor, mode, 8, begin, end, counts);
 }
 
 /* Every thread has counts of its own: few indices would make threads wait for each other. */

@@ -21,7 +21,7 @@ def commands(page):
 
 
 def test_pages_are_found():
-    assert "docs/guide/methods.md" in PAGES and len(commands("docs/guide/methods.md")) == 3
+    assert "docs/guide/methods.md" in PAGES and len(commands("docs/guide/methods.md")) == 4
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])

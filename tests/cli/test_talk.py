@@ -245,7 +245,7 @@ def test_a_refusal_of_memory_adds_up(polyad):
 
 def test_a_breakdown_is_a_warning(polyad):
     """The run itself, not polyad.run(): the model's fit is not what the raised state says."""
-    options = ("cpd", "x.tns", "-r", "3", "--tol", "0", "--threads", "1", "--quiet")
+    options = ("cpd", "x.tns", "-r", "3", "--tol", "0", "--threads", "1")
     polyad.ok("generate", "--dims", "12,11,10", "--nnz", "400", "x.tns")
     first = polyad.json(*options, "--max-iters", "5", "--checkpoint", "state", "--output", "a.ktensor")
     if not raise_fit(polyad.path("state"), first["fit"], 0.25):

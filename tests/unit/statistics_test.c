@@ -201,8 +201,8 @@ static void large_tensors_are_estimated(void **state) {
   polyad_tensor_destroy(x);
 }
 
-/* The sample is within five standard errors of the count, for every number of threads; where modes
- * have few fibers it is the estimate itself, and where few are possible the count. */
+/* The sample is within five standard errors of the count, for every number of threads; along modes
+ * with few fibers it is the estimate itself, and where few are possible the count. */
 static void samples_are_close(void **state) {
   (void)state;
   const uint64_t many[] = {700, 900, 1100}, few[] = {30, 900, 1100}, ones[] = {1, 1, 1};
@@ -221,7 +221,7 @@ static void samples_are_close(void **state) {
       for (int n = 0; n < 3; ++n) {
         double error = hypot(1.04 / 128, sqrt(15.0 / (double)exact[n]));
         assert_true(fabs((double)sampled[n] / (double)exact[n] - 1) <= 5 * error);
-        if (k == 1) assert_true(sampled[n] == estimated[n]);
+        if (k == 1 && exact[n] < PD_FIBERS_SAMPLED_LEAST) assert_true(sampled[n] == estimated[n]);
         if (k == 2) assert_true(sampled[n] == exact[n]);
       }
     }
