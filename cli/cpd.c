@@ -163,6 +163,13 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   return 0;
 }
 
+/* Gives back what was read, for the stream to have its room. */
+static void forget_tensor(struct cpd *cpd) {
+  polyad_tensor_destroy(cpd->tensor);
+  polyad_tensor_destroy(cpd->outline);
+  cpd->tensor = cpd->outline = NULL;
+}
+
 /* Reading is a part of building where the tensor streams. */
 static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options *options) {
   polyad_stream_info about;
@@ -205,7 +212,10 @@ static int build_plan(struct cpd *cpd) {
   } else {
     int status = build_in_memory(cpd, &options, &made);
     if (status != 0) return status;
-    if (cli_streams_instead(session, &cpd->streaming, made)) made = build_streaming(cpd, &options);
+    if (cli_streams_instead(session, &cpd->streaming, made)) {
+      forget_tensor(cpd);
+      made = build_streaming(cpd, &options);
+    }
   }
   return cli_library_status(session->context, made);
 }
