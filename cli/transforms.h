@@ -15,20 +15,16 @@ struct cli_transforms {
   polyad_transform step[CLI_MOST_TRANSFORMS];
 };
 
-/* clang-format off */
 /** Options that expand inside a cli_option table of a type `t` with a member `session`. */
 #define CLI_TRANSFORM_OPTIONS(t)                                                                   \
-  {.kind = CLI_GROUP, .help = "values, in this order"},                                            \
-  {.name = "log1p", .kind = CLI_FLAG, .offset = offsetof(t, session.transforms.log1p),             \
-   .help = "take ln(1 + x) of every value"},                                                       \
-  {.name = "tf-idf", .kind = CLI_TEXT, .offset = offsetof(t, session.transforms.tf_idf),           \
-   .argument = "TERMS,DOCS",                                                                       \
-   .help = "weigh indices of mode TERMS less, the more indices of\n"                               \
-           "mode DOCS they occur with (modes: numbers or names)"},                                 \
-  {.name = "scale", .kind = CLI_TEXT, .offset = offsetof(t, session.transforms.scale),             \
-   .argument = "MODE[:HOW],...",                                                                   \
-   .help = "divide each slice of a mode by its norm (default),\nsum or max"}
-/* clang-format on */
+  CLI_HEADING("values, in this order"),                                                            \
+      CLI_OPTION(t, FLAG, session.transforms.log1p, "log1p", NULL,                                 \
+                 "take ln(1 + x) of every value"),                                                 \
+      CLI_OPTION(t, TEXT, session.transforms.tf_idf, "tf-idf", "TERMS,DOCS",                       \
+                 "weigh indices of mode TERMS less, the more indices of\n"                         \
+                 "mode DOCS they occur with (modes: numbers or names)"),                           \
+      CLI_OPTION(t, TEXT, session.transforms.scale, "scale", "MODE[:HOW],...",                     \
+                 "divide each slice of a mode by its norm (default),\nsum or max")
 
 /** The name of the first of these options that is given, or NULL; `only_whole` leaves out what
  *  changes each value by itself. */
