@@ -63,19 +63,33 @@ static int by_weight(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
+/* Rows get their entries in another order; `copy` has room for a row. */
+#define PERMUTE_ROWS(type)                                                                         \
+  static void permute_##type(type *row, uint64_t rows, uint64_t rank,                              \
+                             const struct pd_component *order, type *copy) {                       \
+    for (uint64_t i = 0; i < rows; ++i, row += rank) {                                             \
+      memcpy(copy, row, rank * sizeof *row);                                                       \
+      for (uint64_t r = 0; r < rank; ++r)                                                          \
+        row[r] = copy[order[r].place];                                                             \
+    }                                                                                              \
+  }
+PERMUTE_ROWS(float)
+PERMUTE_ROWS(double)
+
 static void permute_rows(polyad_ktensor *ktensor, int mode, const struct pd_component *order,
                          char *rows, int threads) {
-  size_t item = pd_type_bytes(ktensor->type), row_bytes = (size_t)ktensor->rank * item;
+  uint64_t rank = ktensor->rank;
+  size_t row_bytes = (size_t)rank * pd_type_bytes(ktensor->type);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part) {
-    char *copy = rows + (size_t)part * row_bytes;
-    uint64_t end = pd_part_begin(ktensor->dims[mode], part + 1, threads);
-    for (uint64_t i = pd_part_begin(ktensor->dims[mode], part, threads); i < end; ++i) {
-      char *row = (char *)ktensor->factor[mode] + i * row_bytes;
-      memcpy(copy, row, row_bytes);
-      for (uint64_t r = 0; r < ktensor->rank; ++r)
-        memcpy(row + r * item, copy + order[r].place * item, item);
-    }
+    void *copy = rows + (size_t)part * row_bytes;
+    uint64_t begin = pd_part_begin(ktensor->dims[mode], part, threads);
+    uint64_t count = pd_part_begin(ktensor->dims[mode], part + 1, threads) - begin;
+    void *first = (char *)ktensor->factor[mode] + begin * row_bytes;
+    if (ktensor->type == POLYAD_F32)
+      permute_float(first, count, rank, order, copy);
+    else
+      permute_double(first, count, rank, order, copy);
   }
 }
 
@@ -103,7 +117,10 @@ polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *kt
   pd_ktensor_order(ktensor, order);
   for (uint64_t r = 0; r < ktensor->rank; ++r)
     set_weight(ktensor, r, order[r].weight);
-  for (int n = 0; n < ktensor->order; ++n)
+  bool moves = false;
+  for (uint64_t r = 0; r < ktensor->rank; ++r)
+    moves = moves || order[r].place != r;
+  for (int n = 0; n < ktensor->order && moves; ++n)
     permute_rows(ktensor, n, order, rows, threads);
 
 cleanup:
