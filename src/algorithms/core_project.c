@@ -4,9 +4,11 @@
  * not depend on their number. */
 #include "algorithms/core_project.h"
 #include "core/radix_sort.h"
+#include <omp.h>
 #include <string.h>
 
-enum { BATCH = 8, TILE = 512 };
+/* Roots whose sums have LEAST_CELLS numbers are a batch even where the core is smaller. */
+enum { BATCH = 64, TILE = 512, LEAST_CELLS = 1 << 17 };
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
@@ -14,13 +16,30 @@ static uint64_t core_project_index_at(const struct pd_tree *tree, int level, uin
   return pd_tensor_index(tree->tensor, tree->mode[level], tree->place[place]);
 }
 
-/* The first level at which two places differ. */
-static int differs_at(const struct pd_tree *tree, uint64_t a, uint64_t b) {
+/* The first level at which a place differs from the one before it. */
+static uint8_t differs_at(const struct pd_tree *tree, uint64_t at) {
   int level = 0;
-  while (level < tree->order &&
-         core_project_index_at(tree, level, a) == core_project_index_at(tree, level, b))
+  while (at > 0 && level < tree->order &&
+         core_project_index_at(tree, level, at) == core_project_index_at(tree, level, at - 1))
     ++level;
-  return level;
+  return (uint8_t)level;
+}
+
+static polyad_status core_project_find_levels(struct pd_tree *tree) {
+  uint64_t nnz = tree->tensor->nnz, starts[POLYAD_MAX_ORDER + 1] = {0}, roots = 0;
+  int threads = pd_threads_for(tree->context, nnz, 1 << 14);
+  PD_TRY(PD_NEW(tree->context, nnz, &tree->level));
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : starts)
+  for (uint64_t at = 0; at < nnz; ++at)
+    ++starts[tree->level[at] = differs_at(tree, at)];
+  tree->nodes[0] = 1;
+  for (int l = 0; l < tree->order; ++l)
+    tree->nodes[l + 1] = (l > 0 ? tree->nodes[l] : 0) + starts[l];
+  PD_TRY(PD_NEW(tree->context, tree->nodes[1] + 1, &tree->root));
+  for (uint64_t at = 0; at < nnz; ++at)
+    if (tree->level[at] == 0) tree->root[roots++] = at;
+  tree->root[roots] = nnz;
+  return POLYAD_OK;
 }
 
 static void core_project_order_modes(struct pd_tree *tree) {
@@ -45,18 +64,7 @@ polyad_status pd_tree_create(polyad_context *context, const polyad_tensor *tenso
   }
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &tree->place));
   PD_TRY_CLEANUP(pd_sort_permutation(context, tensor->nnz, tree->order, keys, 8, tree->place));
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    int level = p == 0 ? 0 : differs_at(tree, p - 1, p);
-    for (int l = level; l < tree->order; ++l)
-      ++tree->nodes[l + 1];
-  }
-  tree->nodes[0] = 1;
-  PD_TRY_CLEANUP(PD_NEW(context, tree->nodes[1] + 1, &tree->root));
-  uint64_t roots = 0;
-  for (uint64_t p = 0; p < tensor->nnz; ++p)
-    if (p == 0 || core_project_index_at(tree, 0, p) != core_project_index_at(tree, 0, p - 1))
-      tree->root[roots++] = p;
-  tree->root[roots] = tensor->nnz;
+  status = core_project_find_levels(tree);
 cleanup:
   if (status != POLYAD_OK) pd_tree_clear(tree);
   return status;
@@ -65,6 +73,7 @@ cleanup:
 void pd_tree_clear(struct pd_tree *tree) {
   if (tree->context == NULL) return;
   pd_free(tree->context, tree->place);
+  pd_free(tree->context, tree->level);
   pd_free(tree->context, tree->root);
   *tree = (struct pd_tree){0};
 }
@@ -115,7 +124,7 @@ static void sum_root(const struct projection *p, uint64_t root, double *const *s
     if (leaf == 0) sum[1][0] += value;
     for (uint64_t k = 0; leaf > 0 && k < p->bases->columns[leaf]; ++k)
       sum[leaf][k] += value * row[k];
-    int level = at + 1 < end ? differs_at(tree, at, at + 1) : 0;
+    int level = at + 1 < end ? tree->level[at + 1] : 0;
     for (int l = leaf; l > 1 && l > level; --l)
       core_project_flush(core_project_row_of(p, l - 1, at), p->bases->columns[l - 1], p->size[l],
                          sum[l], sum[l - 1]);
@@ -124,16 +133,14 @@ static void sum_root(const struct projection *p, uint64_t root, double *const *s
 }
 
 static void sum_batch(const struct projection *p, uint64_t first, int count) {
-#pragma omp parallel for num_threads(p->threads) schedule(static, 1)
-  for (int t = 0; t < p->threads; ++t) {
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
+  for (int b = 0; b < count; ++b) {
     double *sum[POLYAD_MAX_ORDER + 1];
     for (int l = 2; l < p->tree->order; ++l)
-      sum[l] = p->path[l] + (uint64_t)t * p->size[l];
-    for (int b = t; b < count; b += p->threads) {
-      sum[1] = p->roots + (uint64_t)b * p->size[1];
-      memset(sum[1], 0, p->size[1] * sizeof *sum[1]);
-      sum_root(p, first + (uint64_t)b, sum);
-    }
+      sum[l] = p->path[l] + (uint64_t)omp_get_thread_num() * p->size[l];
+    sum[1] = p->roots + (uint64_t)b * p->size[1];
+    memset(sum[1], 0, p->size[1] * sizeof *sum[1]);
+    sum_root(p, first + (uint64_t)b, sum);
   }
 }
 
@@ -160,7 +167,10 @@ static polyad_status core_project_make(struct projection *p) {
   p->size[order] = 1;
   for (int l = order; l > 0; --l)
     p->size[l - 1] = p->size[l] * p->bases->columns[l - 1];
-  p->batch = p->bases->columns[0] < BATCH ? (int)p->bases->columns[0] : BATCH;
+  uint64_t batch = LEAST_CELLS / p->size[1];
+  if (batch < p->bases->columns[0]) batch = p->bases->columns[0];
+  if (batch > p->tree->nodes[1]) batch = p->tree->nodes[1];
+  p->batch = batch < BATCH ? (int)batch : BATCH;
   double work = pd_project_work(p->tree, p->bases->columns);
   p->threads = pd_threads_for(context, work < 1e18 ? (uint64_t)work : UINT64_MAX, 1 << 16);
   if (p->threads > p->batch) p->threads = p->batch;

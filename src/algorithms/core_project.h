@@ -12,6 +12,8 @@ struct pd_tree {
   const polyad_tensor *tensor;
   int order, mode[POLYAD_MAX_ORDER];
   uint64_t *place;                      /* of the nonzeros in the tree's order */
+  uint8_t *level;                       /* the first level at which a place differs from the one
+                                           before it */
   uint64_t *root;                       /* root r has the places root[r] to root[r + 1] - 1 */
   uint64_t nodes[POLYAD_MAX_ORDER + 1]; /* nodes[l]: different indices of the first l levels */
 };
