@@ -154,12 +154,19 @@ __device__ static void invert_damped(const double *v, int n, double damping, dou
 /* ---- up to 128: one block, elements in registers, row and column k through shared memory ------
  */
 
+/* What all threads need to know of a pivot. Its owner finds that out, since a division in every
+ * thread of the block would take most of the time. */
+struct Pivot {
+  double reciprocal;
+  int good; /* it is not too small beside the diagonal */
+};
+
 /* Gauss and Jordan's elimination on the elements in `a`; false at a pivot that is too small beside
  * the diagonal. */
 template <int B>
 __device__ static bool eliminate_small(double a[B][B], const double *diagonal, int n,
                                        double damping, bool checks, double (*row)[B * 32],
-                                       double (*column)[B * 32]) {
+                                       double (*column)[B * 32], Pivot *pivot) {
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   for (int k = 0; k < n; ++k) {
     int half = k & 1;
@@ -170,11 +177,14 @@ __device__ static bool eliminate_small(double a[B][B], const double *diagonal, i
         int i = ty + 32 * p, j = tx + 32 * q;
         if (i == k) row[half][j] = a[p][q];
         if (j == k) column[half][i] = a[p][q];
+        if (i == k && j == k) {
+          pivot[half].reciprocal = 1 / a[p][q];
+          pivot[half].good = !checks || is_pivot(a[p][q], diagonal[k], n, damping);
+        }
       }
     __syncthreads();
-    double pivot = row[half][k];
-    if (checks && !is_pivot(pivot, diagonal[k], n, damping)) return false;
-    double reciprocal = 1 / pivot;
+    if (!pivot[half].good) return false;
+    double reciprocal = pivot[half].reciprocal;
 #pragma unroll
     for (int p = 0; p < B; ++p)
 #pragma unroll
@@ -195,6 +205,7 @@ static __global__ void __launch_bounds__(1024)
     invert_small(const __grid_constant__ pd_gpu_grams grams, double *v, int n, double damping,
                  double *inverse, double *scratch, double *scalars) {
   __shared__ double row[2][B * 32], column[2][B * 32], diagonal[B * 32];
+  __shared__ Pivot pivot[2];
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double a[B][B];
   for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
@@ -217,7 +228,7 @@ static __global__ void __launch_bounds__(1024)
                   : attempt == 0   ? v[i * n + j]
                                    : damped_entry(v, n, i, j, damping);
       }
-    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column)) break;
+    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column, pivot)) break;
     if (!may_damp(n, damping)) {
       pseudo_invert(v, n, inverse, scratch, scalars);
       return;

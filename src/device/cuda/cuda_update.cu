@@ -134,78 +134,85 @@ __device__ void add_gram(const T (&x)[2 * TILES], double (&gram)[TILES * (TILES 
   }
 }
 
+/* The block's room for what its threads have found: one use after the other. */
+template <int TILES> struct Room {
+  static constexpr int PAIRS = TILES * (TILES + 1) / 2, COLUMNS = 8 * TILES, ROWS = 8 * WARPS;
+  union {
+    double by[COLUMNS];
+    double gram[WARPS][2 * PAIRS][32];
+    double column[3][ROWS][COLUMNS];
+  };
+};
+
 /* Adds up the warps' Gram matrices in order and leaves the upper triangle. */
 template <int TILES>
 __device__ void write_gram(const Pass &pass, const double (&gram)[TILES * (TILES + 1) / 2][2],
-                           double (*room)[2][32]) {
-  int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, rank = pass.rows.x.rank, pair = 0;
+                           Room<TILES> &room) {
+  int rank = pass.rows.x.rank;
   double *to = pass.rows.partial + (size_t)blockIdx.x * rank * rank;
+  __syncthreads();
 #pragma unroll
-  for (int s = 0; s < TILES; ++s)
-#pragma unroll
-    for (int t = s; t < TILES; ++t, ++pair) {
-      __syncthreads();
-      room[warp][0][lane] = gram[pair][0];
-      room[warp][1][lane] = gram[pair][1];
-      __syncthreads();
-      if (warp > 1) continue;
-      double total = 0; /* warp e takes entry e of every lane */
-      for (int w = 0; w < WARPS; ++w)
-        total += room[w][warp][lane];
-      int a = lane / 8 * 2 * TILES + 2 * s + lane / 4 % 2;
-      int b = lane % 4 * 2 * TILES + 2 * t + warp;
-      if (a < rank && b < rank && (s < t || a <= b))
-        to[(size_t)min(a, b) * rank + max(a, b)] = total;
-    }
+  for (int e = 0; e < 2 * Room<TILES>::PAIRS; ++e)
+    room.gram[threadIdx.x / 32][e][threadIdx.x % 32] = gram[e / 2][e % 2];
+  __syncthreads();
+#pragma unroll 1
+  for (int at = (int)threadIdx.x; at < 64 * Room<TILES>::PAIRS; at += THREADS) {
+    int lane = at % 32, e = at / 32, s = 0, t = e / 2;
+    for (; t >= TILES - s; ++s)
+      t -= TILES - s;
+    t += s;
+    double total = 0;
+    for (int w = 0; w < WARPS; ++w)
+      total += room.gram[w][e][lane];
+    int a = lane / 8 * 2 * TILES + 2 * s + lane / 4 % 2;
+    int b = lane % 4 * 2 * TILES + 2 * t + e % 2;
+    if (a < rank && b < rank && (s < t || a <= b)) to[(size_t)min(a, b) * rank + max(a, b)] = total;
+  }
 }
 
-/* Adds up the sums of the lanes that share columns, then those of the warps. */
+/* Adds up the sums of the lanes that share columns, in the order of their rows. */
 template <typename T, int TILES>
-__device__ void write_columns(const Pass &pass, const Sums<T, TILES> &sums,
-                              double (*room)[3][8 * TILES]) {
-  int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, rank = pass.rows.x.rank;
+__device__ void write_columns(const Pass &pass, const Sums<T, TILES> &sums, Room<TILES> &room) {
+  constexpr int COLUMNS = Room<TILES>::COLUMNS;
+  int row = (int)threadIdx.x / 4, first = (int)threadIdx.x % 4 * 2 * TILES, rank = pass.rows.x.rank;
+  double *to = pass.rows.sums + (size_t)blockIdx.x * PD_GPU_COLUMN_SUMS * rank;
+  __syncthreads();
 #pragma unroll
   for (int k = 0; k < 2 * TILES; ++k) {
-    double inner = sums.inner[k], square = sums.square[k], largest = (double)sums.largest[k];
-#pragma unroll
-    for (int step = 4; step < 32; step *= 2) {
-      inner += __shfl_xor_sync(0xffffffffu, inner, step);
-      square += __shfl_xor_sync(0xffffffffu, square, step);
-      largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
-    }
-    if (lane >= 4) continue;
-    room[warp][0][lane * 2 * TILES + k] = inner;
-    room[warp][1][lane * 2 * TILES + k] = square;
-    room[warp][2][lane * 2 * TILES + k] = largest;
+    room.column[0][row][first + k] = sums.inner[k];
+    room.column[1][row][first + k] = sums.square[k];
+    room.column[2][row][first + k] = (double)sums.largest[k];
   }
   __syncthreads();
-  int r = (int)threadIdx.x;
-  if (r >= rank) return;
-  double inner = 0, square = 0, largest = 0;
-  for (int w = 0; w < WARPS; ++w) {
-    inner += room[w][0][r];
-    square += room[w][1][r];
-    largest = fmax(largest, room[w][2][r]);
+#pragma unroll 1
+  for (int at = (int)threadIdx.x; at < 3 * COLUMNS; at += THREADS) {
+    int kind = at / COLUMNS, r = at % COLUMNS;
+    double total = 0;
+#pragma unroll 4
+    for (int i = 0; i < Room<TILES>::ROWS; ++i) {
+      double one = room.column[kind][i][r];
+      total = kind == 2 ? fmax(total, one) : total + one;
+    }
+    int place = kind == 0 ? SUM_INNER : kind == 1 ? SUM_SQUARE : SUM_LARGEST;
+    if (r < rank) to[place * rank + r] = total;
   }
-  double *to = pass.rows.sums + (size_t)blockIdx.x * PD_GPU_COLUMN_SUMS * rank;
-  to[SUM_INNER * rank + r] = inner;
-  to[SUM_SQUARE * rank + r] = square;
-  to[SUM_LARGEST * rank + r] = largest;
 }
 
 /* The lane's entries of w, whose columns are divided by what the update divides by. */
 template <int TILES>
-__device__ void load_inverse(const pd_gpu_rows &rows, double (&w)[2 * TILES][TILES]) {
-  int lane = (int)threadIdx.x % 32, rank = rows.x.rank;
+__device__ void load_inverse(const pd_gpu_rows &rows, double (&w)[2 * TILES][TILES],
+                             Room<TILES> &room) {
+  int lane = (int)threadIdx.x % 32, rank = rows.x.rank, r = (int)threadIdx.x;
+  if (r < rank) room.by[r] = 1 / divisor(rows.scaling, rows.weights[r], rows.peak[r]);
+  __syncthreads();
 #pragma unroll
   for (int t = 0; t < TILES; ++t) {
     int column = lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
-    double by =
-        column < rank ? 1 / divisor(rows.scaling, rows.weights[column], rows.peak[column]) : 0;
 #pragma unroll
     for (int k = 0; k < 2 * TILES; ++k) {
       int row = lane % 4 * 2 * TILES + k;
-      w[k][t] = row < rank && column < rank ? rows.inverse[(size_t)row * rank + column] * by : 0;
+      bool there = row < rank && column < rank;
+      w[k][t] = there ? rows.inverse[(size_t)row * rank + column] * room.by[column] : 0;
     }
   }
 }
@@ -255,7 +262,7 @@ __device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], boo
 /* SOLVES: x holds m, and is replaced; else x is there, and m may be. */
 template <typename T, int TILES, bool SOLVES>
 __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Pass pass) {
-  __shared__ double gram_room[WARPS][2][32], column_room[WARPS][3][8 * TILES];
+  __shared__ Room<TILES> room;
   constexpr int COLUMNS = 2 * TILES;
   const pd_gpu_rows &rows = pass.rows;
   const pd_gpu_matrix &in = SOLVES ? rows.x : rows.m;
@@ -266,7 +273,7 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
   double w[COLUMNS][TILES];
   Sums<T, TILES> sums = {};
   T m[COLUMNS] = {}, next[COLUMNS] = {}, x[COLUMNS];
-  if (SOLVES) load_inverse<TILES>(rows, w);
+  if (SOLVES) load_inverse<TILES>(rows, w, room);
   uint64_t tile = tiles * blockIdx.x / gridDim.x + threadIdx.x / 32;
   if (in.data != nullptr && tile < end) load(in, pass.aligned, tile * TILE + lane / 4, first, next);
   for (; tile < end; tile += WARPS) {
@@ -296,8 +303,8 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
     }
     add_gram<T, TILES>(x, sums.gram);
   }
-  write_gram<TILES>(pass, sums.gram, gram_room);
-  write_columns<T, TILES>(pass, sums, column_room);
+  write_gram<TILES>(pass, sums.gram, room);
+  write_columns<T, TILES>(pass, sums, room);
 }
 
 template <typename T, int TILES> void start(const Pass &pass, bool solves, cudaStream_t stream) {
