@@ -72,7 +72,7 @@ build() {
 pack() {
   mkdir -p .carry && rm -rf "$build/packed" && mkdir "$build/packed" &&
     (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_pair \
-      tests/property/test_{portable,gcp}_property tests/unit/test_twotree bench/gpu/*_bench packed &&
+      tests/property/test_{portable,gcp}_property tests/unit/test_{twotree,als_together} bench/gpu/*_bench packed &&
       find packed -type f -exec strip {} +) &&
     tar -C "$build/packed" -c . | xz -6 -T2 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
 }
@@ -111,6 +111,7 @@ test_gpu() {
   done
   begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda
   begin twotree timeout 500 "$build/tests/unit/test_twotree" cuda
+  begin together timeout 500 "$build/tests/unit/test_als_together" cuda
   begin gcp timeout 500 "$build/tests/property/test_gcp_property" cuda
   for name in cuda opencl; do
     [ ! -x "$build/tests/property/test_portable_property" ] ||

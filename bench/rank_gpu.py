@@ -3,9 +3,9 @@
 
 usage: rank_gpu.py [--tensor FILE] [--most 8] [--starts 10] [--rounds 5] [--device cuda] [--json FILE]
 
-Rounds alternate between `polyad.rank_scan` of ranks 1 to --most without held-out error and
-`polyad.cp_als` of each rank with as many restarts, on one plan, after one round of both that does not
-count. Seconds are the clock's, for the GPU's work is not the process's. `times_faster` is the median over
+Rounds alternate between `polyad.rank_scan` of ranks 1 to --most without held-out error, which makes
+its own plan, and `polyad.cp_als` of each rank from each of as many seeds, on a plan that is there, after
+one round of both that does not count. Seconds are the clock's, for the GPU's work is not the process's. `times_faster` is the median over
 the rounds of the ratios, `interval` their least and largest.
 """
 import argparse
@@ -40,10 +40,11 @@ def main():
     ranks = range(1, options.most + 1)
 
     def scan():
-        return polyad.rank_scan(plan, options.most, starts=options.starts, folds=0)
+        return polyad.rank_scan(x, options.most, starts=options.starts, folds=0, device=options.device)
 
     def loop():
-        return [polyad.cp_als(plan, rank, restarts=options.starts).info["fit"] for rank in ranks]
+        return [max(polyad.cp_als(plan, rank, seed=seed).info["fit"] for seed in range(options.starts))
+                for rank in ranks]
 
     rounds, gains = [], []
     for number in range(options.rounds + 1):

@@ -35,10 +35,7 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
  * columns of one that several runs share. */
 static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m, double *seconds) {
   polyad_context *context = als->context;
-  if (als->together != NULL) {
-    pd_als_take_product(als, m);
-    return POLYAD_OK;
-  }
+  if (als->together != NULL) return pd_als_take_product(als, m);
   const struct pd_device_functions *device = als->device->functions;
   const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m};
   double begin = pd_seconds();

@@ -1,4 +1,4 @@
-/* Several starts of CP-ALS on the host's memory, side by side (als_together.h). Of their models the
+/* Several starts of CP-ALS on one device, side by side (als_together.h). Of their models the
  * best is kept, of equal ones that of the first start, and what its run reports; of the others, how
  * they ended. */
 #include "algorithms/als_together.h"

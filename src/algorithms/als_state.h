@@ -152,7 +152,7 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured);
 /** The update of mode n in an iteration; adds nothing to `seconds` where the MTTKRP is shared. */
 polyad_status pd_als_update_mode(struct pd_als *als, int n, double *seconds);
 /** Copies this run's columns of a shared MTTKRP into m. */
-void pd_als_take_product(const struct pd_als *als, struct pd_matrix *m);
+polyad_status pd_als_take_product(const struct pd_als *als, struct pd_matrix *m);
 /** Whether the fit fell by more than rounding explains. */
 bool pd_als_fell(const struct pd_als *als);
 /** The end of an iteration whose fit is known: where it fell the iteration is done again with more

@@ -29,17 +29,24 @@ struct together {
   struct pd_matrix factor[POLYAD_MAX_ORDER], m;
   const struct pd_matrix *list[POLYAD_MAX_ORDER];
   polyad_workspace *workspace;
+  double seconds[POLYAD_MAX_ORDER]; /* of the running iteration's products */
 };
 
 /* A streamed plan has promised its memory for the rank of one run. */
 bool pd_als_can_share(const polyad_plan *plan) {
-  return plan->device->functions->host_memory && plan->device->linalg->round == NULL &&
-         pd_plan_team(plan) == NULL && plan->format != &pd_stream_format;
+  const struct pd_device *device = plan->device;
+  bool rounds = plan->compute != POLYAD_COMPUTE_NATIVE && device->linalg->round != NULL;
+  return device->functions->copy_pieces != NULL && !rounds && pd_plan_team(plan) == NULL &&
+         plan->members == NULL && plan->format != &pd_stream_format &&
+         strcmp(plan->kernels->device, device->kind) == 0; /* one device, not a pair */
 }
 
 /* As many columns as are worth it, in at most a quarter of the memory. */
 static uint64_t columns_at_once(polyad_context *context, const polyad_plan *plan) {
-  uint64_t rows = 0, most = PD_SHARED_COLUMNS, limit = polyad_memory_limit(context) / 4;
+  const struct pd_device *device = plan->device;
+  uint64_t rows = 0, most = PD_SHARED_COLUMNS, limit = polyad_memory_limit(context);
+  if (!device->functions->host_memory) limit = device->functions->memory_available(context, device);
+  limit /= 4;
   for (int n = 0; n < plan->order; ++n)
     rows = pd_add_saturated(rows, plan->dims[n]);
   uint64_t column = pd_mul_saturated(5, pd_mul_saturated(rows, pd_type_bytes(plan->type)));
@@ -60,27 +67,29 @@ bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uin
 
 /* ---- the wide matrices ---------------------------------------------------------------------- */
 
-/* Copies all rows of one matrix into columns of another. */
-static void copy_columns(const struct pd_matrix *from, uint64_t first_from, struct pd_matrix *to,
-                         uint64_t first_to, uint64_t columns) {
+/* Copies columns of all rows of one matrix into columns of another. */
+static polyad_status copy_columns(polyad_context *context, const struct pd_matrix *from,
+                                  uint64_t first_from, struct pd_matrix *to, uint64_t first_to,
+                                  uint64_t columns) {
   size_t bytes = pd_type_bytes(to->type);
   const char *read = (const char *)from->data + first_from * bytes;
   char *write = (char *)to->data + first_to * bytes;
-  for (uint64_t i = 0; i < to->rows; ++i)
-    memcpy(write + i * to->stride * bytes, read + i * from->stride * bytes, columns * bytes);
+  return to->device->functions->copy_pieces(context, to->device, write, to->stride * bytes, read,
+                                            from->stride * bytes, columns * bytes, to->rows);
 }
 
-void pd_als_take_product(const struct pd_als *als, struct pd_matrix *m) {
-  copy_columns(als->together, als->column, m, 0, m->columns);
+polyad_status pd_als_take_product(const struct pd_als *als, struct pd_matrix *m) {
+  return copy_columns(als->context, als->together, als->column, m, 0, m->columns);
 }
 
 /* Brings a run's factor of mode n into the wide one where another is there. */
-static void pack(struct together *t, struct job *job, int n) {
+static polyad_status pack(struct together *t, struct job *job, int n) {
   const struct pd_matrix *factor = &job->als->factor[n];
-  if (job->packed[n] == factor->version) return;
-  copy_columns(factor, 0, &t->factor[n], job->als->column, factor->columns);
+  if (job->packed[n] == factor->version) return POLYAD_OK;
+  PD_TRY(copy_columns(t->context, factor, 0, &t->factor[n], job->als->column, factor->columns));
   job->packed[n] = factor->version;
   pd_matrix_touch(&t->factor[n]);
+  return POLYAD_OK;
 }
 
 static void clear_matrices(struct together *t) {
@@ -115,7 +124,9 @@ static polyad_status als_together_lay_out(struct together *t) {
   if (width > t->width || width + t->width / 4 <= t->width) PD_TRY(make_matrices(t, width));
   uint64_t column = 0;
   for (int n = 0; n < t->plan->order; ++n)
-    memset(t->factor[n].data, 0, t->factor[n].rows * t->width * pd_type_bytes(t->plan->type));
+    PD_TRY(t->plan->device->functions->fill_zero(t->context, t->plan->device, t->factor[n].data,
+                                                 t->factor[n].rows * t->width *
+                                                     pd_type_bytes(t->plan->type)));
   for (int j = 0; j < t->running; ++j) {
     struct job *job = &t->job[j];
     job->als->column = column;
@@ -194,21 +205,43 @@ static polyad_status leave(struct together *t, int j, polyad_reason reason) {
 
 /* ---- an iteration --------------------------------------------------------------------------- */
 
+/* The product of mode n between two marks of the device, or two readings of the host's clock. */
+static polyad_status multiply(struct together *t, int n, struct pd_matrix *m) {
+  const struct pd_device *device = t->plan->device;
+  const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = t->list, .out = m};
+  double begin = pd_seconds();
+  if (device->functions->mark != NULL) PD_TRY(device->functions->mark(t->context, device, 2 * n));
+  PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
+  if (device->functions->mark != NULL)
+    return device->functions->mark(t->context, device, 2 * n + 1);
+  t->seconds[n] = pd_seconds() - begin;
+  return POLYAD_OK;
+}
+
 static polyad_status update_all(struct together *t, int n) {
   struct pd_matrix m = t->m;
   m.rows = t->plan->dims[n];
   for (int j = 0; j < t->running; ++j)
     for (int k = 0; k < t->plan->order; ++k)
-      if (k != n) pack(t, &t->job[j], k);
-  const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = t->list, .out = &m};
-  double begin = pd_seconds();
-  PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
-  double seconds = pd_seconds() - begin;
-  for (int j = 0; j < t->running; ++j) {
-    struct pd_als *als = t->job[j].als;
-    double share = (double)als->options->rank / (double)t->used;
-    pd_run_kernel_seconds(&als->run)[n] = seconds * share;
-    PD_TRY(pd_als_update_mode(als, n, NULL));
+      if (k != n) PD_TRY(pack(t, &t->job[j], k));
+  PD_TRY(multiply(t, n, &m));
+  for (int j = 0; j < t->running; ++j)
+    PD_TRY(pd_als_update_mode(t->job[j].als, n, NULL));
+  return POLYAD_OK;
+}
+
+/* Every run has its columns' share of the products' time. */
+static polyad_status share_seconds(struct together *t) {
+  const struct pd_device *device = t->plan->device;
+  if (device->functions->mark != NULL) PD_TRY(device->functions->synchronize(t->context, device));
+  for (int n = 0; n < t->plan->order; ++n) {
+    if (device->functions->mark != NULL)
+      PD_TRY(device->functions->between(t->context, device, 2 * n, 2 * n + 1, &t->seconds[n]));
+    for (int j = 0; j < t->running; ++j) {
+      struct pd_als *als = t->job[j].als;
+      double share = (double)als->options->rank / (double)t->used;
+      pd_run_kernel_seconds(&als->run)[n] = t->seconds[n] * share;
+    }
   }
   return POLYAD_OK;
 }
@@ -229,7 +262,6 @@ static polyad_status complete_alone(struct together *t, struct pd_als *als, poly
 static polyad_status settle(struct together *t, struct job *job, bool *end, polyad_reason *reason) {
   struct pd_als *als = job->als;
   polyad_trace_row row = pd_run_row();
-  PD_TRY(pd_als_enqueue_fit(als));
   PD_TRY(pd_als_fetch_fit(als));
   if (pd_als_fell(als))
     PD_TRY(complete_alone(t, als, &row));
@@ -258,6 +290,9 @@ static polyad_status iterate_all(struct together *t, bool *over, bool *changed) 
     PD_TRY(begin_iteration(t->job[j].als));
   for (int n = 0; n < t->plan->order; ++n)
     PD_TRY(update_all(t, n));
+  for (int j = 0; j < t->running; ++j)
+    PD_TRY(pd_als_enqueue_fit(t->job[j].als));
+  PD_TRY(share_seconds(t));
   for (int j = 0; j < t->running;) {
     bool end;
     polyad_reason reason;

@@ -27,7 +27,8 @@ struct pd_als_tasks {
   double seconds_init; /* out: that first factors took */
 };
 
-/** Whether runs on this plan can be done side by side: on the host's memory. */
+/** Whether runs on this plan can be done side by side: on one device, with kernels of its
+ * precision. */
 bool pd_als_can_share(const polyad_plan *plan);
 /** Whether there is room for at least two runs of this rank side by side. */
 bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uint64_t rank);

@@ -5,8 +5,8 @@
  * consistency and predictions are those of a model that has settled. A rank that ends below a
  * smaller one grows from that.
  *
- * Runs of least squares on the host's memory go side by side (als_together.h), those of all ranks
- * in one list; others in turn, rank by rank. */
+ * Runs of least squares on one device go side by side (als_together.h), those of all ranks in one
+ * list; others in turn, rank by rank. */
 #include "algorithms/rank_fit.h"
 #include "algorithms/als_together.h"
 #include "algorithms/model_start.h"

@@ -56,6 +56,11 @@ struct pd_device_functions {
                             const void *from, uint64_t bytes);
   polyad_status (*copy)(polyad_context *context, const struct pd_device *device, void *to,
                         const void *from, uint64_t bytes);
+  /** Copies `rows` pieces of `bytes` each, whose beginnings lie `to_step` and `from_step` bytes
+   *  apart. NULL: the device cannot. */
+  polyad_status (*copy_pieces)(polyad_context *context, const struct pd_device *device, void *to,
+                               uint64_t to_step, const void *from, uint64_t from_step,
+                               uint64_t bytes, uint64_t rows);
   /** Copies from another device of the same kind, after all earlier work of both; later work of
    *  both waits for it. NULL: the data has to go through the host. */
   polyad_status (*copy_peer)(polyad_context *context, const struct pd_device *device, void *to,

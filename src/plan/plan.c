@@ -81,7 +81,8 @@ static double sweeps_of(const polyad_plan_options *options) {
 static void share_passes(const polyad_plan_options *options, struct pd_request *request) {
   uint64_t columns = options->columns < PD_SHARED_COLUMNS ? options->columns : PD_SHARED_COLUMNS;
   if (columns <= request->rank || options->kernel != POLYAD_KERNEL_MTTKRP) return;
-  if (!request->device->functions->host_memory || request->second != NULL || options->team != NULL)
+  if (request->device->functions->copy_pieces == NULL || request->second != NULL ||
+      options->team != NULL)
     return;
   request->sweeps *= (double)request->rank / (double)columns;
   request->rank = columns;

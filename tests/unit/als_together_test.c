@@ -4,7 +4,11 @@
 
 #include "algorithms/als_together.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* The kind of device to test, the program's argument. */
+static const char *kind = "cpu";
 
 enum { TASKS = 8, MOST_ORDER = 8 };
 
@@ -29,6 +33,7 @@ static void make_lot(struct lot *lot, int order, int nonnegative, const char *fo
                      polyad_type precision) {
   memset(lot, 0, sizeof *lot);
   lot->context = als_context(2);
+  ALS_OK(lot->context, polyad_set_device(lot->context, kind));
   polyad_tensor *x =
       als_random_tensor(lot->context, order, dims, order == 1 ? 9 : 150, 3, nonnegative);
   polyad_plan_options how;
@@ -99,7 +104,9 @@ static void compare_with_alone(struct lot *lot) {
 
 static void models_are_those_of_runs_alone(void **state) {
   (void)state;
-  static const char *const formats[] = {"auto", "csf", "coo", "alto", "modecopy"};
+  static const char *const of_cpu[] = {"auto", "csf", "coo", "alto", "modecopy"};
+  static const char *const of_gpu[] = {"auto", "twotree", "coo", "portable", "modecopy"};
+  const char *const *formats = strcmp(kind, "cpu") == 0 ? of_cpu : of_gpu;
   for (int order = 1; order <= MOST_ORDER; ++order)
     for (int c = 0; c < 4; ++c) {
       struct lot lot;
@@ -166,7 +173,15 @@ static void refuses_what_runs_alone_refuse(void **state) {
   clear_lot(&lot);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+  if (count > 1) kind = arguments[1];
+  polyad_context *context = NULL;
+  if (polyad_context_create(&context) != POLYAD_OK) return 1;
+  const char *why = polyad_device_why_not(context, kind);
+  bool missing = why[0] != '\0';
+  if (missing) fprintf(stderr, "skipped: %s\n", why);
+  polyad_context_destroy(context);
+  if (missing) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(models_are_those_of_runs_alone),
                                      cmocka_unit_test(runs_that_fall_go_on_alone),
                                      cmocka_unit_test(all_end_when_one_is_ended),

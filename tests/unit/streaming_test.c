@@ -321,7 +321,7 @@ static uint64_t status_of(const char *key) {
 /* Lets the peak of resident memory begin anew; false where that is not to be had, or where it is
  * that of a sanitizer, which has shadows of all memory and keeps what was freed. */
 static bool restart_peak(void) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return false;
 #else
   FILE *file = fopen("/proc/self/clear_refs", "w");

@@ -122,6 +122,18 @@ static polyad_status cuda_device_copy(polyad_context *context, const struct pd_d
                  cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, pd_cuda_stream(state)));
 }
 
+static polyad_status cuda_device_copy_pieces(polyad_context *context,
+                                             const struct pd_device *device, void *to,
+                                             uint64_t to_step, const void *from, uint64_t from_step,
+                                             uint64_t bytes, uint64_t rows) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(pd_cuda_enter(context, state));
+  if (bytes == 0 || rows == 0) return POLYAD_OK;
+  return PD_CUDA(context, state,
+                 cudaMemcpy2DAsync(to, to_step, from, from_step, bytes, rows,
+                                   cudaMemcpyDeviceToDevice, pd_cuda_stream(state)));
+}
+
 /* Lets copies from the other GPU take the direct way, where there is one. */
 static polyad_status allow_peer(polyad_context *context, struct pd_cuda_state *state,
                                 const struct pd_cuda_state *other) {
@@ -292,6 +304,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .copy_in = pd_cuda_copy_in,
     .copy_out = pd_cuda_copy_out,
     .copy = cuda_device_copy,
+    .copy_pieces = cuda_device_copy_pieces,
     .copy_peer = copy_peer,
     .pin = cuda_device_pin,
     .fill_zero = cuda_device_fill_zero,
