@@ -2,9 +2,7 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "text.h"
 
 enum cli_kind {
   CLI_FLAG,   /* bool: set to true */

@@ -1,10 +1,15 @@
-/* Text for people: escaping what came from outside, sizes, messages. */
+/* Text for people: escaping what came from outside, sizes, messages; and the C library's headers,
+ * which files that include this one need not name. */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
+#include <inttypes.h>
+#include <math.h>
 #include <polyad/polyad.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define CLI_QUOTE_BYTES 168
 

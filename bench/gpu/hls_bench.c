@@ -5,9 +5,9 @@
  *   rank: columns of MTTKRP's factors (32), chain: of the chain's (16); 0: leave the kernel out
  *   thresholds: every threshold from 8 to 160 as well (figure 7) */
 #include "core/random.h"
-#include "formats/hls/hls.h"
 #include "formats/hls/hls_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <polyad/polyad.h>

@@ -1,13 +1,24 @@
-/* What every part of the library uses: errors, memory, messages, cancellation, threads.
- * Knows nothing of tensors. */
+/* What every part of the library uses: errors, memory, messages, cancellation, threads, and with
+ * them the C library's headers and the small ones of this folder, which files that include this one
+ * need not name. Knows nothing of tensors. */
 #ifndef PD_CORE_H
 #define PD_CORE_H
 
+#include "core/bits.h"
+#include "core/numbers.h"
+#include "core/random.h"
+#include "core/threads.h"
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
 #include <polyad/context.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #if defined(__GNUC__)
 #define PD_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -87,6 +98,12 @@ polyad_status pd_realloc(polyad_context *context, uint64_t count, size_t size, v
 /** Frees a block; NULL is fine. May be called from any thread. The context may be NULL: each
  *  block remembers where it came from. */
 void pd_free(polyad_context *context, void *pointer);
+/** The same for several: PD_FREE(ctx, a, b, c). All addresses are read before the first is freed.
+ */
+#define PD_FREE(context, ...)                                                                      \
+  pd_free_all(context, (void *const[]){__VA_ARGS__},                                               \
+              sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void pd_free_all(polyad_context *context, void *const *pointers, size_t count);
 /** Typed short forms: PD_NEW(ctx, n, &array). */
 #define PD_NEW(context, count, out) pd_alloc(context, count, sizeof **(out), (void **)(out))
 #define PD_NEW_ZERO(context, count, out)                                                           \

@@ -1,7 +1,4 @@
 #include "core/context_internal.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Each block is preceded by one alignment unit that remembers its size and owner, so that
@@ -117,6 +114,11 @@ void pd_free(polyad_context *context, void *pointer) {
   atomic_fetch_sub(&owner->memory_in_use, header.bytes);
   owner->allocator.release(owner->allocator.user, (char *)pointer - header.offset,
                            (size_t)header.bytes);
+}
+
+void pd_free_all(polyad_context *context, void *const *pointers, size_t count) {
+  for (size_t k = 0; k < count; ++k)
+    pd_free(context, pointers[k]);
 }
 
 const char *pd_bytes_text(char out[32], uint64_t bytes) {

@@ -1,4 +1,4 @@
-#include "core/threads.h"
+#include "core/core.h"
 #include <stdatomic.h>
 
 static _Atomic uint64_t forced;

@@ -7,7 +7,8 @@
 #ifndef PD_THREADS_H
 #define PD_THREADS_H
 
-#include "core/core.h"
+#include <polyad/context.h>
+#include <stdint.h>
 
 enum { PD_THREAD_WORK = 1 << 16 };
 

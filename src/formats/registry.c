@@ -1,41 +1,16 @@
 #include "device/module.h"
-#include "formats/alto/alto.h"
-#include "formats/bcsf/bcsf.h"
-#include "formats/blco/blco.h"
-#include "formats/coo/coo.h"
-#include "formats/csf/csf.h"
-#include "formats/fcoo/fcoo.h"
-#include "formats/flycoo/flycoo.h"
 #include "formats/format.h"
-#include "formats/fwc/fwc.h"
-#include "formats/hbcsf/hbcsf.h"
-#include "formats/hicoo/hicoo.h"
-#include "formats/hls/hls.h"
-#include "formats/mmcsf/mmcsf.h"
-#include "formats/modecopy/modecopy.h"
-#include "formats/portable/portable_format.h"
-#include "formats/twotree/twotree.h"
+#include "formats/tables.h"
 #include <string.h>
 
-static const struct polyad_format *const formats[] = {
-    &pd_coo_format,   &pd_csf_format,  &pd_modecopy_format, &pd_flycoo_format,   &pd_blco_format,
-    &pd_mmcsf_format, &pd_bcsf_format, &pd_hbcsf_format,    &pd_hicoo_format,    &pd_fcoo_format,
-    &pd_fwc_format,   &pd_alto_format, &pd_hls_format,      &pd_portable_format, &pd_twotree_format,
-};
-
-static const struct polyad_kernels *const built_in[] = {
-    &pd_coo_kernels_cpu,    &pd_csf_kernels_cpu,      &pd_modecopy_kernels_cpu,
-    &pd_flycoo_kernels_cpu, &pd_blco_kernels_cpu,     &pd_mmcsf_kernels_cpu,
-    &pd_bcsf_kernels_cpu,   &pd_hbcsf_kernels_cpu,    &pd_hicoo_kernels_cpu,
-    &pd_fcoo_kernels_cpu,   &pd_fwc_kernels_cpu,      &pd_alto_kernels_cpu,
-    &pd_hls_kernels_cpu,    &pd_portable_kernels_cpu, &pd_twotree_kernels_cpu,
-};
+#define FORMAT(name) &pd_##name##_format,
+#define CPU_KERNELS(name) &pd_##name##_kernels_cpu,
+static const struct polyad_format *const formats[] = {PD_FORMATS(FORMAT)};
+static const struct polyad_kernels *const built_in[] = {PD_FORMATS(CPU_KERNELS)};
 
 /* Built in for the devices of modules: what they launch, the modules bring. */
-static const struct polyad_kernels *const for_modules[] = {
-    &pd_portable_kernels_cuda,
-    &pd_portable_kernels_opencl,
-};
+static const struct polyad_kernels *const for_modules[] = {&pd_portable_kernels_cuda,
+                                                           &pd_portable_kernels_opencl};
 
 enum { FORMATS = sizeof formats / sizeof *formats, BUILT_IN = sizeof built_in / sizeof *built_in };
 

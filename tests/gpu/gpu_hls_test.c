@@ -1,7 +1,7 @@
 /* "hls" on a GPU: both kernels, every variant, compute type and order, against the oracle; the same
  * bits every time; CP-ALS on tensor cores. */
-#include "formats/hls/hls.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include "gpu/gpu_context.h"
 #include "harness.h"
 #include "oracle/ttmc_oracle.h"

@@ -2,9 +2,9 @@
  * qemu-user are enough. Round trips of keys in every order and number of bits, storages built and
  * expanded, MTTKRP and Phi of every variant (both editions) against loops over the nonzeros. */
 #include "core/random.h"
-#include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
+#include "formats/tables.h"
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 
 #include "core/isa.h"
 #include "core/random.h"
-#include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
 #include "formats/alto/alto_share.h"
+#include "formats/tables.h"
 #include "unit/format_fixture.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,20 +2,14 @@
  * their checks must see. */
 #include "harness.h"
 
-#include "formats/bcsf/bcsf.h"
 #include "formats/bcsf/bcsf_layout.h"
-#include "formats/blco/blco.h"
 #include "formats/blco/blco_layout.h"
-#include "formats/fcoo/fcoo.h"
 #include "formats/fcoo/fcoo_layout.h"
-#include "formats/fwc/fwc.h"
 #include "formats/fwc/fwc_layout.h"
-#include "formats/hbcsf/hbcsf.h"
 #include "formats/hbcsf/hbcsf_layout.h"
-#include "formats/hicoo/hicoo.h"
 #include "formats/hicoo/hicoo_layout.h"
-#include "formats/mmcsf/mmcsf.h"
 #include "formats/mmcsf/mmcsf_layout.h"
+#include "formats/tables.h"
 #include "unit/format_fixture.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "core/random.h"
-#include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
+#include "formats/tables.h"
 #include "unit/format_fixture.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Format "hls" without a GPU: half precision, packed indices, tiles, thresholds, bytes, expanding,
  * damage, kernels of the CPU on dense, sparse and mixed tensors. */
 #include "core/random.h"
-#include "formats/hls/hls.h"
+#include "formats/tables.h"
 #include "harness.h"
 #include "oracle/ttmc_oracle.h"
 #include "unit/format_fixture.h"

@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "core/random.h"
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/tables.h"
 #include "unit/format_fixture.h"
 #include <stdio.h>
 #include <stdlib.h>

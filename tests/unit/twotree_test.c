@@ -2,7 +2,7 @@
  * of their side, and broken storages are found. */
 #include "als_fixture.h"
 #include "formats/storage.h"
-#include "formats/twotree/twotree.h"
+#include "formats/tables.h"
 #include "formats/twotree/twotree_cut.h"
 #include "harness.h"
 #include "plan/choose.h"

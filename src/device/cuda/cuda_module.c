@@ -1,18 +1,6 @@
 /* The module's entry, and opening: finds the GPUs and hands over their tables. */
 #include "device/cuda/cuda_state.h"
-#include "formats/alto/alto_cuda.h"
-#include "formats/bcsf/bcsf.h"
-#include "formats/blco/blco.h"
-#include "formats/coo/coo.h"
-#include "formats/fcoo/fcoo.h"
-#include "formats/flycoo/flycoo_cuda.h"
-#include "formats/fwc/fwc.h"
-#include "formats/hbcsf/hbcsf.h"
-#include "formats/hicoo/hicoo.h"
-#include "formats/hls/hls_cuda.h"
-#include "formats/mmcsf/mmcsf.h"
-#include "formats/modecopy/modecopy_cuda.h"
-#include "formats/twotree/twotree_cuda.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,13 +10,8 @@ const struct pd_services *pd_cuda_services;
 
 static struct pd_cuda_state states[PD_MODULE_DEVICES];
 
-static const struct polyad_kernels *const kernels[] = {
-    &pd_modecopy_kernels_cuda, &pd_flycoo_kernels_cuda, &pd_blco_kernels_cuda,
-    &pd_mmcsf_kernels_cuda,    &pd_bcsf_kernels_cuda,   &pd_hbcsf_kernels_cuda,
-    &pd_hicoo_kernels_cuda,    &pd_fcoo_kernels_cuda,   &pd_fwc_kernels_cuda,
-    &pd_coo_kernels_cuda,      &pd_alto_kernels_cuda,   &pd_hls_kernels_cuda,
-    &pd_twotree_kernels_cuda,
-};
+#define KERNELS(name) &pd_##name##_kernels_cuda,
+static const struct polyad_kernels *const kernels[] = {PD_CUDA_FORMATS(KERNELS)};
 
 static void cuda_module_describe(const struct pd_cuda_state *state,
                                  const struct cudaDeviceProp *about,

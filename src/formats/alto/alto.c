@@ -1,8 +1,8 @@
 /* Building and describing "alto". */
-#include "formats/alto/alto.h"
 #include "formats/alto/alto_build.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

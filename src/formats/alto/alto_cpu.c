@@ -4,9 +4,8 @@
  * that no other part touches: in the output itself where its numbers are the sums' doubles), then
  * all threads pull the rows together, parts in their order. Atomic edition: one set of sums;
  * additions to rows that other parts touch as well are atomic. */
-#include "formats/alto/alto.h"
 #include "formats/alto/alto_scratch.h"
-#include "formats/alto/alto_ttmc.h"
+#include "formats/tables.h"
 #include <string.h>
 
 /* What one call works on. */

@@ -3,8 +3,8 @@
 #include "device/cuda/cuda_sum.h"
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
-#include "formats/alto/alto_ttmc_cuda.h"
 #include "formats/ordered/ordered_launch.h"
+#include "formats/tables.h"
 
 struct scratch {
   const struct pd_device *device;

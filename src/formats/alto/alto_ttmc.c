@@ -1,24 +1,13 @@
 /* The tensor-times-matrix chain of "alto" on the CPU: the nonzeros of each output row in the order
  * of their keys, so that neighbours still share most indices. */
-#include "formats/alto/alto_ttmc.h"
 #include "core/numbers.h"
 #include "formats/alto/alto_layout.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_rows.h"
-
-static struct pd_ttmc_shape alto_ttmc_shape_of(const struct pd_alto *alto) {
-  return (struct pd_ttmc_shape){.order = alto->order, .nnz = alto->nnz, .type = alto->type};
-}
 
 static uint64_t alto_ttmc_index_at(const struct pd_alto *alto, int mode, uint64_t p) {
   if (alto->decoded) return pd_alto_number(alto->index[mode], alto->index_bytes[mode], p);
   return pd_alto_extract(&alto->field[mode], pd_alto_words_at(alto, p));
-}
-
-static uint64_t alto_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
-  const struct pd_alto *alto = storage;
-  struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
-  uint64_t orders = pd_mul_saturated((uint64_t)alto->order, pd_ttmc_order_bytes(alto->nnz, true));
-  return pd_add_saturated(pd_ttmc_work_bytes(&shape, ranks, threads), orders);
 }
 
 static uint64_t alto_ttmc_row_of_nonzero(const void *storage, int mode, uint64_t p) {
@@ -36,8 +25,8 @@ static void alto_ttmc_decode(const struct pd_ttmc_source *source, uint64_t count
   }
 }
 
-static void row_source(const void *storage, int mode, struct pd_ttmc_source *source,
-                       struct pd_ttmc_segments *segments) {
+void pd_alto_row_source(const void *storage, int mode, struct pd_ttmc_source *source,
+                        struct pd_ttmc_segments *segments) {
   const struct pd_alto *alto = storage;
   *source = (struct pd_ttmc_source){.storage = storage,
                                     .mode = mode,
@@ -53,12 +42,4 @@ static void row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                                         .row = alto_ttmc_row_of_nonzero};
 }
 
-static polyad_status alto_ttmc_create(polyad_context *context, const struct pd_device *device,
-                                      const void *storage, const uint64_t *ranks, void **scratch) {
-  (void)device;
-  const struct pd_alto *alto = storage;
-  struct pd_ttmc_shape shape = alto_ttmc_shape_of(alto);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, row_source, scratch);
-}
-
-const struct pd_walk pd_alto_ttmc_walk = PD_TTMC_WALK(alto_ttmc);
+PD_TTMC_WALK(alto)

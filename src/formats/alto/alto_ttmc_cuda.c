@@ -1,9 +1,9 @@
 /* The tensor-times-matrix chain of "alto" on a GPU: indices are decoded once, in the order of the
  * keys; the lists of each row's nonzeros are those of MTTKRP. */
-#include "formats/alto/alto_ttmc_cuda.h"
 #include "formats/alto/alto_cuda.h"
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
 static uint64_t alto_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
@@ -43,26 +43,15 @@ static void alto_ttmc_cuda_fill_list(const struct pd_alto *alto, int mode, const
   }
 }
 
-static polyad_status alto_ttmc_cuda_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks,
-                                           void **scratch) {
+static polyad_status alto_ttmc_cuda_fill(polyad_context *context, const void *storage,
+                                         struct pd_ttmc_gpu_work *work) {
   const struct pd_alto *alto = storage;
-  struct pd_ttmc_gpu_work *work;
   const void *plane[POLYAD_MAX_ORDER] = {NULL};
-  *scratch = NULL;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_ttmc_gpu_create(context, device, alto->order, alto->type, &work));
-  polyad_status status = POLYAD_OK;
-  for (int n = 0; n < alto->order && status == POLYAD_OK; ++n)
-    status = decode_plane(context, alto, n, work, &plane[n]);
+  for (int n = 0; n < alto->order; ++n)
+    PD_TRY(decode_plane(context, alto, n, work, &plane[n]));
   for (int mode = 0; mode < alto->order; ++mode)
     alto_ttmc_cuda_fill_list(alto, mode, plane, &work->list[mode]);
-  if (status == POLYAD_OK) status = pd_ttmc_gpu_finish(context, work, ranks);
-  if (status == POLYAD_OK)
-    *scratch = work;
-  else
-    pd_ttmc_gpu_destroy(context, work);
-  return status;
+  return POLYAD_OK;
 }
 
-const struct pd_walk pd_alto_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(alto_ttmc_cuda);
+PD_TTMC_WALK_CUDA(alto)

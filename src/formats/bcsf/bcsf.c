@@ -1,6 +1,6 @@
 /* Building, checking and describing "bcsf". */
-#include "formats/bcsf/bcsf.h"
 #include "formats/bcsf/bcsf_layout.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 static void bcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,

@@ -1,7 +1,7 @@
 /* MTTKRP of "bcsf" on a GPU: the tree that is rooted at the output mode. */
-#include "formats/bcsf/bcsf.h"
 #include "formats/bcsf/bcsf_layout.h"
 #include "formats/fibers/fibers_cuda.h"
+#include "formats/tables.h"
 
 static void bcsf_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_bcsf *bcsf = storage;

@@ -1,9 +1,9 @@
 /* Building, checking and describing "blco". */
-#include "formats/blco/blco.h"
 #include "core/numbers.h"
 #include "formats/blco/blco_layout.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* MTTKRP of "blco" on a GPU: nonzeros on the device, or in the host's memory and streamed. */
 #include "device/cuda/cuda_sum.h"
-#include "formats/blco/blco.h"
 #include "formats/blco/blco_gpu.h"
 #include "formats/blco/blco_layout.h"
 #include "formats/nonzeros/nonzeros_copies.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/tables.h"
 
 enum { BATCH_TILES = 1 << 14, BUFFERS = 3 };
 

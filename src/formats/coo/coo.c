@@ -1,8 +1,8 @@
 /* Building, checking and describing "coo". */
-#include "formats/coo/coo.h"
 #include "formats/coo/coo_flat.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Kernels of "coo" on the CPU. */
 #include "core/threads.h"
-#include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
+#include "formats/tables.h"
 
 static uint64_t coo_cpu_block_rows(const struct pd_coo *coo) {
   uint64_t most = 1;

@@ -1,9 +1,8 @@
 /* MTTKRP of "coo" on a GPU. */
 #include "formats/coo/coo_cuda.h"
-#include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
-#include "formats/coo/coo_ttmc_cuda.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/tables.h"
 
 enum { SORTED, ATOMIC };
 

@@ -1,23 +1,9 @@
 /* The tensor-times-matrix chain of "coo" on the CPU: each mode's list already has its rows in
  * order; the runs of a tiled list are put in order first. */
-#include "formats/coo/coo.h"
 #include "formats/coo/coo_layout.h"
 #include "formats/rowsum/driver.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_rows.h"
-
-static struct pd_ttmc_shape coo_ttmc_shape_of(const struct pd_coo *coo) {
-  return (struct pd_ttmc_shape){.order = coo->order, .nnz = coo->nnz, .type = coo->type};
-}
-
-static uint64_t coo_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
-  const struct pd_coo *coo = storage;
-  struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
-  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
-  for (int n = 0; n < coo->order; ++n)
-    if (coo->list[n].blocks > 0)
-      bytes = pd_add_saturated(bytes, pd_ttmc_order_bytes(coo->list[n].runs, false));
-  return bytes;
-}
 
 static uint64_t row_of_run(const void *storage, int mode, uint64_t run) {
   return pd_rowsum_row(&((const struct pd_coo *)storage)->list[mode], run);
@@ -64,12 +50,4 @@ void pd_coo_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
                                         .start = start_of_run};
 }
 
-static polyad_status coo_ttmc_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, const uint64_t *ranks, void **scratch) {
-  (void)device;
-  const struct pd_coo *coo = storage;
-  struct pd_ttmc_shape shape = coo_ttmc_shape_of(coo);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_coo_row_source, scratch);
-}
-
-const struct pd_walk pd_coo_ttmc_walk = PD_TTMC_WALK(coo_ttmc);
+PD_TTMC_WALK(coo)

@@ -1,6 +1,6 @@
 /* The tensor-times-matrix chain of "coo" on a GPU: on the lists that MTTKRP uses. */
-#include "formats/coo/coo_ttmc_cuda.h"
 #include "formats/coo/coo_layout.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
 static uint64_t coo_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
@@ -23,21 +23,13 @@ static void coo_ttmc_cuda_fill_list(const struct pd_coo *coo, int mode, struct p
   }
 }
 
-static polyad_status coo_ttmc_cuda_create(polyad_context *context, const struct pd_device *device,
-                                          const void *storage, const uint64_t *ranks,
-                                          void **scratch) {
+static polyad_status coo_ttmc_cuda_fill(polyad_context *context, const void *storage,
+                                        struct pd_ttmc_gpu_work *work) {
+  (void)context;
   const struct pd_coo *coo = storage;
-  struct pd_ttmc_gpu_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_gpu_create(context, device, coo->order, coo->type, &work));
   for (int mode = 0; mode < coo->order; ++mode)
     coo_ttmc_cuda_fill_list(coo, mode, &work->list[mode]);
-  polyad_status status = pd_ttmc_gpu_finish(context, work, ranks);
-  if (status == POLYAD_OK)
-    *scratch = work;
-  else
-    pd_ttmc_gpu_destroy(context, work);
-  return status;
+  return POLYAD_OK;
 }
 
-const struct pd_walk pd_coo_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(coo_ttmc_cuda);
+PD_TTMC_WALK_CUDA(coo)

@@ -1,8 +1,8 @@
 /* Building, checking and describing "csf". */
-#include "formats/csf/csf.h"
 #include "formats/csf/csf_layout.h"
 #include "formats/rowsum/driver.h"
 #include "formats/rowsum/rowsum_build.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

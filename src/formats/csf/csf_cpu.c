@@ -3,8 +3,8 @@
  * one private copy per thread; the copies are added in the threads' order. */
 #include "core/isa.h"
 #include "core/threads.h"
-#include "formats/csf/csf.h"
 #include "formats/csf/csf_walk.h"
+#include "formats/tables.h"
 #include <string.h>
 
 struct scratch {

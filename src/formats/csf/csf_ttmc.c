@@ -1,14 +1,10 @@
 /* The tensor-times-matrix chain of "csf" on the CPU: a walk along the tree. Where the output mode
  * is not the root, the subtrees of its nodes are taken in the order of their rows; the modes above
  * it are then the outermost columns, those below it the inner ones. */
-#include "formats/csf/csf.h"
 #include "formats/csf/csf_layout.h"
 #include "formats/rowsum/driver.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_rows.h"
-
-static struct pd_ttmc_shape csf_ttmc_shape_of(const struct pd_csf *csf) {
-  return (struct pd_ttmc_shape){.order = csf->order, .nnz = csf->nnz, .type = csf->type};
-}
 
 static const struct pd_csf_tree *tree_of(const struct pd_csf *csf, int mode) {
   return &csf->tree[csf->tree_of[mode]];
@@ -19,17 +15,6 @@ static bool needs_order(const struct pd_csf *csf, int mode) { return csf->level_
 
 static bool is_leaf(const struct pd_csf *csf, int mode) {
   return csf->level_of[mode] == csf->order - 1;
-}
-
-static uint64_t csf_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
-  const struct pd_csf *csf = storage;
-  struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
-  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
-  for (int n = 0; n < csf->order; ++n)
-    if (needs_order(csf, n))
-      bytes = pd_add_saturated(
-          bytes, pd_ttmc_order_bytes(tree_of(csf, n)->nodes[csf->level_of[n]], is_leaf(csf, n)));
-  return bytes;
 }
 
 static uint64_t row_of_node(const void *storage, int mode, uint64_t node) {
@@ -89,12 +74,4 @@ void pd_csf_row_source(const void *storage, int mode, struct pd_ttmc_source *sou
   segments->start = is_leaf(csf, mode) ? NULL : start_of_node;
 }
 
-static polyad_status csf_ttmc_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, const uint64_t *ranks, void **scratch) {
-  (void)device;
-  const struct pd_csf *csf = storage;
-  struct pd_ttmc_shape shape = csf_ttmc_shape_of(csf);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_csf_row_source, scratch);
-}
-
-const struct pd_walk pd_csf_ttmc_walk = PD_TTMC_WALK(csf_ttmc);
+PD_TTMC_WALK(csf)

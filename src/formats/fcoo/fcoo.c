@@ -1,8 +1,8 @@
 /* Building, checking and describing "fcoo". */
-#include "formats/fcoo/fcoo.h"
 #include "core/numbers.h"
 #include "formats/fcoo/fcoo_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 static void fcoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,

@@ -1,8 +1,8 @@
 /* MTTKRP of "fcoo" on a GPU. */
-#include "formats/fcoo/fcoo.h"
 #include "formats/fcoo/fcoo_gpu.h"
 #include "formats/fcoo/fcoo_layout.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/tables.h"
 
 static void fcoo_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_fcoo *fcoo = storage;

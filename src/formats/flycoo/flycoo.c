@@ -1,7 +1,7 @@
 /* Building and describing "flycoo". */
-#include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/sent.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 static void flycoo_read_variant(const char *name, struct pd_flycoo *storage) {

@@ -3,9 +3,9 @@
  * of the next mode. No two elements have one place: no locks. Gains are summed in whatever order
  * the elements have. */
 #include "core/threads.h"
-#include "formats/flycoo/flycoo.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/nonzeros/nonzeros.h"
+#include "formats/tables.h"
 
 struct scratch {
   void *walk;

@@ -1,10 +1,10 @@
 /* MTTKRP of "flycoo" on a GPU. The plan keeps the elements in the order of mode 0; a workspace
  * holds the two copies between which they are remapped. In the default variants mode 0 reads the
  * plan's, so that the last mode need not remap; the paper's begin with a copy of it. */
-#include "formats/flycoo/flycoo_cuda.h"
 #include "formats/flycoo/flycoo_launch.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/ordered/ordered_cuda.h"
+#include "formats/tables.h"
 
 struct scratch {
   const struct pd_device *device;

@@ -93,4 +93,8 @@ void pd_flycoo_decode(const void *storage, uint64_t first, int count, struct pd_
 void pd_flycoo_decode_elements(const struct pd_flycoo *storage, const uint32_t *elements,
                                uint64_t first, int count, struct pd_chunk *chunk);
 
+/** Elements of a workspace on the CPU as the last MTTKRP left them, and the mode in whose order
+ *  they are (for tests). */
+const uint32_t *pd_flycoo_cpu_elements(const void *scratch, int *mode);
+
 #endif

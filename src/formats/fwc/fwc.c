@@ -1,10 +1,10 @@
 /* Building, checking and describing "fwc". */
-#include "formats/fwc/fwc.h"
 #include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/fibers/fibers.h"
 #include "formats/fwc/fwc_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 static void fwc_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,

@@ -1,8 +1,8 @@
 /* MTTKRP of "fwc" on a GPU. */
-#include "formats/fwc/fwc.h"
 #include "formats/fwc/fwc_gpu.h"
 #include "formats/fwc/fwc_layout.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/tables.h"
 
 static void fwc_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_fwc *fwc = storage;

@@ -1,7 +1,7 @@
 /* Describing and checking "hbcsf". */
-#include "formats/hbcsf/hbcsf.h"
 #include "core/numbers.h"
 #include "formats/hbcsf/hbcsf_build.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 /* As if all slices were in trees. */

@@ -1,8 +1,8 @@
 /* MTTKRP of "hbcsf" on a GPU: three launches for the three kinds of slices of the output mode. */
 #include "formats/fibers/fibers_cuda.h"
-#include "formats/hbcsf/hbcsf.h"
 #include "formats/hbcsf/hbcsf_gpu.h"
 #include "formats/hbcsf/hbcsf_layout.h"
+#include "formats/tables.h"
 
 enum { SINGLE, LISTED, TREE };
 

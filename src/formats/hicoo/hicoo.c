@@ -1,9 +1,9 @@
 /* Building, checking and describing "hicoo". */
-#include "formats/hicoo/hicoo.h"
 #include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "formats/hicoo/hicoo_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 
 /* The most blocks with edges of 2^bits indices that can hold a nonzero: one for each nonzero, and

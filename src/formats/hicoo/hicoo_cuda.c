@@ -1,8 +1,8 @@
 /* MTTKRP of "hicoo" on a GPU. */
-#include "formats/hicoo/hicoo.h"
 #include "formats/hicoo/hicoo_gpu.h"
 #include "formats/hicoo/hicoo_layout.h"
 #include "formats/nonzeros/nonzeros_cuda.h"
+#include "formats/tables.h"
 
 _Static_assert((int)PD_HICOO_SHIFT == (int)PD_HICOO_BITS && PD_HICOO_UNIT == 64,
                "host and kernels agree");

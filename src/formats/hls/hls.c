@@ -1,8 +1,8 @@
 /* Choosing, describing and sizing "hls". */
-#include "formats/hls/hls.h"
 #include "device/device_registry.h"
 #include "formats/hls/hls_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Building "hls": tile, classify, linearise, make bitmaps. Nonzeros are sorted by tile and cell;
  * threads then take tiles of their own, and packed words of their own: no atomics. */
 #include "core/radix_sort.h"
-#include "formats/hls/hls.h"
 #include "formats/hls/hls_layout.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include <math.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * that are added up in order. Results do not depend on who computes what. */
 #include "core/isa.h"
 #include "core/threads.h"
-#include "formats/hls/hls.h"
 #include "formats/hls/hls_walk.h"
+#include "formats/tables.h"
 #include <omp.h>
 #include <string.h>
 

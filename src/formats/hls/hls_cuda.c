@@ -1,9 +1,9 @@
 /* "hls" on a GPU: uploading, scratch memory, launching. One call packs the factors, runs tiles and
  * single nonzeros, and adds up their sums. */
-#include "formats/hls/hls_cuda.h"
 #include "device/cuda/cuda_sum.h"
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_schedule.h"
+#include "formats/tables.h"
 
 struct scratch {
   const struct pd_device *device;

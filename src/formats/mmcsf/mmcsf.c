@@ -1,7 +1,7 @@
 /* Building, checking and describing "mmcsf". */
-#include "formats/mmcsf/mmcsf.h"
 #include "core/radix_sort.h"
 #include "formats/mmcsf/mmcsf_layout.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* MTTKRP of "mmcsf" on a GPU: every tree adds its share, whatever level the output mode is on. */
 #include "formats/fibers/fibers_cuda.h"
-#include "formats/mmcsf/mmcsf.h"
 #include "formats/mmcsf/mmcsf_layout.h"
+#include "formats/tables.h"
 
 static void mmcsf_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_mmcsf *mmcsf = storage;

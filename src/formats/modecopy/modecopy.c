@@ -1,6 +1,6 @@
 /* Building, checking and describing "modecopy". */
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_build.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* MTTKRP of "modecopy" on the CPU, and a loss's gain and its gradient: the copy of the output mode
  * is a list for the walk that all lists share. In the default variant its rows stand together; in
  * the paper's variants, which are made for GPUs, they do not. */
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_build.h"
 #include "formats/nonzeros/nonzeros.h"
+#include "formats/tables.h"
 #include <string.h>
 
 /* What the walk gets as its storage. */

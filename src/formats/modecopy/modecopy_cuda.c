@@ -1,9 +1,8 @@
 /* MTTKRP of "modecopy" on a GPU: scratch memory and launching. */
-#include "formats/modecopy/modecopy_cuda.h"
 #include "formats/modecopy/modecopy_launch.h"
 #include "formats/modecopy/modecopy_layout.h"
-#include "formats/modecopy/modecopy_ttmc_cuda.h"
 #include "formats/ordered/ordered_cuda.h"
+#include "formats/tables.h"
 
 static uint64_t modecopy_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
                                               int threads) {

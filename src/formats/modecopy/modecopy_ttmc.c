@@ -1,22 +1,9 @@
 /* The tensor-times-matrix chain of "modecopy" on the CPU: the copies of the default variant have
  * their rows in order; those of the paper's variants are put in order first. */
 #include "core/numbers.h"
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_rows.h"
-
-static struct pd_ttmc_shape modecopy_ttmc_shape_of(const struct pd_modecopy *host) {
-  return (struct pd_ttmc_shape){.order = host->order, .nnz = host->nnz, .type = host->type};
-}
-
-static uint64_t modecopy_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {
-  const struct pd_modecopy *host = storage;
-  struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
-  uint64_t bytes = pd_ttmc_work_bytes(&shape, ranks, threads);
-  if (host->variant == PD_MODECOPY_SORTED) return bytes;
-  uint64_t orders = pd_mul_saturated((uint64_t)host->order, pd_ttmc_order_bytes(host->nnz, true));
-  return pd_add_saturated(bytes, orders);
-}
 
 static uint64_t modecopy_ttmc_row_of_nonzero(const void *storage, int mode, uint64_t p) {
   const struct pd_modecopy_copy *copy = &((const struct pd_modecopy *)storage)->copy[mode];
@@ -62,13 +49,4 @@ void pd_modecopy_row_source(const void *storage, int mode, struct pd_ttmc_source
                                 .row = modecopy_ttmc_row_of_nonzero};
 }
 
-static polyad_status modecopy_ttmc_create(polyad_context *context, const struct pd_device *device,
-                                          const void *storage, const uint64_t *ranks,
-                                          void **scratch) {
-  (void)device;
-  const struct pd_modecopy *host = storage;
-  struct pd_ttmc_shape shape = modecopy_ttmc_shape_of(host);
-  return pd_ttmc_work_create(context, &shape, ranks, storage, pd_modecopy_row_source, scratch);
-}
-
-const struct pd_walk pd_modecopy_ttmc_walk = PD_TTMC_WALK(modecopy_ttmc);
+PD_TTMC_WALK(modecopy)

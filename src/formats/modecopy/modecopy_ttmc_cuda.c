@@ -1,9 +1,9 @@
 /* The tensor-times-matrix chain of "modecopy" on a GPU: on the planes that MTTKRP uses. In the
  * default variant the output row of each nonzero, which the planes leave out, is written too; the
  * paper's variants have it and are summed by atomics. */
-#include "formats/modecopy/modecopy_ttmc_cuda.h"
 #include "device/cuda/cuda_build.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/tables.h"
 #include "formats/ttmc/ttmc_cuda.h"
 
 static uint64_t modecopy_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks, int threads) {
@@ -56,22 +56,12 @@ static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const
   return POLYAD_OK;
 }
 
-static polyad_status modecopy_ttmc_cuda_create(polyad_context *context,
-                                               const struct pd_device *device, const void *storage,
-                                               const uint64_t *ranks, void **scratch) {
+static polyad_status modecopy_ttmc_cuda_fill(polyad_context *context, const void *storage,
+                                             struct pd_ttmc_gpu_work *work) {
   const struct pd_modecopy *modecopy = storage;
-  struct pd_ttmc_gpu_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_ttmc_gpu_create(context, device, modecopy->order, modecopy->type, &work));
-  polyad_status status = POLYAD_OK;
-  for (int mode = 0; mode < modecopy->order && status == POLYAD_OK; ++mode)
-    status = modecopy_ttmc_cuda_fill_list(context, storage, mode, work);
-  if (status == POLYAD_OK) status = pd_ttmc_gpu_finish(context, work, ranks);
-  if (status == POLYAD_OK)
-    *scratch = work;
-  else
-    pd_ttmc_gpu_destroy(context, work);
-  return status;
+  for (int mode = 0; mode < modecopy->order; ++mode)
+    PD_TRY(modecopy_ttmc_cuda_fill_list(context, modecopy, mode, work));
+  return POLYAD_OK;
 }
 
-const struct pd_walk pd_modecopy_ttmc_walk_cuda = PD_TTMC_WALK_CUDA(modecopy_ttmc_cuda);
+PD_TTMC_WALK_CUDA(modecopy)

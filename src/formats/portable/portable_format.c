@@ -1,7 +1,7 @@
 /* Building, checking and describing "portable": all of it is modecopy's. */
 #include "formats/portable/portable_format.h"
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_build.h"
+#include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
 

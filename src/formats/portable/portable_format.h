@@ -2,8 +2,8 @@
 #ifndef PD_PORTABLE_FORMAT_H
 #define PD_PORTABLE_FORMAT_H
 
-#include "formats/format.h"
 #include "formats/modecopy/modecopy_layout.h"
+#include "formats/tables.h"
 
 struct pd_portable {
   struct pd_modecopy lists; /* with ends of rows instead of marks */
@@ -13,10 +13,5 @@ struct pd_portable {
 
 /** Fails with POLYAD_UNSUPPORTED when a device cannot launch the kernels. */
 polyad_status pd_portable_check_device(polyad_context *context, const struct pd_device *device);
-
-extern const struct polyad_format pd_portable_format;
-extern const struct polyad_kernels pd_portable_kernels_cpu;
-extern const struct polyad_kernels pd_portable_kernels_cuda;
-extern const struct polyad_kernels pd_portable_kernels_opencl;
 
 #endif

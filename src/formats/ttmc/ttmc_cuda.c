@@ -2,18 +2,6 @@
 #include "formats/ttmc/ttmc_cuda.h"
 #include <string.h>
 
-polyad_status pd_ttmc_gpu_create(polyad_context *context, const struct pd_device *device, int order,
-                                 polyad_type type, struct pd_ttmc_gpu_work **work) {
-  *work = NULL;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof **work, (void **)work));
-  memset(*work, 0, sizeof **work);
-  (*work)->device = device;
-  (*work)->order = order;
-  (*work)->type = type;
-  return POLYAD_OK;
-}
-
 void pd_ttmc_gpu_destroy(polyad_context *context, void *pointer) {
   struct pd_ttmc_gpu_work *work = pointer;
   if (work == NULL) return;
@@ -26,16 +14,6 @@ void pd_ttmc_gpu_destroy(polyad_context *context, void *pointer) {
 static polyad_status check_room(polyad_context *context, const struct pd_ttmc_gpu_work *work) {
   if (work->owned < PD_TTMC_OWNED) return POLYAD_OK;
   return pd_cuda_services->fail(context, POLYAD_INTERNAL, "too many arrays of a chain");
-}
-
-polyad_status pd_ttmc_gpu_put(polyad_context *context, struct pd_ttmc_gpu_work *work,
-                              uint64_t count, size_t size, const void *host, const void **out) {
-  *out = NULL;
-  PD_TRY(check_room(context, work));
-  void **own = &work->own[work->owned++];
-  polyad_status status = pd_cuda_upload(context, work->device, count, size, host, own);
-  *out = *own;
-  return status;
 }
 
 polyad_status pd_ttmc_gpu_own(polyad_context *context, struct pd_ttmc_gpu_work *work,
@@ -91,8 +69,9 @@ uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks)
   return pd_mul_saturated(2 * sizeof(double), most);
 }
 
-polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_work *work,
-                                 const uint64_t *ranks) {
+/* Heads and tails; all lists are filled in. */
+static polyad_status ttmc_cuda_finish(polyad_context *context, struct pd_ttmc_gpu_work *work,
+                                      const uint64_t *ranks) {
   uint64_t most = 0;
   int processors = pd_cuda_state_of(work->device)->processors;
   for (int mode = 0; mode < work->order; ++mode) {
@@ -105,6 +84,23 @@ polyad_status pd_ttmc_gpu_finish(polyad_context *context, struct pd_ttmc_gpu_wor
   }
   return pd_cuda_allocate(context, work->device, pd_mul_saturated(2, most), sizeof(double),
                           (void **)&work->carries);
+}
+
+polyad_status pd_ttmc_gpu_create(polyad_context *context, const struct pd_device *device, int order,
+                                 pd_ttmc_fill_function *fill, const void *storage,
+                                 const uint64_t *ranks, void **scratch) {
+  struct pd_ttmc_gpu_work *work;
+  *scratch = NULL;
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
+  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
+  *work = (struct pd_ttmc_gpu_work){.device = device, .order = order};
+  polyad_status status = fill(context, storage, work);
+  if (status == POLYAD_OK) status = ttmc_cuda_finish(context, work, ranks);
+  if (status == POLYAD_OK)
+    *scratch = work;
+  else
+    pd_ttmc_gpu_destroy(context, work);
+  return status;
 }
 
 polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *pointer,

@@ -19,29 +19,39 @@ struct pd_ttmc_work {
 
 /* Numbers of the longest row, and of the partial sums below it in any order of the columns: each
  * is a product that leaves out at least one rank. */
-static bool sizes(const struct pd_ttmc_shape *shape, const uint64_t *ranks, uint64_t *row,
-                  uint64_t *partial) {
+static bool sizes(int order, const uint64_t *ranks, uint64_t *row, uint64_t *partial) {
   *row = 1;
-  for (int n = 0; n < shape->order; ++n) {
+  for (int n = 0; n < order; ++n) {
     uint64_t columns;
-    if (!pd_ttmc_columns(shape->order, ranks, n, &columns)) return false;
+    if (!pd_ttmc_columns(order, ranks, n, &columns)) return false;
     if (columns > *row) *row = columns;
   }
-  return pd_mul(*row, (uint64_t)shape->order, partial);
+  return pd_mul(*row, (uint64_t)order, partial);
 }
 
 static uint64_t numbers_each(uint64_t row, uint64_t partial) {
   return pd_add_saturated(pd_mul_saturated(3, row), partial);
 }
 
-uint64_t pd_ttmc_work_bytes(const struct pd_ttmc_shape *shape, const uint64_t *ranks, int threads) {
+uint64_t pd_ttmc_work_bytes(pd_ttmc_rows_function *rows, const void *storage, const uint64_t *ranks,
+                            int threads) {
+  struct pd_ttmc_source source;
+  struct pd_ttmc_segments segments;
   uint64_t row, partial;
-  if (!sizes(shape, ranks, &row, &partial)) return UINT64_MAX;
+  rows(storage, 0, &source, &segments);
+  int order = source.columns + 1;
+  if (!sizes(order, ranks, &row, &partial)) return UINT64_MAX;
   uint64_t each = pd_mul_saturated(numbers_each(row, partial), sizeof(double));
   each = pd_add_saturated(each, sizeof(struct pd_ttmc_block) + sizeof(struct pd_ttmc_part));
-  return pd_add_saturated(
+  uint64_t bytes = pd_add_saturated(
       pd_mul_saturated(each, (uint64_t)threads),
       pd_add_saturated(pd_mul_saturated(row, sizeof(uint32_t)), sizeof(struct pd_ttmc_work)));
+  for (int n = 0; n < order; ++n) {
+    rows(storage, n, &source, &segments);
+    if (segments.count > 0)
+      bytes = pd_add_saturated(bytes, pd_ttmc_order_bytes(segments.count, segments.start == NULL));
+  }
+  return bytes;
 }
 
 void pd_ttmc_work_destroy(polyad_context *context, void *pointer) {
@@ -56,19 +66,21 @@ void pd_ttmc_work_destroy(polyad_context *context, void *pointer) {
   pd_free(context, work);
 }
 
-polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
-                                  const uint64_t *ranks, const void *storage,
-                                  pd_ttmc_rows_function *rows, void **scratch) {
+polyad_status pd_ttmc_work_create(polyad_context *context, pd_ttmc_rows_function *rows,
+                                  const void *storage, const uint64_t *ranks, void **scratch) {
   polyad_status status = POLYAD_OK;
   struct pd_ttmc_work *work = NULL;
+  struct pd_ttmc_source first;
+  struct pd_ttmc_segments segments;
   uint64_t row, partial;
   *scratch = NULL;
-  if (!sizes(shape, ranks, &row, &partial) || row > UINT32_MAX)
+  rows(storage, 0, &first, &segments);
+  if (!sizes(first.columns + 1, ranks, &row, &partial) || row > UINT32_MAX)
     return pd_fail(context, POLYAD_OVERFLOW,
                    "the product of the ranks is too large; expected at most %llu columns",
                    (unsigned long long)UINT32_MAX);
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &work));
-  work->threads = pd_kernel_threads(context, shape->nnz, row);
+  work->threads = pd_kernel_threads(context, first.nnz, row);
   work->row = row;
   work->partial = partial;
   uint64_t threads = (uint64_t)work->threads;
@@ -77,8 +89,7 @@ polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->block));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->part));
   PD_TRY_CLEANUP(PD_NEW(context, row, &work->place));
-  for (int n = 0; n < shape->order; ++n) {
-    struct pd_ttmc_segments segments = {.count = 0};
+  for (int n = 0; n <= first.columns; ++n) {
     rows(storage, n, &work->source[n], &segments);
     if (segments.count == 0) continue;
     PD_TRY_CLEANUP(pd_ttmc_order_create(context, &segments, &work->order[n]));

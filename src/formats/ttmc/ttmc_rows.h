@@ -7,31 +7,34 @@
 /** Memory of running chains on one storage. */
 struct pd_ttmc_work;
 
-/** What a chain needs to know of the storage. */
-struct pd_ttmc_shape {
-  int order;
-  uint64_t nnz;
-  polyad_type type;
-};
-
 /** Slot `rows` of a format. */
 typedef void pd_ttmc_rows_function(const void *storage, int mode, struct pd_ttmc_source *source,
                                    struct pd_ttmc_segments *segments);
 
 /** `scratch` becomes a struct pd_ttmc_work, NULL on failure. */
-polyad_status pd_ttmc_work_create(polyad_context *context, const struct pd_ttmc_shape *shape,
-                                  const uint64_t *ranks, const void *storage,
-                                  pd_ttmc_rows_function *rows, void **scratch);
-/** Bytes without the orders of single modes; UINT64_MAX when a product overflows. */
-uint64_t pd_ttmc_work_bytes(const struct pd_ttmc_shape *shape, const uint64_t *ranks, int threads);
+polyad_status pd_ttmc_work_create(polyad_context *context, pd_ttmc_rows_function *rows,
+                                  const void *storage, const uint64_t *ranks, void **scratch);
+/** UINT64_MAX when a product overflows. */
+uint64_t pd_ttmc_work_bytes(pd_ttmc_rows_function *rows, const void *storage, const uint64_t *ranks,
+                            int threads);
 
-/** Walk of the chain for a format whose functions NAME_bytes() and NAME_create() make the work. The
+/** Defines pd_NAME_ttmc_walk, the walk of the chain for a format with pd_NAME_row_source(). The
  *  bits of a result depend on the number of threads only. */
-#define PD_TTMC_WALK(NAME)                                                                         \
-  {                                                                                                \
-    .ops = PD_OPS_TTMC, .workspace_bytes = NAME##_bytes, .workspace_create = NAME##_create,        \
-    .workspace_destroy = pd_ttmc_work_destroy, .run = pd_ttmc_run                                  \
-  }
+#define PD_TTMC_WALK(name)                                                                         \
+  static uint64_t name##_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {     \
+    return pd_ttmc_work_bytes(pd_##name##_row_source, storage, ranks, threads);                    \
+  }                                                                                                \
+  static polyad_status name##_ttmc_create(polyad_context *context, const struct pd_device *device, \
+                                          const void *storage, const uint64_t *ranks,              \
+                                          void **scratch) {                                        \
+    (void)device;                                                                                  \
+    return pd_ttmc_work_create(context, pd_##name##_row_source, storage, ranks, scratch);          \
+  }                                                                                                \
+  const struct pd_walk pd_##name##_ttmc_walk = {.ops = PD_OPS_TTMC,                                \
+                                                .workspace_bytes = name##_ttmc_bytes,              \
+                                                .workspace_create = name##_ttmc_create,            \
+                                                .workspace_destroy = pd_ttmc_work_destroy,         \
+                                                .run = pd_ttmc_run};
 void pd_ttmc_work_destroy(polyad_context *context, void *work);
 polyad_status pd_ttmc_run(polyad_context *context, const void *storage, void *work,
                           const struct pd_call *call);

@@ -1,8 +1,7 @@
 /* Format "twotree": choosing, building and describing. */
-#include "formats/twotree/twotree.h"
-#include "formats/modecopy/modecopy.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
+#include "formats/tables.h"
 #include "formats/twotree/twotree_build.h"
 #include "formats/twotree/twotree_copies.h"
 #include "formats/twotree/twotree_tuples.h"

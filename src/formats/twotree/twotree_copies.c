@@ -2,8 +2,8 @@
  * of the tuples. */
 #include "formats/twotree/twotree_copies.h"
 #include "device/build.h"
-#include "formats/modecopy/modecopy.h"
 #include "formats/modecopy/modecopy_build.h"
+#include "formats/tables.h"
 #include "formats/twotree/twotree_tuples.h"
 #include <string.h>
 

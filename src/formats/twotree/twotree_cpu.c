@@ -9,7 +9,7 @@
  * then replaces them by partial rows of the gain's gradient. */
 #include "core/threads.h"
 #include "formats/rowsum/driver.h"
-#include "formats/twotree/twotree.h"
+#include "formats/tables.h"
 #include "formats/twotree/twotree_layout.h"
 #include "formats/twotree/twotree_tuples.h"
 #include <string.h>

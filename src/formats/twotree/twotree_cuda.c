@@ -2,9 +2,8 @@
  * row, for which format "modecopy" has the kernel: of the nonzeros by the number of their tuple,
  * which gives the partial rows Y, and of the tuples by the index in a mode, with Y as one more
  * factor. Y is kept while the factors that it was made from have their versions. */
-#include "formats/twotree/twotree_cuda.h"
-#include "formats/modecopy/modecopy_cuda.h"
 #include "formats/ordered/ordered_cuda.h"
+#include "formats/tables.h"
 #include "formats/twotree/twotree_cut.h"
 
 struct twotree_cuda_scratch {
